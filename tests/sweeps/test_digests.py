@@ -5,16 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.sweeps.maintain import compact_directory
 from overfit_cli.sweeps.part_file import digest_of_numbers, key_of_cells
-from overfit_cli.sweeps.store import RunDirectory
-from tests.toy_runs import parts_in, sweep_toy
 
 CELLS = pd.DataFrame(
     {
@@ -86,16 +82,3 @@ def test_seconds_matter_where_they_are_asked_for() -> None:
 def test_texts_cannot_run_into_each_other() -> None:
     one, other = (CELLS.assign(kernel=texts) for texts in (["a,b", "c", "d"], ["a", "b,c", "d"]))
     assert digest_of_numbers(one) != digest_of_numbers(other)
-
-
-def test_files_that_are_joined_have_the_same_digests(tmp_path: Path) -> None:
-    def digests() -> tuple[str, str]:
-        directory = RunDirectory(tmp_path)
-        cells = directory.load_cells()
-        return key_of_cells(cells), digest_of_numbers(cells, directory.load_trajectories())
-
-    directory = sweep_toy(tmp_path)
-    before, parts = digests(), parts_in(tmp_path / "cells")
-    list(compact_directory(directory))
-    assert len(parts_in(tmp_path / "cells")) < len(parts)
-    assert digests() == before

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import random
 import shutil
 import threading
 import warnings
@@ -22,6 +21,7 @@ from overfit_cli.core.cell import CellResult
 from overfit_cli.core.files import MANIFEST
 from overfit_cli.core.registry import find_study
 from overfit_cli.sweeps.grid import make_grid
+from overfit_cli.sweeps.maintain import compact_directory
 from overfit_cli.sweeps.manifest import record_run
 from overfit_cli.sweeps.part_file import (
     CELLS,
@@ -35,7 +35,7 @@ from overfit_cli.sweeps.part_file import (
 from overfit_cli.sweeps.plan import make_plan
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call
-from tests.toy_runs import TOY, parts_in, rows, sweep_toy, toy_cells
+from tests.toy_runs import TOY, parts_in, rows, stored_keys, sweep_toy, toy_cells
 
 
 @pytest.fixture
@@ -55,83 +55,62 @@ def test_a_part_bears_its_kind_and_the_digest_of_its_content(swept: RunDirectory
 
 # Misplaced parts
 
-
-def test_cells_among_the_trajectories_cost_no_trajectory(swept: RunDirectory) -> None:
-    steps = swept.load_trajectories()
-    for part in parts_in(swept.path / "cells"):
-        shutil.copy(part, swept.path / "trajectories")
-    again = call("sweep", "toy", *GRID, "--out", str(swept.path), cwd=swept.path)
-    assert again.stdout.count("is left out: it holds cells, not trajectories.") == 3
-    with pytest.warns(UserWarning, match="it holds cells, not trajectories"):
-        pd.testing.assert_frame_equal(RunDirectory(swept.path).load_trajectories(), steps)
-
-
-def test_trajectories_among_the_cells_are_left_out(swept: RunDirectory) -> None:
-    before = rows(swept.path)
-    for part in parts_in(swept.path / "trajectories"):
-        shutil.copy(part, swept.path / "cells")
-    again = call("sweep", "toy", *GRID, "--out", str(swept.path), cwd=swept.path)
-    assert again.stdout.count("is left out: it holds trajectories, not cells.") == 3
-    with pytest.warns(UserWarning, match="it holds trajectories, not cells"):
-        pd.testing.assert_frame_equal(rows(swept.path), before)
-
-
 GRID = ("--n=1:3", "--snr=1:2:2", "--seeds=1", "--trajectories", "--jobs=1")
 
 
-def without_n(table: pa.Table) -> pa.Table:
-    return table.drop_columns("n")
+def steps_of(directory: Path) -> pd.DataFrame:
+    logged = RunDirectory(directory).load_trajectories()
+    return logged.sort_values(["key", "step"], ignore_index=True)
 
 
-def without_status(table: pa.Table) -> pa.Table:
-    return table.drop_columns("status")
+@pytest.mark.parametrize(("one", "other"), [("cells", "trajectories"), ("trajectories", "cells")])
+def test_parts_in_the_folder_of_another_kind_are_left_out(
+    swept: RunDirectory, one: str, other: str
+) -> None:
+    read = rows if other == "cells" else steps_of
+    before = read(swept.path)
+    for part in parts_in(swept.path / one):
+        shutil.copy(part, swept.path / other)
+    again = call("sweep", "toy", *GRID, "--out", str(swept.path), cwd=swept.path)
+    assert again.stdout.count(f"is left out: it holds {one}, not {other}.") == 3
+    with pytest.warns(UserWarning, match=f"it holds {one}, not {other}"):
+        pd.testing.assert_frame_equal(read(swept.path), before)
 
 
-def with_another(table: pa.Table) -> pa.Table:
-    return table.append_column("note", pa.array(["mine"] * table.num_rows))
+Change = Callable[[pa.Table], pa.Table]
 
 
-def with_words(table: pa.Table) -> pa.Table:
-    index = table.column_names.index("test_loss")
-    return table.set_column(index, "test_loss", table.column("test_loss").cast(pa.string()))
+def without(column: str) -> Change:
+    return lambda table: table.drop_columns(column)
 
 
-def with_other_keys(table: pa.Table) -> pa.Table:
-    return table.set_column(0, "key", pa.array(range(table.num_rows)))
+def filled(column: str, value: object) -> Change:
+    return lambda table: table.set_column(
+        table.column_names.index(column), column, pa.array([value] * table.num_rows)
+    )
 
 
-def of_another_schema(table: pa.Table) -> pa.Table:
-    return table.replace_schema_metadata({**table.schema.metadata, VERSION_MARK: b"7"})
-
-
-def of_nobody(table: pa.Table) -> pa.Table:
-    return table.replace_schema_metadata(None)
-
-
-def with_a_mark_that_is_no_text(table: pa.Table) -> pa.Table:
-    return table.replace_schema_metadata({**table.schema.metadata, VERSION_MARK: b"\xff\xfe"})
-
-
-def with_rows_of_another_study(table: pa.Table) -> pa.Table:
-    index = table.column_names.index("study")
-    return table.set_column(index, "study", pa.array(["other"] * table.num_rows))
+def marked(version: bytes) -> Change:
+    return lambda table: table.replace_schema_metadata(
+        {**table.schema.metadata, VERSION_MARK: version}
+    )
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (without_n, "it lacks the column 'n'"),
-        (without_status, "it lacks the column 'status'"),
-        (with_words, "its column 'test_loss' holds string, not double"),
-        (with_other_keys, "its column 'key' holds int64, not string"),
-        (of_another_schema, "it has schema '7'; this overfit reads 2"),
-        (of_nobody, "it isn't a part file of overfit"),
-        (with_a_mark_that_is_no_text, "it has schema "),
-        (with_rows_of_another_study, "it has rows of other, and is marked as a part of toy"),
+        (without("n"), "it lacks the column 'n'"),
+        (without("status"), "it lacks the column 'status'"),
+        (filled("test_loss", "low"), "its column 'test_loss' holds string, not double"),
+        (filled("key", 7), "its column 'key' holds int64, not string"),
+        (marked(b"7"), "it has schema '7'; this overfit reads 2"),
+        (lambda table: table.replace_schema_metadata(None), "it isn't a part file of overfit"),
+        (marked(b"\xff\xfe"), "it has schema "),
+        (filled("study", "other"), "it has rows of other, and is marked as a part of toy"),
     ],
 )
 def test_a_part_with_other_columns_types_or_marks_is_left_out_by_name(
-    swept: RunDirectory, change: Callable[[pa.Table], pa.Table], reason: str
+    swept: RunDirectory, change: Change, reason: str
 ) -> None:
     """Whole files, named after their content: what is wrong with them is what they say."""
     expected = rows(swept.path)
@@ -151,15 +130,14 @@ def test_a_part_with_other_columns_types_or_marks_is_left_out_by_name(
 def test_a_column_that_the_study_has_dropped_is_left_out(swept: RunDirectory) -> None:
     expected = rows(swept.path)
     part = parts_in(swept.path / "cells")[1]
-    write_part(part.parent, with_another(pq.read_table(part)))
+    table = pq.read_table(part)
+    write_part(part.parent, table.append_column("note", pa.array(["mine"] * table.num_rows)))
     part.unlink()
     pd.testing.assert_frame_equal(rows(swept.path), expected)
 
 
-@pytest.mark.parametrize("change", [without_n, with_words])
-def test_an_unfit_part_takes_no_good_one_away(
-    swept: RunDirectory, change: Callable[[pa.Table], pa.Table]
-) -> None:
+@pytest.mark.parametrize("change", [without("n"), filled("test_loss", "low")])
+def test_an_unfit_part_takes_no_good_one_away(swept: RunDirectory, change: Change) -> None:
     """It holds the same cells, is newer, and is whole: only its columns speak against it."""
     expected = rows(swept.path)
     part = parts_in(swept.path / "cells")[1]
@@ -176,9 +154,8 @@ def test_an_unfit_part_takes_no_good_one_away(
 
 def test_a_part_of_a_version_to_come_hides_nothing(swept: RunDirectory) -> None:
     expected = rows(swept.path)
-    table = pq.read_table(parts_in(swept.path / "cells")[0])
-    index = table.column_names.index("version")
-    write_part(swept.path / "cells", table.set_column(index, "version", pa.array([9, 9])))
+    later = filled("version", 9)
+    write_part(swept.path / "cells", later(pq.read_table(parts_in(swept.path / "cells")[0])))
     pd.testing.assert_frame_equal(rows(swept.path), expected)
     assert RunDirectory(swept.path).newest_version() == 1
 
@@ -194,33 +171,7 @@ def test_a_renamed_part_is_left_out_and_stays_where_it_is(swept: RunDirectory) -
     assert isinstance(read_part(prefixed, CELLS), pa.Table)
 
 
-def test_a_part_in_the_folder_of_another_kind_is_left_out(swept: RunDirectory) -> None:
-    steps = swept.load_trajectories()
-    shutil.copy(parts_in(swept.path / "cells")[0], swept.path / "trajectories")
-    with pytest.warns(UserWarning, match="it holds cells, not trajectories"):
-        again = RunDirectory(swept.path).load_trajectories()
-    by = ["key", "step"]
-    pd.testing.assert_frame_equal(
-        again.sort_values(by, ignore_index=True), steps.sort_values(by, ignore_index=True)
-    )
-
-
 # Bit rot
-
-
-def test_no_flipped_bit_passes_as_data(swept: RunDirectory) -> None:
-    part = parts_in(swept.path / "cells")[0]
-    content, chance = part.read_bytes(), random.Random(0)
-    for _ in range(600):
-        index = chance.randrange(8 * len(content))
-        flipped = bytearray(content)
-        flipped[index // 8] ^= 1 << index % 8
-        part.write_bytes(flipped)
-        refused = read_part(part, CELLS)
-        assert isinstance(refused, Refusal)
-        assert refused.damaged
-    part.write_bytes(content)
-    assert isinstance(read_part(part, CELLS), pa.Table)
 
 
 def test_pages_carry_checksums_for_other_readers(swept: RunDirectory) -> None:
@@ -235,7 +186,7 @@ def test_pages_carry_checksums_for_other_readers(swept: RunDirectory) -> None:
 
 
 def test_a_damaged_part_is_set_aside_and_its_cells_run_again(swept: RunDirectory) -> None:
-    expected, steps = rows(swept.path), swept.load_trajectories()
+    expected, steps = rows(swept.path), steps_of(swept.path)
     for folder in ("cells", "trajectories"):
         part = parts_in(swept.path / folder)[1]
         content = bytearray(part.read_bytes())
@@ -249,26 +200,19 @@ def test_a_damaged_part_is_set_aside_and_its_cells_run_again(swept: RunDirectory
     for folder in ("cells", "trajectories"):
         assert len(parts_in(swept.path / "set-aside" / folder)) == 1
     pd.testing.assert_frame_equal(rows(swept.path), expected)
-    loaded = RunDirectory(swept.path).load_trajectories()
-    assert loaded.sort_values(["key", "step"]).to_numpy().tolist() == (
-        steps.sort_values(["key", "step"]).to_numpy().tolist()
-    )
+    pd.testing.assert_frame_equal(steps_of(swept.path), steps)
 
 
 def test_a_damaged_trajectory_is_logged_again_and_stays(swept: RunDirectory) -> None:
     """Its new part has the very name of the damaged one, because it has the same content."""
-    steps = swept.load_trajectories()
+    steps = steps_of(swept.path)
     part = parts_in(swept.path / "trajectories")[0]
     content = part.read_bytes()
     part.write_bytes(content[:-1])
     again = call("sweep", "toy", *GRID, "--out", str(swept.path), cwd=swept.path)
     assert "its cells run again where steps are logged" in again.stdout
     assert part.read_bytes() == content
-    loaded = RunDirectory(swept.path).load_trajectories()
-    by = ["key", "step"]
-    pd.testing.assert_frame_equal(
-        loaded.sort_values(by, ignore_index=True), steps.sort_values(by, ignore_index=True)
-    )
+    pd.testing.assert_frame_equal(steps_of(swept.path), steps)
 
 
 # Nothing is deleted
@@ -300,8 +244,20 @@ def test_a_cell_that_is_done_is_not_replaced_by_a_failed_one(swept: RunDirectory
     cells = toy_cells()
     swept.write(TOY, [CellResult(cell, reason="diverged") for cell in cells])
     pd.testing.assert_frame_equal(rows(swept.path), before)
+    assert {cell.status for cell in RunDirectory(swept.path).contents().cells.values()} == {"done"}
     swept.finish([], replaced=True)
     pd.testing.assert_frame_equal(rows(swept.path), before)
+
+
+def test_a_training_replaces_a_cell_that_had_failed(swept: RunDirectory) -> None:
+    before, [cell, *_] = rows(swept.path), toy_cells("7")
+    for result in (CellResult(cell, reason="diverged"), CellResult(cell, {"test_loss": 0.5}, 1)):
+        swept.write(TOY, [result])
+    assert set(rows(swept.path)["status"]) == {"done"}
+    swept.finish([], replaced=True)
+    assert set(rows(swept.path)["status"]) == {"done"}
+    assert len(rows(swept.path)) == len(before) + 1
+    assert stored_keys(swept.path).count(cell.key) == 1
 
 
 # Studies
@@ -360,13 +316,14 @@ def test_a_run_of_another_study_is_not_recorded(swept: RunDirectory, tmp_path: P
 
 
 @pytest.mark.slow
-def test_a_reader_beside_fresh_sweeps_sees_every_row(swept: RunDirectory) -> None:
-    """The writer replaces all parts over and over; every load must have six cells."""
+def test_a_reader_beside_fresh_sweeps_and_compaction_sees_every_row(swept: RunDirectory) -> None:
+    """The writer replaces and joins all parts over and over; every load must have six cells."""
     stop = threading.Event()
 
     def write() -> None:
         while not stop.is_set():
             sweep_toy(swept.path, fresh=True)
+            list(compact_directory(RunDirectory(swept.path)))
 
     writer = threading.Thread(target=write)
     writer.start()
@@ -416,20 +373,14 @@ def test_a_plan_reads_what_it_needs_only_once(
 
 
 @pytest.mark.unix
-def test_a_pipe_or_a_folder_in_the_way_is_no_part(swept: RunDirectory) -> None:
+def test_what_is_in_the_way_is_no_part_or_is_named(swept: RunDirectory) -> None:
     os.mkfifo(swept.path / "cells" / "pipe.parquet")
     (swept.path / "cells" / "folder.parquet").mkdir()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert len(rows(swept.path)) == 6
-
-
-def test_a_cell_in_two_parts_counts_once_and_as_done(swept: RunDirectory) -> None:
-    cells = swept.cells.read()
-    whole = pa.concat_tables([part for part in cells.values() if isinstance(part, pa.Table)])
-    position = whole.column_names.index("status")
-    failed = whole.set_column(position, "status", pa.array(["failed"] * whole.num_rows))
-    swept.cells.add(failed.cast(whole.schema))
-    statuses = [cell.status for cell in RunDirectory(swept.path).contents().cells.values()]
-    assert statuses == ["done"] * whole.num_rows
-    assert RunDirectory(swept.path / "none").contents().cells == {}
+    again = call("sweep", "toy", *GRID, "--out", str(swept.path), cwd=swept.path)
+    assert "6 there already; 0 to run" in again.stdout
+    (swept.path / "blocked" / ".lock").mkdir(parents=True)
+    [sentence] = call("sweep", "toy", "--out=blocked", cwd=swept.path, expect=2).stderr.splitlines()
+    assert "--out blocked" in sentence

@@ -21,16 +21,12 @@ from overfit_cli.core.training import Execution
 from overfit_cli.sweeps.executors import Local
 from overfit_cli.sweeps.worker import TaskRecord, Work
 from tests.command import run, start, wait_for
-from tests.toy_runs import TOY, one_part_per_batch, rows, stored_keys, toy_cells
+from tests.toy_runs import TOY, parts_in, rows, stored_keys, toy_cells
 
 CELLS = ("--n", "1:10", "--snr", "1:2:4", "--seeds", "2", "--set")
 GRID = (*CELLS, "pause=0.02", "--jobs", "2")
-LONG_GRID = (
-    *CELLS,
-    "pause=0.18",
-    "--jobs",
-    "2",
-)  # Seven seconds: longer than eight kills let it work.
+LONG_GRID = (*CELLS, "pause=0.18", *GRID[-2:])
+"""Seven seconds: longer than eight kills let it work."""
 
 
 @pytest.fixture(scope="module")
@@ -42,61 +38,39 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
 
 @pytest.mark.unix
 @pytest.mark.slow
-def test_killed_at_a_random_moment_and_resumed_it_ends_with_the_same_rows(
-    tmp_path: Path, undisturbed: pd.DataFrame
-) -> None:
-    killed_and_resumed(tmp_path, GRID, kills=1)
-    pd.testing.assert_frame_equal(rows(tmp_path / "out"), undisturbed)
-
-
-@pytest.mark.unix
-@pytest.mark.slow
-def test_killed_at_eight_random_moments_and_resumed_it_ends_with_the_same_rows(
-    tmp_path: Path,
-) -> None:
+def test_killed_at_random_moments_and_resumed_it_ends_with_the_same_rows(tmp_path: Path) -> None:
+    """With SIGKILL to the parent alone: workers must see to themselves."""
     run("sweep", "toy", *LONG_GRID, "--out", "undisturbed", cwd=tmp_path)
-    killed_and_resumed(tmp_path, LONG_GRID, kills=8)
-    pd.testing.assert_frame_equal(rows(tmp_path / "out"), rows(tmp_path / "undisturbed"))
-
-
-def killed_and_resumed(tmp_path: Path, grid: tuple[str, ...], kills: int) -> None:
-    """Sweep into `out`, with SIGKILL to the parent alone: workers must see to themselves."""
-    moments = random.Random(0)
-    killed = 0
-    for _ in range(kills):
-        process = start("sweep", "toy", *grid, "--out", "out", cwd=tmp_path)
+    moments, killed = random.Random(0), 0
+    for _ in range(8):
+        process = start("sweep", "toy", *LONG_GRID, "--out", "out", cwd=tmp_path)
         time.sleep(moments.uniform(0.4, 1.6))
         process.kill()
         process.communicate(timeout=20)  # It ends when the last worker has let go of the output.
         killed += process.returncode == -signal.SIGKILL
-        if (tmp_path / "out" / "cells").exists():
-            for part in (tmp_path / "out" / "cells").glob("*.parquet"):
-                pd.read_parquet(part)  # Whole at every moment.
-    assert killed >= kills / 2, "most kills came after the end: the moments are too late"
-    run("sweep", "toy", *grid, "--out", "out", cwd=tmp_path)
+        for part in parts_in(tmp_path / "out" / "cells"):
+            pd.read_parquet(part)  # Whole at every moment.
+    assert killed >= 4, "most kills came after the end: the moments are too late"
+    run("sweep", "toy", *LONG_GRID, "--out", "out", cwd=tmp_path)
     keys = stored_keys(tmp_path / "out")
     assert len(keys) == len(set(keys))
     assert not list((tmp_path / "out").glob("**/.part-*"))
-
-
-@pytest.mark.slow
-def test_workers_leave_soon_after_their_parent_is_killed(tmp_path: Path) -> None:
-    grid = ("--n", "1:40", "--snr", "1", "--set", "pause=0.3", "--jobs", "2")
-    process = start("sweep", "toy", *grid, "--out", "out", cwd=tmp_path, new_session=True)
-    wait_for(lambda: any((tmp_path / "out" / "cells").glob("*.parquet")))
-    group = os.getpgid(process.pid)
-    process.kill()
-    process.communicate(timeout=20)
-    wait_for(lambda: not members(group), seconds=5)
+    pd.testing.assert_frame_equal(rows(tmp_path / "out"), rows(tmp_path / "undisturbed"))
 
 
 @pytest.mark.parametrize(
-    "moment",
-    [pytest.param(0.4, marks=pytest.mark.slow), 0.6, pytest.param(0.8, marks=pytest.mark.slow)],
+    "moment", [0.6, *(pytest.param(at, marks=pytest.mark.slow) for at in (0.4, 0.8, None))]
 )
-def test_workers_that_have_no_batch_yet_leave_too(tmp_path: Path, moment: float) -> None:
-    process = start("sweep", "toy", *GRID, "--out", "out", cwd=tmp_path, new_session=True)
-    time.sleep(moment)
+def test_workers_leave_soon_after_their_parent_is_killed(
+    tmp_path: Path, moment: float | None
+) -> None:
+    """Also those that have no batch yet: at a moment in seconds, or when a cell is there."""
+    grid = ("--n", "1:40", "--snr", "1", "--set", "pause=0.3", "--jobs", "2")
+    process = start("sweep", "toy", *grid, "--out", "out", cwd=tmp_path, new_session=True)
+    if moment is None:
+        wait_for(lambda: parts_in(tmp_path / "out" / "cells"))
+    else:
+        time.sleep(moment)
     process.kill()
     process.communicate(timeout=20)
     wait_for(lambda: not members(process.pid), seconds=10)
@@ -131,14 +105,7 @@ def test_cells_that_kill_every_worker_become_failed_rows(tmp_path: Path) -> None
 
 @pytest.mark.unix
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "jobs",
-    [
-        pytest.param(("1", "loky"), marks=pytest.mark.slow),
-        ("2", "loky"),
-        pytest.param(("2", "threading"), marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize("jobs", [("1", "loky"), ("2", "loky"), ("2", "threading")])
 def test_ctrl_c_leaves_at_once_and_keeps_what_is_finished(
     tmp_path: Path, jobs: tuple[str, str]
 ) -> None:
@@ -146,8 +113,7 @@ def test_ctrl_c_leaves_at_once_and_keeps_what_is_finished(
     grid = ("--n", "1:14", "--snr", "1", "--seeds", "1", "--set", "pause=0.1")
     how = ("--jobs", jobs[0], "--backend", jobs[1])
     process = start("sweep", "toy", *grid, *how, "--out", "out", cwd=tmp_path, new_session=True)
-    cells = tmp_path / "out" / "cells"
-    wait_for(lambda: len(list(cells.glob("*.parquet"))) >= 3)
+    wait_for(lambda: len(parts_in(tmp_path / "out" / "cells")) >= 3)
     os.killpg(process.pid, signal.SIGINT)
     began = time.monotonic()
     output, errors = process.communicate(timeout=10)
@@ -194,56 +160,6 @@ def test_two_sweeps_at_once_into_one_directory_lose_and_duplicate_nothing(
     assert len(keys) == len(set(keys))
 
 
-def test_a_torn_part_is_set_aside_and_its_cells_run_again(
-    tmp_path: Path,
-) -> None:
-    grid = ("sweep", "toy", "--n=1:5", "--snr=1:2:4", "--jobs=1", "--out=out")
-    with one_part_per_batch():
-        run(*grid, cwd=tmp_path)
-    undisturbed = rows(tmp_path / "out")
-    torn = sorted((tmp_path / "out" / "cells").glob("*.parquet"))[3]
-    torn.write_bytes(torn.read_bytes()[:-40])
-    with pytest.warns(UserWarning, match="its checksum doesn't match its name"):
-        assert len(overfit_cli.load(tmp_path / "out")) == len(undisturbed) - 4
-    again = run(*grid, cwd=tmp_path)
-    assert f"{torn.relative_to(tmp_path)} is damaged and is set aside" in again.stdout
-    assert "4 to run" in again.stdout
-    assert (tmp_path / "out" / "set-aside" / "cells" / torn.name).exists()
-    pd.testing.assert_frame_equal(rows(tmp_path / "out"), undisturbed)
-
-
-def test_a_foreign_parquet_file_is_left_alone_and_left_out(tmp_path: Path) -> None:
-    run("sweep", "toy", "--n", "1:2", "--jobs=1", "--out", "out", cwd=tmp_path)
-    foreign = tmp_path / "out" / "cells" / "mine.parquet"
-    pd.DataFrame({"key": ["x"], "mine": [1]}).to_parquet(foreign)
-    before = foreign.read_bytes()
-    again = run("sweep", "toy", "--n", "1:2", "--jobs=1", "--out", "out", cwd=tmp_path)
-    assert "mine.parquet is left out: it isn't a part file of overfit" in again.stdout
-    assert foreign.read_bytes() == before
-    with pytest.warns(UserWarning, match="mine.parquet is left out"):
-        assert len(overfit_cli.load(tmp_path / "out")) == 6
-
-
-def test_things_in_the_way_are_left_alone_or_named(tmp_path: Path) -> None:
-    grid = ("sweep", "toy", "--n", "1:2", "--jobs=1", "--out", "out")
-    (tmp_path / "out" / "cells" / "folder.parquet").mkdir(parents=True)
-    run(*grid, cwd=tmp_path)
-    assert (tmp_path / "out" / "cells" / "folder.parquet").is_dir()
-    assert len(overfit_cli.load(tmp_path / "out")) == 6
-    part = next(path for path in (tmp_path / "out" / "cells").glob("*.parquet") if path.is_file())
-    garbage = bytearray(part.read_bytes())
-    garbage[20:200] = b"x" * 180
-    part.write_bytes(garbage)
-    again = run(*grid, cwd=tmp_path)
-    assert "is damaged and is set aside" in again.stdout
-    assert len(overfit_cli.load(tmp_path / "out")) == 6
-    (tmp_path / "empty.parquet").write_bytes(b"")
-    (tmp_path / "blocked" / ".lock").mkdir(parents=True)
-    blocked = run("sweep", "toy", "--out", "blocked", cwd=tmp_path, expect=2)
-    [sentence] = blocked.stderr.splitlines()
-    assert "--out blocked" in sentence
-
-
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Path:
     folder = tmp_path / "disk"
@@ -283,7 +199,3 @@ def members(group: int) -> list[int]:
         if int(fields[2]) == group and fields[0] != "Z":
             collected.append(int(status.parent.name))
     return collected
-
-
-def test_the_environment_of_these_tests_finds_the_toy(tmp_path: Path) -> None:
-    assert "toy" in run("list", "studies", cwd=tmp_path).stdout

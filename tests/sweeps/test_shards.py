@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from math import inf, nan
 from pathlib import Path
 
 import pandas as pd
@@ -11,11 +12,11 @@ import pytest
 import overfit_cli
 from overfit_cli import UserError
 from overfit_cli.core.cell import Cell, CellResult
-from overfit_cli.core.registry import find_study
-from overfit_cli.sweeps.grid import Shard, parse_shard
+from overfit_cli.sweeps.grid import Shard, make_grid, parse_shard
+from overfit_cli.sweeps.manifest import record_run
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import run, start
-from tests.toy_runs import parts_in, rows, toy_cells
+from tests.toy_runs import TOY, parts_in, rows, toy_cells
 
 GRID = ("--n", "1:6", "--snr", "1:2:3", "--seeds", "2")
 
@@ -55,50 +56,19 @@ def logged(directory: Path) -> int:
 
 @pytest.mark.slow
 def test_shards_that_share_a_directory_fill_it_side_by_side(tmp_path: Path, whole: Path) -> None:
-    processes = [
-        start(
-            "sweep",
-            "toy",
-            *GRID,
-            "--jobs=1",
-            "--shard",
-            f"{number}/3",
-            "--out",
-            "out",
-            cwd=tmp_path,
-        )
+    """Each has the same part whatever others have finished meanwhile."""
+    parts = [
+        ("sweep", "toy", *GRID, "--jobs=1", f"--shard={number}/3", "--out=out")
         for number in (1, 2, 3)
     ]
+    processes = [start(*part, cwd=tmp_path) for part in parts]
     said = [process.communicate(timeout=60)[0] for process in processes]
     assert [process.returncode for process in processes] == [0, 0, 0]
     for number, output in enumerate(said, start=1):
         assert f"toy: 12 cells of 36, shard {number}/3 (n 6 × snr 3 × seeds 2), out" in output
         assert "12 trained" in output
     pd.testing.assert_frame_equal(rows(tmp_path / "out"), rows(whole))
-
-
-def test_a_shard_that_starts_late_has_the_same_part(tmp_path: Path) -> None:
-    """What others have finished meanwhile changes nothing."""
-    sweep_shards(tmp_path, 3, out="out")
-    assert len(rows(tmp_path / "out")) == 36
-    again = run("sweep", "toy", *GRID, "--jobs=1", "--shard", "2/3", "--out", "out", cwd=tmp_path)
-    assert "12 there already; 0 to run" in again.stdout
-
-
-@pytest.mark.slow
-def test_a_shard_that_died_is_resumed_by_the_same_command(tmp_path: Path) -> None:
-    part = ("sweep", "toy", *GRID, "--shard", "1/2", "--out", "out")
-    grown = run(*part, "--jobs=1", "--dry-run", cwd=tmp_path)
-    assert "toy: 18 cells of 36, shard 1/2" in grown.stdout
-    few = ("--n", "1:2", "--snr", "1:2:3", "--seeds", "2")
-    run("sweep", "toy", *few, "--jobs=1", "--out", "out", cwd=tmp_path)
-    there = set(rows(tmp_path / "out")["key"])
-    done = run(*part, "--jobs=1", cwd=tmp_path)
-    own = {
-        cell.key for cell in Shard(1, 2).cells_of(toy_cells("1:6", "1:2:3", (0, 1)), lambda _: 1.0)
-    }
-    assert f"{len(own & there)} there already; {len(own - there)} to run" in done.stdout
-    assert set(rows(tmp_path / "out")["key"]) == there | own
+    assert "12 there already; 0 to run" in run(*parts[1], cwd=tmp_path).stdout
 
 
 @pytest.mark.parametrize("of", [1, 2, 3, 7, 40, 200])
@@ -195,41 +165,50 @@ def test_a_refinement_is_not_split(tmp_path: Path) -> None:
 def test_merging_twice_changes_nothing(tmp_path: Path, whole: Path) -> None:
     sweep_shards(tmp_path, 2)
     run("merge", "out-1", "out-2", "--out", "all", cwd=tmp_path)
-    before = {
-        path.name: path.read_bytes() for path in (tmp_path / "all").rglob("*.*") if path.is_file()
-    }
+
+    def content() -> dict[str, bytes]:
+        files = (tmp_path / "all").rglob("*.*")
+        return {path.name: path.read_bytes() for path in files if path.is_file()}
+
+    before = content()
     done = run("merge", "out-1", "out-2", "--out", "all", cwd=tmp_path)
     assert (
         "2 directories merged into all: 36 cells; 36 cells were in more than one directory."
         in done.stdout
     )
-    after = {
-        path.name: path.read_bytes() for path in (tmp_path / "all").rglob("*.*") if path.is_file()
-    }
-    assert after == before
+    assert content() == before
 
 
+SAME = [(1.0, 1.0 + 1e-6), (1e-9, 1e-9 + 1e-12), (nan, nan), (inf, inf)]
+OTHERS = [(1.0, 1.0 + 1e-4), (nan, 1.0), (inf, -inf), (inf, 1.0)]
+"""Two numbers of one cell that are taken to be the same, or not."""
+
+
+@pytest.mark.parametrize(
+    ("draws", "said"),
+    [
+        (SAME, "merged into all: 4 cells; 4 cells were in more than one directory."),
+        (OTHERS, "overfit: 4 cells with other numbers in another directory: "),
+        (
+            [*SAME, OTHERS[0]],
+            "overfit: 1 cell with other numbers in another directory: n 5 and seed 0 has draw "
+            "1.0 in one and 1.0001 in two. Nothing was merged.\n",
+        ),
+    ],
+)
 def test_cells_with_other_numbers_are_named_and_nothing_is_merged(
-    tmp_path: Path, whole: Path
+    tmp_path: Path, draws: list[tuple[float, float]], said: str
 ) -> None:
-    shutil.copytree(whole, tmp_path / "one")
-    shutil.copytree(whole, tmp_path / "two")
-    change_draws(tmp_path / "two", by=1e-3, most=1)
-    cell = rows(whole).set_index("key").compare(rows(tmp_path / "two").set_index("key"))
-    refused = run("merge", "one", "two", "--out", "all", cwd=tmp_path, expect=2)
-    assert refused.stderr.startswith("overfit: 1 cell with other numbers in another directory: n ")
-    assert " has draw 0." in refused.stderr
-    assert " in one and 0." in refused.stderr
-    assert refused.stderr.endswith(" in two. Nothing was merged.\n")
-    assert len(cell) == 1
-    assert not (tmp_path / "all").exists()
-
-
-def test_last_bits_are_no_difference(tmp_path: Path, whole: Path) -> None:
-    shutil.copytree(whole, tmp_path / "two")
-    change_draws(tmp_path / "two", by=1e-9)
-    run("merge", str(whole), "two", "--out", "all", cwd=tmp_path)
-    assert len(rows(tmp_path / "all")) == 36
+    for at, name in enumerate(("one", "two")):
+        (tmp_path / name / "cells").mkdir(parents=True)
+        record_run(tmp_path / name, make_grid(TOY, {"n": f"1:{len(draws)}"}, (0,)), {})
+        for cell, pair in zip(toy_cells(f"1:{len(draws)}", "1"), draws, strict=True):
+            result = CellResult(cell, {"test_loss": 1.0, "draw": pair[at]})
+            RunDirectory(tmp_path / name).write(TOY, [result])
+    expect = 0 if draws is SAME else 2
+    done = run("merge", "one", "two", "--out", "all", cwd=tmp_path, expect=expect)
+    assert said in done.stdout + done.stderr
+    assert (tmp_path / "all").exists() == (draws is SAME)
 
 
 def test_a_damaged_file_of_a_source_is_refused(tmp_path: Path, whole: Path) -> None:
@@ -257,58 +236,6 @@ def test_files_of_other_programs_and_cells_of_other_versions_stay_where_they_are
     run("merge", str(whole), "two", "--out", "all", cwd=tmp_path)
     assert len(rows(tmp_path / "all")) == 36
     assert not (tmp_path / "all" / "cells" / "notes.parquet").exists()
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
-    [
-        (1.0, 1.0 + 1e-6, True),
-        (1.0, 1.0 + 1e-4, False),
-        (1e-9, 1e-9 + 1e-12, True),
-        (float("nan"), float("nan"), True),
-        (float("nan"), 1.0, False),
-        (float("inf"), float("inf"), True),
-        (float("inf"), float("-inf"), False),
-        (float("inf"), 1.0, False),
-    ],
-)
-@pytest.mark.one_in(3)
-def test_numbers_are_compared_to_a_relative_tolerance(
-    tmp_path: Path, one: float, other: float, same: bool
-) -> None:
-    toy = find_study("toy")
-    [cell] = toy_cells("1", "1")
-    for name, number in (("one", one), ("two", other)):
-        sweep = ("sweep", "toy", "--n", "1", "--snr", "1", "--seeds", "1", "--jobs=1")
-        run(*sweep, "--out", name, cwd=tmp_path)
-        shutil.rmtree(tmp_path / name / "cells")
-        (tmp_path / name / "cells").mkdir()
-        result = CellResult(cell, {"test_loss": 1.0, "draw": number})
-        RunDirectory(tmp_path / name).write(toy, [result])
-    done = run("merge", "one", "two", "--out", "all", cwd=tmp_path, expect=0 if same else 2)
-    assert ("1 cell was in more than one" in done.stdout) == same
-    assert ("1 cell with other numbers" in done.stderr) != same
-
-
-def change_draws(directory: Path, by: float, most: int | None = None) -> None:
-    """Add something to the column `draw` of some cells."""
-    toy = find_study("toy")
-    cells = overfit_cli.load(directory)
-    shutil.rmtree(directory / "cells")
-    (directory / "cells").mkdir()
-    names = list(toy.parameters.model_fields)
-    results = [
-        CellResult(
-            Cell("toy", 1, toy.parameters(**{name: row[name] for name in names}), row["seed"]),
-            {
-                "test_loss": row["test_loss"],
-                "draw": row["draw"] + (by if most is None or at < most else 0),
-            },
-            steps=row["steps"],
-        )
-        for at, row in enumerate(cells.to_dict("records"))
-    ]
-    RunDirectory(directory).write(toy, results)
 
 
 def test_directories_that_are_not_alike_are_refused(tmp_path: Path, whole: Path) -> None:
@@ -340,9 +267,13 @@ def test_directories_that_are_not_alike_are_refused(tmp_path: Path, whole: Path)
         ("merge --out all", "Missing argument"),
         ("merge nowhere --out all", "DIR nowhere: there is no such directory"),
         ("merge nowhere", "Missing option '--out'"),
+        ("compact nowhere", "DIR nowhere: there is no such directory; name one that"),
+        ("compact .", "DIR .: it holds no cells; name a directory"),
     ],
 )
-def test_what_cannot_be_merged_is_one_sentence(tmp_path: Path, arguments: str, said: str) -> None:
+def test_what_cannot_be_merged_or_joined_is_one_sentence(
+    tmp_path: Path, arguments: str, said: str
+) -> None:
     refused = run(*arguments.split(), cwd=tmp_path, expect=2)
     assert said in refused.stderr
     assert not (tmp_path / "all").exists()

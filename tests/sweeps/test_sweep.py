@@ -15,14 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import overfit_cli
-from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.errors import UserError
-from overfit_cli.core.training import product_library
 from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
 from overfit_cli.sweeps import progress
-from overfit_cli.sweeps.manifest import planned_cells
 from overfit_cli.sweeps.part_file import cell_schema
-from overfit_cli.sweeps.store import RunDirectory
 from tests.command import run, start, wait_for
 from tests.toy_runs import TOY, rows, stored_keys
 from tests.training import cell_of, train
@@ -115,29 +111,13 @@ def test_every_row_begins_with_the_common_columns(tmp_path: Path) -> None:
     assert cells["status"].tolist() == ["done"] * 3
 
 
-def test_a_cells_key_hangs_on_study_version_parameters_and_seed() -> None:
-    parameters = benign_vit.parameters()
-    base = Cell("benign-vit", 1, parameters, 0)
-    assert base.key == Cell("benign-vit", 1, benign_vit.parameters(), 0).key
-    assert re.fullmatch("[0-9a-f]{20}", base.key)
-    others = [
-        Cell("other", 1, parameters, 0),
-        Cell("benign-vit", 2, parameters, 0),
-        Cell("benign-vit", 1, benign_vit.parameters(snr=10.000001), 0),
-        Cell("benign-vit", 1, parameters, 1),
-    ]
-    assert len({cell.key for cell in [base, *others]}) == 5
-
-
 def test_the_plan_of_a_dry_run_says_what_it_would_take_and_writes_nothing(tmp_path: Path) -> None:
     grid = ("--n", "2:3", "--snr", "1:2:2", "--seeds", "2")
     how = ("--jobs", "2", "--out", "out", "--dry-run")
     done = run("sweep", *grid, *how, cwd=tmp_path)
     assert "8 cells (n 2 × snr 2 × seeds 2)" in done.stdout
     assert "8 to run" in done.stdout
-    estimate = (
-        r"(about \d+ s|a few seconds) on 2 jobs.*, [\d.]+ [MG]B of memory, [\d.]+ [kM]B on disk"
-    )
+    estimate = r"(about .*|a few seconds) on 2 jobs.*, [\d.]+ [MG]B of memory, [\d.]+ [kM]B on disk"
     assert re.search(estimate, done.stdout), done.stdout
     assert not list(tmp_path.iterdir())
 
@@ -186,132 +166,52 @@ def test_fresh_takes_no_row_away_before_its_new_one_is_written(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("axes", "following"),
+    ("asked", "following"),
     [
-        (("--n", "1:3", "--snr", "1:2:3"), "plot heatmap"),
-        (("--n", "1:3", "--set", "mood=well,diverges"), "plot heatmap"),
-        (("--set", "pause=0,0.001", "--snr", "1:2:3"), "plot heatmap"),
-        (("--n", "1:3"), "plot lines"),
-        (("--n", "1:3", "--snr", "1:2:2", "--set", "pause=0,0.001"), "plot heatmap --by pause"),
+        (("toy", "--n=1:3", "--set=mood=well,diverges"), "plot heatmap"),
+        (("toy", "--set=pause=0,0.001", "--snr=1:2:3"), "plot heatmap"),
+        (("toy", "--n=1:3"), "plot lines"),
+        (("toy", "--n=1:3", "--snr=1:2:2", "--set=pause=0,0.001"), "plot heatmap --by pause"),
         (
-            ("--n", "1:3", "--snr", "1:2:3", "--set", "pause=0,0.001", "--set", "mood=well,prints"),
+            ("toy", "--n=1:3", "--snr=1:2:3", "--set=pause=0,0.001", "--set=mood=well,prints"),
             "plot heatmap --by mood --where pause=0.001",
         ),
+        (("benign-vit", "--n=3", "--snr=1,2,3"), "plot lines"),
+        (("benign-vit", "--n=2,3", "--set=sigma_p_tilde=2,4"), "plot heatmap"),
+        (("benign-vit", "--n=3", "--set=d=30,40", "--set=tokens=4,5"), "plot heatmap"),
+        (
+            (
+                "benign-vit",
+                "--n=3",
+                "--set=labels=coin,balanced",
+                "--set=noise=isotropic,orthogonal",
+            ),
+            "plot heatmap",
+        ),
+        (
+            ("benign-vit", "--n=2,3", "--snr=1,2", "--set=label_flip=0,0.2"),
+            "plot heatmap --by label_flip",
+        ),
+        (("fig1", "--n=2,3", "--set=snr=4,9"), "plot heatmap"),
+        (("fig1", "--n=2,3", "--set=snr=9"), "plot lines"),
+        (("noisy-labels", "--n=2,3", "--set=snr=4,9"), "plot heatmap"),
     ],
+    ids=lambda given: " ".join(given) if isinstance(given, tuple) else given,
 )
 @pytest.mark.one_in(3)
 def test_the_next_command_works_whatever_the_axes(
-    tmp_path: Path, axes: tuple[str, ...], following: str
+    tmp_path: Path, asked: tuple[str, ...], following: str
 ) -> None:
-    failing = "diverges" in " ".join(axes)
-    done = run(
-        "sweep", "toy", "--jobs", "1", *axes, "--out", "a b", cwd=tmp_path, expect=int(failing)
-    )
+    """That of a preset has its own figure, where that can be drawn."""
+    names = {word.removeprefix("--set=").lstrip("-").partition("=")[0] for word in asked}
+    small = [f"--set={name}={value}" for name, value in SETTING.items() if name not in names]
+    small = [] if asked[0] == "toy" else [*small, "--seeds=1"]
+    failing = int("diverges" in " ".join(asked))
+    done = run("sweep", *asked, *small, "--jobs=1", "--out=a b", cwd=tmp_path, expect=failing)
     [line] = [line for line in done.stdout.splitlines() if line.startswith("Next: overfit ")]
     command = shlex.split(line)[2:]
     assert command == [*following.split(), "--from", "a b"]
     run(*command, cwd=tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("asked", "following"),
-    [
-        (("fig1", "--n=2,3", "--set=snr=4,9"), "plot heatmap"),
-        pytest.param(("fig1", "--n=2,3", "--set=snr=9"), "plot lines", marks=pytest.mark.slow),
-        pytest.param(
-            ("noisy-labels", "--n=2,3", "--set=snr=4,9"), "plot heatmap", marks=pytest.mark.slow
-        ),
-    ],
-)
-def test_a_preset_suggests_its_own_figure_where_that_can_be_drawn(
-    tmp_path: Path, asked: tuple[str, ...], following: str
-) -> None:
-    small = [f"--set={name}={value}" for name, value in SMALL.items()]
-    done = run("sweep", *asked, *small, "--seeds=1", "--jobs=1", "--out=out", cwd=tmp_path)
-    assert f"Next: overfit {following} --from out" in done.stdout
-    run(*following.split(), "--from=out", cwd=tmp_path)
-
-
-@pytest.mark.parametrize(
-    "axes",
-    [
-        ("--snr=1,2,3",),
-        ("--n=2,3", "--snr=1,2", "--set=label_flip=0,0.2"),
-        *(
-            pytest.param(axes, marks=pytest.mark.slow)
-            for axes in (
-                ("--set=d=30,40", "--set=tokens=4,5"),
-                ("--n=2,3", "--set=sigma_p_tilde=2,4"),
-                ("--snr=1,2", "--set=label_flip=0,0.2"),
-                ("--set=labels=coin,balanced", "--set=noise=isotropic,orthogonal"),
-                ("--n=2,3", "--snr=1,2", "--set=d=30,40"),
-            )
-        ),
-    ],
-    ids=" ".join,
-)
-def test_what_is_proposed_after_a_sweep_over_any_axes_succeeds(
-    tmp_path: Path, axes: tuple[str, ...]
-) -> None:
-    names = {axis.removeprefix("--set=").lstrip("-").partition("=")[0] for axis in axes}
-    fixed = [f"--set={name}={value}" for name, value in SMALL.items() if name not in names]
-    fixed += ["--set=init_divisor=4", "--set=epsilon=0.1", "--seeds=1", "--jobs=1", "--out=out"]
-    done = run("sweep", *axes, *fixed, *(["--set=n=3"] if "n" not in names else []), cwd=tmp_path)
-    [line] = [line for line in done.stdout.splitlines() if line.startswith("Next: overfit ")]
-    run(*shlex.split(line)[2:], cwd=tmp_path)
-    if len(axes) == 2:
-        assert "plot heatmap" in line
-
-
-@pytest.mark.slow
-def test_a_law_of_the_figures_own_is_left_out_where_it_is_not_about_the_figure(
-    tmp_path: Path,
-) -> None:
-    small = [word for name, value in SMALL.items() for word in ("--set", f"{name}={value}")]
-    grid = ("--n", "2:4", "--snr", "1:3:3", "--seeds", "1", "--jobs", "1", "--out", "out")
-    run("sweep", *small, "--set", "init_divisor=4", "--set", "epsilon=0.1", *grid, cwd=tmp_path)
-
-    def drawn(*options: str) -> str:
-        run("plot", "heatmap", "--from", "out", "--out", "a.svg", *options, cwd=tmp_path)
-        return " ".join((tmp_path / "a.txt").read_text().split())
-
-    assert "Line: N·SNR² = " in drawn()
-    assert "Line" not in drawn("--value", "test_error")
-    assert "Line: N·SNR² = 9." in drawn("--value", "test_error", "--law", "n * snr**2 = 9")
-    assert "Line" not in drawn("--law", "none")
-
-
-def test_a_training_replaces_a_cell_that_had_failed(tmp_path: Path) -> None:
-    run("train", "toy", "--n", "3", "--set", "mood=diverges", "--out", "a", cwd=tmp_path, expect=1)
-    assert overfit_cli.load(tmp_path / "a")["status"].tolist() == ["failed"]
-    [key] = overfit_cli.load(tmp_path / "a")["key"]
-    parameters = pytest.importorskip("toy_study").ToyParameters(n=3, mood="diverges")
-    cell = Cell("toy", 1, parameters, 0)
-    assert cell.key == key
-    directory = RunDirectory(tmp_path / "a")
-    result = CellResult(cell, {"test_loss": 0.5}, 1)
-    toy = pytest.importorskip("toy_study").study
-    directory.write(toy, [result])
-    assert overfit_cli.load(tmp_path / "a")["status"].tolist() == ["done"]
-    directory.finish([], replaced=True)
-    assert overfit_cli.load(tmp_path / "a")["status"].tolist() == ["done"]
-    assert len(directory.cells.names()) == 1
-
-
-@pytest.mark.slow
-def test_output_survives_a_terminal_without_our_letters_and_a_reader_who_leaves(
-    tmp_path: Path,
-) -> None:
-    run("list", "studies", cwd=tmp_path, env={"PYTHONIOENCODING": "ascii"})
-    run("sweep", "--help", cwd=tmp_path, env={"PYTHONIOENCODING": "latin-1"})
-    process = start("sweep", "toy", "--n", "1:9", "--out", "out", cwd=tmp_path)
-    assert process.stdout is not None
-    process.stdout.close()
-    assert process.wait(timeout=60) == 0
-    assert process.stderr is not None
-    assert process.stderr.read() == ""
-    process.stderr.close()
-    assert len(overfit_cli.load(tmp_path / "out")) == 27
 
 
 def test_failed_cells_are_rows_and_run_again_only_on_request(tmp_path: Path) -> None:
@@ -329,13 +229,6 @@ def test_failed_cells_are_rows_and_run_again_only_on_request(tmp_path: Path) -> 
     assert "6 run again; 6 to run" in retried.stdout
     stored = stored_keys(tmp_path / "out")
     assert len(stored) == len(set(stored)) == 12
-
-
-def test_an_error_in_training_is_a_row_with_its_reason(tmp_path: Path) -> None:
-    grid = ("sweep", "toy", "--n", "1:2", "--set", "mood=raises", "--out", "out", "--jobs=1")
-    run(*grid, cwd=tmp_path, expect=1)
-    [reason] = overfit_cli.load(tmp_path / "out")["reason"].unique().tolist()
-    assert reason.startswith("error: RuntimeError: the toy | is broken at toy_study.py:")
 
 
 def test_fail_fast_stops_at_the_first_failure(tmp_path: Path) -> None:
@@ -414,27 +307,6 @@ def test_trajectories_are_logged_on_request_for_cells_that_lack_them(tmp_path: P
     assert steps["step"].tolist() == [0, 1, 0, 1]
 
 
-def test_the_manifest_says_what_was_run_on_what(tmp_path: Path) -> None:
-    grid = ("sweep", "toy", "--jobs", "1", "--snr", "1:2:2", "--seeds", "2", "--out", "out", "--n")
-    for n in ("1:2", "3"):
-        run(*grid, n, cwd=tmp_path)
-    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
-    assert manifest["study"] == "toy"
-    first, second = manifest["runs"]
-    assert first["axes"] == ["n", "snr"]
-    assert first["values"] == {"n": [1, 2], "snr": [1.0, 2.0]}
-    assert first["seeds"] == [0, 1]
-    assert second["values"]["n"] == [3]
-    assert first["command"][:3] == ["overfit", "sweep", "toy"]
-    assert first["packages"]["joblib"] >= "1.6"
-    assert {"platform", "python", "started", "git_commit", "cores", "processor"} <= first.keys()
-    assert first["products"] == product_library()
-    toy = pytest.importorskip("toy_study").study
-    planned = planned_cells(tmp_path / "out", toy)
-    assert len(planned) == 2 * 2 * 2 + 2 * 2
-    assert sorted(planned["n"].unique()) == [1, 2, 3]
-
-
 def test_a_preset_names_study_axes_and_figures(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(
         'title = "Mine"\nstudy = "toy"\nfigures = ["heatmap"]\n[set]\nn = "1:3"\n'
@@ -458,21 +330,11 @@ def test_the_shipped_preset_is_the_papers_grid(
     assert "n 19 × snr 100 × seeds 40" in plan.stdout
 
 
-def test_a_failure_has_no_numbers() -> None:
-    result = CellResult(Cell("toy", 1, benign_vit.parameters(), 0), reason="worker killed")
-    assert (result.status, result.reason, dict(result.measurements)) == (
-        "failed",
-        "worker killed",
-        {},
-    )
-
-
-@pytest.mark.slow
 def test_output_that_is_no_terminal_gets_plain_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.3)
-    grid = ("sweep", "toy", "--n", "1:12", "--seeds", "1", "--set", "pause=0.1", "--jobs", "1")
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
+    grid = ("sweep", "toy", "--n=1:12", "--seeds=1", "--set=pause=0.01", "--jobs=1")
     done = run(*grid, cwd=tmp_path)
     line = r"^\d+ of 12 cells; [\d.]+ s so far, (about [\d.]+|less than 1) s left$"
     assert re.search(line, done.stdout, re.M)

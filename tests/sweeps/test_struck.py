@@ -1,9 +1,10 @@
-"""A merge that is killed, or that fails, at any file operation is finished by the same command."""
+"""A merge or a compaction that is struck at any file operation is finished by the same command."""
 
 from __future__ import annotations
 
 import shutil
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -11,12 +12,12 @@ import pytest
 
 import overfit_cli
 from overfit_cli import UserError
-from overfit_cli.sweeps.maintain import merge_directories
+from overfit_cli.sweeps.maintain import compact_directory, merge_directories
 from overfit_cli.sweeps.manifest import read_manifest
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call
 from tests.file_operations import Strike, strikes
-from tests.toy_runs import rows, sweep_toy
+from tests.toy_runs import parts_in, rows, stored_keys, sweep_toy
 
 pytestmark = pytest.mark.unix
 
@@ -88,15 +89,39 @@ def test_the_same_merge_goes_on_wherever_it_was_struck(
     assert incomplete > 1
 
 
-def test_commands_say_that_a_merge_was_cut_short_until_it_is_repeated(tmp_path: Path) -> None:
+@pytest.mark.parametrize("stride", [5, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_compaction_that_is_killed_anywhere_loses_and_doubles_nothing(
+    tmp_path: Path, stride: int
+) -> None:
+    out = sweep_toy(tmp_path / "out", "1:4").path
+    expected, logged = rows(out), steps(out)
+    shutil.copytree(out, tmp_path / "before")
+    struck = 0
+    for _ in strikes("kill", out, lambda: list(compact_directory(RunDirectory(out))), stride):
+        struck += 1
+        pd.testing.assert_frame_equal(rows(out), expected)
+        RunDirectory(out).prepare()
+        assert len(stored_keys(out)) == len(expected)
+        pd.testing.assert_frame_equal(rows(out), expected)
+        pd.testing.assert_frame_equal(steps(out), logged)
+        shutil.rmtree(out)
+        shutil.copytree(tmp_path / "before", out)
+    assert struck > 2
+
+
+def partly_merged(folder: Path, act: Callable[[], object]) -> None:
+    """Kill a merge of `one` and `two` where `all` has two of its parts."""
     for name, n in (("one", "1:3"), ("two", "4:5")):
-        sweep_toy(tmp_path / name, n)
-    command = ("merge", "one", "two", "--out", "all")
-    parts = tmp_path / "all" / "cells"
-    for _ in strikes("kill", tmp_path, lambda: call(*command, cwd=tmp_path)):
-        if len(list(parts.glob("*.parquet"))) == 2:
+        sweep_toy(folder / name, n)
+    for _ in strikes("kill", folder, act):
+        if len(parts_in(folder / "all" / "cells")) == 2:
             break
-        shutil.rmtree(tmp_path / "all", ignore_errors=True)
+        shutil.rmtree(folder / "all", ignore_errors=True)
+
+
+def test_commands_say_that_a_merge_was_cut_short_until_it_is_repeated(tmp_path: Path) -> None:
+    command = ("merge", "one", "two", "--out", "all")
+    partly_merged(tmp_path, lambda: call(*command, cwd=tmp_path))
     export = ("export", "all", "--out", "all.csv")
     said = call(*export, cwd=tmp_path).stderr
     assert f"all: a merge of {tmp_path / 'one'} and {tmp_path / 'two'} into it " in said
@@ -112,13 +137,8 @@ def test_commands_say_that_a_merge_was_cut_short_until_it_is_repeated(tmp_path: 
 @pytest.mark.parametrize("way", ["a merge of sources that were moved", "a sweep"])
 @pytest.mark.slow
 def test_the_note_on_a_merge_ends_when_no_cell_is_missing(tmp_path: Path, way: str) -> None:
-    for name, n in (("one", "1:3"), ("two", "4:5")):
-        sweep_toy(tmp_path / name, n)
+    partly_merged(tmp_path, lambda: merge(tmp_path))
     whole = tmp_path / "all"
-    for _ in strikes("kill", tmp_path, lambda: merge(tmp_path)):
-        if len(list((whole / "cells").glob("*.parquet"))) == 2:
-            break
-        shutil.rmtree(whole, ignore_errors=True)
     assert "cut short" in said_of(whole)
     if way == "a sweep":
         sweep_toy(whole, "1:5")
