@@ -17,7 +17,7 @@ from overfit_cli.datasets.pathfinder.paddles import PathfinderSettings
 from overfit_cli.datasets.pathfinder.samples import CHUNK, chunk_scenes, render
 from overfit_cli.datasets.pathfinder.scenes import Scenes
 from overfit_cli.studies.attention_kernel.pathfinder.data import stream_of
-from tests.datasets import pathfinder_reference
+from tests.datasets import pathfinder_oracle
 
 HARD = PathfinderSettings()
 TRAIN = stream_of(1, "train")
@@ -26,10 +26,10 @@ TRAIN = stream_of(1, "train")
 def slowly(scenes: Scenes, image: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     """Render one image point by point."""
     shapes = (
-        pathfinder_reference.paddles_of(HARD, scenes, image),
-        pathfinder_reference.discs_of(HARD, scenes, image),
+        pathfinder_oracle.paddles_of(HARD, scenes, image),
+        pathfinder_oracle.discs_of(HARD, scenes, image),
     )
-    return pathfinder_reference.pixels(HARD, *shapes, points=HARD.antialiasing)
+    return pathfinder_oracle.pixels(HARD, *shapes, points=HARD.antialiasing)
 
 
 def main() -> None:
