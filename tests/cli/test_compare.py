@@ -234,9 +234,8 @@ def test_a_word_makes_panels_of_a_map_and_lines_over_a_number(tmp_path: Path) ->
 
 
 def test_a_single_cell_has_no_figure(tmp_path: Path) -> None:
-    one = {"n": (1,), "snr": (1.0,)}
-    a = write_run(tmp_path / "a", loss(lambda *_: 1), **one)
-    b = write_run(tmp_path / "b", loss(lambda *_: 1), **one, mood="prints")
+    a = write_run(tmp_path / "a", loss(lambda *_: 1), (1,), (1.0,))
+    b = write_run(tmp_path / "b", loss(lambda *_: 1), (1,), (1.0,), mood="prints")
     with pytest.raises(UserError, match="out: no parameter varies in the pairs"):
         overfit_cli.compare(a, b, out=tmp_path / "a.png")
     shown = call("compare", "a", "b", cwd=tmp_path).stdout
