@@ -198,7 +198,7 @@ def test_a_line_is_named_in_short_with_why_it_has_no_point(
         (fail(PAIR, PAIR["snr"] == 2.0), {}, "x='snr': no line of test_loss has two points here"),
         (kernels([2, 4, 6, 8, 10], [1.0, 2.0]), {"by": "width"}, "x='snr': .* 10 .* --by n makes"),
         (kernels(range(2, 15), [1.0, 2.0]), {}, "26 settings here, .* 8 lines; a heatmap over two"),
-        (PAIR.assign(test_loss=0), {"mean": "geometric"}, "mean='geometric': 12 .* not positive"),
+        (PAIR.assign(test_loss=0), {"mean": "geometric"}, "mean='geometric': 6 .* not positive"),
         (PAIR, {"mean": "median", "band": "sd"}, "band='sd': a median takes interval, quartiles"),
     ],
 )

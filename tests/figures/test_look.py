@@ -153,6 +153,7 @@ def test_a_style_sheet_changes_sizes_and_colours_if_it_has_one_for_each_line(
     assert figure.axes[0].get_xticklabels()[0].get_fontsize() == pytest.approx(7 * 12 / 8)
 
 
+@pytest.mark.slow
 def test_a_style_sheet_leaves_no_trace_and_always_makes_room_for_legends(tmp_path: Path) -> None:
     before, settings = file_content(lines(), "png"), dict(mpl.rcParams)
     style = sheet(tmp_path, "axes.prop_cycle: cycler('color', ['r'])\nfont.size: 12")

@@ -27,6 +27,7 @@ def by_start(cells: pd.DataFrame, column: str) -> pd.DataFrame:
     return cells.groupby(["omega", "alpha", "start"])[column].mean().unstack()
 
 
+@pytest.mark.slow
 def test_overlaps_show_published_numbers_beside_cells_of_their_settings_alone() -> None:
     theory = published_theory().query("start == 'semantic'")
     panels = overfit_cli.draw("overlaps", LINES).axes[:3]
