@@ -178,10 +178,13 @@ def test_presets_that_share_a_directory_are_drawn_together(shipped: Path, tmp_pa
 
 
 @pytest.mark.slow
-def test_failed_cells_are_code_1_and_the_others_go_on(shipped: Path, tmp_path: Path) -> None:
-    write_preset(shipped, "first", more='mood = "diverges"')
+@pytest.mark.parametrize(("mood", "code"), [("diverges", 0), ("raises", 1)])
+def test_cells_that_fail_but_by_diverging_are_code_1_and_the_others_go_on(
+    shipped: Path, tmp_path: Path, mood: str, code: int
+) -> None:
+    write_preset(shipped, "first", more=f'mood = "{mood}"')
     write_preset(shipped, "second", figure="fig2")
-    call("reproduce", "--jobs", "1", cwd=tmp_path, expect=1)
+    call("reproduce", "--jobs", "1", cwd=tmp_path, expect=code)
     assert len(overfit_cli.load(tmp_path / "results" / "second-quick")) == 18
 
 

@@ -99,7 +99,8 @@ class Reproduction:
 
     Attributes:
         left_out: a sentence for each preset that could not be run.
-        failed: whether a cell failed, a figure could not be drawn, or a preset could not be run.
+        failed: whether a cell failed that neither diverged nor ended at its step limit, a figure
+            could not be drawn, or a preset could not be run.
     """
 
     output: Console
@@ -185,9 +186,13 @@ class Reproduction:
         return list(dict.fromkeys(names))
 
     def _sweep(self, item: Reproducible) -> bool:
+        """Train the cells of a preset; whether one failed, but by what its training came to."""
+        from overfit_cli.claims.cells import OUTCOMES
+
         session, subject = self._session(item)
-        _, summary = session.sweep(subject.grid())
-        return bool(summary.failed or summary.earlier)
+        session.sweep(subject.grid())
+        cells = session.directory.load_cells()
+        return bool((cells["status"].eq("failed") & ~cells["reason"].isin(OUTCOMES)).any())
 
     def _session(self, item: Reproducible) -> tuple[Session, Subject]:
         from overfit_cli.core.files import results_folder
