@@ -101,3 +101,12 @@ def test_every_link_and_picture_of_the_published_readme_is_whole(metadata: Messa
 )
 def test_links_are_made_whole(text: str, published: str) -> None:
     assert with_whole_links(text, "https://x/y", "v1") == published
+
+
+def test_the_release_publishes_only_what_was_built_and_keeps_no_token() -> None:
+    text = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+    _, publishing = text.split("\n  publish:\n")
+    assert "needs: build" in publishing
+    assert "id-token: write" in publishing
+    assert "secrets." not in text
+    assert not re.findall(r"uses: \S+@(?![0-9a-f]{40}\b)", text)

@@ -101,7 +101,9 @@ def test_a_heat_map_has_a_row_for_each_of_its_cells(folder: Path) -> None:
     middle = cells.groupby(["n", "snr"])["test_loss"].median()
     drawn = _numbers(folder, "heatmap").query("element == 'map'")
     assert list(drawn.columns) == list(COLUMNS)
-    np.testing.assert_allclose(sorted(drawn["value"]), sorted(middle), rtol=1e-12)
+    shown = drawn.set_index(["y", "x"])["value"].sort_index()
+    np.testing.assert_allclose([*shown.index], [*middle.index], rtol=1e-12)
+    np.testing.assert_allclose(shown, middle, rtol=1e-12)
 
 
 def test_lines_have_their_labels_and_points() -> None:

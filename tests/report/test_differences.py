@@ -251,7 +251,7 @@ def test_runs_that_share_nothing_are_refused(tmp_path: Path) -> None:
         compare_sides(a, b)
     assert str(refused.value) == (
         f"B {b}: no cell of it has a counterpart in A with the same n, snr; snr is 1, 2 in A and "
-        "3, 4 in B; choose one value on each side with where-a and where-b."
+        "3, 4 in B; choose one value on each side with --where-a and --where-b."
     )
     assert compare_sides(a, b, where_a=["snr=1.0"], where_b=["snr=3.0"]).pairs.both == 3
 

@@ -62,20 +62,19 @@ def test_kinds_are_counted_apart_and_at_the_level_of_all_together() -> None:
     claims = [
         of_kind("a", "paper", "holds"),
         replace(of_kind("b", "paper", "holds"), family=9, joint_verdict="inconclusive"),
-        of_kind("c", "identity", "holds"),
+        of_kind("c", "ours", "holds"),
         of_kind("d", "sharp", "fails"),
     ]
     text = markdown(papers(claims))
     assert "| Jiang et al. 2024 | paper | 1 |  | 1 |  |  |" in text
     assert "| Jiang et al. 2024 | sharp |  | 1 |  |  |  |" in text
-    assert "| Jiang et al. 2024 | identity | 1 |  |  |  |  |" in text
-    assert "| ours |" not in text
+    assert "| Jiang et al. 2024 | ours | 1 |  |  |  |  |" in text
     assert text.count("Hypotheses: a positive σ, of every cell.") == 4
     both = papers([*claims, judged("e", "vacuous", study="toy"), SOME[3]])
     assert [one.key for one in both] == ["jiang2024", "song2024", "nobody2024"]
     assert [len(one.judged) for one in both] == [4, 1, 1]
     kinds = [claim["kind"] for claim in json.loads(claims_json(papers(claims)))["claims"]]
-    assert kinds == ["paper", "paper", "identity", "sharp"]
+    assert kinds == ["paper", "paper", "ours", "sharp"]
 
 
 def test_what_fails_of_a_papers_sentences_names_the_sentence_and_the_number() -> None:

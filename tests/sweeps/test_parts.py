@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import random
 import shutil
 import threading
 import warnings
@@ -384,3 +385,18 @@ def test_what_is_in_the_way_is_no_part_or_is_named(swept: RunDirectory) -> None:
     (swept.path / "blocked" / ".lock").mkdir(parents=True)
     [sentence] = call("sweep", "toy", "--out=blocked", cwd=swept.path, expect=2).stderr.splitlines()
     assert "--out blocked" in sentence
+
+
+def test_no_flipped_bit_passes_as_data(swept: RunDirectory) -> None:
+    part = parts_in(swept.path / "cells")[0]
+    content, chance = part.read_bytes(), random.Random(0)
+    for _ in range(600):
+        index = chance.randrange(8 * len(content))
+        flipped = bytearray(content)
+        flipped[index // 8] ^= 1 << index % 8
+        part.write_bytes(flipped)
+        refused = read_part(part, CELLS)
+        assert isinstance(refused, Refusal)
+        assert refused.damaged
+    part.write_bytes(content)
+    assert isinstance(read_part(part, CELLS), pa.Table)

@@ -24,7 +24,7 @@ from overfit_cli.core.text import plural, suggestion
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from overfit_cli.core.claim import Kind, Verdict
+    from overfit_cli.core.claim import Verdict
     from overfit_cli.report.contents import ReportedPaper
     from overfit_cli.report.expected import VerdictCheck
     from overfit_cli.report.judge import Judged
@@ -139,22 +139,17 @@ def write_and_say(
     page, *others = write_report(papers, folder, asked.where, unexpected, name=name)
     output.print(f"Written beside the page: {', '.join(path.name for path in others)}")
     if shown:
-        output.print(counts_in_words((each.claim.kind, each.headline) for each in shown))
+        output.print(counts_in_words(each.headline for each in shown))
     output.print(f"Page: {page}")
     return int(strict and wrong)
 
 
-def counts_in_words(verdicts: Iterable[tuple[Kind, Verdict]]) -> str:
-    """Return how many claims have each verdict: `16 hold, 0 fail, 4 vacuous`; identities apart."""
-    claims: Counter[Verdict] = Counter()
-    identities: Counter[Verdict] = Counter()
-    for kind, verdict in verdicts:
-        (identities if kind == "identity" else claims)[verdict] += 1
+def counts_in_words(verdicts: Iterable[Verdict]) -> str:
+    """Return how many claims have each verdict: `16 hold, 0 fail, 4 vacuous`."""
+    claims = Counter(verdicts)
     texts = [f"{claims['holds']} hold, {claims['fails']} fail"]
     rest: tuple[Verdict, ...] = ("inconclusive", "vacuous", "not run")
     texts += [f", {claims[verdict]} {verdict}" for verdict in rest if claims[verdict]]
-    if identities:
-        texts.append(f"; of identities {identities['holds']} of {identities.total()} hold")
     return f"{''.join(texts)}."
 
 

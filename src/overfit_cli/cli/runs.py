@@ -240,7 +240,7 @@ def _verdicts(described: RunSummary, study: AnyStudy) -> Iterator[str]:
         if claim.study == study.name and claim.directory and claim.directory.resolve() == here
     ]
     if kept:
-        counts = counts_in_words((claim.kind, claim.verdict) for claim in kept)
+        counts = counts_in_words(claim.verdict for claim in kept)
         yield f"Claims judged on it in {folder}: {counts}"
         others = [f"{claim.claim} {claim.verdict}" for claim in kept if claim.verdict != "holds"]
         if others:

@@ -34,12 +34,11 @@ MARKS: Mapping[Verdict, str] = {
 }
 """The sign that stands before each verdict on the report's page and in notebooks."""
 
-Kind = Literal["paper", "sharp", "ours", "identity"]
+Kind = Literal["paper", "sharp", "ours"]
 KINDS: Mapping[Kind, str] = {
     "paper": "a sentence of the paper, as printed, with its hypotheses and constants",
     "sharp": "whether a bound of the paper is tight, or a condition of it is needed",
     "ours": "a question of this tool, or of the user",
-    "identity": "what holds by algebra or by definition: a check of the code",
 }
 """Each kind of claim with its meaning: whose sentence it is."""
 

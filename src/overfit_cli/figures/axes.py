@@ -59,6 +59,13 @@ class Axis:
         return np.array(self.values, dtype=np.float64)
 
     @property
+    def numbers(self) -> Floats:
+        """The values, shape (values,); the positions of those that are no numbers."""
+        if any(isinstance(value, str) for value in self.values):
+            return self.positions
+        return np.array(self.values, dtype=np.float64)
+
+    @property
     def edges(self) -> Floats:
         """The borders of the values' cells, midway between neighbours, shape (values + 1,).
 

@@ -291,6 +291,9 @@ def _draw_points(
             elinewidth=0.8,
             zorder=3,
         )
+        artist.lines[0].set_label("crossings")
+        for interval in artist.lines[2]:
+            interval.set_label("interval of a crossing")
         entries.append((artist, text))
         _draw_arrow_heads(axes, boundary, group, y, rises=rises)
     return [] if boundary.title else entries
@@ -346,6 +349,7 @@ def _draw_fit(
     x_ends, ends = fit_ends(boundary, y)
     colour = boundary.colour if boundary.title else _BLACK
     (line,) = axes.plot(*_oriented(x_ends, ends, rises=rises), color=colour, linestyle="--")
+    line.set_label("fit")
     return (
         Line2D([], [], color=boundary.colour, linestyle="--", marker="o")
         if boundary.title

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import matplotlib.axes
 import numpy as np
@@ -95,7 +96,7 @@ def _colour_sides(
 ) -> Legend:
     for axes, grid, _ in panels:
         is_above = np.where(np.isnan(grid.number), np.nan, grid.number > threshold)
-        axes.pcolormesh(
+        mesh = axes.pcolormesh(
             grid.x.edges,
             grid.y.edges,
             is_above,
@@ -104,6 +105,7 @@ def _colour_sides(
             vmax=1,
             rasterized=True,
         )
+        cast("Picture", axes.figure).maps[mesh] = grid.points
     signs = [f"{plan.label} {sign} {tick_number(threshold)}" for sign in ("≤", ">")]
     return [
         (Patch(color=colour), f"{name}: {sign}" if name else sign)

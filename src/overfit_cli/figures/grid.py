@@ -60,6 +60,11 @@ class Grid:
     noise: Floats
 
     @property
+    def points(self) -> Floats:
+        """The values of x and y at each point, row by row, (points, 2)."""
+        return np.column_stack([at.ravel() for at in np.meshgrid(self.x.numbers, self.y.numbers)])
+
+    @property
     def lost(self) -> Mask:
         """Whether so many seeds have no number that there is no statistic over all."""
         return (self.seeds > 0) & np.isnan(self.number)

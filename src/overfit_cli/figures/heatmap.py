@@ -285,6 +285,7 @@ def _draw_colours(
             mesh = draw_numbers_where_sampled(axes, grid, look)
         else:
             mesh = axes.pcolormesh(grid.x.edges, grid.y.edges, grid.number, **look)
+            cast("Picture", axes.figure).maps[mesh] = grid.points
     return mesh
 
 
@@ -371,6 +372,7 @@ def _draw_contours(figure: Picture, panels: Sequence[MapPanel], plan: Map, level
             )
             look: dict[str, Any] = {"zorder": 2.5, "path_effects": _OUTLINE}  # above the laws'
             if len(points := _crossings_of_rows(grid, heights, float(level_height))):
+                look["label"] = f"contour at {level:g}"
                 axes.plot(*points.T, marker="o", markersize=2.5, **CONTOUR, **look)
                 handle.set(marker="o", markersize=2.5)
             else:

@@ -72,6 +72,7 @@ def draw_equation(
     spans = axes.get_xlim(), axes.get_ylim()
     curve = equation_curve(equation, *names, *spans, constants, log_x=log_x, log_y=log_y)
     line = Line2D(curve[:, 0], curve[:, 1], color=colour, linestyle=dash)
+    line.set_label(f"law: {equation.text}")
     axes.add_line(line)
     if np.isfinite(curve).any():
         return line, ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -25,21 +26,26 @@ from overfit_cli.core.arrays import Floats
 
 COLUMNS = ("panel", "element", "label", "x", "y", "value")
 """A row is a point of an element of a panel, in the order in which it is drawn: a band's outline,
-the middle of a map's cell with its value, a contour with its level, a bar's two corners. A value
-without a meaning, such as that of a line, is empty."""
+a map's cell at its parameters with its value, a contour with its level, a bar's two corners. A
+value without a meaning, such as that of a line, is empty."""
 
 
-def drawn_numbers(figure: Figure, surfaces: Mapping[Axes, Floats]) -> pd.DataFrame:
+def drawn_numbers(
+    figure: Figure,
+    surfaces: Mapping[Axes, Floats],
+    maps: Mapping[Artist, Floats] = MappingProxyType({}),
+) -> pd.DataFrame:
     """Return what a figure shows, a row for each point; see `COLUMNS`.
 
     Args:
         surfaces: the points of surfaces in three dimensions, which matplotlib keeps to itself.
+        maps: the points that cells of maps stand for; other cells are at their middles.
     """
     rows = [
         pd.DataFrame({"panel": panel, "element": element, "label": label, **_columns(points)})
         for number, axes in enumerate(_panels(figure), start=1)
         for panel in [_name(axes, number)]
-        for element, label, points in _elements(axes, surfaces.get(axes))
+        for element, label, points in _elements(axes, surfaces.get(axes), maps)
     ]
     return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=list(COLUMNS))
 
@@ -58,17 +64,19 @@ def _columns(points: Floats) -> dict[str, Floats]:
     return {"x": points[:, 0], "y": points[:, 1], "value": values}
 
 
-def _elements(axes: Axes, surface: Floats | None) -> Iterator[tuple[str, str, Floats]]:
+def _elements(
+    axes: Axes, surface: Floats | None, maps: Mapping[Artist, Floats]
+) -> Iterator[tuple[str, str, Floats]]:
     if surface is not None:
         yield "surface", "", surface
     for artist in (*axes.lines, *axes.collections, *axes.images, *axes.patches):
         label = " ".join(str(artist.get_label()).split())
         if artist.get_visible():
-            for element, points in _points(artist):
+            for element, points in _points(artist, maps.get(artist)):
                 yield element, "" if label.startswith("_") else label, points
 
 
-def _points(artist: Artist) -> Iterator[tuple[str, Floats]]:
+def _points(artist: Artist, cells: Floats | None) -> Iterator[tuple[str, Floats]]:
     if isinstance(artist, Line2D):
         yield "line", np.asarray(artist.get_xydata(), dtype=np.float64)
     elif isinstance(artist, ContourSet):
@@ -76,8 +84,8 @@ def _points(artist: Artist) -> Iterator[tuple[str, Floats]]:
             yield "contour", _with_value(path.vertices, float(level))
     elif isinstance(artist, QuadMesh):
         corners = np.asarray(artist.get_coordinates(), np.float64)  # (rows + 1, columns + 1, 2)
-        middles = (corners[:-1, :-1] + corners[1:, 1:]) / 2
-        yield "map", _with_value(middles.reshape(-1, 2), _array(artist))
+        middles = ((corners[:-1, :-1] + corners[1:, 1:]) / 2).reshape(-1, 2)
+        yield "map", _with_value(middles if cells is None else cells, _array(artist))
     elif isinstance(artist, AxesImage):
         yield "map", _of_image(artist)
     elif isinstance(artist, PathCollection):

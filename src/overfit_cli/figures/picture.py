@@ -16,6 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import matplotlib.style
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -126,6 +127,7 @@ class Picture(Figure):
             something. A page leaves such a picture out.
         is_crowded: whether panels' titles collide at a width that the user names, once it is saved.
         surfaces: the points of surfaces in three dimensions, (points, 3), by their axes.
+        maps: the points that a map's cells stand for, (points, 2), by the cells' artist.
     """
 
     @property
@@ -143,6 +145,7 @@ class Picture(Figure):
         self.caption = self.nothing = ""
         self.metadata: Mapping[str, Mapping[str, str]] = {}
         self.surfaces: dict[Axes, Floats] = {}
+        self.maps: dict[Artist, Floats] = {}
         self._is_saved = False
         self.is_crowded = False
         size = (self.look.width or min(width, PAGE), self.look.height or height)
@@ -294,7 +297,8 @@ _SMALLEST_TITLE = 0.7
 def file_content(figure: Figure, kind: str) -> bytes:
     """Return `figure` as the content of a png, pdf or svg file, or its numbers as that of a csv."""
     if kind == "csv":
-        return csv_text(drawn_numbers(figure, getattr(figure, "surfaces", {}))).encode()
+        surfaces, maps = (getattr(figure, name, {}) for name in ("surfaces", "maps"))
+        return csv_text(drawn_numbers(figure, surfaces, maps)).encode()
     look = figure.look if isinstance(figure, Picture) else Look()
     drawn = io.BytesIO()
     with _style(look), warnings.catch_warnings():

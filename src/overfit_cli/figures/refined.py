@@ -68,9 +68,10 @@ def draw_known_boundary(
     x_low, x_high = axes.get_xlim()
     crossed = medians[medians["seeds"] > 0].sort_values(y.name)
     ends = crossed[["low", "crossing", "high"]].clip(x_low, x_high)
-    axes.fill_betweenx(crossed[y.name], ends["low"], ends["high"], **_BAND)
+    interval = axes.fill_betweenx(crossed[y.name], ends["low"], ends["high"], **_BAND)
+    interval.set_label("interval of the crossings")
     in_view = crossed["crossing"].between(x_low, x_high)
-    axes.plot(ends["crossing"].where(in_view), crossed[y.name], **_LINE)
+    axes.plot(ends["crossing"].where(in_view), crossed[y.name], **_LINE, label="crossings")
     return curves
 
 
@@ -78,7 +79,7 @@ def draw_sampled(axes: Axes, cells: pd.DataFrame, x: Axis, y: Axis) -> None:
     """Dot the points where cells were run."""
     points = cells[[x.name, y.name]].drop_duplicates()
     look: dict[str, Any] = {"color": "white", "mec": "black", "alpha": 0.4, "zorder": 1.5}
-    axes.plot(points[x.name], points[y.name], **look, **_DOT)
+    axes.plot(points[x.name], points[y.name], **look, **_DOT, label="cells")
 
 
 def draw_lost(axes: Axes, grid: Grid) -> Line2D:

@@ -209,8 +209,7 @@ class ReportedStudy:
 
 COUNTED = (
     "Counts use a stricter level, at which all verdicts of one study and kind are right together "
-    "95 times in 100. A claim that holds by itself at 95 % may be inconclusive there. An identity "
-    "holds by algebra: it checks the code and is no finding."
+    "95 times in 100. A claim that holds by itself at 95 % may be inconclusive there."
 )
 
 

@@ -240,7 +240,7 @@ def _pair_parameters(a: Side, b: Side) -> tuple[list[str], dict[str, dict[str, V
             names.append(name)
             side, other = (b, a) if name in a.parameters else (a, b)
             if name not in side.parameters:
-                choose = f"choose one value with where-{other.letter.lower()}."
+                choose = f"choose one value with --where-{other.letter.lower()}."
                 lack = f"it has no column {name}, which varies in {other.letter}; {choose}"
                 raise UserError(f"{side.letter} {side.path}: {lack}")
         elif first and second and setting_key(first[0]) != setting_key(second[0]):
@@ -275,7 +275,7 @@ def _explain_no_pair(a: Side, b: Side, names: Sequence[str]) -> str:
             apart += f"{name} is {lists[0]} in A and {lists[1]} in B; "
     return (
         f"B {b.path}: no cell of it has a counterpart in A with the same {', '.join(names)}; "
-        f"{apart}choose one value on each side with where-a and where-b."
+        f"{apart}choose one value on each side with --where-a and --where-b."
     )
 
 

@@ -61,7 +61,6 @@ KIND_NAMES: dict[Kind, str] = {
     "paper": "of the papers",
     "sharp": "on tightness",
     "ours": "of our own",
-    "identity": "checks of the code",
 }
 """What the page calls the claims of each kind."""
 
@@ -247,8 +246,6 @@ def _further_words(claim: Claim) -> str:
 def _failure_in_words(claim: Claim, study: AnyStudy) -> str:
     if claim.kind == "paper":
         return f"Contradicts {claim.source}{', whose hypotheses are met' * bool(claim.hypotheses)}."
-    if claim.kind == "identity":
-        return "A defect: it should hold by algebra."
     if not study.paper:
         return "The answer is no."
     if claim.kind == "sharp":

@@ -172,7 +172,7 @@ def load_runs(
     """
     if conditions and not sources:
         raise BadValue("where", conditions[0], "name the run directory that it is about.")
-    directories = [RunDirectory(path, "sources") for path in dict.fromkeys(sources)]
+    directories = [RunDirectory(path, "run") for path in dict.fromkeys(sources)]
     directories = directories or sorted(
         usable_directories(root), key=lambda directory: str(directory.path)
     )
