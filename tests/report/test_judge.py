@@ -132,7 +132,7 @@ def test_what_is_decided_at_the_level_of_all_leaves_the_others_a_wider_one() -> 
         "d": "inconclusive",
         "e": None,
     }
-    ours = [replace(one, claim=replace(one.claim, kind="identity")) for one in all_of_them[1:4]]
+    ours = [replace(one, claim=replace(one.claim, kind="sharp")) for one in all_of_them[1:4]]
     mixed = judge_families([all_of_them[0], *ours], measure)
     assert [one.family for one in mixed] == [1, 3, 3, 3], "families are of one kind"
     without_d = judge_families(all_of_them[:3], measure)

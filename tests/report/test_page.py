@@ -159,7 +159,6 @@ def test_a_claim_without_a_paper_fails_in_a_few_words_and_a_map_of_one_colour_is
         ("paper", "benign-vit", "Contradicts nowhere."),
         ("sharp", "benign-vit", "Not as sharp as asked; no sentence of the paper is contradicted."),
         ("ours", "benign-vit", "The answer to a question of our own is no."),
-        ("identity", "toy", "A defect: it should hold by algebra."),
     ],
 )
 def test_a_claim_that_fails_says_what_that_means_before_its_sentence(
