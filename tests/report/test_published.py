@@ -148,12 +148,12 @@ BAD = [
     ('n,snr,test_loss\n2,1,"9\n', "it is no CSV file (unexpected end of data)."),
     (
         "n,test_loss\n2,9\n",
-        "it has no column snr, which varies in A; choose one value with where-a.",
+        "it has no column snr, which varies in A; choose one value with --where-a.",
     ),
     (
         "n,snr,test_loss\n2,7,9\n",
         "no cell of it has a counterpart in A with the same n, snr; snr is 1, 2, 4, 5 in A and 7 "
-        "in B; choose one value on each side with where-a and where-b.",
+        "in B; choose one value on each side with --where-a and --where-b.",
     ),
     ("n,snr,test_loss\n2,1,\n", "it has numbers of none of A's columns: test_loss, steps."),
 ]

@@ -125,7 +125,7 @@ def conditions(context: typer.Context, incomplete: str) -> Words:
 
 
 def _run(context: typer.Context) -> Path:
-    for name in ("source", "sources", "directory", "a"):
+    for name in ("source", "run", "directory", "a"):
         named = context.params.get(name)
         if named:
             return Path(named[0] if isinstance(named, list | tuple) else named)

@@ -286,7 +286,7 @@ def _nothing_in_words(
 
 
 def report(
-    sources: Annotated[
+    run: Annotated[
         list[Path] | None,
         typer.Argument(
             metavar="RUN",
@@ -329,7 +329,7 @@ def report(
     """
     from overfit_cli.core.files import results_folder
 
-    asked = Asked(sources or [], where or [], only=only or [])
+    asked = Asked(run or [], where or [], only=only or [])
     folder = out or results_folder() / "report"
     return write_and_say(
         console(), asked, folder, "out", expect=expect, strict=strict, details=details
