@@ -154,10 +154,11 @@ class Reproduction:
         """Run and draw one preset after the other; what can't be run is left out and said."""
         from overfit_cli.core.files import results_folder
 
+        left = {item.preset.name: self._seconds(item) for item in self.wanted}
         for number, item in enumerate(self.wanted, start=1):
             position = f"{number} of {len(self.wanted)}"
-            left = {item.preset.name: self._seconds(item) for item in self.wanted[number - 1 :]}
             self.output.print(f"[{position}] {item.address}: {_time_in_words(left)}.")
+            del left[item.preset.name]
             directory = results_folder() / item.preset.run_name(self.profile)
             try:
                 self.failed |= self._sweep(item)
