@@ -27,10 +27,11 @@ from overfit_cli.core.training import Execution
 from overfit_cli.functions.function_study import study_of_reference
 from overfit_cli.sweeps.clusters import Dask, Ray
 from overfit_cli.sweeps.executors import Executor, Local
-from overfit_cli.sweeps.grid import Grid, make_grid
+from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.plan import make_plan
 from overfit_cli.sweeps.run import execute
 from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.sweeps.worker import Work
 
 FUNCTION = """
 import time
@@ -46,7 +47,7 @@ def train(n: int = 0, work: float = 0.02, seed: int = 0) -> dict[str, float]:
 def busy(cells: int, seconds: float) -> Grid:
     """Return a grid of cells that use a processor for so many seconds."""
     study = study_of_reference("busy.py")
-    return make_grid(study, {"n": f"1:{cells}", "work": str(seconds)}, (0,))
+    return Grid.read(study, {"n": f"1:{cells}", "work": str(seconds)}, (0,))
 
 
 def drift() -> Grid:
@@ -57,7 +58,7 @@ def drift() -> Grid:
         "m": "512,1024,2048,4096,8192",
         "epsilon": "1e-6",
     }
-    return make_grid(find_study("softmax-convergence"), values, tuple(range(10)))
+    return Grid.read(find_study("softmax-convergence"), values, tuple(range(10)))
 
 
 SWEEPS: dict[str, Callable[[], Grid]] = {
@@ -89,7 +90,9 @@ def seconds_of(grid: Grid, executor: Executor) -> float:
         directory = RunDirectory(Path(folder))
         plan = make_plan(grid, directory, "cpu")
         directory.prepare()
-        seconds, summary = timed(lambda: execute(plan, directory, Execution(), executor))
+        seconds, summary = timed(
+            lambda: execute(plan, directory, Work(grid.study, Execution()), executor)
+        )
     if summary.trained != len(plan.cells) or summary.restarts:
         raise RuntimeError(f"not all cells were trained, or workers were lost: {summary}")
     return seconds

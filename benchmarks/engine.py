@@ -26,7 +26,7 @@ from torch import Tensor
 from benchmarks.processes import seconds
 from benchmarks.timing import timed
 from overfit_cli.core import matrix_products
-from overfit_cli.core.cell import Cell, CellResult, Cells
+from overfit_cli.core.cell import Batch, Cell, CellResult
 from overfit_cli.core.training import Execution
 from overfit_cli.studies.benign_vit.reference import Trained, train_one_cell
 from overfit_cli.studies.benign_vit.vit.data import draw
@@ -72,7 +72,7 @@ def measure(n: int, ratios: list[float], dtype: str, *, with_draws: bool) -> Row
     return Row(n, len(cells), engine, alone, loop, given, *agreement(results, trained))
 
 
-def train_as_a_sweep(cells: Cells[BenignVitParameters]) -> list[CellResult]:
+def train_as_a_sweep(cells: Batch[BenignVitParameters]) -> list[CellResult]:
     """Train cells in the study's batches; the results are in the order of the cells."""
     batches = study.batches(cells, "cpu")
     trained = [result for batch in batches for result in train_all(study, batch, Execution())]

@@ -22,10 +22,10 @@ from typing import NamedTuple
 
 from overfit_cli.core.console import console
 from overfit_cli.sweeps.executors import Local
-from overfit_cli.sweeps.presets import find_preset, preset_names
-from overfit_cli.sweeps.session import Session
+from overfit_cli.sweeps.plan import estimate
+from overfit_cli.sweeps.presets import find_preset, find_subject, preset_names
+from overfit_cli.sweeps.run import LONGEST_DRY_RUN, Session, grid_of
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.subject import find_subject
 
 MOST_MINUTES = 1.5
 
@@ -73,16 +73,11 @@ def estimate_of(name: str) -> float:
     """Return the seconds that `overfit sweep NAME --jobs 1 --dry-run` estimates."""
     subject = find_subject(name)
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(sys.stderr):
-        session = Session(
-            output=console(),
-            directory=RunDirectory(Path(folder) / "run"),
-            executor=Local(1),
-            trajectories=subject.trajectories,
-            cell_seconds=subject.cell_seconds,
-        )
-        plan = session.plan(subject.grid())
+        directory = RunDirectory(Path(folder) / "run")
+        session = Session(subject, grid_of(subject), console(), directory, Local(1))
+        plan = session.plan()
         session.prepare(plan)
-        return session.estimate(plan).seconds or 0.0
+        return estimate(plan, 1, session.execution, LONGEST_DRY_RUN).seconds or 0.0
 
 
 def _seconds_of_children() -> float:

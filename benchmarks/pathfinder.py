@@ -13,11 +13,11 @@ from functools import partial
 import numpy as np
 
 from benchmarks.timing import timed
-from overfit_cli.datasets.pathfinder.paddles import PathfinderSettings
-from overfit_cli.datasets.pathfinder.samples import CHUNK, chunk_scenes, render
-from overfit_cli.datasets.pathfinder.scenes import Scenes
 from overfit_cli.studies.attention_kernel.pathfinder.data import stream_of
-from tests.datasets import pathfinder_oracle as oracle
+from overfit_cli.studies.attention_kernel.pathfinder.paddles import PathfinderSettings
+from overfit_cli.studies.attention_kernel.pathfinder.samples import CHUNK, chunk_scenes, render
+from overfit_cli.studies.attention_kernel.pathfinder.scenes import Scenes
+from tests.studies.attention_kernel import pathfinder_oracle as oracle
 
 HARD = PathfinderSettings()
 TRAIN = stream_of(1, "train")

@@ -17,15 +17,16 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.core.cell import Cell
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.parameters import describe, parameters_from_row
-from overfit_cli.core.study import FigureData
 from overfit_cli.core.training import Execution
 from overfit_cli.sweeps.executors import Local
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.load import load_figure_data
+from overfit_cli.sweeps.load import load_run
 from overfit_cli.sweeps.plan import make_plan
 from overfit_cli.sweeps.run import execute
 from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.sweeps.worker import Work
 
 TOLERANCE = {"float32": 1e-3, "float64": 1e-9}
 """The engines' stated tolerances, by the precision of a cell."""
@@ -83,55 +84,53 @@ def compare(kept: pd.DataFrame, again: pd.DataFrame, columns: list[str]) -> Comp
     )
 
 
-def train_again(data: FigureData, directory: RunDirectory) -> FigureData:
+def train_again(data: Cells, directory: RunDirectory) -> Cells:
     """Train the cells of a run into another directory."""
     study = data.study
     cells = [
         Cell(
             study.name, study.version, parameters_from_row(study.parameters, row), int(row["seed"])
         )
-        for _, row in data.cells.iterrows()
+        for _, row in data.trained.iterrows()
     ]
     study.prepare(cells)
-    logged = not data.trajectories.empty
+    logged = not data.steps.empty
     plan = make_plan(Grid(study, {}, (0,)), directory, "cpu", cells=cells, trajectories=logged)
     directory.prepare()
-    execute(plan, directory, Execution(trajectories=logged), Local(2))
-    return load_figure_data(directory)
+    execute(plan, directory, Work(study, Execution(trajectories=logged)), Local(2))
+    return load_run(directory)
 
 
 def reproduce(path: Path) -> bool:
     """Train a run's cells again, say how the rows compare, and whether none has changed."""
-    data = load_figure_data(RunDirectory(path))
+    data = load_run(RunDirectory(path))
     with tempfile.TemporaryDirectory() as folder:
         again = train_again(data, RunDirectory(Path(folder)))
     names = ["seed", *describe(data.study.parameters)]
-    measured = [one.name for one in data.study.columns if one.name in data.cells]
+    measured = [one.name for one in data.study.columns if one.name in data.trained]
     kept, new = (_cells(part, names) for part in (data, again))
     of_cells = compare(kept, new, ["steps", *measured])
     other_ends = int((kept["status"] != new.loc[kept.index, "status"]).sum())
     print(f"{path}: cells: {of_cells}; {other_ends} end otherwise", flush=True)
     ok = of_cells.changed == 0 and other_ends == 0
-    if not data.trajectories.empty:
-        logged = [
-            one.name for one in data.study.trajectory_columns if one.name in data.trajectories
-        ]
+    if not data.steps.empty:
+        logged = [one.name for one in data.study.trajectory_columns if one.name in data.steps]
         of_steps = compare(_steps(data, names), _steps(again, names), logged)
         print(f"{path}: logged steps: {of_steps}", flush=True)
         ok = ok and of_steps.changed == 0
     return ok
 
 
-def _cells(data: FigureData, names: list[str]) -> pd.DataFrame:
+def _cells(data: Cells, names: list[str]) -> pd.DataFrame:
     """The cells by what they are, with the tolerance of each."""
-    cells = data.cells.assign(tolerance=data.cells["dtype"].map(TOLERANCE))
+    cells = data.trained.assign(tolerance=data.trained["dtype"].map(TOLERANCE))
     return cells.set_index(names).sort_index()
 
 
-def _steps(data: FigureData, names: list[str]) -> pd.DataFrame:
+def _steps(data: Cells, names: list[str]) -> pd.DataFrame:
     """The logged steps by cell and step, with the tolerance of each."""
-    cells = data.cells.assign(tolerance=data.cells["dtype"].map(TOLERANCE))
-    steps = data.trajectories.merge(cells[["key", "tolerance", *names]], on="key")
+    cells = data.trained.assign(tolerance=data.trained["dtype"].map(TOLERANCE))
+    steps = data.steps.merge(cells[["key", "tolerance", *names]], on="key")
     return steps.set_index([*names, "step"]).sort_index()
 
 

@@ -20,12 +20,12 @@ from unittest import mock
 
 from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.registry import find_study
-from overfit_cli.sweeps.grid import Grid, make_grid
-from overfit_cli.sweeps.manifest import record_run
+from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.part import CELLS, cell_table
 from overfit_cli.sweeps.plan import make_plan
 from overfit_cli.sweeps.store import RunDirectory
 
-CELLS = (100_000, 1_000_000)
+SIZES = (100_000, 1_000_000)
 POINTS = {"n": "2:20", "snr": "0.1:16:100"}
 PER_SEED = 1900
 PER_PART = 40
@@ -44,14 +44,14 @@ def main() -> None:
             assert plan.to_run == plan.grid.size
             return
         case numbers:
-            for cells in map(int, numbers or CELLS):
+            for cells in map(int, numbers or SIZES):
                 with tempfile.TemporaryDirectory() as folder:
                     measure(grid_of(cells), Path(folder) / "run")
 
 
 def grid_of(cells: int) -> Grid:
     """Figure 1's grid with so many seeds that it has at least so many cells."""
-    return make_grid(find_study("benign-vit"), POINTS, tuple(range(-(-cells // PER_SEED))))
+    return Grid.read(find_study("benign-vit"), POINTS, tuple(range(-(-cells // PER_SEED))))
 
 
 def measure(grid: Grid, path: Path) -> None:
@@ -61,7 +61,7 @@ def measure(grid: Grid, path: Path) -> None:
         "`sweep --dry-run`, all to run": measured(sweep(grid, path, "--dry-run")),
     }
     fill(grid, path)
-    parts = len(RunDirectory(path).cells.names())
+    parts = len(RunDirectory(path).names(CELLS))
     print(f"{grid.size:,} cells in {parts:,} parts\n", flush=True)
     print("| command | time | processor | memory |\n|---|---|---|---|", flush=True)
     for what, usage in empty.items():
@@ -97,13 +97,13 @@ def fill(grid: Grid, path: Path) -> None:
     study, chance = grid.study, random.Random(0)
     directory = RunDirectory(path, "out")
     directory.prepare()
-    record_run(path, grid, {})
+    directory.record(grid, {})
     # Tens of thousands of syncs are not what is timed.
-    with mock.patch("overfit_cli.sweeps.part_file.write_whole", Path.write_bytes):
+    with mock.patch("overfit_cli.sweeps.store.write_whole", Path.write_bytes):
         cells = grid.cells()
         for start in range(0, len(cells), PER_PART):
             part = cells[start : start + PER_PART]
-            directory.write(study, [made_up(cell, chance) for cell in part])
+            directory.append(cell_table(study, [made_up(cell, chance) for cell in part]), None)
 
 
 def made_up(cell: Cell, chance: random.Random) -> CellResult:

@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -29,13 +30,12 @@ from overfit_cli.core.files import MANIFEST
 from overfit_cli.core.registry import find_study
 from overfit_cli.core.training import Execution
 from overfit_cli.sweeps.executors import Local
-from overfit_cli.sweeps.grid import Grid, make_grid
-from overfit_cli.sweeps.maintain import compact_directory
-from overfit_cli.sweeps.manifest import planned_cells, record_run
-from overfit_cli.sweeps.part_file import CELLS, DAMAGED, TRAJECTORIES, Refusal, read_part
+from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.part import CELLS, STEPS, NotAPartError, Part, read_part
 from overfit_cli.sweeps.plan import make_plan
 from overfit_cli.sweeps.run import execute
 from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.sweeps.worker import Work
 
 SMALL = {"d": "30", "d_h": "20", "d_v": "6", "tokens": "4", "test_samples": "10", "sigma_p": "1"}
 TEXTS = {"n": "2:7", "snr": "0.5:4:4", "init_divisor": "4", "epsilon": "0.1", **SMALL}
@@ -55,7 +55,7 @@ def main() -> None:
     """Run every kind of storm and print what it counted."""
     match sys.argv[1:]:
         case ["sweep", path, *how]:  # what the kills kill
-            many = make_grid(find_study("benign-vit"), MANY, MANY_SEEDS)
+            many = Grid.read(find_study("benign-vit"), MANY, MANY_SEEDS)
             sweep(many, Path(path), jobs=2, fresh="fresh" in how)
             return
         case [number]:
@@ -77,15 +77,15 @@ class Storm:
 
     def __init__(self, folder: Path, chance: random.Random) -> None:
         self.folder, self.chance = folder, chance
-        self.grid = make_grid(find_study("benign-vit"), TEXTS, SEEDS)
+        self.grid = Grid.read(find_study("benign-vit"), TEXTS, SEEDS)
         sweep(self.grid, folder / "whole")
-        sweep(make_grid(find_study(OTHER[0]), OTHER[1], (0,)), folder / "other")
+        sweep(Grid.read(find_study(OTHER[0]), OTHER[1], (0,)), folder / "other")
         self.cells, self.steps = rows(folder / "whole")
 
     def kills(self, rounds: int) -> Counter[str]:
         """Kill sweeps, fresh ones and compactions at random moments; then resume."""
         path, whole = self.folder / "killed", self.folder / "undisturbed"
-        sweep(make_grid(self.grid.study, MANY, MANY_SEEDS), whole)
+        sweep(Grid.read(self.grid.study, MANY, MANY_SEEDS), whole)
         again = [*PYTHON, "benchmarks.storm", "sweep", str(path)]
         commands = [again, [*again, "fresh"], [*OVERFIT, "compact", str(path)]]
         counts = Counter(kills=0, lost=0, doubled=0, wrong=0, leftovers=0)
@@ -94,9 +94,9 @@ class Storm:
             time.sleep(self.chance.uniform(1, 8) if number % 3 < 2 else self.chance.uniform(0.7, 2))
             process.kill()
             counts["kills"] += process.wait() < 0
-            for kind in (CELLS, TRAJECTORIES):
-                for part in (path / kind.name).glob("*.parquet"):
-                    counts["wrong"] += read_part(part, kind) == DAMAGED
+            for kind in (CELLS, STEPS):
+                for part in (path / kind).glob("*.parquet"):
+                    counts["wrong"] += whole_part(part, kind) is None
         assert start(again).wait() == 0
         counts["leftovers"] += len(list(path.glob("**/.part-*")))
         counts.update(compared(path, *rows(whole)))
@@ -106,8 +106,8 @@ class Storm:
         """Flip one bit of a part at a time; count which pass as data, and which checksums miss."""
         counts = Counter(flips=0, passed=0)
         counts["other values by page checksums alone"] = 0
-        for kind in (CELLS, TRAJECTORIES):
-            parts = sorted((self.folder / "whole" / kind.name).glob("*.parquet"))
+        for kind in (CELLS, STEPS):
+            parts = sorted((self.folder / "whole" / kind).glob("*.parquet"))
             whole = {part: pq.read_table(part) for part in parts}
             for _ in range(rounds * FLIPS_PER_ROUND // 2):
                 part = self.chance.choice(parts)
@@ -117,7 +117,7 @@ class Storm:
                 torn = self.folder / part.name
                 torn.write_bytes(flipped)
                 counts["flips"] += 1
-                counts["passed"] += not isinstance(read_part(torn, kind), Refusal)
+                counts["passed"] += whole_part(torn, kind) is not None
                 with contextlib.suppress(Exception):
                     table = pq.read_table(torn, page_checksum_verification=True)
                     counts["other values by page checksums alone"] += not table.equals(whole[part])
@@ -137,8 +137,6 @@ class Storm:
             counts["wrong"] += not same(steps, self.steps[self.steps["key"].isin(steps["key"])])
             counts["lost"] += len(untouched - set(cells["key"]))
             sweep(self.grid, path)
-            if number % 3 == 0:
-                list(compact_directory(RunDirectory(path)))
             counts.update(compared(path, self.cells, self.steps))
         return counts
 
@@ -170,7 +168,7 @@ class Storm:
             (path / MANIFEST).write_text(content)
             counts["manifests"] += 1
             try:
-                planned = planned_cells(path, self.grid.study)
+                planned = RunDirectory(path).manifest.planned(self.grid.study)
                 counts["read" if len(planned) else "refused"] += 1
             except UserError:
                 counts["refused"] += 1
@@ -192,9 +190,8 @@ class Storm:
         for part in self.chance.sample(others, min(3, len(others))):
             counts["misdeeds"] += 1
             self.chance.choice(DEEDS)(part, self.folder / "other")
-        whole = [read_part(part, CELLS) for part in parts if part not in hit]
-        tables = [table for table in whole if not isinstance(table, Refusal)]
-        return {key for table in tables for key in table.column("key").to_pylist()}
+        whole = [whole_part(part, CELLS) for part in parts if part not in hit]
+        return {key for part in whole if part for key in part.rows["key"].to_pylist()}
 
     def _spoilt(self, value: object) -> object:
         """A copy in which one place holds something else."""
@@ -207,21 +204,28 @@ class Storm:
 
 
 def compared(path: Path, cells: pd.DataFrame, steps: pd.DataFrame) -> Counter[str]:
-    """What differs from the undisturbed rows."""
+    """What differs from the undisturbed rows when parts are joined."""
+    RunDirectory(path).compact()
     found_cells, found_steps = rows(path)
     study = cells["study"].iloc[0]
     stored = [
         key
         for part in (path / "cells").glob("*.parquet")
-        if not isinstance(table := read_part(part, CELLS), Refusal)
-        if table.column("study")[0].as_py() == study
-        for key in table.column("key").to_pylist()
+        if (whole := whole_part(part, CELLS)) is not None and whole.study == study
+        for key in whole.rows["key"].to_pylist()
     ]
     return Counter(
         lost=len(set(cells["key"]) - set(found_cells["key"])),
         doubled=len(stored) - len(set(stored)),
         wrong=int(not same(found_cells, cells)) + int(not same(found_steps, steps)),
     )
+
+
+def whole_part(path: Path, kind: str) -> Part | None:
+    """A part; None where the file is none."""
+    with contextlib.suppress(NotAPartError):
+        return read_part(path, kind)
+    return None
 
 
 def copy_across(part: Path, other: Path) -> bool:
@@ -295,8 +299,9 @@ def sweep(grid: Grid, path: Path, jobs: int = 1, *, fresh: bool = False) -> None
     plan = replace(plan, batches=cut)
     directory.prepare()
     if plan.batches:
-        record_run(path, grid, {})
-        execute(plan, directory, Execution(trajectories=True), Local(jobs))
+        directory.record(grid, {})
+        with mock.patch.object(RunDirectory, "compact"):
+            execute(plan, directory, Work(grid.study, Execution(trajectories=True)), Local(jobs))
 
 
 def start(command: list[str]) -> subprocess.Popen[bytes]:

@@ -20,7 +20,7 @@ from calibration.benign_vit_propositions import PROPOSITIONS
 from calibration.benign_vit_wide import WIDE_HEADS
 from calibration.rates import Worlds
 from calibration.worlds import number_worlds
-from overfit_cli.claims.rules import tolerance_margin
+from overfit_cli.claims.parts import tolerance_margin
 from overfit_cli.core.parameters import map_parameters
 from overfit_cli.studies.benign_vit.vit.claims import theorem_regime as claims
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters

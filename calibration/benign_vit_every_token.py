@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from calibration.benign_vit_figures import STAGE_2, STAGE_3, logged
 from calibration.rates import Worlds
 from calibration.worlds import exception_worlds, number_worlds
-from overfit_cli.claims.rules import Margin
+from overfit_cli.claims.parts import Margin
 from overfit_cli.core.parameters import parameters_from_row
 from overfit_cli.studies.benign_vit.vit.claims import every_token, lemmas
 from overfit_cli.studies.benign_vit.vit.lemma_numbers import WINS, values_until_t0

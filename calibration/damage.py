@@ -20,7 +20,7 @@ from overfit_cli.core.cell import taken_columns
 from overfit_cli.core.claim import Claim, Verdict
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.report.runs import Table
+from overfit_cli.report.runs import JudgedRun
 from overfit_cli.stats.intervals import level_of_each, set_level
 
 Judge: TypeAlias = Callable[[Claim, AnyStudy, pd.DataFrame, np.random.Generator], set[Verdict]]
@@ -47,7 +47,7 @@ def judge_failed(
         reason=world["reason"].mask(lost, "error: MemoryError"),
         **{name: world[name].astype(float).mask(lost) for name in _numbers(world, measured)},
     )
-    return {Table(damaged, study).judge(claim).verdict}
+    return {JudgedRun(study, damaged).judge(claim).verdict}
 
 
 def judge_absent(
@@ -56,11 +56,11 @@ def judge_absent(
     """Judge where some cells, chosen at random, were planned and never run."""
     lost = _some_cells(world, study, random)
     if "step" in world:
-        return {Table(world[~lost], study).judge(claim).verdict}
+        return {JudgedRun(study, world[~lost]).judge(claim).verdict}
     kept = [*describe(study.parameters), "seed", "study"]
     absent = world.loc[lost, kept].assign(status="failed", reason=ABSENT)
     damaged = pd.concat([world[~lost], absent], ignore_index=True)
-    return {Table(damaged, study).judge(claim).verdict}
+    return {JudgedRun(study, damaged).judge(claim).verdict}
 
 
 def judge_copies(
@@ -78,7 +78,7 @@ def judge_copies(
     damaged[names] = damaged[names].mul(jitter, axis=0)
     if "key" in damaged:
         damaged["key"] = damaged["key"].astype(str) + "-" + damaged["seed"].astype(str)
-    return {Table(damaged, study).judge(claim).verdict}
+    return {JudgedRun(study, damaged).judge(claim).verdict}
 
 
 def judge_further_row(
@@ -90,7 +90,7 @@ def judge_further_row(
     if "key" in other:
         other = other.assign(key="another")
     damaged = pd.concat([other, world], ignore_index=True)
-    return {Table(damaged, study).judge(claim).verdict}
+    return {JudgedRun(study, damaged).judge(claim).verdict}
 
 
 def judge_looks(
@@ -102,7 +102,7 @@ def judge_looks(
     for look, share in enumerate(LOOKS):
         seen = world[world["seed"].isin(seeds[: max(1, math.ceil(share * len(seeds)))])]
         with set_level(level_of_each(2**look)):
-            verdicts.add(Table(seen, study).judge(claim).verdict)
+            verdicts.add(JudgedRun(study, seen).judge(claim).verdict)
     return verdicts
 
 
@@ -112,10 +112,10 @@ def judge_unbalanced(
     """Judge where one value of a parameter, chosen at random, has only every other seed."""
     varied = varying(world, describe(study.parameters))
     if not varied:
-        return {Table(world, study).judge(claim).verdict}
+        return {JudgedRun(study, world).judge(claim).verdict}
     name = varied[random.integers(len(varied))]
     chosen = world[name] == random.choice(world[name].unique())
-    return {Table(world[~(chosen & (world["seed"] % 2 == 1))], study).judge(claim).verdict}
+    return {JudgedRun(study, world[~(chosen & (world["seed"] % 2 == 1))]).judge(claim).verdict}
 
 
 class HeavyTails(np.random.Generator):
@@ -135,7 +135,7 @@ def judge_as_it_is(
     claim: Claim, study: AnyStudy, world: pd.DataFrame, random: np.random.Generator
 ) -> set[Verdict]:
     """Judge a world that was drawn with `HeavyTails`."""
-    return {Table(world, study).judge(claim).verdict}
+    return {JudgedRun(study, world).judge(claim).verdict}
 
 
 DAMAGES: Mapping[str, Judge] = {

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from overfit_cli.core.arrays import Floats
-from overfit_cli.report.equivalence import read_tolerance
+from overfit_cli.report.contrasts import Contrast, Margin
 from overfit_cli.stats.intervals import summarise
 
 RUNS = 20_000
@@ -40,11 +40,11 @@ class World:
 
     def shares(self, mean: float, runs: int = RUNS) -> dict[str, float]:
         """Return the share of each verdict where the run's true mean is this."""
-        margin, random = read_tolerance(self.margin), np.random.default_rng(0)
+        margin, random = Margin.read(self.margin), np.random.default_rng(0)
         ours = mean + self._noise(random, (runs, self.seeds))
         theirs = 1 + self._noise(random, (runs, self.published_seeds))
         verdicts = [
-            margin.verdict(summarise(published), summarise(run))
+            margin.verdict(Contrast(run, summarise(published)))
             for run, published in zip(ours, theirs, strict=True)
         ]
         return {name: verdicts.count(name) / runs for name in ("equivalent", "open", "differs")}
@@ -68,7 +68,7 @@ WORLDS = (
 
 def edge(margin: str) -> float:
     """Return the run's mean at the upper end of a margin around 1."""
-    return 1 + read_tolerance(margin).size
+    return 1 + Margin.read(margin).size
 
 
 def rows(runs: int = RUNS) -> Iterator[str]:

@@ -81,7 +81,8 @@ def _jumping(design: pd.DataFrame, jumps: Numbers, random: Random) -> pd.DataFra
         "theta": np.where(is_semantic, jumps, 0.0),
         "m": np.where(is_semantic, 0.0, jumps),
     }
-    return _crossing(design, np.ones(len(design)), random).assign(slope=0.001, **overlaps)
+    slopes = 0.001 * np.exp(0.1 * random.standard_normal(len(design)))
+    return _crossing(design, np.ones(len(design)), random).assign(slope=slopes, **overlaps)
 
 
 def _of_limit(name: str, column: str, spread: float, *, over: bool) -> dict[str, Worlds]:

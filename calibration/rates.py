@@ -21,9 +21,8 @@ from overfit_cli.core.errors import UserError
 from overfit_cli.core.registry import find_study
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.training import named_rng
-from overfit_cli.sweeps.grid import make_grid
-from overfit_cli.sweeps.presets import find_preset, preset_texts
-from overfit_cli.sweeps.ranges import parse_seeds
+from overfit_cli.sweeps.grid import Grid, parse_seeds
+from overfit_cli.sweeps.presets import find_preset
 
 World: TypeAlias = Callable[[pd.DataFrame, np.random.Generator], pd.DataFrame]
 """From cells that have parameters and seeds alone to the same with what would be measured."""
@@ -166,9 +165,9 @@ def design(preset_name: str) -> pd.DataFrame:
     if preset is None:
         raise UserError(f"There is no preset {preset_name!r}.")
     study = find_study(preset.content.study)
-    texts = preset_texts(preset, "quick")
+    texts = preset.profile("quick").texts
     quick = preset.profile("quick")
     seeds = parse_seeds(str(quick.seeds))
-    grid = make_grid(study, texts, seeds, quick.together, quick.only)
+    grid = Grid.read(study, texts, seeds, quick.together, quick.only)
     rows = [{**cell.parameters.model_dump(), "seed": cell.seed} for cell in grid.cells()]
     return pd.DataFrame(rows).assign(study=study.name, status="done", reason="")

@@ -18,11 +18,10 @@ import numpy as np
 import pandas as pd
 
 from calibration.rates import World, design, worlds_of
-from overfit_cli.claims.everywhere import FEWEST, judge_parts
 from overfit_cli.claims.grammar import read
-from overfit_cli.claims.quantities import Part, Statistic
+from overfit_cli.claims.parts import FEWEST, Margin, Part, Statistic
 from overfit_cli.claims.rates import rates
-from overfit_cli.claims.rules import Margin
+from overfit_cli.claims.rules import judge
 from overfit_cli.claims.stated import Measure
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.registry import claims_of, installed_studies
@@ -96,7 +95,7 @@ def rate(
                     for index in range(settings)
                 ]
                 with set_level(level_of_each(2**look)):
-                    given.add(judge_parts(parts).verdict)
+                    given.add(judge(parts).verdict)
         held += "holds" in verdicts[just_false]
         failed += "fails" in verdicts[just_true]
     return held / repeats, failed / repeats

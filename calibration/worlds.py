@@ -13,9 +13,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from calibration.rates import Truth, World, Worlds
-from overfit_cli.claims.joined import JointMeasure
-from overfit_cli.claims.rules import FEWEST_SEEDS_OF_THEOREM, Margin
-from overfit_cli.claims.stated import Measure
+from overfit_cli.claims.parts import Margin
+from overfit_cli.claims.stated import JointMeasure, Measure
+from overfit_cli.claims.theorems import FEWEST_SEEDS_OF_THEOREM
 from overfit_cli.core.claim import Claim
 
 Numbers: TypeAlias = NDArray[np.float64]
@@ -171,7 +171,7 @@ def exception_worlds(make: MakeBools) -> Worlds:
 
 
 def joined_worlds(parts: Mapping[str, Worlds]) -> Worlds:
-    """Return worlds for a claim of several parts; see `overfit_cli.claims.joined`.
+    """Return worlds for a claim of several parts; see `overfit_cli.claims.stated`.
 
     Where it is false one part is, and another one in another run.
 

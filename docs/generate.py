@@ -20,7 +20,7 @@ from docs.tables import table1_beside_measured
 from overfit_cli.core.cell import Paper
 from overfit_cli.core.claim import KINDS, VERDICTS, Interval, number_with_interval
 from overfit_cli.core.registry import claims_of, find_study, installed_studies
-from overfit_cli.report.interval_bar import margin_in_words
+from overfit_cli.report.words import margin_in_words
 
 FOLDER = Path(__file__).parent
 MOST_FINDINGS = 3
@@ -161,9 +161,9 @@ def _number(claim: dict[str, Any]) -> str:
 def _together(study: str) -> str:
     """The claims of a study whose verdict all together is another than alone."""
     rows = [
-        [f"`{claim['claim']}`", claim["kind"], claim["verdict"], _headline(claim)]
+        [f"`{claim['claim']}`", claim["kind"], _by_itself(claim), _headline(claim)]
         for claim in _judged()
-        if claim["study"] == study and claim["verdict"] != _headline(claim)
+        if claim["study"] == study and _by_itself(claim) != _headline(claim)
     ]
     if not rows:
         return "None.\n"
@@ -177,6 +177,11 @@ def _judged() -> list[dict[str, Any]]:
     )
     claims: list[dict[str, Any]] = content["claims"]
     return claims
+
+
+def _by_itself(claim: dict[str, Any]) -> str:
+    """The verdict of a claim by itself; up to schema 6 of the report it is `verdict`."""
+    return str(claim.get("by_itself", claim["verdict"]))
 
 
 def _headline(claim: dict[str, Any]) -> str:

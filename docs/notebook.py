@@ -2,8 +2,7 @@
 
     python -m docs.notebook
 
-runs its cells in an empty folder. The state of its widget is kept too: where a notebook is only
-read, the diagram still answers the pointer.
+runs its cells in an empty folder.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ WIDTH, HEIGHT, MARGIN = 8, 17, 12
 
 FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 BACKGROUND, BORDER, TEXT = "#161b22", "#484f58", "#e6edf3"
-SHADES, HALF = "·░▒▓█", "▒"
+HALF = "▀"
 COLOURS = ("#484f58", "#ff7b72", "#7ee787", "#e3b341", "#79c0ff", "#d2a8ff", "#76e3ea", "#e6edf3")
 
 
@@ -204,20 +204,19 @@ def _runs(line: Sequence[Character]) -> Iterator[tuple[int, str, str | None, str
 
 def _areas(lines: Sequence[Sequence[Character]], changed: Sequence[int], columns: int) -> str:
     """The areas of changed lines over what was there: a path for each colour, in characters."""
-    areas = {(BACKGROUND, ""): [f"M0 {index}h{columns}v1h-{columns}z" for index in changed]}
+    areas = {BACKGROUND: [f"M0 {index}h{columns}v1h-{columns}z" for index in changed]}
     for index in changed:
-        for start, kind, colour, text, _ in _runs(lines[index]):
-            if colour is not None:
-                area = f"M{start} {index}h{len(text)}v1h-{len(text)}z"
-                areas.setdefault((colour, kind if kind == HALF else ""), []).append(area)
+        for start, kind, colour, text, style in _runs(lines[index]):
+            height = 0.5 if kind == HALF else 1
+            halves = [(index + 0.5, colour), (index, style.colour)]
+            for top, own in halves if kind == HALF else [(index, colour)]:
+                if own is not None:
+                    area = f"M{start} {top}h{len(text)}v{height}h-{len(text)}z"
+                    areas.setdefault(own, []).append(area)
     paths = "".join(
-        f'<path fill="{colour}"{_FAINT if half else ""} d="{"".join(parts)}"/>'
-        for (colour, half), parts in areas.items()
+        f'<path fill="{colour}" d="{"".join(parts)}"/>' for colour, parts in areas.items()
     )
     return f'<g transform="scale({WIDTH} {HEIGHT})">{paths}</g>'
-
-
-_FAINT = ' opacity=".5"'
 
 
 def _texts(lines: Sequence[Sequence[Character]], changed: Sequence[int]) -> str:
@@ -231,14 +230,10 @@ def _texts(lines: Sequence[Sequence[Character]], changed: Sequence[int]) -> str:
 
 
 def _kind(character: Character) -> tuple[str, str | None, Character]:
-    """What characters of a run share: `text`, `▒` or nothing to write; their area; their style."""
-    glyph, colour, background = character.glyph, character.colour, character.background
+    """What characters of a run share: `text` or `▀`; their background; their style."""
+    glyph, background = character.glyph, character.background
     style = character._replace(glyph="")
-    if glyph == HALF and background is None and colour is not None:
-        return HALF, colour, style
-    if glyph in SHADES and background is not None and background == colour:
-        return "", background, style
-    return "text", background, style
+    return HALF if glyph == HALF else "text", background, style
 
 
 def _text(start: int, top: int, text: str, style: Character) -> str:

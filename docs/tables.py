@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from math import exp
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 import overfit_cli
-from overfit_cli.claims.rules import exponentiate
 from overfit_cli.stats.intervals import Estimate, mean_estimate, median_estimate
 from overfit_cli.studies.softmax_network.convergence.widths import (
     by_data,
@@ -41,7 +41,8 @@ def table1_beside_measured() -> str:
     for name, (words, stated_steps, stated_width) in NETWORKS.items():
         own = steps[steps["activation"] == name]
         ratios = own["steps_to_epsilon"].astype(float) / table1_steps(own)
-        constant = exponentiate(mean_estimate(ratios.map(np.log).groupby(own["seed"]).mean()))
+        logs = mean_estimate(ratios.map(np.log).groupby(own["seed"]).mean())
+        constant = logs._replace(value=exp(logs.value), low=exp(logs.low), high=exp(logs.high))
         medians = own.groupby(["data", "d", "n"])["steps_to_epsilon"].median()
         spread = f"{medians.min():,.0f} to {medians.max():,.0f}"
         of_widths = [_width(sufficient, name, n) for n in (FEWEST, MOST)]

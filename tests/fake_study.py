@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 from unittest import mock
@@ -17,10 +18,11 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
 from overfit_cli import Column, Study
-from overfit_cli.core.cell import Cells, Paper, Results
+from overfit_cli.core.cell import Batch, Paper, Results
+from overfit_cli.core.cells import Cells
+from overfit_cli.core.expressions import Compared, Names, read_equation
 from overfit_cli.core.figure import FigureOptions, grid_figures
-from overfit_cli.core.parameters import StudyParameters, parameter
-from overfit_cli.core.study import FigureData
+from overfit_cli.core.parameters import ParameterInfo, StudyParameters, parameter
 from overfit_cli.core.training import Training
 from overfit_cli.figures.labels import typeset
 from overfit_cli.figures.picture import Picture
@@ -34,7 +36,7 @@ SIDES = FigureOptions(x="snr", y="n", value="test_loss", threshold=0.2)
 
 # The figures of any grid, by name: tests of what they draw know no module of theirs.
 FIGURES = grid_figures()
-Drawing = Callable[[FigureData, FigureOptions], Picture]
+Drawing = Callable[[Cells, FigureOptions], Picture]
 draw_heatmap: Drawing = FIGURES["heatmap"].draw
 draw_cutoff: Drawing = FIGURES["cutoff"].draw
 draw_boundary: Drawing = FIGURES["boundary"].draw
@@ -56,17 +58,17 @@ class FakeStudy(Study[FakeParameters]):
     paper = Paper("Nobody", 2024, "On nothing")
     parameters = FakeParameters
     columns: tuple[Column, ...] = (
-        Column("train_loss", "training loss"),
-        Column("test_loss", "test loss"),
+        Column("train_loss", "training loss", diverges=True),
+        Column("test_loss", "test loss", diverges=True),
     )
     trajectory_columns: tuple[Column, ...] = (
-        Column("train_loss", "training loss"),
-        Column("test_loss", "test loss"),
+        Column("train_loss", "training loss", diverges=True),
+        Column("test_loss", "test loss", diverges=True),
         Column("attention", "attention on the signal"),
     )
     headline = "test_loss"
 
-    def train(self, batch: Cells[FakeParameters], training: Training) -> Results[FakeParameters]:
+    def train(self, batch: Batch[FakeParameters], training: Training) -> Results[FakeParameters]:
         return iter(())
 
 
@@ -121,10 +123,15 @@ def data_of(
     cells: pd.DataFrame,
     planned: pd.DataFrame | None = None,
     trajectories: pd.DataFrame | None = None,
-) -> FigureData:
+) -> Cells:
     """Put frames into what a figure is drawn from, empty where there are none."""
     frames = [pd.DataFrame() if frame is None else frame for frame in (planned, trajectories)]
-    return FigureData(FakeStudy(), cells, frames[0], frames[1])
+    return Cells.of(FakeStudy(), cells, frames[0], frames[1])
+
+
+def as_refined(data: Cells, *, refined: bool = True) -> Cells:
+    """Return cells as those of a sweep that refines, or not."""
+    return replace(data, runs=tuple(replace(run, refined=refined) for run in data.runs))
 
 
 def line_heights(axes: Axes) -> list[list[float]]:
@@ -179,3 +186,9 @@ def words(figure: Figure, *_: Path) -> str:
 def prose(figure: Figure) -> str:
     """What a reader reads, on one line."""
     return " ".join(words(figure).split())
+
+
+def law_of(text: str, *names: str) -> Compared:
+    """An equation in some names."""
+    known = {n: ParameterInfo(n, "float", 1.0, n, "", "", (), "a number") for n in names}
+    return read_equation(text, Names(known))

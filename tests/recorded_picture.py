@@ -9,8 +9,9 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.figures.picture import Look, Picture, new_figure, styled
+from overfit_cli.figures.picture import Picture, new_figure, styled
 from overfit_cli.figures.record import ComparisonRecord, FigureRecord, SourceRecord
+from overfit_cli.figures.style import Look
 
 RUN = SourceRecord(
     path="results/Löss (1)",
@@ -34,7 +35,7 @@ RECORD = FigureRecord(
         x="snr", threshold=0.1, law=("n = 1 / 3", "n < )"), log=frozenset({"y", "x", "value"})
     ),
     where=("n=2:4",),
-    look=Look(width=85 / 25.4, settings={"font.size": 9.5, "a": [None, True, "]]>"]}),
+    look=Look(width=85 / 25.4, style="my ]]> \\udcff.mplstyle"),
     runs=(RUN, OTHER),
     minus=OTHER,
 )

@@ -11,7 +11,7 @@ import pytest
 import overfit_cli
 from overfit_cli import UserError
 from overfit_cli.core.cell import Cell
-from overfit_cli.sweeps.grid import make_grid
+from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.plan import make_plan
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call, run
@@ -93,7 +93,7 @@ def test_a_member_that_raises_is_a_sentence(
         raise RuntimeError("no")
 
     bad = type("Bad", (type(TOY),), {"name": "bad", member: refuse})()
-    monkeypatch.setattr("overfit_cli.core.registry._entry_points", lambda: {"bad": Loaded(bad)})
+    monkeypatch.setattr("overfit_cli.core.registry._installed", lambda: {"bad": Loaded(bad)})
     command, message = UNPLANNED[member]
     arguments = [*command.split(), *(["--jobs=1"] if "sweep" in command else [])]
     done = call(*arguments, cwd=tmp_path, expect=2 if "sweep" in command else 0)
@@ -106,7 +106,7 @@ def test_batches_that_lose_or_double_cells_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: Callable[[list[Cell]], object]
 ) -> None:
     monkeypatch.setattr(type(TOY), "batches", lambda study, cells, device: made(cells))
-    grid = make_grid(TOY, {"n": "1:3"}, (0,))
+    grid = Grid.read(TOY, {"n": "1:3"}, (0,))
     with pytest.raises(UserError, match="puts a cell into no batch, or into more than one"):
         make_plan(grid, RunDirectory(tmp_path), "cpu")
 

@@ -5,17 +5,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import tempfile
-import warnings
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -24,24 +24,18 @@ from overfit_cli.core.cell import CellResult
 from overfit_cli.core.files import MANIFEST
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.text import escape_markdown, is_text, visible
-from overfit_cli.figures.look import look_of_record
 from overfit_cli.figures.picture import file_content
 from overfit_cli.figures.record import read_record
+from overfit_cli.figures.style import look_of_record
 from overfit_cli.report.published import read_published
-from overfit_cli.stats.equations import parse_equation
 from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
-from overfit_cli.sweeps.manifest import Manifest, planned_cells, read_manifest
-from overfit_cli.sweeps.part_file import (
-    CELLS,
-    TRAJECTORIES,
-    Refusal,
-    cell_table,
-    read_part,
-    write_part,
-)
-from overfit_cli.sweeps.presets import find_preset, preset_texts
-from overfit_cli.sweeps.ranges import MOST_VALUES, parse_range, parse_seeds
+from overfit_cli.sweeps.grid import MOST_VALUES, parse_range, parse_seeds
+from overfit_cli.sweeps.manifest import Manifest
+from overfit_cli.sweeps.part import CELLS, STEPS, NotAPartError, cell_table, encode, read_part
+from overfit_cli.sweeps.presets import find_preset
+from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import storable
+from tests.fake_study import law_of
 from tests.recorded_picture import COMPARED, RECORD, picture, with_text
 from tests.toy_runs import TOY, toy_cells
 
@@ -90,7 +84,7 @@ def test_a_range_is_values_of_its_kind_or_a_sentence(text: str, name: str) -> No
         return
     kinds = {"int": int, "float": float, "literal": str}
     assert 1 <= len(values) <= MOST_VALUES
-    assert len(set(values)) == len(values)
+    assert len(set(values)) == len(values) or "," in text
     assert all(type(value) is kinds[info.kind] for value in values)
 
 
@@ -128,7 +122,7 @@ laws = st.one_of(
 @given(laws)
 def test_an_equation_is_a_curve_or_a_sentence(text: str) -> None:
     try:
-        law = parse_equation(text, ("n", "snr"))
+        law = law_of(text, "n", "snr")
     except UserError as error:
         one_line(error)
         return
@@ -193,7 +187,7 @@ def test_a_preset_is_read_or_refused_in_a_sentence(
             visible(str(error)).encode()
             return
         assert preset is not None
-        preset_texts(preset, "quick")
+        assert preset.profile("quick").texts is not None
         assert "/" not in preset.run_name("quick")
 
 
@@ -224,30 +218,28 @@ manifests = st.one_of(
 
 @fuzz
 @given(st.one_of(manifests.map(json.dumps), st.binary(max_size=80)))
-def test_a_manifest_is_read_or_none_with_a_sentence(content: str | bytes) -> None:
+def test_a_manifest_is_read_or_refused_in_a_sentence(content: str | bytes) -> None:
     content = content.encode() if isinstance(content, str) else content
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / MANIFEST
         path.write_bytes(content)
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always")
-            manifest = read_manifest(Path(folder))
-            planned = planned_cells(Path(folder), TOY)
-        assert (manifest is None) == bool(said)
-        for one in said:
-            visible(str(one.message)).encode()
-        assert set(planned.columns) == {"seed", *describe(TOY.parameters)}
-        if manifest is not None:
-            text = manifest.model_dump_json(by_alias=True)
-            assert Manifest.model_validate_json(text, strict=True).runs == manifest.runs
+        directory = RunDirectory(Path(folder))
+        try:
+            manifest = directory.manifest
+        except UserError as error:
+            one_line(error)
+            return
+        assert manifest
+        assert set(directory.manifest.planned(TOY).columns) == {"seed", *describe(TOY.parameters)}
+        text = manifest.model_dump_json(by_alias=True)
+        assert Manifest.model_validate_json(text, strict=True).runs == manifest.runs
 
 
 def part_content() -> bytes:
     """A part of the toy's, as it lies on disk."""
     results = [CellResult(cell, {"test_loss": 0.1}, 1) for cell in toy_cells()]
     table = cell_table(TOY, [storable(TOY, result) for result in results])
-    with tempfile.TemporaryDirectory() as folder:
-        return write_part(Path(folder), table).read_bytes()
+    return encode(table, CELLS, {"schema": "2", "kind": CELLS, "study": "toy"})
 
 
 CONTENT = part_content()
@@ -280,12 +272,11 @@ def test_a_mangled_part_is_never_data_under_its_name_and_never_a_crash(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name.format("0" * 20, digest)
         path.write_bytes(content)
-        for kind in (CELLS, TRAJECTORIES):
-            part = read_part(path, kind)
-            whole = content == CONTENT and digest in name.format("", digest)
-            assert isinstance(part, pa.Table if whole and kind is CELLS else Refusal)
-        if isinstance(part, Refusal):
-            assert part.reason
+        whole = content == CONTENT and digest in name.format("", digest)
+        for kind in (CELLS, STEPS):
+            is_read = whole and kind is CELLS
+            with contextlib.nullcontext() if is_read else pytest.raises(NotAPartError, match="it"):
+                read_part(path, kind)
     pq.read_table(pa.BufferReader(CONTENT))
 
 
@@ -310,20 +301,18 @@ changes = st.dictionaries(st.sampled_from([*WHOLE, "other"]), json_values, max_s
 looks = st.dictionaries(st.sampled_from([*WHOLE["look"], "height", "other"]), json_values)
 hows = st.dictionaries(st.sampled_from([*HOW, "other"]), json_values, max_size=2)
 points = st.dictionaries(st.sampled_from([*HOW["published"], "other"]), json_values, max_size=2)
-styles = st.dictionaries(st.sampled_from(sorted(matplotlib.rcParams)), json_values, max_size=3)
 
 
 @fuzz
-@given(changes, looks, st.one_of(styles, json_values), hows, points)
+@given(changes, looks, hows, points)
 def test_an_edited_record_is_read_or_refused_in_a_sentence(
     changed: dict[str, object],
     look: dict[str, object],
-    style: object,
     how: dict[str, object],
     file: dict[str, object],
 ) -> None:
     compared = {**HOW, "published": {**HOW["published"], **file}, **how}
-    drawn = {**WHOLE, **changed, "look": {**WHOLE["look"], "settings": style, **look}}
+    drawn = {**WHOLE, **changed, "look": {**WHOLE["look"], **look}}
     for record in (drawn, {**OF_SIDES, "compared": compared}):
         try:
             look_of_record(read_record(with_text(json.dumps(record)))[1].look)

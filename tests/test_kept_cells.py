@@ -13,7 +13,7 @@ from overfit_cli import UserError
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.parameters import parameters_from_row
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.sweeps.load import load_study_and_cells
+from overfit_cli.sweeps.load import load_run
 from overfit_cli.sweeps.store import RunDirectory
 from tests.kept import RUNS
 from tests.training import train_in_batches
@@ -24,14 +24,17 @@ TOLERANCE = {"float32": 1e-3, "float64": 1e-6}
 LOOSE = {
     "fig2-quick": 0.1,
     "kernel-tangent-quick": 1e-3,
-    "theorem-regime-quick": 0.02,
+    "theorem-regime-quick": 0.1,
 }
 """Runs whose numbers depend more on last bits: many steps of float32, differences near 1e-18."""
 
 CHAOTIC = {
+    "heads-fig6-quick",
     "kernel-fig3-quick",
     "kernel-fig4-quick",
     "kernel-tangent-steps-quick",
+    "kernel-theorem2-near-quick",
+    "kernel-theorem3-near-quick",
 }
 """Runs with numbers that last bits decide: the cells end alike, with a number in each column."""
 
@@ -62,7 +65,8 @@ def cheapest(study: AnyStudy, cells: pd.DataFrame) -> pd.DataFrame:
 
 def cases() -> Iterator[Any]:
     for run in RUNS:
-        study, cells = load_study_and_cells(RunDirectory(run))
+        data = load_run(RunDirectory(run))
+        study, cells = data.study, data.trained
         rows = cheapest(study, cells)
         seconds = rows["seconds"].sum()
         if seconds <= LONGEST:

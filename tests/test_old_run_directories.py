@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -48,7 +50,9 @@ def check_rows(cells: pd.DataFrame, name: str) -> None:
 @pytest.mark.parametrize("name", RUNS)
 def test_its_rows_are_read(name: str, folder: Path) -> None:
     check_rows(overfit_cli.load(folder / "runs" / name), name)
-    assert SHOWN[name] in call("runs", f"runs/{name}", cwd=folder).stdout
+    shown = call("runs", f"runs/{name}", cwd=folder).stdout
+    assert SHOWN[name] in shown
+    assert ("trained before the digest changed" in shown) == (name != "study")
 
 
 def test_its_logged_steps_are_read(folder: Path) -> None:
@@ -72,10 +76,15 @@ def test_all_are_listed(folder: Path) -> None:
 )
 def test_the_same_sweep_trains_what_is_missing_alone(name: str, folder: Path) -> None:
     before = parts_in(folder / "runs" / name / "cells")
-    call(*words(name, f"runs/{name}"), cwd=folder, expect={0, 1})
-    cells = overfit_cli.load(folder / "runs" / name)
+    done = call(*words(name, f"runs/{name}"), cwd=folder, expect={0, 1})
+    kept = {"study": 0, "interrupted": 1, "refined": 20}.get(name, len(EXPECTED[name]))
+    said = re.findall(r"(\d+) cells? (?:was|were) trained before the digest changed", done.stdout)
+    assert said == ([str(kept)] if kept else [])
+    two = pytest.warns(UserWarning, match=r"1 of 957690a5… \(trained before the digest changed\)")
+    with two if name == "interrupted" else contextlib.nullcontext():
+        cells = overfit_cli.load(folder / "runs" / name)
     if name == "interrupted":
-        assert len(parts_in(folder / "runs" / name / "cells")) > len(before)
+        assert parts_in(folder / "runs" / name / "cells") != before
         assert sorted(cells["n"]) == [2, 2, 6, 6]
         cells = cells[cells["key"].isin([row["key"] for row in EXPECTED[name]])]
     else:

@@ -12,7 +12,7 @@ import overfit_cli
 from overfit_cli.core import files
 from overfit_cli.core.errors import UserError
 from overfit_cli.functions.references import is_reference, split_reference
-from overfit_cli.sweeps.subject import named_after
+from overfit_cli.sweeps.presets import named_after
 from tests.command import python
 
 PACKAGE = Path(overfit_cli.__file__).parent

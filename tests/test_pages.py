@@ -204,9 +204,8 @@ def _fewer(word: str) -> str:
 def test_the_commands_of_a_page_run_as_printed(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("overfit_cli.sweeps.session.LONGEST_DRY_RUN", 0.0)
-    monkeypatch.setattr("overfit_cli.sweeps.session.LEAST_FOR_PROBE", 0.0)
-    monkeypatch.setattr("overfit_cli.report.pictures._illustrate", lambda target, conditions: None)
+    monkeypatch.setattr("overfit_cli.sweeps.run.LONGEST_DRY_RUN", 0.0)
+    monkeypatch.setattr("overfit_cli.report.pictures._illustrate", lambda *arguments: None)
     reader = Reader(tmp_path, page)
     for step in steps_of(page):
         if step.command.startswith("overfit sweep") or not FOREIGN.search(step.command):

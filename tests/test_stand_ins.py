@@ -10,8 +10,8 @@ import pytest
 import overfit_cli
 from overfit_cli.core.registry import find_study, installed_studies
 from overfit_cli.core.study import AnyStudy, stand_ins_of
-from overfit_cli.sweeps.grid import make_grid
-from overfit_cli.sweeps.presets import PROFILES, Preset, all_presets, preset_texts
+from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.presets import PROFILES, Preset, all_presets
 from tests.command import call
 from tests.kept import RESULTS
 
@@ -21,7 +21,7 @@ ON_REAL_DATA = [preset for preset in all_presets() if preset.content.study in RE
 
 
 def spoken(study: AnyStudy, preset: Preset, profile: str) -> str:
-    cells = make_grid(study, preset_texts(preset, profile), (0,)).cells()
+    cells = Grid.read(study, preset.profile(profile).texts, (0,)).cells()
     sentences = {study.stand_in(cell.parameters) for cell in cells}
     return " ".join(sorted(filter(None, sentences)))
 

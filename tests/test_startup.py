@@ -69,5 +69,16 @@ def test_the_help_of_a_sweep_lists_the_studys_parameters(tmp_path: Path) -> None
     for words in ("--set NAME=RANGE", "Parameters of toy", "pause", "mood"):
         assert words in shown
     output = run("sweep", "--help", cwd=tmp_path).stdout
-    for words in ("sigma_p_tilde", "σ̃_p", "a number above 0", "step size", "0.1"):
+    for words in ("sigma_p_tilde", "σ̃_p", "> 0", "step size", "0.1"):
         assert words in output
+
+
+def test_a_sweep_without_a_study_loads_the_default_one_alone(tmp_path: Path) -> None:
+    one = ["--help"], ["--dry-run", "--n=2", "--snr=5", "--set=test_samples=2", "--jobs=1"]
+    for words in one:
+        said = run("sweep", *words, cwd=tmp_path).stdout
+        assert "benign-vit" in said
+    studies = "overfit_cli.studies"
+    others = ["attention_kernel", "benign_vit.cnn", "multihead", "softmax_network"]
+    heavy = ["matplotlib", *(f"{studies}.{each}" for each in others)]
+    check_imports([["sweep", *words] for words in one], heavy, tmp_path)

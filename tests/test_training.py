@@ -12,11 +12,11 @@ import torch
 from threadpoolctl import threadpool_info
 
 from overfit_cli import Column, Study
-from overfit_cli.core.cell import ROW_COLUMNS, Cell, CellResult, Cells, Results, taken_columns
+from overfit_cli.core.cell import ROW_COLUMNS, Batch, Cell, CellResult, Results, taken_columns
 from overfit_cli.core.classification import gradient_steps, minibatches
 from overfit_cli.core.registry import why_no_study
 from overfit_cli.core.training import Execution, Training, failure, training_conditions
-from overfit_cli.sweeps.part_file import CELLS, cell_schema
+from overfit_cli.sweeps.part import cell_schema
 from overfit_cli.sweeps.worker import train_all
 from tests.fake_study import FakeParameters, FakeStudy
 
@@ -99,7 +99,7 @@ class Full(FakeStudy):
     def __init__(self) -> None:
         self.sizes: list[int] = []
 
-    def train(self, batch: Cells[FakeParameters], training: Training) -> Results[FakeParameters]:
+    def train(self, batch: Batch[FakeParameters], training: Training) -> Results[FakeParameters]:
         self.sizes.append(len(batch))
         if len(batch) > 3 or any(cell.parameters.n == 8 for cell in batch):
             raise MemoryError("the device is full")
@@ -166,13 +166,11 @@ def test_a_study_that_lacks_a_member_is_refused_in_a_sentence(member: str) -> No
     members = {name: value for name, value in vars(Least).items() if name != member}
     members = {name: value for name, value in members.items() if not name.startswith("__")}
     incomplete = type("Incomplete", (Study,), members)
-    with pytest.raises(TypeError, match=f"^Incomplete lacks {member}, which every study has$"):
+    with pytest.raises(TypeError, match=f"abstract class Incomplete .*{member}"):
         incomplete()
 
 
 ILL_FORMED: dict[str, tuple[dict[str, object], str]] = {
-    "text for a column": ({"columns": ("loss",)}, "its columns have 'loss', which is no Column"),
-    "a list": ({"columns": [Column("loss", "")]}, "its columns must be of type tuple"),
     "no column": ({"columns": ()}, "it has no columns, so nothing would be measured"),
     "two of a name": (
         {"columns": (Column("loss", "a"), Column("loss", "b"))},
@@ -186,14 +184,6 @@ ILL_FORMED: dict[str, tuple[dict[str, object], str]] = {
         {"trajectory_columns": (Column("n", ""),)},
         "its column 'n' is one that every row has already",
     ),
-    "another kind": (
-        {"columns": (Column("loss", "", kind="str"),)},  # type: ignore[arg-type]
-        "the kind of its column 'loss' is 'str', not float or int",
-    ),
-    "version": ({"version": True}, "its version is True; it takes a whole number of at least"),
-    "huge version": ({"version": 10**30}, "it takes a whole number of at least 1"),
-    "name": ({"name": "a\nb"}, "it takes a line that can be printed"),
-    "threshold": ({"threshold": "x"}, "its threshold is 'x'; it takes a finite number"),
     "headline": ({"headline": "los"}, "its headline is 'los', which is none of its columns"),
     "parameters": ({"parameters": int}, "must be a class that inherits from StudyParameters"),
 }
@@ -215,8 +205,8 @@ def test_a_whole_study_is_one() -> None:
 
 
 def test_the_names_that_are_taken_are_those_that_every_row_has() -> None:
-    assert {*CELLS.columns, *CELLS.optional} == ROW_COLUMNS
-    names = set(cell_schema(Least(), CELLS.optional).names)
+    names = set(cell_schema(Least(), traceback=True).names)
+    assert names > ROW_COLUMNS
     assert names == taken_columns(FakeParameters) | {"loss", "error"}
 
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 import overfit_cli
-from overfit_cli.core.cell import Cell
+from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.registry import find_study
-from overfit_cli.sweeps import speed
-from overfit_cli.sweeps.grid import make_grid
+from overfit_cli.core.study import AnyStudy
+from overfit_cli.sweeps import plan
+from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.part import cell_table, digest_of_bytes, trajectory_table
 from overfit_cli.sweeps.store import RunDirectory
 
 TOY = find_study("toy")
@@ -22,7 +27,7 @@ TOY = find_study("toy")
 
 def toy_cells(n: str = "1:3", snr: str = "1:2:2", seeds: Sequence[int] = (0,)) -> list[Cell]:
     """Cells of the toy; a batch is one `n` of one seed."""
-    return make_grid(TOY, {"n": n, "snr": snr}, tuple(seeds)).cells()
+    return Grid.read(TOY, {"n": n, "snr": snr}, tuple(seeds)).cells()
 
 
 def sweep_toy(path: Path, n: str = "1:3", *, fresh: bool = False) -> RunDirectory:
@@ -33,9 +38,14 @@ def sweep_toy(path: Path, n: str = "1:3", *, fresh: bool = False) -> RunDirector
     return RunDirectory(path)
 
 
-def one_part_per_batch() -> AbstractContextManager[object]:
-    """Have each task be one batch, however quick it is, for sweeps in this process."""
-    return mock.patch.object(speed, "TASK_SECONDS", 0.0)
+@contextmanager
+def one_part_per_batch() -> Iterator[None]:
+    """Have sweeps in this process write a part for each batch, and leave them so."""
+    with (
+        mock.patch.object(plan, "TASK_SECONDS", 0.0),
+        mock.patch.object(RunDirectory, "compact"),
+    ):
+        yield
 
 
 def rows(path: Path) -> pd.DataFrame:
@@ -46,6 +56,22 @@ def rows(path: Path) -> pd.DataFrame:
 def stored_keys(directory: Path) -> list[str]:
     """The keys as they lie in the files of a run directory, repeated ones too."""
     return [key for part in parts_in(directory / "cells") for key in pd.read_parquet(part)["key"]]
+
+
+def put(folder: Path, table: pa.Table, **marks: str) -> Path:
+    """Write rows as a whole part, whatever they are; with some marks, or those that they have."""
+    metadata = {f"overfit.{name}": mark for name, mark in marks.items()}
+    buffer = io.BytesIO()
+    pq.write_table(table.replace_schema_metadata(metadata) if marks else table, buffer)
+    path = folder / f"{'0' * 20}-{digest_of_bytes(buffer.getvalue())}.parquet"
+    path.write_bytes(buffer.getvalue())
+    return path
+
+
+def write_cells(directory: RunDirectory, study: AnyStudy, results: Sequence[CellResult]) -> None:
+    """Write results as one part of each kind that there is."""
+    steps = trajectory_table(study, results)
+    directory.append(cell_table(study, results), steps, study.identity.source)
 
 
 def parts_in(folder: Path) -> list[Path]:

@@ -7,7 +7,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from overfit_cli.api import compare, draw, explore, judge, load, runs, sweep, train
+    from overfit_cli.api import compare, draw, judge, load, runs, sweep, train
     from overfit_cli.core.cell import Column
     from overfit_cli.core.claim import Claim, Measurement
     from overfit_cli.core.errors import UserError
@@ -28,7 +28,6 @@ __all__ = [
     "compare",
     "draw",
     "experiment",
-    "explore",
     "judge",
     "load",
     "runs",
@@ -37,9 +36,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    **dict.fromkeys(
-        ("compare", "draw", "explore", "judge", "load", "runs", "sweep", "train"), "api"
-    ),
+    **dict.fromkeys(("compare", "draw", "judge", "load", "runs", "sweep", "train"), "api"),
     **dict.fromkeys(("Claim", "Measurement"), "core.claim"),
     **dict.fromkeys(("Column", "Study"), "core.study"),
     "Parameter": "core.parameters",

@@ -5,59 +5,43 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
-from overfit_cli.core.cell import Cell, CellResult
+from overfit_cli.core.cell import CellResult
 from overfit_cli.core.console import console
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.files import require_extra, results_folder
-from overfit_cli.core.parameters import StudyParameters, Value
+from overfit_cli.core.files import DATA_VARIABLE, keeping_variables, results_folder
+from overfit_cli.core.parameters import Value, describe, parameter_named
 from overfit_cli.core.registry import add_study, find_study
 from overfit_cli.core.study import AnyStudy, Study
-from overfit_cli.core.training import resolve_device
-from overfit_cli.core.values import (
-    Backend,
-    DeviceChoice,
-    finite_number,
-    list_of_texts,
-    usable_path,
-    valid_choice,
-    whole_number,
-)
+from overfit_cli.core.values import Backend, DeviceChoice, list_of_texts, usable_path
 from overfit_cli.figures.draw import Request, draw_figure
-from overfit_cli.figures.look import read_laws, read_log, read_look
-from overfit_cli.figures.picture import Picture, save_with_caption
+from overfit_cli.figures.picture import Picture, save
+from overfit_cli.figures.style import read_look
 from overfit_cli.functions.function_study import study_of_function, study_of_rows
 from overfit_cli.report.claim_figure import draw_claims
-from overfit_cli.report.decision import Decision, decide_cells, decide_sentences, lines_on_claims
-from overfit_cli.report.difference_figure import draw_difference
-from overfit_cli.report.differences import Comparison, compare_sides
-from overfit_cli.report.judge import JudgedClaims, judge_all, judge_cells, relevant_claims
-from overfit_cli.sweeps.grid import Grid, grid_of_values
-from overfit_cli.sweeps.inventory import summaries
-from overfit_cli.sweeps.load import (
-    NO_STEPS,
-    chosen_cells,
-    conditions,
-    load_logged_steps,
-    load_study_and_cells,
-    means_over_seeds,
-    read_selections,
+from overfit_cli.report.compare import Comparison, compare_sides, is_published, path_of
+from overfit_cli.report.compare_figure import draw_difference
+from overfit_cli.report.judge import (
+    Decision,
+    JudgedClaims,
+    decide,
+    judge_cells,
+    judge_runs,
+    lines_on_claims,
+    relevant_claims,
 )
-from overfit_cli.sweeps.part_file import cell_schema
+from overfit_cli.report.runs import JudgedRun, complete_cells, load_runs
+from overfit_cli.sweeps.load import conditions, load_run, logged_steps, means_over_seeds, summaries
+from overfit_cli.sweeps.manifest import warn_of_sources
 from overfit_cli.sweeps.plan import Plan
-from overfit_cli.sweeps.refine import Refinement, refinement_of
-from overfit_cli.sweeps.session import Session, open_sweep, outline
-from overfit_cli.sweeps.session import refine as run_rounds
-from overfit_cli.sweeps.single_cell import train_cell
+from overfit_cli.sweeps.presets import Subject, find_subject
+from overfit_cli.sweeps.run import Options, open_sweep, train_cell
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.subject import DEFAULT_SEEDS, Subject, find_subject, take_data_folder
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from overfit_cli.report.widget import DiagramWidget
 
 
 Values = Value | str | Iterable[Any]
@@ -82,6 +66,7 @@ def sweep(
 ) -> pd.DataFrame: ...
 
 
+@keeping_variables(DATA_VARIABLE)
 def sweep(
     study: Callable[..., Any] | AnyStudy | str | Path,
     *,
@@ -104,7 +89,7 @@ def sweep(
     fail_fast: bool = False,
     time_limit: float | None = None,
     refine: int | None = None,
-    threshold: float | None = None,
+    threshold: float | str | None = None,
     claim: str | Sequence[str] = (),
     quiet: bool = False,
     **axes: Values,
@@ -145,70 +130,41 @@ def sweep(
         of its seeds at each point. With `dry_run`, the plan: how many cells are there already, and
         how many would run.
     """
-    switches = {"trajectories": trajectories, "dry_run": dry_run, "fresh": fresh, "quiet": quiet}
-    _check_switches(**switches, retry_failed=retry_failed, fail_fast=fail_fast)
+    _check(bool, trajectories=trajectories, dry_run=dry_run, fresh=fresh, quiet=quiet)
+    _check(bool, retry_failed=retry_failed, fail_fast=fail_fast)
+    _check(str, address=address, shard=shard)
     subject = _subject(study, profile)
-    take_data_folder(subject.study, None if data is None else usable_path("data", data))
-    grid = grid_of_values(
-        subject.study,
-        _settings(parameters, axes),
-        subject.seeds if seeds is None else seeds,
-        subject.texts,
-        [*subject.together, *list_of_texts("together", together)],
-        [*subject.only, *list_of_texts("only", only)],
-    )
-    refinement = refinement_of(grid, refine, threshold)
-    _check_texts(address=address, shard=shard)
-    with open_sweep(
-        subject,
-        grid,
-        console(quiet=quiet),
+    subject.take_data_folder(None if data is None else usable_path("data", data))
+    values = _settings(subject.study, parameters, axes)
+    options = Options(
+        seeds=seeds,
+        together=list_of_texts("together", together),
+        only=list_of_texts("only", only),
         out=None if out is None else usable_path("out", out),
-        shard=shard,
-        refinement=refinement,
         jobs=jobs,
         backend=backend,
         address=address,
         device=device,
+        shard=shard,
         trajectories=trajectories,
         fresh=fresh,
         retry_failed=retry_failed,
         fail_fast=fail_fast,
         time_limit=time_limit,
+        refine=refine,
+        threshold=threshold,
         claims=list_of_texts("claim", claim),
-    ) as session:
+    )
+    with open_sweep(subject, values, options, console(quiet=quiet)) as session:
         if dry_run:
-            plan = outline(session, grid, refinement, refine or 0)
-            for line in lines_on_claims(
-                session.directory, grid, {**session.sentences, **session.stated}
-            ):
-                session.output.print(line)
+            plan = session.outline()
+            session.say(*lines_on_claims(session.directory, session.grid, session.sentences))
             return plan
-        return _run(session, grid, refinement, refine or 0)
+        session.run()
+        return session.cells()
 
 
-def _run(session: Session, grid: Grid, refinement: Refinement | None, rounds: int) -> pd.DataFrame:
-    if refinement is not None:
-        run_rounds(session, refinement, rounds)
-    else:
-        session.sweep(grid)
-    cells = grid.cells() if refinement is None else refinement.asked_cells()
-    if not session.directory.contents().cells:
-        nothing: pd.DataFrame = cell_schema(grid.study).empty_table().to_pandas()
-        return nothing
-    ranks = {cell.key: rank for rank, cell in enumerate(_by_point(cells))}
-    cells_here = session.directory.load_cells()
-    chosen = cells_here[cells_here["key"].isin(ranks.keys())]
-    return chosen.sort_values("key", key=lambda keys: keys.map(ranks), ignore_index=True)
-
-
-def _by_point(cells: Sequence[Cell]) -> list[Cell]:
-    points: dict[StudyParameters, list[Cell]] = {}
-    for cell in cells:
-        points.setdefault(cell.parameters, []).append(cell)
-    return [cell for of_point in points.values() for cell in of_point]
-
-
+@keeping_variables(DATA_VARIABLE)
 def train(
     study: Callable[..., Any] | AnyStudy | str | Path,
     *,
@@ -233,16 +189,13 @@ def train(
         an exception of a function passes as it is, and its row is kept.
     """
     subject = _subject(study, None)
-    take_data_folder(subject.study, None if data is None else usable_path("data", data))
-    settings = _settings(parameters, values)
-    seeds = [whole_number("seed", seed, 0)]
-    grid = grid_of_values(subject.study, settings, seeds, subject.texts)
-    chosen = resolve_device(valid_choice("device", device, get_args(DeviceChoice)))
-    path = None if out is None else usable_path("out", out)
-    result, _, error = train_cell(subject, grid, settings, path, chosen, console(quiet=quiet))
-    if isinstance(error, Exception):
-        raise error
-    return result
+    subject.take_data_folder(None if data is None else usable_path("data", data))
+    settings = _settings(subject.study, parameters, values)
+    options = Options(out=None if out is None else usable_path("out", out), device=device)
+    watch = train_cell(subject, settings, seed, options, console(quiet=quiet))
+    if isinstance(watch.error, Exception):
+        raise watch.error
+    return watch.result
 
 
 def load(
@@ -262,25 +215,18 @@ def load(
         where: conditions on parameters, the seed or measured columns that choose cells: `n=5:20`,
             `test_loss<0.1`, several such texts, or values by name: `{"n": [5, 10]}`.
     """
-    _check_switches(trajectories=trajectories, means=means)
+    _check(bool, trajectories=trajectories, means=means)
     run = RunDirectory(usable_path("directory", directory))
     if means and trajectories:
         raise UserError("means: they are over cells; leave out trajectories.")
-    if where or means:
-        study, every = load_study_and_cells(run)
-        cells = chosen_cells(every, read_selections(conditions("where", where), study))
-        run.warn_of_sources(cells)
-        if means:
-            return means_over_seeds(study, cells)
-    else:
-        cells = run.load_cells()
-        run.warn_of_sources(cells)
-    if not trajectories:
-        return cells
-    steps = load_logged_steps(run, cells)
-    if steps.empty:
-        raise run.error(NO_STEPS)
-    return steps
+    data = load_run(run) if where or means else None
+    if data is not None:
+        data = data.without_plan(data.trained).where(*conditions("where", where))
+    cells = run.load_cells() if data is None else data.frame
+    warn_of_sources(run.path, run.sources(cells), cells)
+    if data is not None and means:
+        return means_over_seeds(data)
+    return logged_steps(run, cells) if trajectories else cells
 
 
 def runs(folder: str | Path | None = None) -> pd.DataFrame:
@@ -311,7 +257,7 @@ def draw(
     by: str | None = None,
     mean: str | None = None,
     band: str | None = None,
-    threshold: float | None = None,
+    threshold: float | str | None = None,
     law: str | Sequence[str] | None = None,
     theory: str | None = None,
     where: Conditions = (),
@@ -348,53 +294,20 @@ def draw(
     Returns:
         A matplotlib figure, whose attribute `caption` says what it shows and how it was made.
     """
-    _check_texts(figure=figure, x=x, y=y, value=value, by=by, theory=theory)
-    _check_texts(size=size, log=log)
+    _check(str, figure=figure, x=x, y=y, value=value, by=by, theory=theory, size=size, log=log)
     if not directories:
         raise UserError("draw takes the run directories to draw from, after the figure's name.")
-    asked = FigureOptions(
-        x=x,
-        y=y,
-        value=value,
-        threshold=None if threshold is None else finite_number("threshold", threshold),
-        law=read_laws(None if law is None else list_of_texts("law", law)),
-        by=by,
-        log=read_log(log),
-        mean=mean,
-        band=band,
-        theory=theory,
-    )
+    named = {"x": x, "y": y, "value": value, "by": by, "mean": mean, "band": band, "theory": theory}
+    asked = FigureOptions.read(threshold, law, log, **named)
+    runs = [RunDirectory(usable_path("directory", path)) for path in directories]
+    less = None if minus is None else RunDirectory(usable_path("minus", minus), "minus")
+    look = read_look(size, None if style is None else usable_path("style", style))
     file = None if out is None else usable_path("out", out)
-    drawn = draw_figure(
-        Request(
-            figure,
-            [RunDirectory(usable_path("directory", path)) for path in directories],
-            asked,
-            conditions("where", where),
-            None if minus is None else RunDirectory(usable_path("minus", minus), "minus"),
-            read_look(size, None if style is None else usable_path("style", style)),
-            out=file,
-        )
-    )
+    request = Request(figure, runs, asked, conditions("where", where), less, look, out=file)
+    drawn = draw_figure(request)
     if file is not None:
-        save_with_caption(drawn, file)
+        save(drawn, file)
     return drawn
-
-
-def explore(directory: str | Path, *, where: Conditions = ()) -> DiagramWidget:
-    """Show the phase diagram of the report's page in a notebook, with numbers under the pointer.
-
-    Args:
-        where: conditions that choose cells, as `load` has them.
-
-    Returns:
-        A widget. A notebook shows it where it is the last line of a cell.
-    """
-    require_extra("anywidget", "notebook", "explore")
-    from overfit_cli.report.widget import diagram_widget
-
-    run = RunDirectory(usable_path("directory", directory))
-    return diagram_widget(run, conditions("where", where))
 
 
 def compare(
@@ -414,16 +327,16 @@ def compare(
         b: another, or a file whose name ends in `.csv` or `.parquet`, with a column for each
             parameter that varies and for each measured column, and beside these, such as `loss`,
             `loss_sd` and `seeds`, `loss_se`, or `loss_low` and `loss_high`.
-        value: the measured columns to compare; by default all that both have numbers of.
+        value: the measured columns to compare, or expressions; by default all that both have.
         where: conditions that choose cells of both, as `load` has them.
         tolerance: the margin within which each column is equivalent, or else differs or is open:
             `"5%"` of the mean of B, or a number in the unit of the column.
         out: a .png, .pdf or .svg to write, with a caption beside it; None for none.
 
     Returns:
-        The differences, B − A: `table()` has a row for each column, `places()` one for each
-        published point with its z-score and its verdict, `verdicts` the measurements of each claim
-        on both, and `notes` differences of code or data.
+        The differences, B − A: `table()` has a row for each column, `places()` one for each column
+        and setting with both means, the difference's standard error and z-score, and with a
+        tolerance the verdict, and `notes` differences of code or data.
     """
     comparison = compare_sides(
         usable_path("a", a),
@@ -435,11 +348,11 @@ def compare(
         tolerance=tolerance,
     )
     for side in (comparison.a, comparison.b):
-        if not side.is_published:
-            RunDirectory(side.path).warn_of_sources(side.cells)
+        if not is_published(side):
+            warn_of_sources(path_of(side), side.sources, side.trained)
     if out is not None:
         file = usable_path("out", out)
-        save_with_caption(draw_difference(comparison, out=file), file)
+        save(draw_difference(comparison, out=file), file)
     return comparison
 
 
@@ -469,13 +382,8 @@ def judge(
         often it would be wrong, and what it lacks. A notebook shows them as a
         table, in which each name unfolds.
     """
-    texts: list[str] = []
-    named: list[Any] = []
-    for source in sources:
-        if _is_sentence(source, after_run=bool(named)):
-            texts.append(str(source))
-        else:
-            named.append(source)
+    texts = [str(source) for source in sources if _is_sentence(source)]
+    named: list[Any] = [source for source in sources if not _is_sentence(source)]
     frames = [source for source in named if not isinstance(source, str | Path)]
     if texts and len(named) != 1:
         raise UserError("judge takes sentences after one run directory or one frame of cells.")
@@ -484,38 +392,33 @@ def judge(
     if len(frames) == len(named) == 1 and hasattr(frames[0], "columns"):
         of_cells = _study_of(frames[0], study)
         if texts:
-            return _in_words(decide_cells(frames[0], of_cells, texts))
+            run = JudgedRun(of_cells, complete_cells(frames[0], of_cells))
+            return _in_words(decide(run, texts))
         return JudgedClaims(relevant_claims(judge_cells(frames[0], of_cells)))
     if frames:
         raise UserError("judge takes run directories, or one frame of cells.")
     if study is not None:
         raise UserError("study: it says whose cells a frame has; a run directory says it itself.")
-    paths = [usable_path("directory", str(source)) for source in named]
+    opened = [RunDirectory(usable_path("directory", str(source)), "run") for source in named]
     if texts:
-        judged = _in_words(decide_sentences(paths[0], texts))
+        (run,) = load_runs(opened, opened[0].path)
+        judged = _in_words(decide(run, texts))
         if out is not None:
             file = usable_path("out", out)
-            save_with_caption(draw_claims(paths[0], judged, out=file), file)
+            save(draw_claims(run, judged, out=file), file)
         return judged
-    return JudgedClaims(relevant_claims(judge_all(paths, results_folder())))
+    runs = load_runs(opened, results_folder())
+    return JudgedClaims(relevant_claims(judge_runs(runs, on_every_run=bool(opened))))
 
 
 def _in_words(decisions: Iterable[Decision]) -> JudgedClaims:
     return JudgedClaims(decision.judged.noted(decision.sentences()) for decision in decisions)
 
 
-_SENTENCE = re.compile(r"[<>=]| is | falls | rises |power of|share of")
-
-
-def _is_sentence(source: object, *, after_run: bool) -> bool:
-    """Whether a text is meant as a claim, and names no directory.
-
-    After a run directory, that is any text of several words.
-    """
-    if not isinstance(source, str):
-        return False
-    has_words = after_run and " " in source.strip() and "/" not in source
-    return (has_words or _SENTENCE.search(source) is not None) and not Path(source).exists()
+def _is_sentence(source: object) -> bool:
+    """Whether a text is meant as a claim: it has a sign or a blank, and names no directory."""
+    is_text = isinstance(source, str) and re.search(r"[<>=]|\S +\S", source) is not None
+    return is_text and not Path(str(source)).exists()
 
 
 def _study_of(cells: pd.DataFrame, study: AnyStudy | Callable[..., Any] | str | None) -> AnyStudy:
@@ -523,18 +426,14 @@ def _study_of(cells: pd.DataFrame, study: AnyStudy | Callable[..., Any] | str | 
         return study
     if callable(study):
         return study_of_function(study)
-    names = [study] if study is not None else list(cells.get("study", ()))
     if study is None and "study" not in cells:
-        raise UserError(
-            "study: the cells have no column `study`; say whose they are, such as "
-            "study='benign-vit'."
-        )
-    if len(set(names)) != 1:
-        raise UserError(
-            f"study: the cells have a column `study` of {len(set(names))} names; name one, such as "
-            "study='benign-vit'."
-        )
-    name = str(names[0])
+        problem = "the cells have no column `study`; say whose they are"
+        raise UserError(f"study: {problem}, such as study='benign-vit'.")
+    names = {*cells["study"]} if study is None else {study}
+    if len(names) != 1:
+        problem = f"the cells have a column `study` of {len(names)} names; name one"
+        raise UserError(f"study: {problem}, such as study='benign-vit'.")
+    name = str(names.pop())
     return study_of_rows(name, cells) if ":" in name else find_study(name)
 
 
@@ -547,30 +446,38 @@ def _subject(study: object, profile: str | None) -> Subject:
         raise UserError(f"{study.__name__} is a class; give an object of it: {study.__name__}().")
     if isinstance(study, Study):
         add_study(study)
-        return Subject(study, study.name)
+        return Subject.of_study(study, study.name)
     if not callable(study):
         raise UserError(f"{study!r} is neither a function nor a study nor the name of one.")
     given = study_of_function(study)
-    return Subject(given, given.record.label, seeds=DEFAULT_SEEDS if given.seeded else "1")
+    return Subject.of_study(given, given.record.label)
 
 
-def _check_texts(**given: object) -> None:
-    for name, text in given.items():
-        if text is not None and not isinstance(text, str):
-            raise BadValue(name, text, "it takes a text.")
+def _check(kind: type[bool] | type[str], **given: object) -> None:
+    takes = "a text" if kind is str else "True or False"
+    for name, value in given.items():
+        if value is not None and not isinstance(value, kind):
+            raise BadValue(name, value, f"it takes {takes}.")
 
 
-def _check_switches(**switches: object) -> None:
-    for name, switch in switches.items():
-        if not isinstance(switch, bool):
-            raise BadValue(name, switch, "it takes True or False.")
+def _settings(
+    study: AnyStudy, parameters: object, values: Mapping[str, Values]
+) -> dict[str, Values]:
+    """The values of parameters by name, from `parameters` and from arguments of their own.
 
-
-def _settings(parameters: object, values: Mapping[str, Values]) -> Mapping[str, Values]:
-    """The values of parameters by name, from `parameters` and from arguments of their own."""
+    A name may be a symbol; a text that is the value of a text names no list.
+    """
     if parameters is not None and not isinstance(parameters, Mapping):
         raise BadValue("parameters", parameters, "it takes values by name.")
     named: Mapping[str, Values] = parameters or {}
     for name in named.keys() & values.keys():
         raise BadValue(name, values[name], "it is in parameters too; give it once.")
-    return {**named, **values}
+    infos, settings, spelled = describe(study.parameters), dict[str, Values](), dict[str, str]()
+    for written, taken in {**named, **values}.items():
+        name = parameter_named(study.parameters, written)
+        if name in spelled:
+            raise UserError(f"{spelled[name]} and {written}: {name} is given twice; give it once.")
+        spelled[name] = written
+        is_one = isinstance(taken, str) and name in infos and infos[name].kind == "text"
+        settings[name] = [taken] if is_one else taken
+    return settings

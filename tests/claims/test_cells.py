@@ -11,19 +11,22 @@ import pytest
 
 from overfit_cli.claims.cells import (
     Selection,
-    add_planned,
+    add_absent,
     describe_values,
     finite_numbers,
     positive_numbers,
     repeated_seeds,
     require_done,
     require_trained,
+    rows_with_absent,
     select_values,
 )
 from overfit_cli.core.arrays import varying
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import Claim, Measurement
 from overfit_cli.core.parameters import StudyParameters
 from tests.judged import check_undecided
+from tests.toy_runs import TOY
 
 
 class Parameters(StudyParameters):
@@ -132,12 +135,20 @@ def test_values_that_a_claim_speaks_of_must_be_among_the_cells() -> None:
 
 
 def test_planned_cells_that_are_absent_are_failed_ones() -> None:
-    cells = grid().assign(study="toy")
-    planned = grid(n=(2, 3, 4))[["n", "d", "kernel", "seed"]]
-    extended = add_planned(cells, planned)
+    planned = grid(n=(2, 3, 4))[["n", "seed"]]
+    extended = rows_with_absent(Cells.of(TOY, grid(), planned))
     assert extended["reason"].tolist() == [""] * 6 + ["absent"] * 3
+    assert extended["status"].tolist() == ["done"] * 6 + ["failed"] * 3
     assert set(extended.loc[6:, "n"]) == {4}
-    assert add_planned(cells, planned[planned["n"] < 4]) is cells
+    whole = Cells.of(TOY, grid(), planned[planned["n"] < 4])
+    assert rows_with_absent(whole) is whole.frame
+
+
+def test_an_absent_cell_beside_a_duplicated_one_is_added() -> None:
+    cells = grid()
+    twice = pd.concat([cells.drop(index=5), cells.iloc[[0]]])  # as many rows as cells
+    added = add_absent(twice, ["n", "d", "kernel"]).query("reason == 'absent'")
+    assert added[["n", "seed", "kernel"]].to_numpy().tolist() == [[3, 2, "softmax"]]
 
 
 # Cells that failed

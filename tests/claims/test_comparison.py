@@ -6,10 +6,10 @@ import pandas as pd
 import pytest
 
 from overfit_cli import Measurement
+from overfit_cli.claims import rules
 from overfit_cli.claims.comparison import BestSetting, Comparison, Place, check_edge
-from overfit_cli.claims.rules import Margin, judge_estimate
+from overfit_cli.claims.parts import Margin, Part
 from overfit_cli.core.claim import Verdict
-from overfit_cli.stats.intervals import mean_estimate
 from tests.judged import check_undecided
 
 KERNELS = Comparison("kernel", "rate", "step size", "loss")
@@ -21,7 +21,12 @@ RATES = (0.1, 1.0, 10.0)
 def cells(b: float = 0.5, best_of_b: float = 1.0, seeds: int = 6) -> pd.DataFrame:
     """Losses that are least at the step size 1 for `a` (0.2), and at `best_of_b` for `b`."""
     rows = [
-        (kernel, rate, seed, least + 0.3 * (rate != best) + 0.01 * seed)
+        (
+            kernel,
+            rate,
+            seed,
+            least + 0.3 * (rate != best) + 0.01 * seed + (kernel == "b") * 0.002 * (-1) ** seed,
+        )
         for kernel, least, best in (("a", 0.2, 1.0), ("b", b, best_of_b))
         for rate in RATES
         for seed in range(seeds)
@@ -30,21 +35,22 @@ def cells(b: float = 0.5, best_of_b: float = 1.0, seeds: int = 6) -> pd.DataFram
     return frame.assign(n=2, status="done", reason="")
 
 
-def lower(first: BestSetting, second: BestSetting, frame: pd.DataFrame) -> Measurement:
+def lower(first: BestSetting, second: BestSetting) -> Measurement:
     """Measure whether the first loss is lower, seed by seed."""
     apart = first.column("loss") - second.column("loss")
-    return check_edge(judge_estimate(mean_estimate(apart), Margin(most=0.0)), first, second)
+    return check_edge(rules.judge([Part.of(apart, Margin(most=0.0))]), first, second)
 
 
 def judge(frame: pd.DataFrame, index: Place | None = None) -> Measurement:
-    return KERNELS.judged_by(lower, PARAMETERS, ("a", "b"), index)(frame)
+    first, second = KERNELS.several(frame, PARAMETERS, BOTH, index)
+    return lower(first, second)
 
 
 @pytest.mark.parametrize(("b", "verdict"), [(0.5, "holds"), (0.1, "fails"), (0.2, "inconclusive")])
 def test_each_setting_is_taken_at_its_best(b: float, verdict: Verdict) -> None:
     """With the same loss on both sides every difference is 0, and a tie decides nothing."""
     assert judge(cells(b)).verdict == verdict
-    first, second = KERNELS.pair(cells(b), PARAMETERS, BOTH)
+    first, second = KERNELS.several(cells(b), PARAMETERS, BOTH)
     assert (first.value, second.value) == (1.0, 1.0)
     assert (first.tried, first.at_edge) == (RATES, False)
 
@@ -60,7 +66,7 @@ def test_a_worse_setting_whose_best_is_at_the_edge_may_be_better_beyond_it() -> 
 def test_settings_are_compared_on_the_seeds_of_both() -> None:
     frame = cells()
     torn = frame[(frame["kernel"] == "a") | (frame["seed"] < 5)]
-    first, second = KERNELS.pair(torn, PARAMETERS, BOTH)
+    first, second = KERNELS.several(torn, PARAMETERS, BOTH)
     assert first.cells.index.tolist() == second.cells.index.tolist() == [0, 1, 2, 3, 4]
 
 
@@ -101,7 +107,7 @@ def failing(rates: tuple[float, ...], reason: str = "diverged") -> pd.DataFrame:
 
 
 def test_a_step_size_at_which_a_seed_diverged_is_no_best() -> None:
-    _, other = KERNELS.pair(failing((1.0,)), PARAMETERS, BOTH)
+    _, other = KERNELS.several(failing((1.0,)), PARAMETERS, BOTH)
     assert other.value == 0.1
     check_undecided(
         "inconclusive", "A kernel has no step size at which", lambda: judge(failing(RATES))

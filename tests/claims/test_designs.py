@@ -9,16 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.claims.designs import (
-    RANGE,
-    design_of,
-    needs_in_words,
-    settings_lacking,
-)
-from overfit_cli.claims.everywhere import verdicts_at_extremes
+from overfit_cli.claims.designs import RANGE, design_of, needs_in_words, settings_lacking
 from overfit_cli.claims.grammar import read
-from overfit_cli.claims.measured import Table
-from overfit_cli.claims.stated import Measure, claim
+from overfit_cli.claims.rules import verdicts_at_extremes
+from overfit_cli.claims.stated import Measure, cells_of, claim
 from overfit_cli.functions.function_study import study_of_function
 
 
@@ -105,7 +99,7 @@ def test_what_sentences_need_is_told_before_there_are_cells() -> None:
         "test_error falls along snr where method = lasso",
     )
     sentences = [read(text) for text in texts]
-    table = Table(cells().iloc[:0], STUDY.parameters)
+    table = cells_of(cells().iloc[:0], STUDY.parameters)
     assert needs_in_words(sentences[0], table) == (
         "It needs cells of method=ridge; cells of method=none; cells where n >= 20."
     )

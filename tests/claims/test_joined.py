@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.claims.joined import joined
-from overfit_cli.claims.stated import claim
+from overfit_cli.claims.stated import claim, joined
 from overfit_cli.core.claim import Claim
 from tests.fake_study import FakeStudy
 

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from calibration.sentences import WORLDS, rate
-from overfit_cli.claims.everywhere import FEWEST, judge_parts
-from overfit_cli.claims.quantities import Part, Statistic
-from overfit_cli.claims.rates import _Drawn, _verdicts, fewest_seeds, rates, seeds_to_decide
-from overfit_cli.claims.rules import Margin
+from overfit_cli.claims.parts import FEWEST, Margin, Part, Statistic
+from overfit_cli.claims.rates import rates, seeds_to_decide
+from overfit_cli.claims.rules import fewest_seeds, judge
 from overfit_cli.stats.intervals import set_level
 
 
@@ -19,31 +18,6 @@ def part(
 ) -> Part:
     values = np.asarray(numbers, dtype=np.float64)
     return Part("", values, values, Margin(least, most, fewest_seeds=FEWEST[statistic]), statistic)
-
-
-@pytest.mark.parametrize("statistic", ["median", "mean", "share"])
-@pytest.mark.parametrize("ends", [{"most": 0.5}, {"least": 0.2, "most": 0.8}])
-def test_many_worlds_are_judged_at_once_as_each_is_by_itself(
-    statistic: Statistic, ends: dict[str, float]
-) -> None:
-    random = np.random.default_rng(0)
-    settings, seeds, worlds = 3, 11, 60
-    centres = random.uniform(0, 1, (worlds, settings, 1))
-    numbers = centres + 0.2 * random.standard_normal((worlds, settings, seeds))
-    if statistic == "share":
-        numbers = (numbers > 0.5).astype(float)
-    unknown = random.random(numbers.shape) < 0.02
-    edges = (0.0, 1.0) if statistic == "share" else (-np.inf, np.inf)
-    low, high = np.where(unknown, edges[0], numbers), np.where(unknown, edges[1], numbers)
-    margin = Margin(ends.get("least", -np.inf), ends.get("most", np.inf))
-    parts = [
-        [Part(str(p), low[w, p], high[w, p], margin, statistic) for p in range(settings)]
-        for w in range(worlds)
-    ]
-    singly = [judge_parts(of_world).verdict for of_world in parts]
-    together = _verdicts(parts[0], _Drawn(low, high))
-    assert [{1: "holds", -1: "fails", 0: "inconclusive"}[v] for v in together.tolist()] == singly
-    assert statistic == "share" or len(set(singly)) > 1
 
 
 @pytest.mark.parametrize("statistic", ["median", "mean"])
@@ -77,7 +51,7 @@ def test_the_seeds_that_are_proposed_decide_it() -> None:
     count = seeds_to_decide([pilot])
     assert count is not None
     decided = [
-        judge_parts([part(random.normal(pilot.low.mean(), 1, count), "mean", most=0.6)]).verdict
+        judge([part(random.normal(pilot.low.mean(), 1, count), "mean", most=0.6)]).verdict
         for _ in range(300)
     ]
     assert 0.75 < np.mean([verdict == "holds" for verdict in decided]) <= 1
@@ -116,3 +90,23 @@ def test_at_a_further_look_a_median_takes_more_seeds_and_so_does_what_is_propose
     with set_level(0.975):
         assert (fewest_seeds([far]), fewest_seeds([by_mean]), seeds_to_decide([far])) == (7, 5, 7)
         assert seeds_to_decide([far], more_than=12) == 13
+
+
+def test_a_share_and_a_median_in_one_claim_have_rates() -> None:
+    found = rates(
+        [part([1.0] * 12, "share", least=0.4), part(np.linspace(0, 1, 12), "median", most=2)]
+    )
+    assert (found.seeds, found.holds) == (12, 1.0)
+    assert found.false_holds <= 0.05
+
+
+def test_missed_targets_count_in_the_rates_of_a_median() -> None:
+    """Of the known steps alone the median would lie far below the one of all."""
+    steps = np.random.default_rng(4).lognormal(np.log(100), 0.5, 40)
+    missed = steps > 130
+    known = np.where(missed, 130.0, steps)
+    found = rates(
+        [Part("", known, np.where(missed, np.inf, known), Margin(most=100.0, fewest_seeds=6))]
+    )
+    assert max(found.false_holds, found.false_fails) <= 0.05
+    assert found.fails < 0.1

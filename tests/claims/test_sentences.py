@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,10 +8,8 @@ import pytest
 from scipy.stats import spearmanr
 
 from overfit_cli.claims.grammar import FORMS, read
-from overfit_cli.claims.measured import Table
 from overfit_cli.claims.quantities import _end_ranks, _rank_correlations
-from overfit_cli.claims.ranges import Range
-from overfit_cli.claims.stated import Measure, claim, stated_claim
+from overfit_cli.claims.stated import Measure, cells_of, claim, stated_claim
 from overfit_cli.core.claim import Claim, Measurement
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.study import AnyStudy
@@ -154,7 +150,7 @@ def test_an_interval_that_decides_is_said_where_the_wider_one_has_no_end() -> No
 def test_too_few_seeds_decide_nothing() -> None:
     rows = cells(n=(10,), snr=(1.0,), seeds=5)
     assert verdict("test_error < 0.2", rows) == "inconclusive"
-    assert "It needs 6 seeds; these cells have 5 seeds." in note("test_error < 0.2", rows)
+    assert "It needs 6 seeds; these cells have 5." in note("test_error < 0.2", rows)
 
 
 def test_a_function_without_draws_is_decided_by_its_numbers() -> None:
@@ -191,7 +187,7 @@ def test_the_forms_that_messages_name_are_claims(text: str) -> None:
         ("x is 1 within -1", "a tolerance is above 0", "test_error is 0.5 within 0.02"),
         ("x < 1 where", "condition is empty", "test_error < 0.05"),
         ("__import__('os').system('true') < 1", "not arithmetic", "test_error < 0.05"),
-        ("x" * 1500 + " < 1", "longer than", "test_error < 0.05"),
+        ("x" * 1500 + " < 1", "more than 1000", "test_error < 0.05"),
     ],
 )
 def test_a_text_that_is_no_claim_is_refused_with_the_nearest_form(
@@ -209,7 +205,10 @@ def test_a_text_that_is_no_claim_is_refused_with_the_nearest_form(
         ("test_error < 1 where nn > 2", "did you mean 'n'?"),
         ("test_error falls along method", "it takes a parameter that is a number; known: n, snr."),
         ("power of n in method at test_error = 1 is 1 within 1", "a parameter that is a number"),
-        ("test_error[method=none] < test_error", "say where it is taken: test_error[method=...]"),
+        (
+            "test_error[method=none] < test_error",
+            "say where test_error is taken: test_error[method=...]",
+        ),
         ("test_error[metod=ridge] < 1", "did you mean 'method'?"),
         ("test_error < 1 where snr > 7", "these have none"),
         ("power of snr in test_error is 1 within 1 where snr = 1", "It needs 3 values of snr"),
@@ -366,29 +365,17 @@ def test_a_number_that_came_too_late_lies_above_what_was_waited_for() -> None:
     )
 
 
-def test_ranges_contain_what_the_arithmetic_gives_in_between() -> None:
-    random = np.random.default_rng(0)
-    ends = np.sort(random.uniform(-3, 3, (2, 500, 2)), axis=2)  # (numbers, rows, ends)
-    ends[0, :100, 1], ends[1, 100:200, 0] = np.inf, -np.inf
-    x, y = (Range(each[:, 0], each[:, 1]) for each in ends)
-    inside = [
-        np.clip(random.uniform(each[:, 0].clip(-9), each[:, 1].clip(max=9)), -9, 9) for each in ends
-    ]
-    computations: tuple[Callable[[Any, Any], Any], ...] = (
-        lambda x, y: x + 2 * y,
-        lambda x, y: -(x - y) * x,
-        lambda x, y: x / y,
-        lambda x, y: np.exp(x) / (1 + y * y),
-        lambda x, y: np.sqrt(x * x) - np.log(np.exp(y)),
-        lambda x, y: (2 + x) ** y,
-    )
-    for compute in computations:
-        with np.errstate(all="ignore"):
-            found, number = compute(x, y), compute(*inside)
-        known = np.isfinite(number)
-        slack = 1e-9 * (1 + np.abs(number[known]))
-        assert (found.low[known] <= number[known] + slack).all()
-        assert (number[known] <= found.high[known] + slack).all()
+def test_names_are_no_patterns_and_may_be_the_ends_of_others() -> None:
+    rows = cells(n=(4,), snr=(1.0,), method=("none", "ridge"))
+    rows[["late_error", "error", "acc (%"]] = [0.9, 0.9, 90.0]
+    pinned = "test_error[method=ridge] < {}[method=ridge]"
+    for text in (
+        pinned.format("late_error"),
+        pinned.format("error"),
+        "`acc (%` / 90 is 1 within 1%",
+    ):
+        assert verdict(f"{text} where n = 4", rows) == "holds", text
+    assert "choosing cells by it" in note("test_error < 1 where `acc (%` > 3", rows)
 
 
 # Trends along the lines of a grid are Spearman's
@@ -425,7 +412,7 @@ def test_the_trend_is_the_mean_over_seeds_of_spearmans_on_each_line() -> None:
     frame, by_seed = grid(), []
     for _, of_seed in frame.groupby("seed"):
         by_seed.append(np.mean([slow_trend(line) for _, line in of_seed.groupby("snr")]))
-    trend, *_ = read(FALLS).parts(Table(frame, study().parameters))
+    trend, *_ = read(FALLS).parts(cells_of(frame, study().parameters))
     np.testing.assert_allclose(trend.low, by_seed, atol=1e-12)
     np.testing.assert_allclose(trend.high, by_seed, atol=1e-12)
 

@@ -61,16 +61,11 @@ COMPLETED: list[tuple[str, list[str]]] = [
     ("sweep nothing-like-it", []),
     # Parameters
     ("sweep kernel-text --le", ["--learning_rate"]),
-    ("sweep kernel-text --learning-", ["--learning-rate"]),
     ("train kernel-fig3 --contour", ["--contour_length"]),
     ("sweep --sn", ["--snr"]),
     ("sweep --n 5 --sn", ["--snr"]),
     ("sweep softmax-convergence --dat", ["--data"]),
     ("sweep toy --n 1:3 --p", ["--profile", "--pause"]),
-    ("sweep toy --mood di", ["diverges"]),
-    ("sweep toy --n ", []),
-    ("sweep toy --set mood=di", ["mood=diverges"]),
-    ("sweep toy --set sn", ["snr=1.0"]),
     # Choices of overfit's own options
     ("sweep fig1 --profile ", ["quick", "paper"]),
     ("sweep toy --backend t", ["threading"]),
@@ -91,20 +86,9 @@ COMPLETED: list[tuple[str, list[str]]] = [
     ("compact results/", ["results/grid", "results/moods"]),
     ("merge results/grid results/m", ["results/moods"]),
     ("compact nowhere/", []),
-    # What a run holds: that which is named, or the newest
-    ("plot lines --x ", ["n", "snr"]),
-    ("plot lines --from results/moods --by ", ["n", "mood"]),
-    ("plot lines --value ", ["test_loss", "draw", "steps", "seconds"]),
-    ("plot curves --value t", ["train_loss"]),
-    ("export results/grid --columns te", ["test_loss"]),
-    ("export results/grid --trajectories --columns t", ["train_loss"]),
-    ("plot lines --where snr", ["snr=1.0", "snr=2.0"]),
-    ("report results/moods --where m", ["mood=well", "mood=diverges"]),
     # Where something is wrong, nothing is offered
     ("sweep nowhere.py --sn", []),
     ("sweep toy --nothing ", []),
-    ("plot lines --from nowhere --x ", []),
-    ("plot lines --from results/report --where ", []),
     ("compact 'open", []),
 ]
 
@@ -115,8 +99,8 @@ def test_a_command_line_is_completed(line: str, words: list[str], folder: Path) 
 
 
 def test_behind_a_study_its_parameters_are_offered(folder: Path) -> None:
-    parameters = find_study("toy").parameters.model_fields
-    assert in_bash("sweep", "toy", "", cwd=folder) == [f"--{name}" for name in parameters]
+    parameters = {f"--{name}" for name in find_study("toy").parameters.model_fields}
+    assert parameters <= set(in_bash("sweep", "toy", "--", cwd=folder))
     assert {"toy", "fig1", "kernel-text"} <= set(in_bash("sweep", "", cwd=folder))
 
 
@@ -161,8 +145,8 @@ for line in {lines!r}:
 heavy = [name for name in ("torch", "pandas", "matplotlib", "scipy") if name in sys.modules]
 assert not heavy, heavy
 """
-    lines = ["sweep kernel-text --le", "train multihead-sst2 --set n", "reproduce ", "plot h"]
-    lines += ["plot lines --value ", "plot lines --where ", "export results/grid --columns "]
+    lines = ["sweep kernel-text --le", "train multihead-sst2 --n", "reproduce ", "plot h"]
+    lines += ["plot lines --from "]
     asked = {"_OVERFIT_COMPLETE": "complete_bash"}
     python("-c", script.format(lines=lines), cwd=folder, env=asked)
 
@@ -217,7 +201,7 @@ def test_completion_is_installed_for_the_shell_in_use(
         )
         assert done.returncode == int(home != tmp_path)
     assert done.stderr.startswith(f"overfit: --install-completion: {tmp_path}/overfit")
-    assert done.stderr.endswith("can't be written (File exists).\n")
+    assert done.stderr.endswith("can't be read or written (File exists).\n")
     assert "complete_bash" in (tmp_path / ".bash_completions" / "overfit.sh").read_text()
     assert ".bash_completions/overfit.sh" in (tmp_path / ".bashrc").read_text()
 

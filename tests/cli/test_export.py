@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import math
-import re
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 
 import overfit_cli
-from overfit_cli.core.cell import CellResult
-from overfit_cli.core.spreadsheet import csv_text, unquoted
-from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.cli.export import estimate
 from tests.command import call, run
-from tests.toy_runs import TOY, toy_cells
 
 T_OF_3 = 4.302652729749464
 """The 0.975 quantile of Student's t with two degrees of freedom, from a table."""
@@ -65,12 +59,11 @@ def test_cells_are_read_back_to_the_last_bit(folder: Path) -> None:
     assert list(cells.columns) == list(loaded.columns)
     assert len(cells) == 4 * 2 * 3
     for name in ("draw", "test_loss", "seconds"):
-        assert (cells[name].isna() == loaded[name].isna()).all()
-        assert (cells[name].dropna() == loaded[name].dropna()).all()
+        pd.testing.assert_series_equal(cells[name], loaded[name], check_exact=True)
 
 
 def test_cells_are_sorted_by_parameters_and_seeds(folder: Path) -> None:
-    cells = exported(folder, "toy", "--columns", "snr,N,seed,status")
+    cells = exported(folder, "toy", "--columns", "`snr`,N,seed,status")
     assert list(cells.columns) == ["snr", "n", "seed", "status"]
     places = list(zip(cells["n"], cells["snr"], cells["seed"], strict=True))
     assert places == sorted(places)
@@ -79,45 +72,12 @@ def test_cells_are_sorted_by_parameters_and_seeds(folder: Path) -> None:
     assert apart[:2] == ["n,seed,loss", "1,0,1.0"], "with what tells the rows apart"
 
 
-def test_texts_with_commas_and_quotes_are_quoted(folder: Path) -> None:
-    text = call("export", "mine", "--columns=n,name,reason", cwd=folder).stdout
+def test_texts_with_commas_and_quotes_are_quoted_in_utf_8(folder: Path) -> None:
+    latin = {"PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"}
+    text = run("export", "mine", "--columns=n,name,reason", cwd=folder, env=latin).stdout
     assert '4,σ & co_1,"error: ValueError: n is 4, ""too large"" at mine.py:' in text
     [reason] = set(exported(folder, "mine", "--where=n=4")["reason"])
     assert reason.startswith('error: ValueError: n is 4, "too large" at mine.py:')
-
-
-FORMULAS = ('=HYPERLINK("http://x","y")', "+1+cmd", "-2+3", "@SUM(A1)")
-
-
-def test_a_spreadsheet_executes_no_text_of_a_run(folder: Path, tmp_path: Path) -> None:
-    names = ",".join(name for name in FORMULAS if "," not in name)
-    mine = str(folder / "mine.py")
-    call("sweep", mine, f"--name={names}", "--n=2", "--jobs=1", "--out=sent", cwd=tmp_path)
-    fields = [row["name"] for row in csv.DictReader(io.StringIO(exported_text(tmp_path, "sent")))]
-    assert fields and all(field.startswith("'") for field in fields)
-    values = {*overfit_cli.load(tmp_path / "sent")["name"]}
-    assert {unquoted(field) for field in fields} == values
-    call("export", "sent", "--means", "--columns=loss", "--out=means.csv", cwd=tmp_path)
-    same = call("compare", "sent", "means.csv", cwd=tmp_path).stdout
-    assert f"{len(values)} points" in same
-
-
-@pytest.mark.parametrize("text", [*FORMULAS, "\t=1", "''", "plain", "it's"])
-def test_an_escaped_text_is_read_back_and_a_number_stays_one(text: str) -> None:
-    rows = pd.DataFrame({text: [text, None], "-a": [-1.5, math.nan], "b": ["-1e-3", "-inf"]})
-    [names, first, second] = csv.reader(io.StringIO(csv_text(rows), newline=""))
-    assert [unquoted(field) for field in (names[0], first[0])] == [text, text]
-    assert not re.match("[=+\\-@\t]", first[0])
-    assert names[1:] == ["'-a", "b"]
-    assert (first[1:], second) == (["-1.5", "-1e-3"], ["", "", "-inf"])
-
-
-def test_a_reason_in_a_run_that_was_sent_is_a_text(tmp_path: Path) -> None:
-    directory, cell = RunDirectory(tmp_path / "sent"), toy_cells("1")[0]
-    directory.prepare()
-    directory.write(TOY, [CellResult(cell, reason="=1+1")])
-    [row] = csv.DictReader(io.StringIO(exported_text(tmp_path, "sent")))
-    assert row["reason"] == "'=1+1"
 
 
 def test_a_file_is_written_in_the_format_of_its_ending(folder: Path, tmp_path: Path) -> None:
@@ -128,24 +88,10 @@ def test_a_file_is_written_in_the_format_of_its_ending(folder: Path, tmp_path: P
     shown = call("export", "toy", cwd=folder).stdout
     assert (tmp_path / "new folder" / "cells.csv").read_text() == shown
     assert "tabular" in (tmp_path / "new folder" / "table.tex").read_text()
-
-
-def test_parquet_keeps_types_and_says_of_which_study_it_is(folder: Path, tmp_path: Path) -> None:
-    target = tmp_path / "cells.parquet"
-    call("export", "toy", "--out", str(target), cwd=folder)
-    loaded = overfit_cli.load(folder / "toy")
-    cells = pd.read_parquet(target)
-    assert (cells.dtypes == loaded.dtypes).all()
+    parquet = tmp_path / "new folder" / "cells.parquet"
+    cells, loaded = pd.read_parquet(parquet), overfit_cli.load(folder / "toy")
     both = [one.set_index("key").sort_index() for one in (cells, loaded)]
     pd.testing.assert_frame_equal(both[0], both[1])
-    metadata = pq.read_schema(target).metadata
-    assert (metadata[b"overfit.study"], metadata[b"overfit.version"]) == (b"toy", b"1")
-
-
-@pytest.mark.slow
-def test_utf_8_is_written_whatever_the_locale(folder: Path) -> None:
-    latin = {"PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"}
-    assert "σ & co_1" in run("export", "mine", cwd=folder, env=latin).stdout
 
 
 # Logged steps
@@ -167,8 +113,7 @@ def test_a_training_is_exported_with_its_steps(folder: Path) -> None:
     assert len(exported(folder, "one")) == 1
     assert exported(folder, "one", "--trajectories")["step"].tolist() == [0, 1]
     [mean] = exported(folder, "one", "--means").to_dict("records")
-    assert mean["seeds"] == 1
-    assert mean["test_loss"] == 1 / 3
+    assert (mean["seeds"], mean["test_loss"]) == (1, 1 / 3)
     assert math.isnan(mean["test_loss_low"])
 
 
@@ -184,9 +129,7 @@ def test_means_and_intervals_are_those_of_the_seeds(folder: Path) -> None:
     cells = overfit_cli.load(folder / "toy")
     for row in means[means["n"] % 2 == 0].to_dict("records"):
         draws = cells[(cells["n"] == row["n"]) & (cells["snr"] == row["snr"])]["draw"].to_numpy()
-        assert len(draws) == 3
-        mean = draws.sum() / 3
-        deviation = math.sqrt(((draws - mean) ** 2).sum() / 2)
+        mean, deviation = draws.sum() / 3, math.sqrt(((draws - draws.mean()) ** 2).sum() / 2)
         half = T_OF_3 * deviation / math.sqrt(3)
         found = [row[name] for name in ("draw", "draw_low", "draw_high", "draw_sd")]
         assert found == pytest.approx([mean, mean - half, mean + half, deviation], rel=1e-12)
@@ -214,7 +157,7 @@ def test_from_python_means_are_loaded_as_they_are_exported(folder: Path) -> None
 
 def test_two_columns_of_one_name_are_refused(folder: Path) -> None:
     error = call("export", "mine", "--means", cwd=folder, expect=2).stderr
-    assert "The means have two columns 'loss_sd'; choose others with --columns." in error
+    assert "--columns loss_sd: the means have two columns of that name; name others." in error
     assert len(exported(folder, "mine", "--means", "--columns=loss")) == 8
 
 
@@ -230,36 +173,51 @@ def test_of_a_refined_run_a_note_says_how_its_cells_were_chosen(tmp_path: Path) 
 
 
 def test_a_table_in_latex_is_of_means_with_the_papers_symbols(folder: Path) -> None:
-    text = call("export", "toy", "--to=latex", cwd=folder).stdout
-    assert text.splitlines()[0] == r"% \usepackage{booktabs}"
-    assert "% toy: toy, version 1, 24 cells, 3 seeds" in text
-    assert "overfit export toy --to=latex" in text
-    body = [line for line in text.splitlines() if not line.startswith("%")]
-    assert body[:4] == [
+    lines = exported_text(folder, "toy", "--to=latex").splitlines()
+    assert lines[:2] == [
+        r"% \usepackage{booktabs}",
+        "% toy, version 1: 24 cells, 3 seeds",
+    ]
+    assert any("overfit export toy --to=latex" in line for line in lines)
+    body = [line for line in lines if not line.startswith("%")]
+    assert body[:5] == [
         r"\begin{tabular}{rrrrr}",
         r"\toprule",
         r"$N$ & signal-to-noise ratio & seeds & failed & test loss \\",
         r"\midrule",
+        r"$1$ & $1$ & $0$ & $3$ & -- \\",
     ]
-    assert body[4] == r"$1$ & $1$ & $0$ & $3$ & -- \\"
     assert body[-2:] == [r"\bottomrule", r"\end{tabular}"]
-    rows = body[4:-2]
-    assert [row.count("&") for row in rows] == [4] * 8
-    assert all(row.endswith(r" \\") for row in rows)
-
-
-def test_words_are_escaped_in_latex_and_braces_balance(folder: Path) -> None:
-    text = call("export", "mine", "--to=latex", "--columns=n,name,loss", cwd=folder).stdout
-    assert r"$4$ & $\sigma$ \& co\_1 & $0$ & $2$ & -- \\" in text
-    plain = re.sub(r"\\[{}]", "", text)
-    assert plain.count("{") == plain.count("}")
-    assert text.count("$") % 2 == 0
+    assert len(body) == 4 + 8 + 2
+    mine = exported_text(folder, "mine", "--to=latex", "--columns=n,name,loss")
+    assert r"$4$ & σ \& co\_1 & $0$ & $2$ & -- \\" in mine
 
 
 def test_a_mean_in_latex_has_half_its_interval_in_two_digits(folder: Path) -> None:
-    text = call("export", "toy", "--to=latex", "--columns=draw", "--where=n=4", cwd=folder).stdout
+    text = exported_text(folder, "toy", "--to=latex", "--columns=draw", "--where=n=4")
     draws = overfit_cli.load(folder / "toy", where=["n=4", "snr=1"])["draw"].to_numpy()
     half = T_OF_3 * draws.std(ddof=1) / math.sqrt(3)
     digits = 1 - math.floor(math.log10(half))
     assert rf"${draws.mean():.{digits}f} \pm {half:.{digits}f}$ \\" in text
     assert "seeds &" not in text  # all have the same number, which a comment tells
+
+
+@pytest.mark.parametrize(
+    ("mean", "half", "written"),
+    [
+        (0.69312, 0.01234, r"$0.693 \pm 0.012$"),
+        (0.69312, 0.00996, r"$0.693 \pm 0.010$"),
+        (15321.0, 1234.0, r"$15300 \pm 1200$"),
+        (-0.04, 3.2, r"$0.0 \pm 3.2$"),
+        (-1.26, 0.31, r"$-1.26 \pm 0.31$"),
+        (1.234e-7, 3.21e-9, r"$(1.234 \pm 0.032) \cdot 10^{-7}$"),
+        (2.6e8, 1.1e9, r"$(0.3 \pm 1.1) \cdot 10^{9}$"),
+        (0.2, 1e-17, "$0.2$"),
+        (1e-7, 0.0, r"$1 \cdot 10^{-7}$"),
+        (0.123456, math.nan, "$0.1235$"),
+        (math.nan, math.nan, "--"),
+        (math.inf, math.nan, r"$\infty$"),
+    ],
+)
+def test_a_mean_is_written_as_well_as_it_is_known(mean: float, half: float, written: str) -> None:
+    assert estimate(mean, half) == written

@@ -43,7 +43,7 @@ def presets_of(study: str) -> list[str]:
 def test_a_study_is_listed_with_its_presets_figures_and_claims(tmp_path: Path) -> None:
     said = call("list", "multihead-paths", cwd=tmp_path).stdout.splitlines()
     study = find_study("multihead-paths")
-    names = [line.split()[0] for line in said if line.startswith("  ")]
+    names = [line.split()[0] for line in said if line.startswith(" ")]
     assert names[: len(presets_of(study.name))] == presets_of(study.name)
     assert {*figures_of(study)} <= {*names}
     for column in (*study.columns, *study.trajectory_columns):
@@ -53,11 +53,12 @@ def test_a_study_is_listed_with_its_presets_figures_and_claims(tmp_path: Path) -
         for line in call("list", "benign-vit", cwd=tmp_path).stdout.splitlines()
     ]
     assert f"Claims ({len(claims_of(study))})" in said
-    assert "  " + ", ".join(claim.name for claim in claims_of(study)) in said
-    assert said[-2:] == [
-        "`overfit list claims multihead-paths` prints each claim in full.",
-        "`overfit sweep multihead-paths --help` lists the options of a sweep.",
-    ]
+    listed = [line.split()[0] for line in said if line.endswith(" not judged")]
+    assert listed == [claim.name for claim in claims_of(study)]
+    assert said[-1] == (
+        "`overfit list claims multihead-paths` prints each claim in full, and `overfit sweep "
+        "multihead-paths --help` lists the options of a sweep."
+    )
 
 
 @pytest.mark.parametrize("words", [("presets",), ("figures",), ("claims",), ("kernel-regression",)])
@@ -68,7 +69,7 @@ def test_on_a_terminal_no_line_is_longer_than_it_is_wide_and_no_word_is_lost(
     monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes the stream for a terminal
     folded = call("list", *words, cwd=ROOT).stdout
     assert sorted(folded.split()) == sorted(whole.split()), "columns of a table fold each by itself"
-    assert max(map(len, folded.splitlines())) <= 80
+    assert max(len(line.rstrip()) for line in folded.splitlines()) <= 80
 
 
 def test_claims_have_the_verdict_of_the_report_that_is_kept(tmp_path: Path) -> None:
@@ -85,7 +86,8 @@ def test_claims_have_the_verdict_of_the_report_that_is_kept(tmp_path: Path) -> N
     assert said.count("  verdict: fails on results/there, in results/report\n") == 1
     short = call("list", "kernel-landscape", cwd=tmp_path).stdout
     first, second = (claim["claim"] for claim in claims)
-    assert f"\n  fails (1)\n    {first}\n  inconclusive (1)\n    {second}\n" in short
+    assert re.search(rf"^ {first} +fails on results/there$", short, re.MULTILINE)
+    assert re.search(rf"^ {second} +inconclusive on results/there$", short, re.MULTILINE)
     for text in ("", "[]", '{"claims": [{}]}', '{"claims": 3}'):
         (folder / "claims.json").write_text(text)
         assert "verdict" not in call("list", "claims", "kernel-landscape", cwd=tmp_path).stdout
@@ -115,13 +117,8 @@ def test_claims_of_a_function_are_listed_by_its_file_or_its_module(tmp_path: Pat
     assert said == "without:train has no claims.\n"
     shown_all = call("list", "of_a_user.py", cwd=tmp_path).stdout.splitlines()
     assert shown_all[0] == "of_a_user:train"
-    assert shown_all[-5:] == [
-        "Claims (1)",
-        "  low",
-        "",
-        "`overfit list claims of_a_user.py` prints each claim in full.",
-        "`overfit sweep of_a_user.py --help` lists the options of a sweep.",
-    ]
+    assert "Claims (1)" in shown_all
+    assert [line for line in shown_all if line.split() == ["low", "not", "judged"]]
 
 
 # Commands

@@ -17,10 +17,11 @@ import pytest
 
 from overfit_cli.core.training import Execution
 from overfit_cli.studies.attention_kernel.regression.study import study as regression
-from overfit_cli.sweeps.grid import make_grid
+from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import train_all
 from tests.command import call
+from tests.toy_runs import write_cells
 
 VALUES = """
 sweep --n 20:2 => --n 20:2 … backwards … 2:20
@@ -129,7 +130,7 @@ sweep ../experiments/fig1 => neither a study nor a preset
 sweep mine.py --n => --n: it takes a value: --n VALUE.
 sweep mine.py --k 3 => parameter 'k', and overfit has no such option; known: --d, --kind, --n, --s
 sweep mine.py n=5 => n=5: mine.py is named already; write --n 5.
-sweep fig1 --no-thing => --no-thing: sweep has no such option; a parameter is given as --NAME
+sweep fig1 --no-thing => --no-thing: benign-vit has no parameter 'no_thing'
 sweep fig1 --profile huge => --profile huge: it takes quick or paper.
 sweep --profile paper => --profile paper … benign-vit is not a preset
 sweep --jobs 0 => --jobs 0 … at least 1 … -1
@@ -143,7 +144,6 @@ sweep --shard 3/2 => --shard 3/2: it takes I/N, such as 2/8
 sweep --device tpu => --device tpu: it takes auto, cpu or cuda.
 sweep --sead 3 => --sead
 sweeep => sweeep
---install-completion xx => --install-completion: it takes no other words
 list claim => KIND|STUDY claim: it takes studies, presets, figures or claims; did you mean 'claims'?
 list nope => KIND|STUDY nope: it takes studies, presets, figures or claims; or a
 list kernel-txt => 'kernel-text'
@@ -253,22 +253,21 @@ plot heatmap --from out --x n => --x n … y is n … different
 plot heatmap --from out --by n => --by n … it is an axis already
 plot heatmap --from out --value test_los => --value test_los … 'test_loss'
 plot heatmap --from out --where n=99 => --where n=99: no cell has that; there is 1, 2, 3.
-plot heatmap --from out --where N=low => --where N=low: n takes a whole number
-plot heatmap --from out --where Q=3 => --where Q=3: toy has no parameter or column 'Q'
+plot heatmap --from out --where N=low => --where N=low: 'low' is no name here
+plot heatmap --from out --where Q=3 => --where Q=3: 'Q' is no name here
 plot heatmap --from out --threshold nan => --threshold nan … finite
 plot heatmap --from out --threshold low => --threshold low … finite number
 plot heatmap --from out --threshold 1_0 => --threshold 1_0 … finite number
 plot heatmap --from out --out a.gif => --out a.gif … .png, .pdf, .svg or .csv
 plot heatmap --from out --out file.txt/a.png => --out … file.txt
-plot heatmap --from out --law n=1_000 => --law … plain decimals
+plot heatmap --from out --law n=1_000 => --law … can't be read from '_000' on
 plot heatmap --from out --law n*snr**2 => --law n*snr**2 … equals sign
 plot heatmap --from out --law n*width=3 => --law … width
 plot heatmap --from out "--law=__import__('os')=3" => --law
-plot heatmap --from ran --law n=3 --law none => --law n=3: none leaves out every equation; give
-plot heatmap --from ran --law n=3 --law n= => --law n=: it takes one equation in n and snr
+plot heatmap --from ran --law n=3 --law n= => --law n=: it ends too early
 plot heatmap --from ran --size 3x => --size 3x: it takes column, page, or WIDTHxHEIGHT in inches
 plot heatmap --from ran --size 99x3 => --size 99x3: both sides are at least 0.5 and up to 60 inches.
-plot heatmap --from ran --size 0.5x0.5 => --size 0.5x0.5: the figure needs more room, such as --s
+plot heatmap --from ran --size 0.5x0.5 => --size 0.5x0.5: the figure needs more room, such as page.
 plot heatmap --from ran --log z => --log z: it takes some of x, y, value, separated by commas, or n
 plot heatmap --from ran --log value --value nothing => --log value: the least number drawn is 0, w
 plot heatmap --from ran --style no.mplstyle => --style no.mplstyle: there is no such file; it takes
@@ -283,10 +282,10 @@ plot heatmap --from ran --minus nowhere => --minus nowhere: there is no such dir
 plot heatmap --from ran --minus ran => a run directory is named twice.
 plot heatmap --from ran --minus other => --minus other: no cell of it has the seed and the values
 plot heatmap --from ran --from other --minus moods => --minus: it subtracts from one run directory
-plot heatmap --from ran --where n=2 => needs two parameters that vary, and here only snr varies; `ov
+plot heatmap --from ran --where n=2 => name the parameter on this axis; here varies: snr.
 plot heatmap --from broken => mine:train has measured nothing here: no cell is done.
 plot lines --from broken --x n => mine:train has measured nothing here: no cell is done.
-plot lines --from ran --x d => --x d: d is constant in these cells; n and snr vary.
+plot lines --from ran --x d => --x d: d is constant in these cells; here varies: n, snr.
 plot lines --from ran --x snr --band std => --band std: it takes interval, sd, quartiles or
 plot lines --from ran --x snr --log y,value,z => --log y,value,z: it takes some of x
 plot curves --from out => --from out … no trajectories … overfit train
@@ -299,10 +298,9 @@ plot curves --from rates --value train_los => --value train_los … 'train_loss'
 plot curves --from rates --value floor,delta,lambda_b,pl_ratio,pl_bound => up to 4 columns
 plot boundary --from ran --minus other => --minus other: boundary has no such option
 plot boundary --from ran --threshold 99 => --threshold 99: test loss crosses it nowhere on
-plot boundary --from ran --value nothing => boundary has threshold=0.0 by default: nothing cr
-plot boundary --from ran --threshold 99 => it stays at or below throughout.
+plot boundary --from ran --value nothing => --threshold 0: nothing cr
 plot learning-rates --from rates --by kernal => --by kernal … did you mean 'kernel'
-plot learning-rates --from rates --x heads => --x heads … kernel and learning_rate vary.
+plot learning-rates --from rates --x heads => --x heads … here varies: kernel, learning_rate.
 plot learning-rates --from rates --y n => --y n … has no such option … by,
 plot learning-rates --from rates --value los => --value los … measures no 'los'
 """
@@ -314,17 +312,17 @@ compare out out --tolerance -1 => --tolerance -1: it takes a share of the mean o
 compare out out --tolerance 0 => --tolerance 0: it takes a share of the mean of B, such as
 compare out out --tolerance nan => --tolerance nan: it takes a share of the mean of B, such as
 compare out out --value tset_loss => --value tset_loss: A has no such numbers; did you mean 'test
-compare out out --where m=1 => --where m=1: toy has no parameter or column 'm'
+compare out out --where m=1 => --where m=1: 'm' is no name here
 compare out out --where-a n=7 => --where-a n=7: no cell has that; there is 1, 2, 3.
 compare out out --where-b n => --where-b n: write NAME=VALUE
 compare out out --out a.bmp => --out a.bmp: the file's name must end in .png, .pdf, .svg or .csv.
-compare out none => B none: there is no such directory; name one that `overfit sweep` wrote.
+compare out none => B none: there is no such directory; name a directory that `overfit sweep` wrote.
 compare none out => A none: there is no such directory
 compare out none.csv => none.csv: it can't be read (No such file or directory).
 compare given.csv out => A given.csv: A is a run directory; name the published file second.
 compare out given.csv --value draw => --value draw: B has no such numbers
 compare out given.csv --tolerance 10% => --tolerance: given.csv has no uncertainty; beside test_loss
-compare out twice.csv => rows 1 and 2 have the same n; give each row its own point, with a column
+compare out twice.csv => row 1: another row has the same n; give each its own point
 compare out out --json file.txt/b => --json file.txt/b: it can't be written there
 compare out out --tolerance 1 --json file.txt/b => --json file.txt/b: it can't be written there
 compare out out --tolerance 1 --out file.txt/b.png => file.txt/b.png: the figure can't be written
@@ -338,13 +336,11 @@ judge other.py 'test_loss < 1' => other.py
 judge mine.py 'test_loss < 1' => there is no run of it
 export out --columns tset_loss => there is no column 'tset_loss' here; did you mean
 export out --columns n,,snr => --columns n,,snr: write names separated by commas.
-export out --columns '' => --columns : write names separated by commas.
-export out --columns n,N => --columns N: n is named twice; name it once.
+export out --columns '' => --columns '': write names separated by commas.
 export out --means --columns key => there is no column 'key' here; known: draw, failed
 export out --to parquet => --to parquet: it needs a file; add --out FILE.parquet.
 export out --to xlsx => --to xlsx: it takes csv, parquet or latex.
 export out --out a.txt => --out a.txt: add --to csv, parquet or latex, or end the name in .csv, .pa
-export out --to csv --out a.tex => --to csv --out a.tex: a name that ends in .tex is for latex; ch
 export out --means --trajectories => --means: it applies to cells; leave out
 export out --to latex --trajectories => --to latex: it applies to cells; leave out
 export out --trajectories => DIR out: it holds no logged steps of these cells; `overfit train` and
@@ -355,7 +351,7 @@ export '' => DIR '': give a path.
 export out --out out/cells --to csv => --out out/cells: that is no file; name a file
 export out --out /dev/null --to csv => --out /dev/null: that is no file; name a file
 export out --out mine.py/a.csv => --out mine.py/a.csv: it can't be written there
-export broken --means => All 16 cells failed (error: … so there are no means over seeds.
+export broken --means => All 16 cells failed (error: … there are no means over seeds.
 verify none.png => FILE none.png: it can't be read (No such file or directory); name
 verify out => out has no figure; `overfit plot --from out` draws one.
 verify given.csv => FILE given.csv: it holds no record; it takes a PNG, PDF or SVG file that
@@ -422,8 +418,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     few = {"kernel": "softmax,gaussian", "learning_rate": "0.1,0.2", "training_steps": "2"}
     rates = RunDirectory(folder / "rates")
     rates.prepare()
-    for cell in make_grid(regression, few, (0,)).cells():
-        rates.write(regression, list(train_all(regression, [cell], Execution(trajectories=True))))
+    for cell in Grid.read(regression, few, (0,)).cells():
+        made = train_all(regression, [cell], Execution(trajectories=True))
+        write_cells(rates, regression, list(made))
     (folder / "file.txt").write_text("a file")
     (folder / "empty").mkdir()
     (folder / "results" / "empty" / "cells").mkdir(parents=True)

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from overfit_cli.sweeps.grid import make_grid
-from overfit_cli.sweeps.subject import LONGEST, find_subject, named_after, sweep_name
+from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.presets import LONGEST, find_subject, named_after
 from tests.command import call
 
 
 def name_of(subject: str, **texts: str) -> str:
     """The directory that a sweep with these settings goes into."""
     chosen = find_subject(subject)
-    return sweep_name(chosen, make_grid(chosen.study, {**chosen.texts, **texts}, (0,)))
+    return chosen.sweep_name(Grid.read(chosen.study, {**chosen.profile.texts, **texts}, (0,)))
 
 
 @pytest.mark.parametrize(

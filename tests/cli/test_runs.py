@@ -69,10 +69,9 @@ def test_where_cells_are_missing_the_command_trains_them(folder: Path) -> None:
     run = folder / "results" / "toy-10"
     for part in [*run.glob("*/*.parquet")]:
         part.unlink()
-    line, empty, planned, following = lines_of("runs", "results/toy-10", cwd=folder)
+    line, empty, following = lines_of("runs", "results/toy-10", cwd=folder)
     assert line.startswith("results/toy-10: toy, 0 of 6 cells, 6 missing, ")
     assert empty.startswith("It holds no cells")
-    assert planned == "Planned: n 3 × snr 2 × seeds 1."
     words = shlex.split(following.removeprefix("Next: overfit "))
     assert words[-2:] == ["--out", "results/toy-10"]
     call(*words, cwd=folder)
@@ -119,16 +118,6 @@ def test_a_folder_without_runs_says_what_makes_them(tmp_path: Path) -> None:
         assert said == f"{folder} holds no run directory; `overfit sweep` makes them.\n"
 
 
-@pytest.mark.slow
-def test_a_function_whose_manifest_is_gone_names_the_way_back(folder: Path) -> None:
-    (folder / "results" / "bad" / "manifest.json").unlink()
-    plot = ("plot", "lines", "--from=results/bad")
-    said = call(*plot, cwd=folder, expect=2).stderr
-    assert "its cells are of the function mine:train, and its manifest, which describes" in said
-    call("sweep", "mine.py", *GRID, "--out=results/bad", cwd=folder, expect=1)
-    call(*plot, cwd=folder)
-
-
 def test_programs_read_the_list_as_json_or_as_a_frame(swept: Path) -> None:
     bad, toy = json.loads(call("runs", "--json=-", cwd=swept).stdout)
     assert (bad["done"], bad["failed"], bad["missing"], toy["planned"]) == (22, 8, 0, 6)
@@ -153,7 +142,7 @@ def test_the_list_of_the_kept_runs_fits_80_columns() -> None:
     assert {line.split()[0] for line in lines_of("runs", cwd=ROOT)[1:-1]} == kept
 
 
-def test_a_run_is_described_with_its_paper_settings_commands_verdicts_and_next_commands() -> None:
+def test_a_run_is_described_with_its_paper_settings_commands_and_next_commands() -> None:
     said = call("runs", "results/fig1-quick", cwd=ROOT).stdout
     assert said.startswith("results/fig1-quick: benign-vit, 18240 cells, complete, ")
     for words in (
@@ -166,12 +155,10 @@ def test_a_run_is_described_with_its_paper_settings_commands_verdicts_and_next_c
         "Next: overfit report results/fig1-quick",
     ):
         assert f"\n{words}" in said
-    assert re.search(r"^Claims judged on it in results/report: \d+ hold, \d+ fail, ", said, re.M)
 
 
 def test_a_run_of_a_function_is_described_and_judged_by_its_own_claims(swept: Path) -> None:
     said = call("runs", "results/bad", cwd=swept).stdout
-    assert "Claims, not judged in results/report: small.\n" in said
     proposed = re.findall(r"^Next: overfit (.*)$", said, re.MULTILINE)
     assert proposed == [
         "runs results/bad --failed",
@@ -211,6 +198,6 @@ def test_an_age_has_one_unit(seconds: float, words: str) -> None:
 
 @pytest.mark.slow
 def test_runs_are_listed_and_shown_without_torch(swept: Path) -> None:
-    check_imports([["runs"]], ["torch", "pandas", "scipy", "matplotlib"], swept)
+    check_imports([["runs"]], ["torch", "scipy", "matplotlib"], swept)
     commands = [["runs", "results/toy-10"], ["runs", "results/toy-10", "--failed"]]
     check_imports(commands, ["torch"], swept)

@@ -42,8 +42,7 @@ def test_a_sweep_takes_symbols_as_options_and_settings(folder: Path) -> None:
 def test_a_run_directory_is_named_after_the_parameters_however_they_were_called(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("overfit_cli.sweeps.session.LONGEST_DRY_RUN", 0.0)
-    monkeypatch.setattr("overfit_cli.sweeps.session.LEAST_FOR_PROBE", 0.0)
+    monkeypatch.setattr("overfit_cli.sweeps.run.LONGEST_DRY_RUN", 0.0)
     one = call("sweep", "--N=2:4", "--SNR=5", "--dry-run", cwd=tmp_path).stdout
     other = call("sweep", "--n=2:4", "--snr=5", "--dry-run", cwd=tmp_path).stdout
     assert "results/benign-vit-n-snr5" in one

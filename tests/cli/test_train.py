@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 
 import overfit_cli
-from overfit_cli.sweeps import single_cell
-from tests.command import call, run
+from tests.command import run
 
 
 def test_one_cell_learns_before_ones_eyes(tmp_path: Path) -> None:
     done = run("train", "--n", "4", "--snr", "12", cwd=tmp_path)
     lines = done.stdout.splitlines()
-    assert lines[2].split() == ["step", "loss", "loss", "min", "signal", "noise"]
+    assert ["step", "loss", "loss", "min", "signal", "noise"] in [line.split() for line in lines]
     losses = [float(line.split()[1]) for line in lines[1:] if re.match(r"\s+\d+\s", line)]
     assert losses[0] == pytest.approx(0.693, abs=0.01)
     assert losses[-1] <= 0.01
@@ -66,23 +65,3 @@ def test_a_training_from_a_preset_lies_under_its_name_and_what_was_changed(tmp_p
     run("train", "dimension", *changed, cwd=tmp_path)
     [folder] = (tmp_path / "results").iterdir()
     assert folder.name == "dimension-n4-snr3-d1000000-d_h10-epsilon0.3"
-
-
-def test_a_training_that_logs_no_step_says_what_it_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(single_cell, "PATIENCE", 0.01)
-    text = "import time\ndef f(n: int = 1):\n  time.sleep(0.3)\n  return {'loss': n}\n"
-    (tmp_path / "mine.py").write_text(text)
-    done = call("train", "mine.py", cwd=tmp_path)
-    assert done.stdout.splitlines()[0] == "Training, without a step so far ..."
-
-
-def test_a_cache_that_takes_nothing_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("OVERFIT_CACHE", str(tmp_path / "file" / "cache"))
-    (tmp_path / "mine.py").write_text("def f(n: int = 1): return {'loss': n}\n")
-    done = call("train", "mine.py", cwd=tmp_path)
-    assert f"note: OVERFIT_CACHE={tmp_path}/file/cache: nothing can be kept there" in done.stderr

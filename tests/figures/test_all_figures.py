@@ -1,7 +1,8 @@
-"""Properties of every figure: no text says nonsense, and none is drawn of nothing."""
+"""Properties of every figure: no text says nonsense, none is drawn of nothing."""
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -12,14 +13,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import overfit_cli
 from overfit_cli import UserError
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import Figure, FigureOptions
-from overfit_cli.core.study import FigureData
 from overfit_cli.figures.draw import Request, draw_figure
 from overfit_cli.figures.panels import side_by_side
 from overfit_cli.figures.picture import Picture, new_figure, styled
+from tests.command import run
 from tests.fake_study import (
-    NS,
     SIDES,
     SNRS,
     Drawing,
@@ -32,7 +34,6 @@ from tests.fake_study import (
     fail,
     fake_cells,
     fake_trajectories,
-    heights,
     words,
 )
 from tests.toy_runs import sweep_toy
@@ -49,14 +50,11 @@ FIGURES: list[tuple[Drawing, FigureOptions]] = [
 ]
 
 
-def with_steps(cells: pd.DataFrame) -> FigureData:
-    return data_of(cells, None, fake_trajectories(cells))
-
-
-def few(seeds: int, failed: int = 0) -> FigureData:
+def few(seeds: int, failed: int = 0) -> Cells:
     """Cells that every figure can draw, of which the first seeds have failed at one n."""
     cells = fake_cells([2, 5, 10, 20], SNRS[::8], seeds=seeds, noise=0.05)
-    return with_steps(fail(cells, (cells["n"] == 20) & (cells["seed"] < failed)))
+    cells = fail(cells, (cells["n"] == 20) & (cells["seed"] < failed))
+    return data_of(cells, None, fake_trajectories(cells))
 
 
 @pytest.mark.parametrize(("draw", "options"), FIGURES)
@@ -64,14 +62,19 @@ def few(seeds: int, failed: int = 0) -> FigureData:
     ("seeds", "failed"),
     [
         (1, 0),
+        (3, 1),
         *(pytest.param(*one, marks=pytest.mark.slow) for one in [(4, 3), (2, 0), (2, 1), (4, 4)]),
     ],
 )
 @pytest.mark.one_in(3)
-def test_seeds_are_told_in_words_that_a_person_would_use(
+def test_seeds_are_told_in_words_that_a_person_would_use_and_lie_in_the_picture(
     draw: Drawing, options: FigureOptions, seeds: int, failed: int
 ) -> None:
-    text = words(draw(few(seeds, failed), options))
+    figure = draw(few(seeds, failed), options)
+    figure.draw_without_rendering()
+    box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
+    assert min(box.x0, box.y0, width - box.x1, height - box.y1) > -0.02
+    text = words(figure)
     assert not re.search(r"\b1 (seeds|cells)\b", text)
     assert not re.search(r"(mean|median|bars?) of 1 (?!to \d)", text)
     assert not re.search(r"\bnan\b|\binf\b|None|0 failed", text)
@@ -90,23 +93,8 @@ def test_figures_of_two_runs_can_be_drawn_too(draw: Drawing, options: FigureOpti
     assert re.search(r"\n(\(b\) )?other", text)
 
 
-@pytest.mark.parametrize(("draw", "options"), FIGURES)
-@pytest.mark.one_in(3)
-def test_no_text_lies_outside_of_the_picture(draw: Drawing, options: FigureOptions) -> None:
-    figure = draw(few(3, 1), options)
-    figure.draw_without_rendering()
-    box = figure.get_tightbbox()
-    width, height = figure.get_size_inches()
-    assert min(box.x0, box.y0) > -0.02
-    assert box.x1 < width + 0.02
-    assert box.y1 < height + 0.02
-
-
-# Nothing to draw
-
-
 @styled
-def empty(data: object = None, options: object = None) -> Picture:
+def empty(data: object, options: object) -> Picture:
     figure, axes = new_figure()
     axes.plot([1.0, 2.0], [np.nan, np.nan])
     axes.text(0.5, 0.5, "here is nothing")
@@ -123,20 +111,6 @@ def test_a_figure_without_anything_on_it_is_a_sentence(tmp_path: Path) -> None:
         draw_figure(Request("empty", [directory], FigureOptions()))
 
 
-@pytest.mark.parametrize(
-    ("what", "where"),
-    [("plot", ([np.nan, 2.0], [1.0, 3.0])), ("scatter", (1.0, 2.0)), ("bar", (1.0, 2.0))],
-)
-def test_a_figure_with_something_on_it_is_not_empty(what: str, where: tuple[Any, Any]) -> None:
-    figure = empty()
-    assert figure.is_empty()
-    getattr(figure.axes[0], what)(*where)
-    assert not figure.is_empty()
-    image = empty()
-    image.axes[0].imshow([[1.0]])
-    assert not image.is_empty()
-
-
 @pytest.mark.parametrize(("draw", "options"), FIGURES)
 def test_cells_that_all_failed_are_refused(draw: Drawing, options: FigureOptions) -> None:
     cells = fake_cells([2, 5, 10, 20], SNRS[::3])
@@ -146,25 +120,101 @@ def test_cells_that_all_failed_are_refused(draw: Drawing, options: FigureOptions
         draw(data_of(gone, None, logged), options)
 
 
-# Colours
+LARGEST = 1.7e308
 
 
-@pytest.mark.parametrize("kinds", [("softmax", "gaussian"), ("gaussian", "softmax")])
-@pytest.mark.one_in(2)
-def test_colours_of_words_follow_their_declaration_in_every_figure(kinds: tuple[str, ...]) -> None:
-    """Not the order of the cells, nor the alphabet: a kernel has one colour in all figures."""
-    cells = pd.concat([fake_cells(NS[2:5], SNRS, kernel=k) for k in kinds], ignore_index=True)
-    cells["key"] = cells["key"] + cells["kernel"]
-    lower = cells["kernel"] == "gaussian"
-    cells.loc[lower, "test_loss"] *= 0.8
-    one = with_steps(cells[cells["n"] == 10])
-    lines = draw_lines(one, LINES).axes[0].lines[:2]
-    assert [line.get_color() for line in lines] == ["C0", "C1"]
-    assert heights(lines[0])[0] > heights(lines[1])[0]
-    boundary = draw_boundary(with_steps(cells), replace(SIDES, by="kernel"))
-    first, second = (found.lines[0] for found in boundary.axes[0].containers)  # type: ignore[attr-defined]
-    assert (first.get_color(), second.get_color()) == ("C0", "C1")
-    assert first.get_xdata()[0] > second.get_xdata()[0]
-    curves = draw_curves(with_steps(cells[(cells["n"] == 10) & (cells["snr"] == 1)]), LINES)
-    legend = curves.legends[0]
-    assert [text.get_text() for text in legend.get_texts()][:2] == ["softmax", "gaussian"]
+def measure(n: int = 10, snr: float = 1.0, seed: int = 0) -> dict[str, float]:
+    """Columns that a picky theorist's function may return."""
+    noise = float(np.random.default_rng([n, int(100 * snr), seed]).standard_normal())
+    threshold = 2 * n**-0.0005 * (1 + 0.001 * seed)
+    return {
+        "constant": 3.0,
+        "zero": 0.0,
+        "negative_zero": -0.0,
+        "negative": -abs(noise) - 0.1,
+        "tiny": 1e-300 * (1 + noise**2),
+        "denormal": 5e-324,
+        "huge": 1e300 * (1 + 0.1 * noise),
+        "largest": LARGEST,
+        "either_largest": LARGEST if noise > 0 else -LARGEST,
+        "span": 10.0 ** (300 * np.tanh(noise)),
+        "with_zeros": max(noise, 0.0),
+        "binary": float(noise > 0),
+        "whole": float(int(1e18 * abs(noise))),
+        "one_seed": 1.0 if seed == 0 else 2.0,
+        "last_digit": 1.0 + 2.0**-52 * float(noise > 0),
+        "spike": 1e12 if (n, snr, seed) == (20, 1.0, 1) else noise,
+        "vertical": 1 / (1 + (snr / threshold) ** 4),
+        "horizontal": float(n > 15) + 0.1 * noise,
+        "rising": snr / (1 + snr),
+        "peak": float(np.exp(-((snr - 1) ** 2))),
+        "diverging": float((1 + snr) ** min(n * 8, 300)),
+        "α_{n}^$x$ % #&": noise,
+    }
+
+
+REFUSALS = (
+    "crosses it nowhere on this grid",
+    "has a number there",
+    "which has no logarithm",
+    "not positive",
+    "a median takes",
+    "hold no number",
+)
+MEANS = itertools.product(
+    ("arithmetic", "geometric", "median"), ("interval", "sd", "quartiles", "seeds")
+)
+GRID_FIGURES: list[tuple[str, dict[str, Any]]] = [
+    *((figure, {}) for figure in ("heatmap", "cutoff", "boundary")),
+    ("lines", {"x": "snr"}),
+    *(("lines", {"x": "snr", "mean": mean, "band": band}) for mean, band in MEANS),
+]
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("hostile") / "run"
+    grid: dict[str, Any] = {"n": [10, 20, 40, 80], "snr": [0.25, 0.5, 1.0, 2.0, 4.0]}
+    cells = overfit_cli.sweep(measure, seeds=3, jobs=1, quiet=True, out=out, **grid)
+    assert (cells["status"] == "done").all()
+    return out
+
+
+@pytest.mark.parametrize(("figure", "options"), GRID_FIGURES)
+@pytest.mark.parametrize("column", sorted(measure()))
+@pytest.mark.one_in(45)
+def test_a_figure_is_drawn_without_a_warning_or_refused_in_a_sentence(
+    column: str, figure: str, options: dict[str, Any], hostile: Path, tmp_path: Path
+) -> None:
+    out = None if "band" in options else tmp_path / "figure.png"
+    try:
+        picture = overfit_cli.draw(figure, hostile, value=column, out=out, **options)
+    except UserError as error:
+        assert any(words in str(error) for words in REFUSALS), error
+        return
+    assert picture.caption
+    assert out is None or out.stat().st_size > 0
+
+
+def test_numbers_too_large_to_draw_are_left_out_and_counted(hostile: Path) -> None:
+    caption = overfit_cli.draw("heatmap", hostile, value="span").caption
+    assert "23 cells without a number left out." in " ".join(caption.split())
+    with pytest.raises(UserError, match="none of the 60 cells has a number there"):
+        overfit_cli.draw("heatmap", hostile, value="largest")
+
+
+def test_a_boundary_that_hardly_depends_on_y_says_so(hostile: Path) -> None:
+    caption = overfit_cli.draw("boundary", hostile, value="vertical", threshold=0.5).caption
+    assert "no fit of n·snr^p = C, it hardly changes with n." in " ".join(caption.split())
+
+
+def test_tables_and_comparisons_take_them_too(hostile: Path, tmp_path: Path) -> None:
+    for kind in ("csv", "parquet", "tex"):
+        for means in ((), ("--means",)):
+            file = str(tmp_path / f"table{len(means)}.{kind}")
+            run("export", str(hostile), "--out", file, *means, cwd=tmp_path)
+            assert Path(file).stat().st_size > 0
+    compared = overfit_cli.compare(hostile, hostile)
+    assert len(compared.columns)
+    done = run("compare", str(hostile), str(hostile), cwd=tmp_path)
+    assert "Traceback" not in done.stderr

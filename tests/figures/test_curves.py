@@ -1,22 +1,24 @@
-"""Logged columns against the step: cells and settings, in panels, and at the best step size."""
+"""Logged columns against the step: settings in panels, scales and bounds, the best step size."""
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from overfit_cli import Column, UserError
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import StudyParameters, parameter
-from overfit_cli.core.study import FigureData
-from overfit_cli.figures.best_curves import draw_best_curves, draw_learning, draw_learning_rates
+from overfit_cli.figures.lines import draw_best_curves, draw_learning, draw_learning_rates
 from overfit_cli.stats.pairs import best_of_sweep
 from tests.fake_study import (
     FakeStudy,
+    corners,
     data_of,
     draw_curves,
     fail,
@@ -30,56 +32,71 @@ from tests.fake_study import (
 )
 
 LOSS = FigureOptions(value="train_loss")
+NINE = fake_cells([5, 10, 20], [1.0])
+LOGS = fake_trajectories(NINE)
 
 
-def logged(cells: pd.DataFrame) -> FigureData:
-    """The cells with their logged steps."""
-    return data_of(cells, None, fake_trajectories(cells))
+def logged(cells: pd.DataFrame, **instead: Any) -> Cells:
+    """The cells with their logged steps, some columns of which are others."""
+    return data_of(cells, None, fake_trajectories(cells).assign(**instead))
 
 
-def test_a_single_cell_is_drawn_with_both_its_losses_on_a_linear_axis() -> None:
-    """A small span keeps it linear, and so does a sign."""
-    data = logged(fake_cells([5], [1.0], seeds=1))
-    figure = draw_curves(data, FigureOptions())
-    assert len(figure.axes[0].lines) == 2
-    assert figure.axes[0].get_yscale() == "linear"
-    text = words(figure)
-    for word in ("training loss", "test loss", "gradient steps"):
-        assert word in text
-    attention = draw_curves(data, FigureOptions(value="attention"))
-    assert attention.axes[0].get_yscale() == "linear"
+# What a picture says
+
+SINGLE, PAIR = fake_cells([5], [1.0], seeds=1), fake_cells([5, 10], [1.0], seeds=1)
+FOUR = logged(fake_cells([5, 20], [1.0], seeds=2))
+FAILS = logged(fail(PAIR, PAIR["n"] == 5), train_loss=[0.5] * 11 + [np.inf] * 9 + [0.5] * 20)
+EMPTY = logged(PAIR, attention=np.nan)
+BOTH = ["training loss", "test loss", "gradient steps"]
+MEDIAN = "median of 3 seeds, band: the middle half; each curve up to the last step that all its"
 
 
-def test_up_to_eight_cells_are_a_curve_each_named_by_what_varies() -> None:
-    data = logged(fake_cells([5, 20], [1.0], seeds=2))
-    figure = draw_curves(data, FigureOptions(value="train_loss", threshold=0.3))
-    assert len(figure.axes[0].lines) == 4 + 1
-    assert figure.axes[0].get_yscale() == "log"
-    text = words(figure)
-    assert "\nN = 20, seed 1\n" in text
-    assert "SNR" not in text
-    assert "threshold 0.3" in text
-    many = draw_curves(logged(fake_cells(list(range(2, 21)), [1.0], seeds=2)), LOSS)
-    assert len(many.axes[0].lines) == 19
-    for name in ("N = 2", "N = 20"):
-        assert f"\n{name}\n" in words(many)
+@pytest.mark.parametrize(
+    ("data", "options", "lines", "scale", "said", "unsaid"),
+    [
+        (logged(SINGLE), {}, 2, "linear", BOTH, "nan"),
+        (logged(SINGLE), {"value": "attention"}, 1, "linear", [], "nan"),  # it has a sign
+        (FOUR, {"value": "train_loss"}, 4, "log", ["\nN = 20, seed 1\n"], "SNR"),
+        (FAILS, {}, 4, "linear", ["\nN = 5 (diverged)\n"], "nan"),
+        (logged(NINE), {"value": "test_loss"}, 3, "linear", [MEDIAN], "nan"),
+        (EMPTY, {"value": "train_loss,attention"}, 2, "linear", ["\ntraining loss\n"], "attention"),
+        (EMPTY, {"value": "train_loss,train_loss"}, 2, "linear", ["\ntraining loss\n"], "nan"),
+    ],
+)
+def test_few_cells_are_a_curve_each_and_more_are_averaged_over_seeds(
+    data: Cells, options: dict[str, Any], lines: int, scale: str, said: list[str], unsaid: str
+) -> None:
+    """A column without a number or named twice is left out; a small span has a linear axis."""
+    figure = draw_curves(data, FigureOptions(**options))
+    assert (len(figure.axes[0].lines), figure.axes[0].get_yscale()) == (lines, scale)
+    text = words(figure) + prose(figure)
+    assert [part for part in said if part not in text] == []
+    assert unsaid not in text
 
 
-def test_more_cells_are_averaged_over_seeds_where_all_of_them_ran() -> None:
-    figure = draw_curves(logged(fake_cells([5, 10, 20], [1.0])), FigureOptions(value="test_loss"))
-    lines = figure.axes[0].lines
-    assert [len(np.asarray(line.get_xdata())) for line in lines] == [20] * 3
-    assert len(figure.axes[0].collections) == 3
-    told = "median of 3 seeds, band: the middle half; each curve up to the last step that all its"
-    assert told in prose(figure)
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"value": "train_loss,,attention"}, "names of logged columns, separated by commas"),
+        ({"theory": "train_loss"}, "drawn already; name the column of a theory"),
+        ({"theory": "test_loss,train_loss"}, "drawn already; name the column of a theory"),
+        (
+            {"value": "test_loss,train_loss", "theory": "n"},
+            "^theory='n': it is drawn beside one col",
+        ),
+    ],
+)
+def test_what_is_no_list_of_columns_or_no_theory_is_refused(
+    options: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(UserError, match=sentence):
+        draw_curves(FOUR, replace(LOSS, **options))
 
 
 def test_cells_logged_at_other_steps_are_averaged_between_them() -> None:
-    cells = fake_cells([5, 10, 20], [1.0])
-    steps = fake_trajectories(cells)
-    steps["test_loss"] = 100.0 - steps["step"]
+    steps = LOGS.assign(test_loss=100.0 - LOGS["step"])
     uneven = steps[(steps["step"] % 3 == 0) | ~steps["key"].str.startswith("1-")]
-    figure = draw_curves(data_of(cells, None, uneven), FigureOptions(value="test_loss"))
+    figure = draw_curves(data_of(NINE, None, uneven), FigureOptions(value="test_loss"))
     for line in figure.axes[0].lines:
         step = np.asarray(line.get_xdata())
         assert step.tolist() == list(range(19)), "up to the last step that all were logged at"
@@ -88,35 +105,22 @@ def test_cells_logged_at_other_steps_are_averaged_between_them() -> None:
 
 def test_a_cell_that_diverged_is_beyond_the_others_from_its_end_on() -> None:
     """Its loss is no number any more; a median of the others alone would flatter them."""
-    cells = fake_cells([5, 10, 20], [1.0])
-    steps = fake_trajectories(cells)
-    seeds = steps["key"].map(cells.set_index("key")["seed"])
-    steps["train_loss"] = 1.0 + seeds
-    steps = steps[(seeds > 0) | (steps["step"] < 5)]
-    data = data_of(fail(cells, cells["seed"] == 0), None, steps)
+    seeds = LOGS["key"].map(NINE.set_index("key")["seed"])
+    steps = LOGS.assign(train_loss=1.0 + seeds)[(seeds > 0) | (LOGS["step"] < 5)]
+    data = data_of(fail(NINE, NINE["seed"] == 0), None, steps)
     figure = draw_curves(data, LOSS)
     drawn = heights(figure.axes[0].lines[0]).tolist()
     assert drawn == [2.0] * 5 + [3.0] * 16, "of 1, 2, 3, and then of 2, 3, beyond"
-    assert "3 diverged cells taken as beyond the others" in words(figure)
+    assert "3 cells (diverged) taken as beyond the others" in words(figure)
     mean = draw_curves(data, replace(LOSS, mean="arithmetic"))
-    assert "3 diverged cells left out" in words(mean)
+    assert "3 cells (diverged) left out" in words(mean)
 
 
 def test_a_cell_that_missed_its_target_is_a_curve_as_the_others_are() -> None:
-    cells = fake_cells([5, 10, 20], [1.0])
-    steps = fake_trajectories(cells)
-    missed = fail(cells, cells["seed"] == 0).replace({"reason": {"diverged": "step limit"}})
-    whole, some = (draw_curves(data_of(frame, None, steps), LOSS) for frame in (cells, missed))
+    missed = fail(NINE, NINE["seed"] == 0).replace({"reason": {"diverged": "step limit"}})
+    whole, some = (draw_curves(data_of(frame, None, LOGS), LOSS) for frame in (NINE, missed))
     assert line_heights(some.axes[0]) == line_heights(whole.axes[0])
     assert "left out" not in words(some)
-
-
-def test_a_failed_cell_on_its_own_is_named_so() -> None:
-    cells = fake_cells([5, 10], [1.0], seeds=1)
-    steps = fake_trajectories(cells)
-    steps.loc[steps["step"] > 10, "train_loss"] = np.inf
-    data = data_of(fail(cells, cells["n"] == 5), None, steps)
-    assert "\nN = 5 (diverged)\n" in words(draw_curves(data, FigureOptions()))
 
 
 # Panels and columns
@@ -135,13 +139,11 @@ def test_curves_are_drawn_in_panels_with_one_colour_and_one_axis() -> None:
         assert words(figure).count(f"\n{name}\n") == 1
     for axes in draw_curves(data, replace(LOSS, by="n")).axes:
         assert axes.get_xlabel() == "gradient steps"
-        assert axes.get_yscale() == "log"
-        assert axes.get_ylim() == left.get_ylim()
+        assert (axes.get_yscale(), axes.get_ylim()) == ("log", left.get_ylim())
 
 
 def test_several_columns_are_told_apart_by_dashes() -> None:
-    data = logged(fake_cells([5, 10], [1.0], seeds=1))
-    figure = draw_curves(data, FigureOptions(value="train_loss, attention"))
+    figure = draw_curves(logged(PAIR), FigureOptions(value="train_loss, attention"))
     lines = figure.axes[0].lines
     assert [line.get_linestyle() for line in lines] == ["-", "--", "-", "--"]
     assert lines[0].get_color() == lines[1].get_color() != lines[2].get_color()
@@ -150,33 +152,101 @@ def test_several_columns_are_told_apart_by_dashes() -> None:
         assert f"\n{word}\n" in words(figure)
 
 
-def test_columns_without_a_number_or_named_twice_are_left_out() -> None:
-    cells = fake_cells([5, 10], [1.0], seeds=1)
-    data = data_of(cells, None, fake_trajectories(cells).assign(attention=np.nan))
-    for value in ("train_loss,attention", "train_loss,train_loss"):
-        figure = draw_curves(data, FigureOptions(value=value))
-        assert len(figure.axes[0].lines) == 2
-        assert figure.axes[0].get_ylabel() == "training loss"
-    with pytest.raises(UserError, match="names of logged columns, separated by commas"):
-        draw_curves(data, FigureOptions(value="train_loss,,attention"))
+# Scales, ends and bounds
+
+BOUNDED = replace(LOSS, theory="test_loss")
+STEPS, SEEDS = np.arange(201), np.arange(3)[:, None]
+LINE = 1.0 - STEPS / 400
+FALL = 10.0 ** (-STEPS / 100)
+RISES = FALL / 2 + 0.001 * STEPS
 
 
-@pytest.mark.slow
-def test_curves_are_averaged_geometrically_where_asked() -> None:
-    cells = fake_cells([5], [1.0], seeds=9)
-    step = np.arange(3)
-    pieces = [
-        pd.DataFrame({"key": key, "step": step, "train_loss": 10.0 ** (-4 * step - seed % 3)})
-        for key, seed in zip(cells["key"], cells["seed"], strict=True)
-    ]
-    data = data_of(cells, None, pd.concat(pieces, ignore_index=True))
-    for mean, drawn, told in (
-        ("arithmetic", [0.37, 0.37e-4, 0.37e-8], "(mean, 95 % interval)"),
-        ("geometric", [1e-1, 1e-5, 1e-9], "geometric mean of 9 seeds"),
-    ):
-        figure = draw_curves(data, replace(LOSS, mean=mean))
-        assert line_heights(figure.axes[0]) == [pytest.approx(drawn)]
-        assert told in prose(figure)
+def run(loss: np.ndarray, bound: np.ndarray | None = None, **gaussian: np.ndarray) -> Cells:
+    """Three seeds of each kernel with one loss, or one each, and its bound: the test loss."""
+    losses = {"softmax": loss, **gaussian}
+    cells = pd.concat([fake_cells([5], [1.0], kernel=kernel) for kernel in losses])
+    cells["key"] += cells["kernel"]
+    pieces = []
+    for key, kernel, seed in zip(cells["key"], cells["kernel"], cells["seed"], strict=True):
+        own = np.broadcast_to(losses[kernel], (3, STEPS.size))[seed]
+        columns = {"train_loss": own, "test_loss": 2 * own if bound is None else bound}
+        pieces.append(pd.DataFrame({"key": key, "step": STEPS, **columns}))
+    return data_of(cells, None, pd.concat(pieces, ignore_index=True).dropna())
+
+
+FALLS = (0.5 + np.exp(-0.01 * STEPS) / 9) * (1 + 0.01 * SEEDS)
+AT_RATIOS = np.where(np.isin(STEPS, [0, 1, 2, 4, 8, 16, 32, 64, 128]), FALLS, np.nan)
+
+
+@pytest.mark.parametrize(
+    ("loss", "log", "scale"),
+    [
+        (FALLS, None, "linear"),
+        (AT_RATIOS, None, "function"),
+        (AT_RATIOS, frozenset(), "linear"),
+        (FALLS, frozenset({"x"}), "function"),
+    ],
+)
+def test_steps_are_logarithmic_where_they_are_logged_so_unless_the_user_says(
+    loss: np.ndarray, log: frozenset[str] | None, scale: str
+) -> None:
+    """They begin at 0, and have ticks at powers of ten."""
+    figure = draw_curves(run(loss), replace(LOSS, log=log))
+    assert figure.axes[0].get_xscale() == scale
+    assert ("\n0\n1\n10\n100\ngradient steps\n" in words(figure)) == (scale == "function")
+
+
+def test_losses_end_at_a_share_of_the_start_and_what_is_below_is_shaded() -> None:
+    figure = draw_curves(run(FALL**20), LOSS)
+    assert min(line_heights(figure.axes[0])[0]) == pytest.approx(1e-16)
+    assert figure.axes[0].get_ylim()[0] == pytest.approx(1e-16 / 30)
+    assert "\nbelow 10⁻¹⁶ of the start\n" in words(figure)
+
+
+def test_the_axis_reaches_to_the_end_of_every_column_and_to_the_lower_end_of_a_band() -> None:
+    [axes] = draw_curves(run(FALL, FALL**3), FigureOptions(value="train_loss,test_loss")).axes
+    assert axes.get_ylim()[0] < min(map(min, line_heights(axes))) == pytest.approx(1e-6)
+    losses = np.stack([FALL, FALL, FALL**5])
+    [axes] = draw_curves(run(losses), LOSS).axes
+    low = np.quantile(losses, 0.25, axis=0).min()
+    assert corners(axes.collections[0])[:, 1].min() == pytest.approx(low)
+    assert axes.get_ylim()[0] < low < 0.6 * FALL.min()
+
+
+def test_a_curve_that_ends_with_its_first_seed_has_a_dot_there() -> None:
+    figure = draw_curves(run(np.where(100 + 10 * SEEDS >= STEPS, LINE, np.nan)), LOSS)
+    [line] = figure.axes[0].lines
+    assert (line.get_marker(), line.get_markevery()) == ("o", [-1])
+    assert np.asarray(line.get_xdata())[-1] == 100
+    assert "\nfirst seed ends\n" in words(figure)
+    assert draw_curves(run(LINE), LOSS).axes[0].lines[0].get_marker() == ""
+
+
+RISE, CROSSES = np.argmax(RISES > FALL), "\nfirst step above test loss\n"
+SOME_RISE = np.stack([FALL / 2, FALL / 3, RISES])
+
+
+@pytest.mark.parametrize(
+    ("data", "crosses", "cells"),
+    [
+        (run(LINE, 1.25 - STEPS / 200), [101], "3 of 3"),
+        (run(LINE, LINE / 9), [], None),  # it lies above this one from the start
+        (run(SOME_RISE, FALL), [], "1 of 3"),  # and the median below
+        (run(FALL / 2, FALL, gaussian=RISES), [RISE], "3 of 6"),
+    ],
+)
+def test_a_curve_that_comes_above_its_bound_is_marked_there_and_its_cells_are_counted(
+    data: Cells, crosses: list[int], cells: str | None
+) -> None:
+    figure = draw_curves(data, BOUNDED)
+    lines = [line for axes in figure.axes for line in axes.lines if line.get_marker() == "X"]
+    assert [at for line in lines for at in np.asarray(line.get_xdata())] == crosses
+    text = words(figure)
+    assert (CROSSES in text) == bool(crosses)
+    assert cells is None or f"\nCells above the test loss at a later step: {cells}.\n" in text
+
+
+# The best step size
 
 
 class RatesParameters(StudyParameters):
@@ -188,133 +258,108 @@ class RatesParameters(StudyParameters):
 class RatesStudy(FakeStudy):
     parameters = RatesParameters  # type: ignore[assignment]
     trajectory_columns = (
-        Column("test_loss", "test loss"),
+        Column("test_loss", "test loss", diverges=True),
         Column("test_accuracy", "test accuracy"),
     )
 
 
-LOSSES = {("softmax", 0.01): 0.4, ("softmax", 0.1): 0.3, ("gaussian", 0.01): 0.1}
-LOSSES |= {("gaussian", 0.1): 0.2}
-
-
-def run_of(curves: dict[tuple[str, float], list[float]], ns: tuple[int, ...] = (10,)) -> FigureData:
+def run_of(curves: dict[tuple[str, float], list[float]], ns: tuple[int, ...] = (10,)) -> Cells:
     """Three seeds of each kernel and step size, logged at steps 0, 1, ... up to the last loss."""
-    rows, logged = [], []
-    for n in ns:
-        for (kernel, rate), losses in curves.items():
-            for seed in range(3):
-                row = {"key": f"{kernel}-{rate}-{n}-{seed}", "seed": seed, "status": "done"}
-                row |= {"kernel": kernel, "learning_rate": rate, "n": n, "test_loss": losses[-1]}
-                rows.append({**row, "study": "fake", "steps": len(losses)})
-                steps = {"step": range(len(losses)), "test_loss": losses}
-                logged.append(pd.DataFrame({"key": row["key"], **steps}))
-    logs = pd.concat(logged, ignore_index=True)
-    return FigureData(RatesStudy(), pd.DataFrame(rows), pd.DataFrame(), logs)
+    rows, logs = [], []
+    for (kernel, rate), losses in curves.items():
+        for n, seed in itertools.product(ns, range(3)):
+            row = {"key": f"{kernel}-{rate}-{n}-{seed}", "seed": seed, "study": "fake", "n": n}
+            row |= {"status": "done", "reason": "", "kernel": kernel, "learning_rate": rate}
+            rows.append({**row, "test_loss": losses[-1], "steps": len(losses)})
+            logs.append(pd.DataFrame({"key": row["key"], "test_loss": losses}))
+    steps = pd.concat(logs).reset_index(names="step")
+    return Cells.of(RatesStudy(), pd.DataFrame(rows), pd.DataFrame(), steps)
 
 
-def rates(ns: tuple[int, ...] = (10,)) -> FigureData:
+def rates(ns: tuple[int, ...] = (10,)) -> Cells:
     """Two kernels at two step sizes; what is logged stays at the loss."""
-    data = run_of({setting: [loss, loss] for setting, loss in LOSSES.items()}, ns)
-    logs = data.trajectories
-    logs["test_accuracy"] = 1 - logs["test_loss"]
+    losses = {("softmax", 0.01): 0.4, ("softmax", 0.1): 0.3}
+    losses |= {("gaussian", 0.01): 0.1, ("gaussian", 0.1): 0.2}
+    data = run_of({setting: [loss, loss] for setting, loss in losses.items()}, ns)
+    logs = data.steps.assign(test_accuracy=1 - data.steps["test_loss"])
     logs["test_loss"] += 0.01 * logs["key"].str.rpartition("-")[2].astype(int)
-    return data
+    return data.with_steps(logs)
 
 
-def of_softmax(data: FigureData) -> FigureData:
-    return replace(data, cells=data.cells.query("kernel == 'softmax'"))
+def without(key: str) -> Cells:
+    """Two kernels at two step sizes, where the cells with this in their key diverged."""
+    data = rates()
+    gone = data.trained["key"].str.contains(key)
+    failed = {"status": "failed", "reason": "diverged", "test_loss": np.nan}
+    instead = {name: data.trained[name].mask(gone, value) for name, value in failed.items()}
+    return data.with_trained(data.trained.assign(**instead))
 
 
-def chosen(cells: pd.DataFrame) -> dict[str, float]:
-    best = best_of_sweep(cells, "learning_rate", ["kernel"], "test_loss")
-    assert len(best) == 6
-    return dict(zip(best["kernel"], best["learning_rate"], strict=True))
-
-
-def test_the_best_step_size_is_each_kernels_own() -> None:
-    cells = rates().cells
-    assert chosen(cells) == {"softmax": 0.1, "gaussian": 0.01}
-    assert set(best_of_sweep(cells, "learning_rate", [], "test_loss")["learning_rate"]) == {0.01}
-
-
-def test_a_step_size_at_which_a_seed_failed_comes_after_the_others() -> None:
-    cells = rates().cells
-    one = (cells["kernel"] == "gaussian") & (cells["learning_rate"] == 0.01) & (cells["seed"] == 1)
-    failed = cells.assign(
-        status=cells["status"].mask(one, "failed"), test_loss=cells["test_loss"].mask(one)
-    )
-    assert chosen(failed) == {"softmax": 0.1, "gaussian": 0.1}
-    every = failed.assign(status="failed", test_loss=np.nan)
-    assert set(chosen(every)) == {"softmax", "gaussian"}
-
-
-BEST = "Best step size, of 0.01 and 0.1: 0.1"
+RATES = rates()
+SOFTMAX = RATES.with_trained(RATES.trained.query("kernel == 'softmax'"))
+ONE_RATE = RATES.with_trained(RATES.trained.query("learning_rate == 0.1"))
+RATES_OF_TWO = {("softmax", 0.1): [1, 0.9], ("softmax", 1.0): [1, 0.5], ("softmax", 3.0): [1, 0.1]}
+SLOW, FAST = [1, 1e-3, 1e-5, 1e-15], [1, 1e-8, 1e-13, 3e-13]  # the slow one ends lowest, in noise
+RATES_OF_NOISE = {("softmax", 0.1): SLOW, ("softmax", 1.0): FAST}
+NOISY_DIGITS = run_of(RATES_OF_NOISE | {("softmax", 3.0): [1, 1e-8, 1e-9, 1e-10]})
+BEST = "Best of 2 step sizes"
 
 
 @pytest.mark.parametrize(
-    ("data", "options", "told"),
+    ("data", "by", "said"),
     [
-        (rates(), FigureOptions(value="test_loss"), f"{BEST} for softmax, 0.01 for gaussian."),
-        (rates((10, 20)), FigureOptions(by="kernel"), f"{BEST} for softmax, 0.01 for gaussian."),
-        (of_softmax(rates()), FigureOptions(), f"{BEST}; 0.1 is the largest tried."),
+        (RATES, None, f"{BEST}: 0.1 for softmax; 0.01 for gaussian."),
         (
-            run_of({("softmax", 0.1): [1, 1], ("softmax", 1.0): [1, 1]}),
-            FigureOptions(),
-            "Best step size, of 0.1 and 1: any.",
+            rates((10, 20)),
+            "kernel",
+            f"{BEST}: 0.1 for softmax, samples = 10 / softmax, samples = 20",
         ),
+        (SOFTMAX, None, f"{BEST}: 0.1."),
+        (NOISY_DIGITS, None, "Best of 3 step sizes: 1."),
+        (run_of(RATES_OF_TWO), None, "Best of 3 step sizes: 3 (the largest tried)."),
+        (without("gaussian-0.01-10-1"), None, f"{BEST}: 0.1."),
+        (run_of({("softmax", 0.1): [1, 1], ("softmax", 1.0): [1, 1]}), None, f"{BEST}: any."),
+        (ONE_RATE, None, "test loss"),
     ],
 )
 def test_a_caption_says_once_which_step_sizes_are_best(
-    data: FigureData, options: FigureOptions, told: str
+    data: Cells, by: str | None, said: str
 ) -> None:
-    text = words(draw_best_curves(data, options))
-    assert told in text
-    assert text.count("Best step size") == 1
-    assert "round-off" not in text
+    text = words(draw_best_curves(data, FigureOptions(value="test_loss", by=by)))
+    assert said in text
+    assert text.count("step sizes:") == (data is not ONE_RATE)
+
+
+def test_each_kernel_has_a_best_step_size_even_if_every_cell_failed() -> None:
+    for data, along, best in (
+        (RATES, [], {"softmax": 0.01, "gaussian": 0.01}),
+        (without("-"), ["kernel"], {"softmax": 0.01, "gaussian": 0.01}),
+    ):
+        found = best_of_sweep(data.trained, "learning_rate", along, "test_loss")
+        assert len(found) == 6
+        assert dict(zip(found["kernel"], found["learning_rate"], strict=True)) == best
 
 
 @pytest.mark.slow
 def test_panels_of_step_sizes_have_each_setting_at_its_own() -> None:
-    figure = draw_best_curves(rates(), FigureOptions(value="test_loss"))
-    heights = sorted({line[0] for line in line_heights(figure.axes[0])})
-    assert heights == pytest.approx([0.11, 0.31])
+    figure = draw_best_curves(RATES, FigureOptions(value="test_loss"))
+    ends = sorted({line[0] for line in line_heights(figure.axes[0])})
+    assert ends == pytest.approx([0.11, 0.31])
     assert "\nsoftmax\n" in words(figure)
-    figure = draw_best_curves(rates((10, 20)), FigureOptions(value="test_loss", by="kernel"))
-    assert titles(figure) == ["(a) kernel: softmax", "(b) kernel: gaussian"]
-    figure = draw_best_curves(rates(), FigureOptions(value="test_loss", by="learning_rate"))
-    assert titles(figure) == ["(a) step size = 0.01", "(b) step size = 0.1"]
-    single = replace(rates(), cells=rates().cells.query("learning_rate == 0.1"))
-    assert "est step" not in words(draw_best_curves(single, FigureOptions()))
-
-
-def test_of_step_sizes_that_end_in_round_off_the_fastest_is_best() -> None:
-    """The slowest one ends lowest, in digits that are noise."""
-    slow, fast, stays = [1, 1e-3, 1e-5, 1e-15], [1, 1e-8, 1e-13, 3e-13], [1.0, 1e-8, 1e-9, 1e-10]
-    data = run_of({("softmax", 0.1): slow, ("softmax", 1.0): fast, ("softmax", 3.0): stays})
-    figure = draw_best_curves(data, FigureOptions(value="test_loss"))
-    assert [1.0, 1e-8, 1e-12, 1e-12] in line_heights(figure.axes[0]), "the axis ends there"
-    text = words(figure)
-    assert "Best step size, of 3 from 0.1 to 3: 1." in text, "1 is no end of the sweep"
-    assert "where several end in round-off" in text
-
-
-def test_few_diverged_seeds_are_told_with_their_setting() -> None:
-    data = rates()
-    gone = data.cells["key"] == "softmax-0.1-10-1"
-    cells = data.cells.assign(
-        status=data.cells["status"].mask(gone, "failed"), reason=np.where(gone, "diverged", "")
-    )
-    text = words(draw_best_curves(replace(data, cells=cells), FigureOptions()))
-    assert "Best means the fewest failed seeds, then the lowest mean over seeds of test" in text
-    assert "Diverged: 1 of 3 seeds (softmax, at 0.1)." in text
-
-
-LOSS_AND_ACCURACY = FigureOptions(value="test_loss,test_accuracy")
+    for by, told in (
+        ("kernel", ["(a) kernel: softmax", "(b) kernel: gaussian"]),
+        ("learning_rate", ["(a) step size = 0.01", "(b) step size = 0.1"]),
+    ):
+        options = FigureOptions(value="test_loss", by=by)
+        assert titles(draw_best_curves(rates((10, 20)), options)) == told
+    figure = draw_best_curves(NOISY_DIGITS, FigureOptions(value="test_loss"))
+    assert [1.0, 1e-8, 1e-12, 1e-12] in line_heights(figure.axes[0]), "the axis ends at round-off"
 
 
 @pytest.mark.slow
 def test_columns_stand_side_by_side_with_differences_by_seed_below() -> None:
-    figure = draw_learning(rates(), LOSS_AND_ACCURACY)
+    options = FigureOptions(value="test_loss,test_accuracy")
+    figure = draw_learning(RATES, options)
     assert [axes.get_ylabel() for axes in figure.axes] == [
         "test loss (median)",
         "test accuracy (median)",
@@ -326,20 +371,18 @@ def test_columns_stand_side_by_side_with_differences_by_seed_below() -> None:
     assert softmax.get_ydata() == pytest.approx([0.0, 0.0])
     assert gaussian.get_ydata() == pytest.approx([0.1 - 0.3] * 2), "seed by seed, at the best rates"
     text = words(figure)
-    assert "Best means the lowest mean over seeds of test loss." in text
-    assert "Below, minus that of softmax seed by seed: mean of 3 seeds" in text
+    assert "The best has the fewest failed seeds, then the lowest mean of test loss;" in text
+    assert "Below, minus softmax's seed by seed: mean of 3 seeds" in text
     assert "\nguessing\n" in text
-    assert len(draw_learning(of_softmax(rates()), LOSS_AND_ACCURACY).axes) == 2
-    assert len(draw_learning(rates(), FigureOptions(value="test_accuracy")).axes) == 2
-    figure = draw_learning(rates(), FigureOptions(value="test_loss", by="kernel"))
+    assert len(draw_learning(SOFTMAX, options).axes) == 2
+    assert len(draw_learning(RATES, FigureOptions(value="test_accuracy")).axes) == 2
+    figure = draw_learning(RATES, FigureOptions(value="test_loss", by="kernel"))
     assert figure.axes[0].get_ylabel() == "test loss\n(median, the middle half)"
 
 
 def test_what_guessing_gives_is_drawn_where_it_is_near() -> None:
     """Far from all lines it would squeeze them."""
-    near, far = rates(), rates()
-    near.cells["test_loss"] += 0.35
-    options = FigureOptions(x="learning_rate", value="test_loss")
-    heights = [line_heights(draw_learning_rates(data, options).axes[0]) for data in (near, far)]
-    assert [np.log(2)] * 2 in heights[0]
-    assert [np.log(2)] * 2 not in heights[1]
+    near = RATES.trained.assign(test_loss=RATES.trained["test_loss"] + 0.35)
+    for data, drawn in ((RATES.with_trained(near), True), (RATES, False)):
+        figure = draw_learning_rates(data, FigureOptions(x="learning_rate", value="test_loss"))
+        assert ([np.log(2)] * 2 in line_heights(figure.axes[0])) == drawn

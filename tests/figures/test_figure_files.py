@@ -1,4 +1,4 @@
-"""Files of figures: the same bytes each time, their numbers, and the record in them."""
+"""Files of figures: the same bytes each time, their numbers, captions, and the record in them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import os
 import struct
 import xml.etree.ElementTree as ET
 import zlib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,41 +18,28 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 from PIL import Image
 from pydantic import TypeAdapter
 from pypdf import PdfReader, PdfWriter
 
 import overfit_cli
-from overfit_cli import UserError
-from overfit_cli.figures.look import as_recorded, look_of_record, read_look
-from overfit_cli.figures.numbers import COLUMNS, drawn_numbers
-from overfit_cli.figures.picture import Look, file_content, new_figure, save
+from overfit_cli import UserError, __version__
+from overfit_cli.core.figure import HEATMAP, Figure, FigureOptions, defaults_but
+from overfit_cli.figures.draw import drawn
+from overfit_cli.figures.picture import (
+    COLUMNS,
+    Picture,
+    drawn_numbers,
+    file_content,
+    new_figure,
+    save,
+)
 from overfit_cli.figures.record import FigureRecord, read_record, same_picture
+from overfit_cli.figures.style import Look, look_of_record, read_look
 from tests.command import call
-from tests.fake_study import LAW, OPTIONS, SIDES, data_of, draw_heatmap, fail
+from tests.fake_study import LAW, NS, OPTIONS, SNRS, data_of, fake_cells
 from tests.recorded_picture import COMPARED, RECORD, RUN, picture, with_text
 from tests.toy_runs import sweep_toy
-
-
-@pytest.mark.parametrize(
-    ("name", "start"),
-    [
-        ("a.png", b"\x89PNG"),
-        pytest.param("a.PDF", b"%PDF", marks=pytest.mark.slow),
-        pytest.param("a.svg", b"<?xml", marks=pytest.mark.slow),
-    ],
-)
-def test_a_second_drawing_gives_the_same_bytes(
-    cells: pd.DataFrame, tmp_path: Path, name: str, start: bytes
-) -> None:
-    some, written = fail(cells, cells["n"] == 2), []
-    for folder in ("one", "two"):
-        save(draw_heatmap(data_of(some), replace(SIDES, law=(LAW,))), tmp_path / folder / name)
-        written.append((tmp_path / folder / name).read_bytes())
-        assert [path.name for path in (tmp_path / folder).iterdir()] == [name]
-    assert written[0].startswith(start)
-    assert written[0] == written[1]
 
 
 def test_what_cannot_be_written_is_a_sentence_and_leaves_the_old_figure(
@@ -59,7 +47,7 @@ def test_what_cannot_be_written_is_a_sentence_and_leaves_the_old_figure(
 ) -> None:
     (tmp_path / "folder.png").mkdir()
     with pytest.raises(UserError, match=r"out='.*folder\.png': that is no file; name a file"):
-        save(Figure(), tmp_path / "folder.png")
+        save(Picture(1, 1), tmp_path / "folder.png")
     old = tmp_path / "a.png"
     old.write_text("old")
 
@@ -68,40 +56,19 @@ def test_what_cannot_be_written_is_a_sentence_and_leaves_the_old_figure(
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(UserError, match=r"No space left on device"):
-        save(Figure(), old)
+        save(Picture(1, 1), old)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.png", "folder.png"]
     assert old.read_text() == "old"
 
 
-def test_a_users_own_style_is_neither_used_nor_changed(cells: pd.DataFrame, tmp_path: Path) -> None:
-    data = data_of(cells)
-    save(draw_heatmap(data, OPTIONS), tmp_path / "plain.png")
-    with mpl.rc_context({"font.size": 30, "axes.facecolor": "black"}):
-        before = dict(mpl.rcParams)
-        save(draw_heatmap(data, OPTIONS), tmp_path / "styled.png")
-        assert dict(mpl.rcParams) == before
-    assert (tmp_path / "plain.png").read_bytes() == (tmp_path / "styled.png").read_bytes()
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("numbers")
-    sweep_toy(made / "run")
-    return made
-
-
-def _numbers(folder: Path, figure: str) -> pd.DataFrame:
-    said = call("plot", figure, "--from", "run", "--out", "numbers.csv", cwd=folder).stdout
+def test_a_heat_map_has_a_row_for_each_of_its_cells(tmp_path: Path) -> None:
+    sweep_toy(tmp_path / "run")
+    said = call("plot", "heatmap", "--from=run", "--out=numbers.csv", cwd=tmp_path).stdout
     assert said == "Drawn: numbers.csv, and its caption in numbers.txt\n"
-    return pd.read_csv(folder / "numbers.csv", keep_default_na=False, na_values=[""])
-
-
-def test_a_heat_map_has_a_row_for_each_of_its_cells(folder: Path) -> None:
-    cells = overfit_cli.load(folder / "run")
-    middle = cells.groupby(["n", "snr"])["test_loss"].median()
-    drawn = _numbers(folder, "heatmap").query("element == 'map'")
+    drawn = pd.read_csv(tmp_path / "numbers.csv").query("element == 'map'")
     assert list(drawn.columns) == list(COLUMNS)
     shown = drawn.set_index(["y", "x"])["value"].sort_index()
+    middle = overfit_cli.load(tmp_path / "run").groupby(["n", "snr"])["test_loss"].median()
     np.testing.assert_allclose([*shown.index], [*middle.index], rtol=1e-12)
     np.testing.assert_allclose(shown, middle, rtol=1e-12)
 
@@ -113,7 +80,7 @@ def test_lines_have_their_labels_and_points() -> None:
     axes.scatter([5], [6], c=[7])
     axes.bar([1], [2], width=1.0)
     axes.set_title("(a)  map")
-    drawn = drawn_numbers(figure, {})
+    drawn = drawn_numbers(figure)
     assert set(drawn["panel"]) == {"1: (a) map"}
     line = drawn[drawn["label"] == "a line in two"]
     assert line[["x", "y"]].to_numpy().tolist() == [[1, 3], [2, 4]]
@@ -128,12 +95,22 @@ KINDS = ("png", "pdf", "svg")
 
 @pytest.mark.parametrize("record", [RECORD, COMPARED], ids=["plotted", "compared"])
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.one_in(6)
-def test_a_record_is_read_as_it_was_written(kind: str, record: FigureRecord) -> None:
+@pytest.mark.one_in(5)
+def test_a_file_is_the_same_each_time_and_holds_its_record(
+    kind: str, record: FigureRecord, tmp_path: Path
+) -> None:
+    """Also where matplotlib's own call wrote it, with a title and dots of its own."""
     first, second = (file_content(picture(record), kind) for _ in range(2))
-    assert read_record(first) == (kind, record)
     assert first == second
-    assert same_picture(kind, first, second)
+    ours, own = (tmp_path / f"{name}.{kind.upper()}" for name in ("ours", "own"))
+    save(picture(record), ours)
+    picture(record).savefig(own)
+    for content in (first, ours.read_bytes(), own.read_bytes()):
+        assert read_record(content) == (kind, record)
+        assert same_picture(kind, first, content)
+    picture(record).savefig(own, metadata={"Title": "Mine"}, dpi=60)
+    assert read_record(own.read_bytes()) == (kind, record)
+    assert b"Mine" in own.read_bytes()
 
 
 def test_the_text_is_ascii_and_the_same_in_every_process() -> None:
@@ -160,21 +137,6 @@ def test_other_programs_find_title_maker_and_record() -> None:
     assert (facts.producer, facts.keywords) == ("matplotlib 3.10.0", RECORD.text())
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.one_in(3)
-def test_a_figure_saved_by_matplotlibs_own_call_has_its_record_and_style(
-    kind: str, tmp_path: Path
-) -> None:
-    picture().savefig(tmp_path / f"mine.{kind.upper()}")
-    saved = (tmp_path / f"mine.{kind.upper()}").read_bytes()
-    assert read_record(saved) == (kind, RECORD)
-    assert same_picture(kind, file_content(picture(), kind), saved)
-    file = io.BytesIO()
-    picture().savefig(file, format=kind, metadata={"Title": "Mine"}, dpi=60)
-    assert read_record(file.getvalue()) == (kind, RECORD)
-    assert b"Mine" in file.getvalue()
-
-
 def test_a_record_that_another_program_wrote_anew_is_read() -> None:
     """Behind the pixels of a PNG file, compressed, or in a PDF file of pypdf's."""
     text = b"overfit\0" + RECORD.text().encode()
@@ -195,71 +157,150 @@ def edited(**changes: Any) -> str:
     return json.dumps({**json.loads(RECORD.text()), **changes})
 
 
-def compared(**changes: Any) -> str:
-    """The record of a comparison whose sides were compared in another way."""
-    record = json.loads(COMPARED.text())
-    return json.dumps({**record, "compared": {**record["compared"], **changes}})
-
-
-PLAIN = json.loads(RUN.model_dump_json())
 SPOILT = [
     ("no JSON", "it holds no record; it takes a PNG, PDF or SVG file that overfit drew."),
     ('{"a":' * 5000, "its record can't be read (Invalid JSON: recursion limit exceeded"),
+    (RECORD.text().replace("A ", r"\ud800"), "(Invalid JSON: "),
     ("{}", "its record can't be read (schema: Field required)."),
     (edited(schema=2), "its record can't be read (schema: Input should be 1)."),
-    (edited(runs=[{**PLAIN, "cells": "12"}]), "(runs.0.cells: Input should be a valid integer)."),
-    (edited(options={"x": ["n"]}), "(options.x: Input should be a valid string)."),
+    (edited(where="n=1"), "(where: Input should be a valid array)."),
     (edited(options={"colour": "n"}), "(options.colour: Unexpected keyword argument)."),
-    (edited(other=1), "(other: Extra inputs are not permitted)."),
     (edited(**{"k" * 5000: 1}), f"({'k' * 60}...: Extra inputs are not permitted)."),
-    (RECORD.text().replace("A ", r"\ud800"), "(Invalid JSON: "),
-    (compared(where_b="n=1"), "(compared.where_b: Input should be a valid array)."),
-    (compared(where=["n=1"]), "(compared.where: Extra inputs are not permitted)."),
-    (compared(published={"path": "a.csv"}), "(compared.published.data: Field required)."),
+    (
+        edited(compared={"columns": ["a"], "published": {"path": "a.csv"}}),
+        "(compared.published.data: Field required).",
+    ),
 ]
 FILES = [
+    *((with_text(text), why) for text, why in SPOILT),
+    *((file_content(picture(None), kind), "it holds no record") for kind in ("pdf", "svg")),
     (b"GIF89a", "it holds no record; it takes a PNG, PDF or SVG file"),
     (b"<svg>", "it isn't a whole figure (no element found"),
-    (b"<svg>\xff</svg>", "it isn't a whole figure (not well-formed"),
-    (b"\x89PNG\r\n\x1a\n" + b"\xff" * 50, "it isn't a whole figure ("),
-    (with_text(RECORD.text())[:-30], "it isn't a whole figure ("),
-    (b"%PDF-1.4", "it isn't a whole figure ("),
     (b"%PDF-1.4 1 0 obj << /Keywords (unended " + b"\\" * 999, "it isn't a whole figure ("),
-    *((file_content(picture(None), kind), "it holds no record") for kind in KINDS),
 ]
-CASES = [*((with_text(text), why) for text, why in SPOILT), *FILES]
+LOOKS = [
+    (Look(style="gone.mplstyle"), "style='gone.mplstyle': there is no such file"),
+    (Look(width=1e9), "sides of"),
+]
+REFUSED: list[tuple[Callable[[Any], object], object, str]] = [
+    *((read_record, content, why) for content, why in FILES),
+    *((look_of_record, look, why) for look, why in LOOKS),
+]
 
 
-@pytest.mark.parametrize(("content", "why"), CASES, ids=range(len(CASES)))
-def test_a_file_that_holds_none_is_refused_in_a_sentence(content: bytes, why: str) -> None:
+@pytest.mark.parametrize(("read", "given", "why"), REFUSED, ids=range(len(REFUSED)))
+def test_what_a_file_holds_is_read_with_care_or_refused_in_a_sentence(
+    read: Callable[[Any], object], given: object, why: str
+) -> None:
     with pytest.raises(UserError) as refused:
-        read_record(content)
+        read(given)
     assert why in str(refused.value)
     assert str(refused.value).endswith(".")
 
 
-def test_a_style_is_recorded_whole() -> None:
+def test_a_style_sheet_is_recorded_by_its_path_and_read_again() -> None:
     for style in (Path(mpl.get_data_path()) / "stylelib").glob("*.mplstyle"):
         look, form = read_look(None, style), TypeAdapter(Look)
-        recorded = form.validate_json(form.dump_json(as_recorded(look)))
+        recorded = form.validate_json(form.dump_json(replace(look, settings={})))
         assert look_of_record(recorded) == look, style.stem
 
 
-BAD_LOOKS = [
-    (Look(settings={"axes.prop_cycle": "cycler('color', 'r')"}), "as a text, which some matplotl"),
-    (Look(settings={"axes.prop_cycle": {"color": 3}}), "its style isn't matplotlib's"),
-    (Look(settings={"nonsense": 1}), "its style isn't matplotlib's"),
-    (Look(settings={"text.usetex": True}), "has LaTeX set the text, which isn't run for a file's"),
-    (Look(settings={"image.cmap": "virids"}), "its style"),
-    (Look(settings={"font.family": ["No Such Font"]}), "no font of font.family is installed"),
-    (Look(width=1e9), "sides of"),
-    (Look(width=3, height=-1), "sides of"),
-    (Look(settings={"savefig.dpi": 1e9}), "savefig.dpi, are 1e+09; it takes 20 to 2400"),
-]
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sweep of which every other row fails, in `out`, and one more in `more`."""
+    folder = tmp_path_factory.mktemp("captions")
+    grid = ("--n=1:4", "--snr=1:3:3", "--set=mood=diverges", "--seeds=2", "--jobs=1")
+    call("sweep", "toy", *grid, "--out=out", cwd=folder, expect=1)
+    call("sweep", "toy", "--n=1:4", "--snr=1:3:3", "--jobs=1", "--out=more", cwd=folder)
+    return folder
 
 
-@pytest.mark.parametrize(("look", "why"), BAD_LOOKS, ids=range(len(BAD_LOOKS)))
-def test_an_edited_look_is_read_with_care(look: Look, why: str) -> None:
-    with pytest.raises(UserError) as refused:
-        look_of_record(look)
-    assert why in str(refused.value)
+WHOLE = f"""\
+Test loss over signal-to-noise ratio and samples N: median of 2 seeds. 12 cells (diverged) taken
+as beyond the others. Line: snr = N / 2.
+
+Cells: 12 cells done, 12 diverged; seeds 0, 1. Axes: N (n) 1, 2, 3, 4; snr 1, 2, 3.
+
+Settings: toy (Nobody 2024), version 1: pause 0, mood diverges.
+
+Commands:
+  overfit sweep toy --n=1:4 --snr=1:3:3 --set=mood=diverges --seeds=2 --jobs=1 --out=out
+  overfit plot heatmap --from out --law 'snr = n / 2' --out pictures/a.png
+
+overfit {__version__}
+"""
+
+
+def test_a_caption_says_how_the_figure_was_made(folder: Path) -> None:
+    law = ("--law", "snr = n / 2")
+    done = call("plot", "heatmap", "--from", "out", *law, "--out", "pictures/a.png", cwd=folder)
+    assert done.stdout == "Drawn: pictures/a.png, and its caption in a.txt\n"
+    assert sorted(path.name for path in (folder / "pictures").iterdir()) == ["a.png", "a.txt"]
+    assert (folder / "pictures" / "a.txt").read_text() == WHOLE
+
+
+@pytest.mark.slow
+def test_a_figure_of_several_runs_names_all_commands_and_is_named_after_both(folder: Path) -> None:
+    done = call("plot", "heatmap", "--from", "out", "--from", "more", cwd=folder).stdout
+    assert "Drawn: out/figures/heatmap-with-more.png" in done
+    text = (folder / "out" / "figures" / "heatmap-with-more.txt").read_text()
+    commands = text[text.index("Commands:") :].splitlines()[1:4]
+    assert [line.split()[-1] for line in commands] == ["--out=out", "--out=more", "more"]
+    assert "run directory out, more" in text
+    done = call("plot", "heatmap", "--from", "more", "--minus", "out", cwd=folder).stdout
+    assert "Drawn: more/figures/heatmap-minus-out.png" in done
+    text = (folder / "more" / "figures" / "heatmap-minus-out.txt").read_text()
+    assert text.startswith("Test loss: well − diverges (what goes wrong) over")
+    assert "--out=more" in text
+    assert "--out=out" in text
+
+
+def test_python_has_the_caption_at_hand_and_types_no_command(folder: Path) -> None:
+    figure = overfit_cli.draw("heatmap", folder / "out", out=folder / "b.svg")
+    assert (folder / "b.txt").read_text() == figure.caption
+    assert "overfit plot" not in figure.caption
+    overfit_cli.sweep("toy", n=[1, 2], snr=[1, 2], out=folder / "python", jobs=1, quiet=True)
+    assert "Commands" not in overfit_cli.draw("heatmap", folder / "python").caption
+
+
+SMALL = fake_cells([1, 2], [1.0, 2.0])
+
+
+def written(cells: pd.DataFrame, figure: Figure = HEATMAP, law: tuple[str, ...] = ()) -> str:
+    """The caption of a heatmap of cells, on one line."""
+    figure = replace(figure, options=OPTIONS)
+    return " ".join(drawn(figure, data_of(cells), FigureOptions(law=law)).caption.split())
+
+
+@pytest.mark.parametrize(
+    ("cells", "told"),
+    [
+        (
+            fake_cells(NS, SNRS, seeds=4),
+            "seeds 0 to 3. Axes: N (n) 10 values from 2 to 20; SNR (snr) 25 values from 1 to 25. "
+            "Settings: fake (Nobody 2024), version 1: width 64, kernel softmax.",
+        ),
+        (SMALL.assign(seed=2 * SMALL["seed"]), "seeds 0, 2, 4."),
+        (SMALL[SMALL["seed"] == 0], "samples N: one seed. Cells: 4 cells done; seeds 0. Axes"),
+        (
+            SMALL.assign(status=np.where(SMALL["seed"] == 1, "failed", "done")),
+            "Cells: 8 cells done, 4 failed; seeds 0 to 2.",
+        ),
+    ],
+)
+def test_seeds_axes_and_cells_that_failed_are_told_in_short(cells: pd.DataFrame, told: str) -> None:
+    assert told in written(cells)
+
+
+def test_facts_are_in_plain_unicode() -> None:
+    text = written(fake_cells(NS, SNRS), law=(LAW, "n = sqrt(snr + 1)"))
+    assert "Line: N·SNR² = 1000. Dashed line: N = √(SNR + 1)." in text
+    assert not {"$", "\\"} & set(text)
+
+
+def test_a_figure_of_a_paper_names_its_source_unless_it_has_other_settings() -> None:
+    figure = replace(HEATMAP, source="figure 1 of Nobody 2024")
+    assert "mean of 3 seeds. After figure 1 of Nobody 2024." in written(SMALL, figure)
+    elsewhere, all_vary = (defaults_but(*names) for names in (["n"], ["n", "snr"]))
+    assert "After" not in written(SMALL, replace(figure, reproduces=elsewhere))
+    assert "of Nobody 2024." in written(SMALL, replace(figure, reproduces=all_vary))

@@ -1,36 +1,53 @@
-"""The look of a figure: its size, axes, and a style sheet of the user's."""
+"""The look of figures: size, axes, style sheets, labels, and the colours and dashes of lines."""
 
 from __future__ import annotations
 
+import itertools
 import logging
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 import pandas as pd
 import pytest
-from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
-from overfit_cli import UserError
+import overfit_cli
+from overfit_cli import Column, UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.figures.look import read_log, read_look
+from overfit_cli.core.parameters import (
+    ParameterInfo,
+    StudyParameters,
+    describe,
+    parameter,
+    symbol_text,
+)
+from overfit_cli.core.registry import installed_studies
+from overfit_cli.core.study import AnyStudy
+from overfit_cli.figures.labels import tick_number
 from overfit_cli.figures.picture import (
-    Look,
     Picture,
     file_content,
     looking,
     new_panels,
-    save,
     styled,
+    title_panels,
 )
+from overfit_cli.figures.style import RC, LineLook, line_looks, read_look
 from tests.fake_study import (
     LAW,
     NS,
     OPTIONS,
     SIDES,
     SNRS,
+    FakeStudy,
     data_of,
     draw_boundary,
     draw_curves,
@@ -54,7 +71,7 @@ def look(*, size: str | None = None, style: Path | None = None) -> Any:
 
 def sheet(folder: Path, text: str) -> Path:
     path = folder / "mine.mplstyle"
-    path.write_text(text)
+    path.write_text(text, errors="surrogateescape")
     return path
 
 
@@ -62,36 +79,22 @@ def lines() -> Picture:
     return draw_lines(data_of(FEW), LINES)
 
 
-# Size
+SIZES = {
+    "column": (3.4, 2.6),
+    "page": (7.0, 2.6),
+    "3.4x2.6": (3.4, 2.6),
+    "5 × 4": (5, 4),
+    "4x3in": (4, 3),
+    "127x76.2mm": (5, 3),
+    "12.7x7.62cm": (5, 3),
+}
 
 
-@pytest.mark.parametrize(
-    ("text", "inches"),
-    [
-        ("column", (3.4, 2.6)),
-        ("page", (7.0, 2.6)),
-        ("3.4x2.6", (3.4, 2.6)),
-        ("5 × 4", (5, 4)),
-        ("4x3in", (4, 3)),
-        ("127x76.2mm", (5, 3)),
-        ("12.7x7.62cm", (5, 3)),
-    ],
-)
-def test_a_size_is_a_papers_or_inches_or_millimetres(
-    text: str, inches: tuple[float, float]
-) -> None:
+@pytest.mark.parametrize("text", SIZES)
+def test_a_size_is_a_papers_or_inches_or_millimetres(text: str) -> None:
     with look(size=text):
         figure = draw_heatmap(data_of(CELLS), OPTIONS)
-    assert figure.get_size_inches() == pytest.approx(inches)
-
-
-@pytest.mark.parametrize("text", ["colum", "3.4", "3.4x", "-3x2", "3x2px", "0.4x3", "1e3x2", ""])
-def test_another_size_is_refused(text: str) -> None:
-    with pytest.raises(UserError, match=f"^size={text!r}: (it takes column|both sides are at lea)"):
-        read_look(text, None)
-
-
-# Axes and equations
+    assert figure.get_size_inches() == pytest.approx(SIZES[text])
 
 
 @pytest.mark.parametrize(
@@ -100,7 +103,7 @@ def test_another_size_is_refused(text: str) -> None:
 )
 def test_axes_are_logarithmic_as_asked(text: str | None, logarithmic: str) -> None:
     narrow = fake_cells([6, 8, 10], [6.0, 8.0, 10.0])
-    figure = draw_heatmap(data_of(narrow), replace(OPTIONS, log=read_log(text)))
+    figure = draw_heatmap(data_of(narrow), replace(OPTIONS, log=FigureOptions.read(log=text).log))
     axes, bar = figure.axes
     assert isinstance(axes.collections[0].norm, mpl.colors.LogNorm) == ("v" in logarithmic)
     scales = {"x": axes.get_xscale(), "y": axes.get_yscale(), "v": bar.get_yscale()}
@@ -109,15 +112,9 @@ def test_axes_are_logarithmic_as_asked(text: str | None, logarithmic: str) -> No
 
 def test_what_has_no_logarithm_is_refused() -> None:
     with pytest.raises(UserError, match=r"^log='none,x': it takes some of x, y, value"):
-        read_log("none,x")
-    zero = FEW.assign(test_loss=FEW["test_loss"] - FEW["test_loss"].min())
-    with pytest.raises(UserError, match=r"^log='value': the least number drawn is 0, which has"):
-        draw_lines(data_of(zero), replace(LINES, log=frozenset({"value"})))
-    with pytest.raises(UserError, match=r"^log='x': the values of kernel aren't numbers"):
+        FigureOptions.read(log="none,x")
+    with pytest.raises(UserError, match=r"^log='x': the values of kernel aren't all positive"):
         draw_lines(data_of(KERNELS), replace(LINES, x="kernel", log=frozenset({"x"})))
-
-
-# A style sheet
 
 
 @pytest.mark.parametrize(
@@ -155,6 +152,7 @@ def test_a_style_sheet_changes_sizes_and_colours_if_it_has_one_for_each_line(
 
 @pytest.mark.slow
 def test_a_style_sheet_leaves_no_trace_and_always_makes_room_for_legends(tmp_path: Path) -> None:
+    """Nor is matplotlib's own style, as a notebook has set it, used or changed."""
     before, settings = file_content(lines(), "png"), dict(mpl.rcParams)
     style = sheet(tmp_path, "axes.prop_cycle: cycler('color', ['r'])\nfont.size: 12")
     with look(style=style, size="page"):
@@ -168,50 +166,44 @@ def test_a_style_sheet_leaves_no_trace_and_always_makes_room_for_legends(tmp_pat
     layout = "figure.autolayout: True\nfigure.constrained_layout.use: False"
     with look(style=sheet(tmp_path, layout)):
         assert file_content(lines(), "png") == before
+    with mpl.rc_context({"font.size": 30, "axes.facecolor": "black"}):
+        own = dict(mpl.rcParams)
+        assert file_content(lines(), "png") == before
+        assert dict(mpl.rcParams) == own
 
 
+BAD_SIZES = ("colum", "3.4x", "-3x2", "3x2px", "0.4x3", "1e3x2", "")
 BAD_SHEETS = [
     ("nonsense", "Missing colon, line 1 ('nonsense')"),
     ("font.size: 8\nfont.size: 9", "Duplicate key, line 2"),
-    ("savefig.dpi: 9999", "its dots per inch, savefig.dpi, are 9999; it takes 20 to 2400"),
+    ("savefig.dpi: 9999", "its savefig.dpi is 9999; it takes 20 to 2400 dots per inch"),
     ("image.cmap: magmaa", "matplotlib has no colour map magmaa, its image.cmap"),
     ("axes.prop_cycle: cycler('color', [])", "axes.prop_cycle is empty"),
-    ("font.family: No Such Font", "no font of font.family is installed: No Such Font"),
     ("\udcff\udc80", "can't decode"),
+    ("text.usetex: True", "text.usetex needs LaTeX, which isn't installed here"),
 ]
+REFUSED = [*((size, None, "size=") for size in BAD_SIZES), *((None, *bad) for bad in BAD_SHEETS)]
 
 
-@pytest.mark.parametrize(("text", "why"), BAD_SHEETS)
-def test_a_bad_style_sheet_is_refused_in_a_sentence(
-    text: str, why: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("size", "text", "why"), REFUSED)
+def test_another_look_is_refused_in_a_sentence(
+    size: str | None,
+    text: str | None,
+    why: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
-    path = tmp_path / "bad.mplstyle"
-    path.write_bytes(text.encode(errors="surrogateescape"))
+    """And matplotlib says nothing of its own beside."""
+    monkeypatch.setenv("PATH", str(tmp_path))  # where no LaTeX is
+    style = sheet(tmp_path, text) if text is not None else None
     with pytest.raises(UserError) as refused:
-        read_look(None, path)
+        read_look(size, style)
     said = str(refused.value)
-    assert said.startswith(f"style={str(path)!r}: ")
+    assert said.startswith(f"size={size!r}: " if style is None else f"style={str(style)!r}: ")
     assert why in said
     assert "\n" not in said
-    assert capfd.readouterr() == ("", ""), "matplotlib says nothing of its own beside"
-
-
-def test_latex_that_is_not_installed_is_said_to_be_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UserError, match=r"text\.usetex needs LaTeX, which isn't installed here"):
-        read_look(None, sheet(tmp_path, "text.usetex: True"))
-
-
-def test_fonts_that_are_missing_beside_one_that_is_there_are_passed_over(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    style = sheet(tmp_path, "font.family: No Such Font, monospace")
-    with look(style=style), caplog.at_level(logging.WARNING):
-        text = file_content(lines(), "svg").decode()
-    assert "monospace" in text.lower() or "Mono" in text
-    assert caplog.messages == []
+    assert capfd.readouterr() == ("", "")
 
 
 SHIPPED = sorted((Path(mpl.get_data_path()) / "stylelib").glob("[!_]*.mplstyle"))
@@ -232,40 +224,163 @@ def test_every_figure_can_be_drawn_in_matplotlibs_own_styles(style: Path) -> Non
 
 
 @styled
-def with_long_names(*names: str) -> tuple[Picture, list[Axes]]:
-    """Three panels with a long label and these names along x."""
-    figure, all_axes = new_panels(3)
-    for axes in all_axes:
-        axes.set_xlabel("number of training samples that are used in the fit")
-        axes.set_xticks(range(len(names)), names)
-        axes.plot(range(len(names)))
-    all_axes[0].set_ylabel("short")
-    file_content(figure, "png")
-    return figure, all_axes
+def titles_of_panels(title: str, count: int) -> list[str]:
+    _, all_axes = new_panels(count)
+    title_panels(all_axes, [title] * count)
+    return [axes.get_title(loc="left") for axes in all_axes]
+
+
+def test_titles_of_several_panels_have_letters_and_are_wrapped_between_settings() -> None:
+    assert titles_of_panels("$H$ = 5", 1) == ["$H$ = 5"]
+    long = "optimiser: normed descent, $H$ = 5"
+    shown = "(b) optimiser: normed descent,\n$H$ = 5"
+    assert titles_of_panels(long, 3)[1] == shown
+
+
+RESULTS = Path(__file__).parents[2] / "results"
+
+
+class LooksParameters(StudyParameters):
+    kernel: Literal["softmax", "gaussian", "uniform"] = parameter("softmax", "kernel")
+    heads: int = parameter(1, "heads", symbol="H", shades=(1, 512))
+    width: int = parameter(1, "width", symbol="m")
+
+
+class LooksStudy(FakeStudy):
+    parameters = LooksParameters  # type: ignore[assignment]
+
+
+def looks_of(**values: list[object]) -> list[LineLook]:
+    """The looks of lines, of which each has one of the values of each parameter."""
+    settings = [dict(zip(values, each, strict=True)) for each in zip(*values.values(), strict=True)]
+    return line_looks(LooksStudy(), settings)
+
+
+def test_a_word_looks_the_same_whichever_others_are_drawn() -> None:
+    [alone] = looks_of(kernel=["gaussian"])
+    among, last = looks_of(kernel=["softmax", "gaussian"]), looks_of(kernel=["uniform", "gaussian"])
+    assert alone == among[1] == last[1]
+    assert alone.colour == "C1"
+    assert len({look.marker for look in [*among, *last]}) == 3
+
+
+def test_a_number_with_declared_shades_has_its_shade_in_every_figure() -> None:
+    """And a dash beside it where shades are nearly alike."""
+    few, many = looks_of(heads=[1, 50]), looks_of(heads=[2, 5, 20, 50])
+    assert few[1].colour == many[-1].colour != few[0].colour
+    assert {look.dash for look in few} == {"-"}
+    assert len({look.dash for look in looks_of(heads=[1, 2, 4, 8])}) == 4
+
+
+def test_of_two_parameters_the_word_has_colours_and_the_number_dashes_and_markers() -> None:
+    both = looks_of(kernel=["softmax", "softmax", "gaussian", "gaussian"], width=[16, 64, 16, 64])
+    found = [(look.colour, look.dash, look.marker) for look in both]
+    assert found == [("C0", "-", "o"), ("C0", "--", "s"), ("C1", "-", "o"), ("C1", "--", "s")]
+    together = looks_of(kernel=["softmax", "gaussian"], width=[16, 64])
+    assert [look.dash for look in together] == ["-", "-"], "one that goes with another has no dash"
+    numbers = [{"n": n, "snr": snr} for n in (5, 10) for snr in (1.0, 2.0)]
+    assert len({look.colour for look in line_looks(FakeStudy(), numbers)}) == 4
+
+
+def test_a_number_takes_no_colour_of_a_word() -> None:
+    """m = 16 in softmax's blue would be read as softmax."""
+    with mpl.style.context(RC):
+        colours = {to_hex(look.colour) for look in looks_of(width=[16, 512])}
+        words = {to_hex(f"C{index}") for index in range(8)}
+    assert len(colours) == 2
+    assert not colours & words
+
+
+NEUTRAL = {"#4c4c4c", "#4d4d4d", "#666666", "#333333", "#262626", "#000000"}
+"""Greys and black: what a dash or a marker means, thresholds and bounds."""
+
+
+def named_colours(figure: Figure) -> list[tuple[str, str]]:
+    """The names in the legends of a figure, and the colours of their handles."""
+    legends = [*figure.legends, *(axes.get_legend() for axes in figure.axes)]
+    pairs = []
+    for legend in filter(None, legends):
+        for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
+            if isinstance(handle, Line2D):
+                pairs.append((text.get_text(), to_hex(handle.get_color())))
+    return pairs
+
+
+def is_registered(name: str) -> bool:
+    """Whether a name has one colour: numbers have, if they are of heads."""
+    return not re.search(r"= [\d$]", name) or bool(re.fullmatch(r"\$H\$ = \d+", name))
+
+
+FEW_SEEDS = ["seed=0:2"]
+"""Fewer seeds than the kept figures have: more of them change no colour, and take three times."""
 
 
 @pytest.mark.slow
-def test_labels_that_do_not_fit_are_wrapped_and_names_of_ticks_too() -> None:
-    _, all_axes = with_long_names("sgd", "adam", "a very long optimiser name")
-    assert all_axes[1].get_xlabel() == "number of training samples\nthat are used in the fit"
-    assert all_axes[0].get_xticklabels()[2].get_text() == "a very long\noptimiser\nname"
-    assert all_axes[0].get_ylabel() == "short"
-    _, all_axes = with_long_names("a_name_that_has_no_blanks", "another_one_that_has_none")
-    assert [axes.get_xticklabels()[0].get_rotation() for axes in all_axes] == [90, 90, 90]
-    _, all_axes = with_long_names("sgd", "adam")
-    assert all_axes[0].get_xticklabels()[0].get_rotation() == 0
+def test_a_name_has_one_colour_in_all_kept_figures() -> None:
+    colours: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for picture in sorted(RESULTS.glob("*/figures/*.png")):
+        run = picture.parents[1]
+        if picture.stem == "images":  # they have no legend, and some need data
+            continue
+        figure = overfit_cli.draw(picture.stem, run, where=FEW_SEEDS)
+        with mpl.style.context(RC):
+            for name, colour in named_colours(figure):
+                if is_registered(name) and colour not in NEUTRAL:
+                    colours[name].setdefault(colour, f"{run.name}/{picture.stem}")
+    assert {"softmax", "Gaussian", "$H$ = 5"} <= set(colours)
+    conflicts = {name: of_name for name, of_name in colours.items() if len(of_name) > 1}
+    assert not conflicts
 
 
-def test_panels_whose_titles_would_collide_are_refused_at_a_size_that_is_asked_for(
-    tmp_path: Path,
-) -> None:
-    @styled
-    def side_by_side() -> Picture:
-        figure = Picture(7, 2)
-        for axes in figure.subplots(1, 2):
-            axes.set_title("a title as long as its panel here, not half as wide")
-        return figure
+LONGEST = 28
+STUDIES = [one for one in installed_studies() if type(one).__module__.startswith("overfit_cli.")]
 
-    save(side_by_side(), tmp_path / "wide.png")
-    with looking(Look(width=3.4)), pytest.raises(UserError, match="needs more room"):
-        save(side_by_side(), tmp_path / "narrow.png")
+
+def _tables(study: AnyStudy) -> Iterator[list[ParameterInfo | Column]]:
+    """Its parameters, the columns of its cells, and those of its trajectories."""
+    yield list(describe(study.parameters).values())
+    yield list(study.columns)
+    yield list(study.trajectory_columns)
+
+
+def _text(one: ParameterInfo | Column) -> str:
+    label = one.label or one.meaning
+    return f"{label} ${one.symbol}$" if one.symbol else label
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
+def test_labels_are_a_few_words_that_tell_a_thing_from_its_neighbours(study: AnyStudy) -> None:
+    """They explain nothing, and repeat neither the symbol nor the unit.
+
+    Letters side by side in a symbol are a product in italics: λ_min is `\\lambda_{\\mathrm{min}}`.
+    """
+    for table in _tables(study):
+        assert [text for text, count in Counter(map(_text, table)).items() if count > 1] == []
+        for one in table:
+            label = one.label or one.meaning
+            assert 0 < len(label) <= LONGEST, one
+            assert label == " ".join(label.split()), one
+            assert not re.search(r"[,:;$\\]|\bor\b", label), one
+            said = re.findall(r"[^\s()]+", label)
+            assert not {symbol_text(one.symbol), one.unit} & set(said), one
+            letters = re.sub(r"\\mathrm\{\w+\}|\\[A-Za-z]+", " ", one.symbol)
+            assert not re.search(r"[A-Za-z]{2,}", letters), one
+
+
+@pytest.mark.slow
+def test_labels_and_their_symbols_can_be_drawn(caplog: pytest.LogCaptureFixture) -> None:
+    """What a font lacks is a warning, or a line that matplotlib logs."""
+    figure = Picture(3, 3)
+    for study in STUDIES:
+        for one in itertools.chain(*_tables(study)):
+            figure.text(0, 0, _text(one))
+    with caplog.at_level(logging.WARNING, "matplotlib"):
+        file_content(figure, "png")
+    assert caplog.messages == []
+
+
+def test_every_number_can_stand_at_a_tick() -> None:
+    """The interval of a fitted law may have no end."""
+    numbers = (0.05, -2.0, 3e-7, math.inf, -math.inf, math.nan)
+    texts = ["0.05", "−2", r"$3 \cdot 10^{-7}$", r"$\infty$", r"$-\infty$", "nan"]
+    assert list(map(tick_number, numbers)) == texts

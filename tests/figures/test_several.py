@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
+from matplotlib.figure import Figure as Drawn
 
 from overfit_cli import UserError
-from overfit_cli.core.figure import MOST_PANELS, Figure, FigureOptions
+from overfit_cli.core.cells import Cells
+from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.parameters import StudyParameters, parameter
-from overfit_cli.core.study import FigureData
 from overfit_cli.figures.inputs import resolve_options
-from overfit_cli.figures.panels import Panel, panels, side_by_side
+from overfit_cli.figures.panels import difference, panels, side_by_side
 from tests.fake_study import (
     NS,
     OPTIONS,
     SNRS,
+    Drawing,
     FakeStudy,
+    corners,
     data_of,
     draw_curves,
     draw_heatmap,
     draw_lines,
+    fail,
     fake_cells,
     fake_trajectories,
     heights,
@@ -33,27 +40,79 @@ from tests.fake_study import (
 LINES = FigureOptions(x="snr", value="test_loss")
 
 
+def two(*cells: pd.DataFrame) -> Cells:
+    """Two run directories, `before` and `after`."""
+    parts = [data_of(cell, None, fake_trajectories(cell)) for cell in cells]
+    return side_by_side(["before", "after"], parts)
+
+
+def subtracted(first: pd.DataFrame, second: pd.DataFrame) -> Cells:
+    return difference(data_of(first), data_of(second), ("here", "other"), "test_loss")
+
+
+class RunParameters(StudyParameters):
+    run: int = parameter(1, "attempt", at_least=1)
+
+
+class RunStudy(FakeStudy):
+    name = "runs"
+    parameters = RunParameters  # type: ignore[assignment]
+
+
+def of_runs() -> Cells:
+    """A run of a study whose only parameter is called `run`."""
+    cells = fake_cells([5], [1.0]).drop(columns=["n", "snr", "width", "kernel"])
+    cells = pd.concat([cells.assign(run=run) for run in (1, 2, 3)], ignore_index=True)
+    return Cells.of(RunStudy(), cells, pd.DataFrame(), pd.DataFrame())
+
+
+def small(seeds: int, shift: int = 0, noise: float = 0.5) -> pd.DataFrame:
+    cells = fake_cells([5, 10, 20], [4.0, 8.0, 12.0], seeds=seeds, noise=noise)
+    return cells.assign(seed=cells["seed"] + shift)
+
+
+def beside_runs(cells: pd.DataFrame) -> Cells:
+    return side_by_side(["before", "after"], [data_of(cells), of_runs()])
+
+
+def less_one_without(column: str) -> Cells:
+    return subtracted(small(2), small(2).drop(columns=column))
+
+
+WIDTHS = pd.concat([fake_cells([5, 10], [1.0, 2.0], width=2**p) for p in range(7)])
+BY_WIDTH = replace(OPTIONS, by="width")
+SHARE = "^minus='other': its cells and the others don't share"
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (
+            lambda: draw_heatmap(two(WIDTHS, WIDTHS), BY_WIDTH),
+            "'width': it makes 14 panels here; at",
+        ),
+        (lambda: beside_runs(small(2)), "from='after': runs has no parameter 'n', which varies"),
+        (lambda: beside_runs(fake_cells([5], [1.0])), "from='after': fake has no parameter 'run'"),
+        (lambda: less_one_without("test_loss"), f"{SHARE} test_loss.$"),
+        (lambda: less_one_without("snr"), f"{SHARE} snr.$"),
+    ],
+)
+def test_too_many_panels_and_runs_that_do_not_go_together_are_refused(
+    make: Callable[[], object], sentence: str
+) -> None:
+    with pytest.raises(UserError, match=sentence):
+        make()
+
+
 # Panels
 
 
 def test_panels_hold_the_cells_and_the_plan_of_their_value() -> None:
-    cells = fake_cells([5, 10], [1.0])
     planned = fake_cells([5, 10, 20], [1.0])[["seed", "n", "snr", "width", "kernel"]]
-    data = data_of(cells, planned)
-    assert panels(data, None) == [Panel("", data)]
-    parts = panels(data, "n")
+    parts = panels(data_of(fake_cells([5, 10], [1.0]), planned), "n")
     assert [part.title for part in parts] == ["$N$ = 5", "$N$ = 10", "$N$ = 20"]
-    for part, n in zip(parts, (5, 10, 20), strict=True):
-        assert set(part.data.planned["n"]) == {n}
-        assert set(part.data.cells["n"]) <= {n}
-    assert [len(part.data.cells) for part in parts] == [3, 3, 0]
-
-
-def test_too_many_panels_are_refused() -> None:
-    snrs = np.arange(1.0, MOST_PANELS + 2).tolist()
-    with pytest.raises(UserError, match="by='snr': it has 13 values here; at most 12"):
-        panels(data_of(fake_cells([5], snrs, seeds=1)), "snr")
-    assert len(panels(data_of(fake_cells([5], snrs[:-1], seeds=1)), "snr")) == MOST_PANELS
+    assert [part.data.planned["n"].unique().tolist() for part in parts] == [[5], [10], [20]]
+    assert [part.data.trained["n"].tolist() for part in parts] == [[5] * 3, [10] * 3, []]
 
 
 @pytest.mark.parametrize(
@@ -62,7 +121,6 @@ def test_too_many_panels_are_refused() -> None:
         ("kernel,n,snr", None, "n"),
         ("snr,n", None, "n"),  # snr is the axis
         ("kernel,width", None, None),
-        ("kernel", None, None),
         (None, None, None),
         ("n", "kernel", "kernel"),
         (None, "snr", "snr"),
@@ -79,12 +137,6 @@ def test_of_several_parameters_the_first_that_varies_is_panels(
 # Side by side
 
 
-def two(*cells: pd.DataFrame) -> FigureData:
-    """Two run directories, `before` and `after`."""
-    parts = [data_of(cell, None, fake_trajectories(cell)) for cell in cells]
-    return side_by_side(["before", "after"], parts)
-
-
 @pytest.mark.slow
 def test_heatmaps_stand_side_by_side_in_the_same_colours() -> None:
     """What tells the runs apart is not told twice: their width needs no panels."""
@@ -96,10 +148,6 @@ def test_heatmaps_stand_side_by_side_in_the_same_colours() -> None:
     assert np.asarray(right.get_array()) == pytest.approx(0.5 * np.asarray(left.get_array()))
     assert left.get_clim() == right.get_clim()
     assert words(figure).count("median of 3 seeds") == 1
-
-
-@pytest.mark.slow
-def test_panels_are_of_each_run_and_each_value() -> None:
     cells = pd.concat([fake_cells([5, 10], SNRS, kernel=k) for k in ("gaussian", "softmax")])
     assert titles(draw_heatmap(two(cells, cells), replace(OPTIONS, by="kernel"))) == [
         "(a) before, kernel: softmax",
@@ -107,16 +155,13 @@ def test_panels_are_of_each_run_and_each_value() -> None:
         "(c) after, kernel: softmax",
         "(d) after, kernel: gaussian",
     ]
-    widths = pd.concat([fake_cells([5, 10], [1.0, 2.0], width=2**p) for p in range(7)])
-    with pytest.raises(UserError, match=r"by='width': 2 run directories make 14 panels of it"):
-        draw_heatmap(two(widths, widths), replace(OPTIONS, by="width"))
 
 
 def test_the_same_cell_in_two_directories_is_drawn_for_each() -> None:
     cells = fake_cells([5], [1.0, 2.0, 4.0])
     data = two(cells, cells)
-    assert data.cells["key"].is_unique
-    assert len(data.trajectories) == 2 * len(fake_trajectories(cells))
+    assert data.trained["key"].is_unique
+    assert len(data.steps) == 2 * len(fake_trajectories(cells))
     first, second = draw_lines(data, LINES).axes[0].lines
     np.testing.assert_array_equal(heights(first), heights(second))
 
@@ -124,60 +169,159 @@ def test_the_same_cell_in_two_directories_is_drawn_for_each() -> None:
 def test_curves_are_overlaid_with_the_names_of_their_runs() -> None:
     data = two(fake_cells([5], [1.0], seeds=3), fake_cells([20], [1.0], seeds=3))
     figure = draw_curves(data, FigureOptions(value="train_loss"))
-    [axes] = figure.axes
-    assert len(axes.lines) == 2
-    assert heights(axes.lines[0])[-1] > heights(axes.lines[1])[-1], "n = 20 learns faster"
+    slow, fast = figure.axes[0].lines
+    assert heights(slow)[-1] > heights(fast)[-1], "n = 20 learns faster"
     text = words(figure)
-    for line in ("before", "after"):
-        assert f"\n{line}\n" in text
-    assert "median of 3 seeds" in text
+    assert all(said in text for said in ("\nbefore\n", "\nafter\n", "median of 3 seeds"))
     assert "N = " not in text, "the run says it already"
-
-
-class RunParameters(StudyParameters):
-    run: int = parameter(1, "attempt", at_least=1)
-
-
-class RunStudy(FakeStudy):
-    name = "runs"
-    parameters = RunParameters  # type: ignore[assignment]
-
-
-def of_runs() -> FigureData:
-    """A run of a study whose only parameter is called `run`."""
-    cells = fake_cells([5], [1.0]).drop(columns=["n", "snr", "width", "kernel"])
-    cells = pd.concat([cells.assign(run=run) for run in (1, 2, 3)], ignore_index=True)
-    return FigureData(RunStudy(), cells, pd.DataFrame(), pd.DataFrame())
 
 
 def test_a_parameter_may_be_called_run() -> None:
     data = side_by_side(["before", "after"], [of_runs(), of_runs()])
-    figure = draw_lines(data, replace(LINES, x="run"))
-    assert [np.asarray(line.get_xdata()).tolist() for line in figure.axes[0].lines] == [
-        [1, 2, 3],
-        [1, 2, 3],
-    ]
-    assert figure.axes[0].get_xlabel() == "attempt"
-
-
-def test_runs_that_vary_what_the_other_does_not_know_are_refused() -> None:
-    for ns, sentence in (
-        ([5, 10], "from='after': runs has no parameter 'n', which varies"),
-        ([5], "from='after': fake has no parameter 'run'"),
-    ):
-        with pytest.raises(UserError, match=sentence):
-            side_by_side(["before", "after"], [data_of(fake_cells(ns, [1.0])), of_runs()])
+    [axes] = draw_lines(data, replace(LINES, x="run")).axes
+    assert [np.asarray(line.get_xdata()).tolist() for line in axes.lines] == [[1, 2, 3]] * 2
+    assert axes.get_xlabel() == "attempt"
 
 
 def test_a_contour_follows_the_points_of_its_own_run() -> None:
     """Beside a run with other values of x the contour is that of the run alone."""
-    cells = fake_cells([5, 10, 20, 40], [2.0, 4.0, 8.0, 16.0], seeds=3)
-    others = fake_cells([5, 10, 20, 40], [3.0, 5.0, 6.5, 9.0, 12.0], seeds=3)
-    options = FigureOptions(x="snr", y="n", value="test_loss", threshold=0.2)
-    alone = draw_heatmap(data_of(cells), options)
-    beside = draw_heatmap(side_by_side(["a", "b"], [data_of(cells), data_of(others)], []), options)
-    paths = [
-        [path.vertices for path in figure.axes[0].collections[1].get_paths()]
-        for figure in (alone, beside)
-    ]
-    np.testing.assert_allclose(np.concatenate(paths[0]), np.concatenate(paths[1]))
+    cells = fake_cells([5, 10, 20, 40], [2.0, 4.0, 8.0, 16.0])
+    others = fake_cells([5, 10, 20, 40], [3.0, 5.0, 6.5, 9.0, 12.0])
+    alone, beside = (
+        corners(draw_heatmap(data, replace(OPTIONS, threshold=0.2)).axes[0].collections[1])
+        for data in (data_of(cells), two(cells, others))
+    )
+    np.testing.assert_allclose(alone, beside)
+
+
+# What a difference says, and where it is none
+
+MANY_NS = [5, 10, 20, 40, 80, 160, 320]  # so many that no numbers are printed
+SECOND = fake_cells(MANY_NS, [2.0, 4.0, 6.0, 8.0, 10.0, 12.0], seeds=8)
+
+
+def noisy(second: pd.DataFrame = SECOND, effect: float = 0.0, **same: Any) -> pd.DataFrame:
+    """A run with noise of its seeds, higher by an effect where the SNR is above 6."""
+    noise = np.random.default_rng(1).normal(0, 0.1, len(second)) + effect * (second["snr"] > 6)
+    return second.assign(test_loss=second["test_loss"] + noise, **same)
+
+
+def dots(figure: Drawn) -> list[tuple[float, float]]:
+    """Where the dots are, as SNR and n."""
+    lines = [line for line in figure.axes[0].lines if line.get_marker() == "o"]
+    places = np.concatenate([np.empty((0, 2)), *(line.get_xydata() for line in lines)])
+    return sorted({(x, y) for x, y in places.tolist()})
+
+
+THREE, ONE = SECOND[SECOND["seed"] < 3], SECOND[SECOND["seed"] < 1]
+FIVE = fail(THREE, THREE["n"] == 5).replace({"reason": {"diverged": "step limit"}})
+NO_DIFFERENCE = data_of(noisy().assign(test_loss=noisy()["test_loss"] - 0.3))
+OTHERS = THREE.assign(seed=THREE["seed"] + 10)
+NO_INTERVAL = ["No point has an interval over seeds."]
+LOST = ["target not reached: half the seeds or more (6)", "18 cells (target not reached) left out."]
+GAUSSIAN = subtracted(noisy(THREE, kernel="gaussian"), THREE)
+CONTRAST = "est loss: gaussian − softmax (kernel)"
+WIDE = subtracted(noisy(THREE, width=128), THREE)
+WIDER = subtracted(noisy(THREE, width=128, kernel="gaussian"), THREE)
+MEANS = subtracted(small(3), small(4, shift=3, noise=0.8))
+AT_ONE_N = MEANS.with_trained(MEANS.trained[MEANS.trained["n"] == 20])
+OF_MEANS = ["mean of 3 seeds less mean of 4 seeds"]
+
+
+@pytest.mark.parametrize(
+    ("draw", "data", "said", "unsaid"),
+    [
+        (draw_heatmap, NO_DIFFERENCE, [], "interval"),
+        (draw_heatmap, subtracted(noisy(ONE), ONE), NO_INTERVAL, "contains 0"),
+        (draw_heatmap, subtracted(noisy(THREE), OTHERS), NO_INTERVAL, "contains 0"),  # not paired
+        (draw_heatmap, subtracted(FIVE, THREE), LOST, "diverged"),
+        (draw_heatmap, subtracted(THREE, FIVE), LOST, "diverged"),
+        (draw_heatmap, GAUSSIAN, [f"\nt{CONTRAST}\n", f"T{CONTRAST} over"], "other"),
+        (draw_lines, WIDE, ["Test loss: width 128, less that at 64, against"], "other"),
+        (draw_heatmap, WIDER, ["test loss, less that of other"], "128"),
+        (draw_heatmap, MEANS, OF_MEANS, "one seed"),
+        (draw_lines, AT_ONE_N, OF_MEANS, "one seed"),
+    ],
+)
+def test_a_difference_says_what_is_subtracted_and_what_is_not_known(
+    draw: Drawing, data: Cells, said: list[str], unsaid: str
+) -> None:
+    """The one setting that differs names it; a pair has the reason of the cell that failed."""
+    figure = draw(data, OPTIONS)
+    text = words(figure)
+    assert [part for part in said if part not in text] == []
+    assert unsaid not in text
+    assert draw is draw_lines or "95 % interval contains 0" in text or not dots(figure)
+
+
+def test_a_point_whose_own_interval_contains_0_has_a_dot() -> None:
+    first = noisy(effect=0.2)
+    figure = draw_heatmap(subtracted(first, SECOND), replace(OPTIONS, log=frozenset()))
+    gaps = (first["test_loss"] - SECOND["test_loss"]).groupby([first["snr"], first["n"]])
+    chances = gaps.agg(lambda gap: float(scipy.stats.ttest_1samp(gap, 0).pvalue))
+    noise = chances.index[chances > 0.05].get_level_values("snr")
+    assert 10 < len(noise) < 32
+    assert [x for x, _ in dots(figure)] == pytest.approx(sorted(noise))
+    text = words(figure)
+    assert f"\n95 % interval contains 0 ({len(noise)})\n" in text
+    assert f"own 95 % interval over seeds contains 0, {len(noise)} of 42." in text
+
+
+@pytest.mark.parametrize("unknown", [0, 1])
+def test_a_seed_without_a_number_may_lie_on_either_side_of_0(unknown: int) -> None:
+    """Of eight seeds the least and the greatest are the ends of the interval of the median."""
+    first = SECOND.assign(test_loss=SECOND["test_loss"] + 0.1 + 0.01 * SECOND["seed"])
+    at = (first["n"] == 320) & (first["snr"] == 12) & (first["seed"] < unknown)
+    figure = draw_heatmap(subtracted(fail(first, at), SECOND), replace(OPTIONS, mean="median"))
+    assert len(dots(figure)) == unknown
+
+
+def test_a_dot_stands_below_a_printed_number() -> None:
+    few = THREE["n"].isin([5, 10]) & (THREE["snr"] < 7)
+    figure = draw_heatmap(subtracted(noisy(THREE)[few], THREE[few]), OPTIONS)
+    rows = {float(text.get_position()[1]) for text in figure.axes[0].texts}
+    below = {y for _, y in dots(figure)}
+    assert below
+    assert not below & rows
+    assert min(below) < min(rows)
+
+
+# How cells are paired
+
+
+def shown(data: Cells) -> np.ndarray:
+    figure = draw_heatmap(data, OPTIONS)
+    return np.asarray(figure.axes[0].collections[0].get_array())
+
+
+def test_a_difference_is_paired_by_seed() -> None:
+    first, second = small(5), small(4, shift=2, noise=0.8)  # seeds 2 to 4 are in both
+    data = subtracted(first, second)
+    assert sorted(set(data.trained["seed"])) == [2, 3, 4]
+    pair = first.merge(second, on=["n", "snr", "seed"], suffixes=("", "_other"))
+    gaps = pair["test_loss"] - pair["test_loss_other"]
+    expected = gaps.groupby([pair["n"], pair["snr"]]).mean().unstack()
+    np.testing.assert_allclose(shown(data), expected)
+    lines = draw_lines(data, replace(LINES, mean="arithmetic")).axes[0].lines
+    np.testing.assert_allclose([heights(line) for line in lines], expected)
+    assert (shown(subtracted(second, second)) == 0).all()
+
+
+def test_without_a_seed_in_common_means_are_subtracted() -> None:
+    parts = small(3), small(4, shift=3, noise=0.8)
+    first, second = (part.groupby(["n", "snr"])["test_loss"].mean().unstack() for part in parts)
+    np.testing.assert_allclose(shown(subtracted(*parts)), first - second)
+
+
+def test_what_has_no_counterpart_is_left_out_and_counted() -> None:
+    """Values that agree to twelve digits are one place; a failed cell fails its pair."""
+    first = small(2)
+    second = first.assign(snr=first["snr"] * (1 + 1e-14), test_loss=first["test_loss"] - 0.25)
+    whole = subtracted(first, second)
+    assert (whole.unpaired, len(whole.trained)) == ("", len(first))
+    assert whole.trained["test_loss"].to_numpy() == pytest.approx(0.25)
+    data = subtracted(first, fail(second[second["n"] > 5], second["snr"] > 11))
+    assert data.unpaired == "12 of 18 cells here and of 12 there have a counterpart"
+    assert set(data.trained["n"]) == {10, 20}
+    assert (data.trained["status"].eq("failed") == (data.trained["snr"] == 12)).all()
+    assert data.trained.query("snr < 12")["test_loss"].notna().all()

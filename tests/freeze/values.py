@@ -24,10 +24,10 @@ from overfit_cli.core.cell import Cell
 from overfit_cli.core.claim import Measurement
 from overfit_cli.core.registry import find_study, installed_studies
 from overfit_cli.figures.draw import Request, draw_figure
-from overfit_cli.figures.numbers import drawn_numbers
+from overfit_cli.figures.picture import drawn_numbers
 from overfit_cli.figures.record import read_record
 from overfit_cli.report.judge import judge_runs
-from overfit_cli.report.runs import LoadedRun, load_runs
+from overfit_cli.report.runs import JudgedRun, load_runs
 from overfit_cli.sweeps.presets import preset_names
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import run
@@ -89,7 +89,7 @@ def loaded(name: str) -> dict[str, dict[str, str]]:
 
 
 @cache
-def runs() -> list[LoadedRun]:
+def runs() -> list[JudgedRun]:
     """The kept runs, with their cells."""
     return load_runs([], RESULTS)
 
@@ -126,8 +126,11 @@ def points(picture: str) -> np.ndarray[Any, np.dtype[np.float64]]:
     _, record = read_record((RESULTS / picture).read_bytes())
     directory = RunDirectory(RESULTS / picture.partition("/")[0], "from")
     drawn = draw_figure(Request(record.figure, [directory], record.options, record.where))
-    table = drawn_numbers(drawn, drawn.surfaces)[["x", "y", "value"]].to_numpy(np.float64)
-    ordered = np.nan_to_num(table[np.lexsort(table.T)])
+    drawn.maps.clear()  # a map's numbers stand at the middles of its drawn places
+    table = drawn_numbers(drawn)[["x", "y", "value"]].to_numpy(np.float64)
+    table = np.nan_to_num(table)
+    largest = np.abs(table).max(axis=0, initial=1e-300)
+    ordered = table[np.lexsort(np.round(table / largest, 9).T)]  # round-off breaks no tie
     size = -(-len(ordered) // MOST_POINTS)
     return np.array(
         [np.mean(ordered[start:][:size], axis=0) for start in range(0, len(ordered), size)]

@@ -26,10 +26,10 @@ from overfit_cli.core.failures import (
     kind_of,
 )
 from overfit_cli.functions.function_study import study_of_reference
-from overfit_cli.sweeps.grid import make_grid
+from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call, run
-from tests.toy_runs import parts_in
+from tests.toy_runs import parts_in, write_cells
 
 BROKEN = """
 def features(n):
@@ -269,11 +269,12 @@ def test_a_directory_of_before_is_read_and_reported_and_goes_on(tmp_path: Path) 
     study = study_of_reference(str(broken(tmp_path)))
     old = f"error: KeyError: 'x' at {LINES[1]}; from mine.py:7 in train"
     run("sweep", "mine.py", "--n=1:2", "--seeds=1", "--out=out", "--jobs=1", cwd=tmp_path)
-    cells = make_grid(study, {"n": "3:4"}, (0,)).cells()
+    cells = Grid.read(study, {"n": "3:4"}, (0,)).cells()
     directory = RunDirectory(tmp_path / "out")
-    directory.write(study, [CellResult(cell, reason=old) for cell in cells])
+    write_cells(directory, study, [CellResult(cell, reason=old) for cell in cells])
     assert not any(
-        "traceback" in pq.read_schema(part).names for part in parts_in(directory.cells.path)
+        "traceback" in pq.read_schema(part).names
+        for part in parts_in(tmp_path / "out" / "cells")[1:]
     )
     assert {*overfit_cli.load(tmp_path / "out")["reason"]} == {"", old}
     call("report", "out", cwd=tmp_path)
@@ -365,5 +366,5 @@ def test_a_sweep_goes_on_where_some_cell_is_done(tmp_path: Path, condition: str)
 def test_of_failed_cells_alone_no_figure_is_named(tmp_path: Path) -> None:
     written(tmp_path, "def f(n: int = 1): raise ValueError")
     done = run("sweep", "mine.py", "--n=2:4", "--jobs=1", cwd=tmp_path, expect=1)
-    assert "Next: overfit train mine.py --set n=2\n" in done.stdout
+    assert "Next: overfit train mine.py:f --set n=2\n" in done.stdout
     assert "plot" not in done.stdout

@@ -119,7 +119,7 @@ def test_a_link_in_a_run_directory_is_refused_wherever_it_leads(folder: Path) ->
 def test_a_recorded_path_that_is_not_whole_is_refused(folder: Path) -> None:
     record(folder, "outside.py:train")
     manifest = read_manifest(folder / "run")
-    assert manifest is not None
+    assert manifest
     assert manifest.function is not None
     with pytest.raises(UserError, match="without its folder"):
         study_of_record(manifest.function)
@@ -152,7 +152,7 @@ def test_a_merge_copies_no_file_that_a_link_among_the_sources_leads_to(folder: P
 
 def test_the_file_that_was_swept_outside_is_loaded(folder: Path) -> None:
     manifest = read_manifest(folder / "run")
-    assert manifest is not None
+    assert manifest
     assert manifest.function is not None
     [claim] = study_of_record(manifest.function).claims()
     assert claim.name == "loss-lt-5"
@@ -161,7 +161,7 @@ def test_the_file_that_was_swept_outside_is_loaded(folder: Path) -> None:
 def test_a_module_of_the_working_folder_is_loaded(folder: Path) -> None:
     record(folder, "outside:train")
     manifest = read_manifest(folder / "run")
-    assert manifest is not None
+    assert manifest
     assert manifest.function is not None
     assert study_of_record(manifest.function).claims()
 

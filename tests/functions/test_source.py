@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import linecache
 import os
 import py_compile
 import sys
@@ -15,7 +16,6 @@ import numpy as np
 import pytest
 
 from overfit_cli.functions.function_study import study_of_function, study_of_reference
-from overfit_cli.sweeps.maintain import compact_directory
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import python, run
 
@@ -29,7 +29,6 @@ FACTOR = 2.0
 OTHER = np.float64(2)
 LOADED = lambda: np.load(1)
 UNUSED = 1
-Count = Parameter("samples")
 
 
 def used(n):
@@ -63,6 +62,7 @@ FILES = {
     "mine.py": MINE,
     "near.py": "import far\n\nfloat64 = float\n\n\ndef offset():\n    return far.ZERO\n",
     "far.py": "ZERO = 0\n",
+    "claims.py": "CLAIMS = ['loss < 3']\n",
     "lib/__init__.py": "",
     "lib/scales.py": "from . import more\n\nSCALE = more.HALF\n\n\ndef set():\n    pass\n",
     "lib/more.py": "HALF = 0.5\n",
@@ -110,7 +110,6 @@ CHANGES = {
     "a function that it doesn't use": ("mine.py", "    return n\n", "    return -n\n"),
     "a default": ("mine.py", "n: int = 10", "n: int = 20"),
     "a constant that it doesn't use": ("mine.py", "UNUSED = 1", "UNUSED = 2"),
-    "a meaning beside it": ("mine.py", '"samples"', '"training samples"'),
     "another import": ("mine.py", "import lib.scales", "import math\nimport lib.scales"),
     "a print": ("mine.py", "FACTOR = 2.0", "FACTOR = 2.0\nprint()"),
     "the package itself": ("lib/__init__.py", "", "import math\n"),
@@ -122,6 +121,7 @@ NO_CHANGES = {
     "layout": ("mine.py", "def unused", "\n\ndef unused"),
     "what the decorator says": ("mine.py", 'headline="loss"', 'headline="loss", threshold=1'),
     "what a script does": ("mine.py", "print(1)", "print(2)"),
+    "another import of ours": ("mine.py", "import Parameter,", "import Claim, Parameter,"),
 }
 
 
@@ -148,11 +148,15 @@ def test_what_changes_no_number_is_no_change(folder: Path, change: str) -> None:
 
 
 CLAIM = '''
+from typing import Annotated
+from claims import CLAIMS
 from overfit_cli import Claim
 from overfit_cli.claims.rules import Margin
 from overfit_cli.core.training import named_rng
 
 SAID = dict.fromkeys(("name", "source", "statement", "holds_where"), "small")
+TITLE = "A loss"
+Count = Parameter("samples")
 SMALL: Margin = Margin(most=1.0, because="small")
 
 
@@ -161,21 +165,42 @@ def measure(cells):
     return SMALL, used(1), train, named_rng
 
 
-@experiment(headline="loss", claims=[Claim(**SAID, measure=measure)])
+@experiment(headline="loss", title=TITLE, claims=[*CLAIMS, Claim(**SAID, measure=measure)])
 '''
 
 
-def test_what_only_the_decorator_uses_is_no_part_of_it(folder: Path) -> None:
-    before = digest(folder)
-    assert before == "8ed96c30a5b6ef3e", "as it was before claims were left out"
-    described = MINE.replace('@experiment(headline="loss")\n', CLAIM)
-    (folder / "mine.py").write_text(described)
-    assert digest(folder) == before
-    (folder / "mine.py").write_text(described.replace("most=1.0", "most=2.0"))
-    assert digest(folder) == before
+def described(text: str) -> str:
+    text = text.replace('@experiment(headline="loss")\n', CLAIM)
+    return text.replace("n: int = 10", "n: Annotated[int, Count] = 10")
+
+
+def test_a_changed_claim_or_label_stales_nothing(folder: Path) -> None:
+    digests = {digest(folder)}
+    for old, new in (
+        ("", ""),
+        ("most=1.0", "most=2.0"),
+        ('"A loss"', '"The loss"'),
+        ('"samples"', '"samples", symbol="n", at_least=1'),
+        ("return SMALL, used(1)", "return SMALL, used(2)"),
+    ):
+        (folder / "mine.py").write_text(described(MINE).replace(old, new, 1))
+        digests.add(digest(folder))
+    (folder / "claims.py").write_text("CLAIMS = ['loss < 4']\n")
+    digests.add(digest(folder))
+    assert len(digests) == 1
     for more in ("print(SMALL)", "def other():\n    return SMALL", "import math"):
-        (folder / "mine.py").write_text(f"{described}\n\n{more}\n")
-        assert digest(folder) != before, more
+        (folder / "mine.py").write_text(f"{described(MINE)}\n\n{more}\n")
+        assert digest(folder) not in digests, more
+
+
+def test_a_claim_of_a_function_that_is_described_afterwards_stales_nothing(folder: Path) -> None:
+    text = MINE.replace('@experiment(headline="loss")\n', "").replace("def train(", "def fit(")
+    digests = set()
+    for claim in ("loss < 3", "loss < 4"):
+        made = f'train = experiment(claims=["{claim}"])(fit)\n'
+        (folder / "mine.py").write_text(text.replace("if __name__", f"{made}\nif __name__"))
+        digests.add(digest(folder))
+    assert len(digests) == 1
 
 
 def test_a_module_has_the_names_and_the_source_of_its_file(folder: Path) -> None:
@@ -264,8 +289,11 @@ def test_a_script_that_changes_its_own_names_has_changed(tmp_path: Path) -> None
 
 NOTEBOOK = """
 import functools
+from typing import Annotated
 import numpy as np
+from overfit_cli import Parameter, experiment
 FACTOR = 1
+UNUSED = 1
 NAMES = {"a", "b", "c"}
 WEIGHTS = np.ones(3)
 ACTIVATIONS = {"identity": lambda x: x, "bounded": np.tanh}
@@ -285,9 +313,11 @@ def train(n: int = 1, seed: int = 0):
 
 
 def typed_in(notebook: str) -> str:
-    """The digest of a function that stands nowhere, as one that is typed into a session."""
+    """The digest of a function that is typed into a session, which keeps its text."""
+    cell = f"<cell {hash(notebook)}>"
+    linecache.cache[cell] = len(notebook), None, notebook.splitlines(keepends=True), cell
     names: dict[str, Any] = {"__name__": "__main__"}
-    exec(notebook, names)
+    exec(compile(notebook, cell, "exec"), names)
     return study_of_function(names["train"]).identity.source
 
 
@@ -306,9 +336,21 @@ def typed_in(notebook: str) -> str:
         ("(n) * scale", "(n) / scale"),
     ],
 )
-@pytest.mark.one_in(3)
-def test_what_a_notebooks_function_uses_is_part_of_it(old: str, new: str) -> None:
+def test_a_changed_constant_in_a_notebook_stales_its_cells(old: str, new: str) -> None:
     assert typed_in(NOTEBOOK.replace(old, new, 1)) != typed_in(NOTEBOOK)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("UNUSED = 1", "UNUSED = 2"),
+        ("return len(NAMES)", "# names\n    return len( NAMES )"),
+        ("def train(", "@experiment(claims=['loss < 3'])\ndef train("),
+        ("n: int = 1", "n: Annotated[int, Parameter('samples')] = 1"),
+    ],
+)
+def test_what_changes_no_number_in_a_notebook_is_no_change(old: str, new: str) -> None:
+    assert typed_in(NOTEBOOK.replace(old, new, 1)) == typed_in(NOTEBOOK)
 
 
 @pytest.mark.slow
@@ -346,7 +388,7 @@ def test_a_plan_counts_the_cells_of_another_source_and_says_what_to_type(folder:
         output = said_by(folder, *GRID, "--out=a")
         assert f"{count} cells were trained by an earlier version of the code of mine" in output
         assert "--fresh" in output
-    assert list(compact_directory(RunDirectory(folder / "a")))
+    RunDirectory(folder / "a").compact()
     earlier = "8 cells were trained by an earlier version"
     assert earlier in said_by(folder, *GRID, "--out=a"), "compaction keeps it"
     (folder / "mine.py").write_text(text)
@@ -373,12 +415,12 @@ def test_two_files_of_one_name_share_no_directory(folder: Path) -> None:
 def test_a_file_is_read_anew_whatever_byte_code_lies_there(tmp_path: Path) -> None:
     """Python tells byte code from its source by length and whole seconds; both may be the same."""
     path, printed = tmp_path / "mine.py", []
-    call = f"references.find_function({str(path)!r})[0]()"
+    call = f"function_study.study_of_reference({str(path)!r}).function()"
     for factor in (1, 2):
         path.write_text(f"def train(n: int = 1):\n    return {{'loss': {factor} * n}}\n")
         os.utime(path, (1_700_000_000, 1_700_000_000))
         if factor == 1:
             py_compile.compile(str(path))
-        script = f"from overfit_cli.functions import references; print({call})"
+        script = f"from overfit_cli.functions import function_study; print({call})"
         printed.append(python("-c", script).stdout.strip())
     assert printed == ["{'loss': 1}", "{'loss': 2}"]

@@ -16,6 +16,7 @@ from overfit_cli import Column, Parameter
 from overfit_cli.core.mathtext import is_plain
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.registry import find_study, study_names
+from overfit_cli.core.text import spaced
 from overfit_cli.sweeps.load import study_in
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call
@@ -146,7 +147,6 @@ def test_what_is_declared_and_measured_is_drawn_whatever_it_is_called(tmp_path: 
         "--x=n",
         "--by=mood",
         cwd=tmp_path,
-        expect=2,
     )
     call("report", "$x_1_2$", "a$^^", "--out=report", cwd=tmp_path)
     call("compare", "$x_1_2$", "a$^^", "--out=difference.png", cwd=tmp_path)
@@ -167,3 +167,13 @@ def test_a_run_with_symbols_that_nothing_can_typeset_is_still_drawn(tmp_path: Pa
     study = study_in(RunDirectory(tmp_path / "run"))
     assert describe(study.parameters)["n"].unit == "$"
     assert describe(study.parameters)["n"].symbol == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("test_loss", "test loss"), ("n_", "n_"), ("_n", "_n"), ("a__b_", "a b_"), ("_", "_")],
+)
+def test_a_name_without_words_has_its_own_and_keeps_an_underscore_at_its_end(
+    name: str, words: str
+) -> None:
+    assert spaced(name) == words

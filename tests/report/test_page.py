@@ -1,44 +1,53 @@
-"""The page's text: its size, what has room on it, and what it says of itself."""
+"""The page's text: what has room on it, what it says of itself, and its phase diagrams."""
 
 from __future__ import annotations
 
 import math
 import re
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 
 from overfit_cli import __version__
-from overfit_cli.claims.rules import MET
-from overfit_cli.core.claim import Interval, Kind, Verdict
-from overfit_cli.core.registry import claims_of, installed_studies
+from overfit_cli.core.cell import Paper
+from overfit_cli.core.cells import Cells
+from overfit_cli.core.claim import Kind, Verdict
+from overfit_cli.core.registry import claims_of, figures_of, installed_studies
 from overfit_cli.figures.draw import Request, draw_figure
-from overfit_cli.figures.picture import Picture
+from overfit_cli.figures.picture import Picture, reduce_colours
 from overfit_cli.report import page as html
 from overfit_cli.report import pictures
-from overfit_cli.report.contents import ReportedPaper, contents, detail_lines
-from overfit_cli.report.judge import judge_runs
+from overfit_cli.report.contents import Entry, contents
+from overfit_cli.report.judge import Judged, judge_runs
+from overfit_cli.report.pictures import Diagram, make_diagram
 from overfit_cli.report.runs import load_runs
-from tests.command import call
+from overfit_cli.sweeps.load import load_run
+from overfit_cli.sweeps.store import RunDirectory
 from tests.report.made_up import judged
-from tests.toy_runs import sweep_toy
+from tests.toy_runs import TOY, sweep_toy
 
 FIGURES = ["heatmap", "cutoff", "boundary"]
+LOSSES = [0.1, 0.2, 0.4, 0.8]
+HEATMAP = figures_of(TOY)["heatmap"]
 
 
 @pytest.fixture(scope="module")
-def papers(tmp_path_factory: pytest.TempPathFactory) -> list[ReportedPaper]:
+def papers(tmp_path_factory: pytest.TempPathFactory) -> list[Entry]:
     """Two toy runs: `b` decides the toy's claim, and `a` nothing."""
     folder = tmp_path_factory.mktemp("runs")
     for name in ("b", "a"):
         sweep_toy(folder / name)
-    runs = load_runs([folder / "b", folder / "a"], folder)
-    return contents(judge_runs(runs[:1], on_every_run=False), runs, [])
+    runs = load_runs([RunDirectory(folder / name) for name in "ba"], folder)
+    return contents(judge_runs(runs[:1], on_every_run=False), runs)
+
+
+def page_of(*claims: Judged) -> str:
+    return html.page(contents(claims, []))
 
 
 def bytes_of_figures(page: str) -> int:
@@ -60,7 +69,7 @@ def shown_in(page: str) -> dict[str, list[str]]:
 
 @pytest.mark.slow
 def test_a_run_that_decides_has_room_before_a_run_that_does_not(
-    papers: list[ReportedPaper], monkeypatch: pytest.MonkeyPatch
+    papers: list[Entry], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = html.page(papers)
     assert shown_in(whole) == {name: [*FIGURES, "diagram"] for name in ("b", "a")}
@@ -79,8 +88,7 @@ def test_a_run_that_decides_has_room_before_a_run_that_does_not(
 
 
 def test_a_text_of_a_claim_is_escaped_and_has_no_control_characters() -> None:
-    odd = judged('a"<b>\x1b\n', "holds", study="toy")
-    page = html.page(contents([odd], [], []))
+    page = page_of(judged('a"<b>\x1b\n', "holds", study="toy"))
     assert "<strong>a&#34;&lt;b&gt;\\x1b\\n</strong>" in page
     assert 'data-name="a&#34;&lt;b&gt;\\x1b\\n"' in page
     assert "\x1b" not in page
@@ -88,88 +96,41 @@ def test_a_text_of_a_claim_is_escaped_and_has_no_control_characters() -> None:
 
 def test_it_says_when_and_with_what_it_was_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(html, "package_commit", lambda: "0123456789abcdef")
-    before = datetime.now(UTC).date()
-    (day,) = re.findall(
-        rf"Written (\S+) with overfit {re.escape(__version__)} \(commit 0123456789\)\.",
-        html.page([]),
-    )
-    assert before <= datetime.fromisoformat(day).date() <= before + timedelta(days=1)
+    days = {f"{datetime.now(UTC).date()}"}
+    page = html.page([])
+    days.add(f"{datetime.now(UTC).date()}")
+    with_what = f"with overfit {__version__} (commit 0123456789)."
+    assert any(f"Written {day} {with_what}" in page for day in days)
     monkeypatch.setattr(html, "package_commit", lambda: None)
     assert f"with overfit {__version__}.</p>" in html.page([])
-
-
-def test_ends_and_distances_to_a_hypothesis_are_told_as_intervals_and_ranges() -> None:
-    details = {"power": 2.0, "power, from": 1.5, "power, to": 2.5, "cells, from": 3.0, "seeds": 4}
-    assert detail_lines(details) == ["power 2 [1.5, 2.5]", "cells, from 3", "seeds 4"]
-    details = {"heads missing, least": 1.0, "heads missing, most": 2.5, MET: 0.0, "loss, most": 3}
-    missing = "heads missing (met at 0 or less) 1 to 2.5"
-    assert detail_lines(details) == [missing, f"{MET} 0", "loss, most 3"]
-    undefined = {"decades, least": math.nan, "decades, most": math.nan, "loss": math.nan}
-    assert detail_lines(undefined) == ["decades undefined", "loss undefined"]
-
-
-def test_infinite_numbers_are_explained() -> None:
-    def shown(**changes: Any) -> str:
-        made = judged("a", "inconclusive")
-        measurement = replace(made.measurement, **changes)
-        return html.page(contents([replace(made, measurement=measurement, study="toy")], [], []))
-
-    target, bound = "cells that did not reach the target", "the bound is 0 there"
-    finite = shown(value=1.0, interval=Interval(0.0, 2.0, "95 % t"))
-    assert target not in finite
-    assert bound not in finite
-    assert target in shown(value=1.0, interval=Interval(0.0, math.inf, "95 % t"))
-    over = shown(interval=None, details={"decades over the bound, most": math.inf})
-    assert bound in over
-    assert target not in over
 
 
 def test_a_thin_line_over_many_shades_keeps_its_colour() -> None:
     shades = np.zeros((256, 256, 3), np.uint8)
     shades[..., 0], shades[..., 2] = np.arange(256), np.arange(256)[:, None]
     shades[100] = orange = (213, 94, 0)
-    reduced = np.asarray(pictures.reduce_colours(Image.fromarray(shades)), int)
+    image = reduce_colours(Image.fromarray(shades), pictures.COLOURS)
+    reduced = np.asarray(image.convert("RGB"), int)
     assert np.abs(reduced[100] - orange).max() < 16
     assert np.abs(reduced - shades).max() < 48
     assert len(np.unique(reduced.reshape(-1, 3), axis=0)) <= pictures.COLOURS
 
 
-@pytest.mark.slow
-def test_a_claim_without_a_paper_fails_in_a_few_words_and_a_map_of_one_colour_is_left_out(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "mine.py").write_text(
-        "from overfit_cli import experiment\n\n\n"
-        '@experiment(claims=["low: loss < 0.1"])\n'
-        "def mine(n: int = 1, m: int = 1, seed: int = 0) -> dict[str, float]:\n"
-        '    """Returns the same number everywhere."""\n'
-        '    return {"loss": 1.0}\n'
-    )
-    axes = ("--n", "1:3", "--m", "1:3", "--seeds", "12", "--jobs", "1", "--out", "run")
-    call("sweep", "mine.py", *axes, cwd=tmp_path)
-    runs = load_runs([tmp_path / "run"], tmp_path)
-    page = html.page(contents(judge_runs(runs, on_every_run=True), runs, []))
-    assert '<em class="meaning fails">The answer is no.</em>' in page
-    assert not {"heatmap", "cutoff", "diagram"} & set(shown_in(page)["run"])
-
-
 @pytest.mark.parametrize(
-    ("kind", "study", "words"),
+    ("kind", "words"),
     [
-        ("paper", "benign-vit", "Contradicts nowhere."),
-        ("sharp", "benign-vit", "Not as sharp as asked; no sentence of the paper is contradicted."),
-        ("ours", "benign-vit", "The answer to a question of our own is no."),
+        ("paper", "Contradicts nowhere."),
+        ("sharp", "Not as sharp as asked; no sentence of the paper is contradicted."),
+        ("ours", "The answer to a question of our own is no."),
     ],
 )
 def test_a_claim_that_fails_says_what_that_means_before_its_sentence(
-    kind: Kind, study: str, words: str
+    kind: Kind, words: str
 ) -> None:
-    failing = judged("a", "fails", study=study)
-    page = html.page(contents([replace(failing, claim=replace(failing.claim, kind=kind))], [], []))
+    failing = judged("a", "fails", study="benign-vit")
+    page = page_of(replace(failing, claim=replace(failing.claim, kind=kind)))
     assert f'<em class="meaning fails">{words}</em> It is so.' in page
-    assert '<em class="meaning' not in html.page(
-        contents([judged("a", "holds", study=study)], [], [])
-    )
+    assert '<em class="meaning' not in page_of(judged("a", "holds", study="benign-vit"))
 
 
 @pytest.mark.slow
@@ -187,40 +148,103 @@ def test_a_figure_that_can_not_be_drawn_is_named_and_costs_nothing_else(
     names = ("b", "kernel-fig4-quick")
     for name in names:
         sweep_toy(tmp_path / name)
-    page = html.page(contents([], load_runs([tmp_path / name for name in names], tmp_path), []))
+    page = html.page(
+        contents([], load_runs([RunDirectory(tmp_path / name) for name in names], tmp_path))
+    )
     assert shown_in(page)["b"] == ["heatmap", "cutoff", "lines", "diagram"]
     assert "boundary: its drawing failed (ValueError: not enough values to unpack)." in page
     assert "Not drawn: landscape: toy has no figure &#39;landscape&#39;" in page
 
 
-@pytest.mark.parametrize(
-    ("verdict", "is_shown"), [("holds", True), ("fails", False), ("inconclusive", False)]
-)
-def test_a_finding_is_shown_while_its_claims_have_their_verdicts(
-    verdict: Verdict, is_shown: bool
-) -> None:
-    claims = [
-        judged("fig1-exponent", "holds", study="benign-vit", value=1.97),
-        judged("fig1-contour", verdict, study="benign-vit", value=1013.0),
-    ]
-    page = html.page(contents(claims, [], []))
-    assert ("Figure 1&#39;s boundary" in page) is is_shown
+@pytest.mark.parametrize("verdict", ["holds", "fails", "inconclusive"])
+def test_a_finding_is_shown_while_its_claims_have_their_verdicts(verdict: Verdict) -> None:
     linked = (
         '<a href="#claim-benign-vit-fig1-contour" title="fig1-contour"><span class="number">1013'
     )
-    assert (linked in page) is is_shown
+    page = page_of(
+        judged("fig1-exponent", "holds", study="benign-vit", value=1.97),
+        judged("fig1-contour", verdict, study="benign-vit", value=1013.0),
+    )
+    for text in ("Figure 1&#39;s boundary", linked):
+        assert (text in page) is (verdict == "holds")
 
 
 def test_findings_name_claims_and_every_number_has_its_verdict() -> None:
-    papers = {study.paper for study in installed_studies() if study.paper}
-    for paper in (paper for paper in papers if paper.authors != "Nobody"):
-        known = {
-            claim.name
-            for study in installed_studies()
-            if study.paper == paper
-            for claim in claims_of(study)
-        }
+    known: dict[Paper, set[str]] = {}
+    for study in installed_studies():
+        if study.paper and study.paper.authors != "Nobody":
+            known.setdefault(study.paper, set()).update(claim.name for claim in claims_of(study))
+    for paper, claims in known.items():
         assert 2 <= len(paper.findings) <= 3
         for finding in paper.findings:
             named = set(re.findall(r"\{([\w.-]+)\}", finding.text))
-            assert named <= finding.verdicts.keys() <= known
+            assert named <= finding.verdicts.keys() <= claims
+
+
+# Phase diagrams as numbers: what is known at each place, and from how many seeds
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Cells:
+    """Toy cells of N 1 to 3 and two SNR; each has these losses times N at four seeds."""
+    data = load_run(sweep_toy(tmp_path_factory.mktemp("diagrams") / "run"))
+    copies = [
+        data.trained.assign(
+            seed=seed, test_loss=loss * data.trained["n"], key=data.trained["key"] + str(seed)
+        )
+        for seed, loss in enumerate(LOSSES)
+    ]
+    return data.with_trained(pd.concat(copies, ignore_index=True))
+
+
+def diagram_of(data: Cells, cells: pd.DataFrame) -> Diagram:
+    """The diagram of other cells, which there is."""
+    diagram = make_diagram(data.with_trained(cells), HEATMAP)
+    assert diagram is not None
+    return diagram
+
+
+def test_missed_seeds_count_as_beyond_the_others_and_are_not_no_cells(data: Cells) -> None:
+    cells = data.trained.copy()
+    low, n, seed = cells["snr"] == 1.0, cells["n"], cells["seed"]
+    cells.loc[low & (n == 1) & (seed == 0), ["status", "reason"]] = "failed", "diverged"
+    cells.loc[low & (n == 2) & (seed <= 1), ["status", "reason"]] = "failed", "diverged"
+    cells = cells[~(low & (n == 3))]
+    diagram = diagram_of(data, cells)
+    assert (diagram["mean"], diagram["why"]) == ("median", "diverged")
+    points = diagram["panels"][0]["points"]
+    # Row by row, of two SNR each: N of 1, 2 and 3.
+    assert points["seeds"] == [3, 4, 2, 4, None, 4]
+    assert points["lost"] == [1, 0, 2, 0, None, 0]
+    assert points["middle"][:2] == [pytest.approx(0.6), pytest.approx(0.3)], "0.4 of the survivors"
+    assert points["middle"][2] is None, "half of the seeds missed"
+    assert (points["least"][0], points["most"][0]) == (0.2, 0.8)
+
+
+def test_intervals_of_a_positive_column_stay_positive(data: Cells) -> None:
+    wide = np.where(data.trained["seed"] == 3, 0.8, 0.0) + data.trained["n"] / 100
+    diagram = diagram_of(data, data.trained.assign(test_loss=wide))
+    assert diagram["panels"][0]["points"]["from"] == [0.0] * 6
+
+
+def test_ticks_differ_where_values_do(data: Cells) -> None:
+    close = data.trained["snr"].map({1.0: 11.31, 2.0: 11.34}).fillna(11.34)
+    diagram = diagram_of(data, data.trained.assign(snr=close))
+    assert diagram["x"]["ticks"] == ["11.31", "11.34"]
+
+
+def test_a_diagram_that_says_nothing_is_not_made(data: Cells) -> None:
+    assert make_diagram(data.with_trained(data.trained.assign(test_loss=0.5)), HEATMAP) is None
+    four = data.trained[data.trained["n"] < 3]
+    assert make_diagram(replace(data, frame=four), HEATMAP) is None, "2 by 2 points"
+    odd = (data.trained["n"] + 2 * data.trained["snr"]) % 4 == 1
+    half = data.trained.assign(status=np.where(odd | (data.trained["n"] == 2), "failed", "done"))
+    assert make_diagram(data.with_trained(half), HEATMAP) is None
+
+
+def test_the_middle_of_the_colours_is_that_of_their_scale(data: Cells) -> None:
+    linear = diagram_of(data, data.trained)
+    cells = data.trained.assign(test_loss=np.where(data.trained["n"] == 1, 1e-3, 10.0))
+    by_ratio = diagram_of(data, cells)
+    assert linear["middle"] == pytest.approx((linear["low"] + linear["high"]) / 2)
+    assert by_ratio["middle"] == pytest.approx(math.sqrt(1e-3 * 10.0))

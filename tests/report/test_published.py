@@ -1,161 +1,215 @@
-"""A run compared with a CSV file: by hand, between its points where asked, and in a sentence."""
+"""A run compared with a CSV file: by hand, with the file's uncertainties, and in a sentence."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import overfit_cli
+from calibration.equivalence import World, edge
 from overfit_cli import UserError
-from overfit_cli.report.difference_words import closing_lines
-from overfit_cli.report.differences import Comparison, compare_sides
+from overfit_cli.report.compare import Comparison, compare_sides
+from overfit_cli.report.contrasts import Contrast, Margin
+from overfit_cli.stats.intervals import Summary
+from tests.command import call
 from tests.report.toy_numbers import loss, write_run
 
-T2 = 4.302653
-"""The 97.5 % quantile of Student's t with two degrees of freedom: three seeds."""
+SEEDS = range(6)
 
 
-def plane(n: float, snr: float, seed: float) -> float:
-    """Linear in n and in snr; seeds are parallel planes."""
-    return 10 - 2 * n + 3 * snr + 0.1 * (seed - 1) ** 2
+def drawn(n: int, snr: float, seed: int) -> float:
+    """Seeds that differ, and more so at larger n."""
+    return n * snr + 0.1 * n * math.sin(7 * seed + n + snr)
+
+
+def seeds_at(n: int, snr: float) -> list[float]:
+    return [drawn(n, snr, seed) for seed in SEEDS]
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    """Its n and snr are spaced by steps."""
-    return write_run(tmp_path / "run", loss(plane), n=(2, 4), snr=(1.0, 2.0, 4.0, 5.0))
+    return write_run(tmp_path / "run", loss(drawn), n=(2, 4), snr=(1.0, 2.0), seeds=SEEDS)
 
 
-def compared(run: Path, text: str, **options: object) -> Comparison:
+def compared(run: Path, text: str, **options: Any) -> Comparison:
     path = run.parent / "published.csv"
     path.write_text(text)
-    return compare_sides(run, path, **options)  # type: ignore[arg-type]
+    return compare_sides(run, path, **options)
 
 
-def points_of(comparison: Comparison) -> list[dict[str, Any]]:
-    points: list[dict[str, Any]] = comparison.differences[0]["points"]
-    return points
+def points(run: Path, text: str, **options: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = compared(run, text, **options).columns[0]["points"]
+    return found
 
 
-def test_published_numbers_are_compared_with_means_over_seeds(run: Path) -> None:
+def welch(
+    mean: float, error: float, freedom: float, sample: list[float], level: float = 0.95
+) -> tuple[float, float]:
+    """The ends of the interval of a published mean less that of a sample."""
+    ours = np.var(sample, ddof=1) / len(sample)
+    whole = error**2 + ours
+    degrees = whole**2 / (error**4 / freedom + ours**2 / (len(sample) - 1))
+    half = stats.t.ppf((1 + level) / 2, degrees) * math.sqrt(whole)
+    middle = mean - float(np.mean(sample))
+    return middle - half, middle + half
+
+
+# Means and their uncertainty
+
+T9 = float(stats.t.ppf(0.975, 9))
+LOW, HIGH = 8.3 - T9 / 20, 8.3 + T9 / 20
+
+
+@pytest.mark.parametrize(
+    ("columns", "fields", "error", "freedom"),
+    [
+        ("test_loss_sd,seeds", "0.4,24", 0.4 / math.sqrt(24), 23),
+        ("test_loss_se,seeds", "0.1,16", 0.1, 15),
+        ("test_loss_se", "0.1", 0.1, math.inf),
+        ("test_loss_low,test_loss_high", "8.202002,8.397998", 0.05, math.inf),
+        ("test_loss_low,test_loss_high,seeds", f"{LOW},{HIGH},10", 0.05, 9),
+        ("test_loss_low,test_loss_high,test_loss_sd,seeds", f"{LOW},{HIGH},9,10", 0.05, 9),
+    ],
+)
+def test_an_uncertainty_gives_welchs_interval_and_a_z_score(
+    run: Path, columns: str, fields: str, error: float, freedom: float
+) -> None:
+    [read] = points(run, f"n,snr,test_loss,{columns}\n4,2,8.3,{fields}\n")
+    sample = seeds_at(4, 2.0)
+    ends = (read["difference"]["low"], read["difference"]["high"])
+    assert ends == pytest.approx(welch(8.3, error, freedom, sample), rel=1e-5)
+    whole = math.hypot(error, stats.sem(sample))
+    assert read["z"] == pytest.approx((8.3 - np.mean(sample)) / whole, rel=1e-5)
+    assert read["seeds"] == {"a": 6, "b": None if math.isinf(freedom) else freedom + 1}
+
+
+def test_without_an_uncertainty_a_number_counts_as_exact(run: Path) -> None:
     comparison = compared(run, "n,snr,test_loss\n2,1,9.5\n4,2,8.0\n")
-    [change] = comparison.differences
-    means = np.array([[plane(2, 1, seed), plane(4, 2, seed)] for seed in range(3)])
-    by_seed = (np.array([9.5, 8.0]) - means).mean(axis=1)
+    [change] = comparison.columns
+    means = np.array([seeds_at(2, 1.0), seeds_at(4, 2.0)])
+    by_seed = (np.array([[9.5], [8.0]]) - means).mean(axis=0)
+    interval = stats.ttest_1samp(by_seed, 0).confidence_interval()
+    ends = (change["difference"]["low"], change["difference"]["high"])
+    assert ends == pytest.approx((interval.low, interval.high))
     assert (change["pairs"], comparison.pairs.by) == (2, "point")
-    assert change["difference"]["value"] == pytest.approx(by_seed.mean())
-    half = T2 * by_seed.std(ddof=1) / np.sqrt(3)
-    assert change["difference"]["high"] - change["difference"]["value"] == pytest.approx(
-        half, rel=1e-6
-    )
-    assert change["mean_a"] == pytest.approx(means.mean())
-    assert change["mean_b"] == pytest.approx(8.75)
-    assert change["largest"]["difference"] == pytest.approx(9.5 - means[:, 0].mean())
+    assert change["largest"]["difference"] == pytest.approx(9.5 - means[0].mean())
     assert change["largest"]["at"] == {"n": 2, "snr": 1.0}
-    assert (comparison.alone["a"], comparison.alone["b"]) == (6, 0)
+    assert comparison.content["alone"] == {"a": 2, "b": 0}
+    place = stats.ttest_1samp(8.0 - means[1], 0).confidence_interval()
+    assert change["points"][1]["difference"]["low"] == pytest.approx(place.low)
 
 
-def test_each_point_has_the_interval_of_the_runs_mean(run: Path) -> None:
-    mean = plane(2, 1, 0) - 0.1 / 3  # seeds are 0.1, 0 and 0.1 above the plane
-    half = T2 * (0.1 / np.sqrt(3)) / np.sqrt(3)
-    comparison = compared(run, f"n,snr,test_loss\n2,1,{mean + half - 1e-3}\n4,2,0\n")
-    inside, outside = points_of(comparison)
-    assert inside["a"] == pytest.approx(mean)
-    assert inside["difference"]["low"] == pytest.approx(-1e-3, abs=1e-6)
-    assert inside["difference"]["high"] == pytest.approx(2 * half - 1e-3, abs=1e-6)
-    assert outside["difference"]["high"] < 0
-    assert "test_loss: B lies inside the interval of A's mean at 1 of 2 points." in closing_lines(
-        comparison
-    )
+def test_the_mean_over_places_allows_for_errors_that_all_go_one_way(run: Path) -> None:
+    text = "n,snr,test_loss,test_loss_se,seeds\n2,1,2,0.1,24\n4,2,8,0.3,12\n"
+    change = compared(run, text).columns[0]["difference"]
+    ours = np.mean([seeds_at(2, 1.0), seeds_at(4, 2.0)], axis=0)
+    expected = welch(5.0, 0.2, 11, ours.tolist())
+    assert (change["low"], change["high"]) == pytest.approx(expected)
 
 
 def test_columns_are_called_by_names_or_symbols_in_any_order(run: Path) -> None:
     text = "\ufefftest_loss, snr ,N\r\n9.5,1.0000000000001,2\r\n\r\n8,2.0,4.0\r\n"
     comparison = compared(run, text)
-    assert comparison.pairs.both == 2
-    assert comparison.differences[0]["mean_b"] == 8.75
+    assert (comparison.pairs.both, comparison.columns[0]["mean_b"]) == (2, 8.75)
+
+
+def test_a_count_may_be_called_n_where_the_study_has_no_parameter_n(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "def train(alpha: float = 1.0, seed: int = 0):\n    return {'theta': alpha + 0.01 * seed}\n"
+    )
+    call("sweep", "mine.py", "--alpha=1,2", "--seeds=5", "--jobs=1", "--out=mine", cwd=tmp_path)
+    texts = [f"alpha,theta,theta_sd,{name}\n1,1.02,0.1,24\n" for name in ("n", "seeds")]
+    [found], [again] = (points(tmp_path / "mine", text) for text in texts)
+    assert found == again
+    assert found["seeds"] == {"a": 5, "b": 24}
 
 
 def test_a_file_with_seeds_is_paired_by_seed(run: Path) -> None:
-    rows = [f"2,1,{seed},{plane(2, 1, seed) + seed}" for seed in range(3)]
+    rows = [f"2,1,{seed},{drawn(2, 1, seed) + seed}" for seed in range(3)]
     comparison = compared(run, "\n".join(["n,snr,seed,test_loss", *rows]))
-    [change] = comparison.differences
-    assert comparison.pairs.by == "seed"
-    assert change["difference"]["value"] == pytest.approx(1.0)
-    assert change["difference"]["high"] == pytest.approx(1 + T2 / np.sqrt(3), rel=1e-6)
-
-
-def test_a_run_written_as_csv_is_that_run(run: Path) -> None:
+    change = comparison.columns[0]["difference"]
+    interval = stats.ttest_1samp([0, 1, 2], 0).confidence_interval()
+    assert (comparison.pairs.by, change["value"]) == ("seed", pytest.approx(1.0))
+    assert change["high"] == pytest.approx(interval.high)
     overfit_cli.load(run).to_csv(run.parent / "same.csv", index=False)
-    comparison = compare_sides(run, run.parent / "same.csv")
-    assert comparison.pairs.both == 24
-    assert [change["column"] for change in comparison.differences] == ["test_loss", "steps"]
-    assert (comparison.table()[["difference", "largest"]] == 0).all(axis=None)
+    same = compare_sides(run, run.parent / "same.csv")
+    assert (same.table()[["difference", "largest"]] == 0).all(axis=None)
 
 
-def test_what_a_file_lacks_is_no_difference(run: Path) -> None:
-    comparison = compared(run, f"n,snr,test_loss,draw\n2,1,{plane(2, 1, 0)},\n4,2,NaN,\n9,9,1,\n")
-    assert comparison.differences[0]["pairs"] == 1
-    assert (comparison.alone["b"], comparison.alone["a"]) == (1, 6)
-    assert comparison.differences[0]["largest"]["difference"] == pytest.approx(1 / 30)
+def test_what_a_file_lacks_is_no_difference_and_conditions_hold_where_they_can(run: Path) -> None:
+    mean = np.mean(seeds_at(2, 1.0))
+    comparison = compared(run, f"n,snr,test_loss,draw\n2,1,{mean + 1},\n4,2,NaN,\n9,9,1,\n")
+    assert comparison.columns[0]["pairs"] == 1
+    assert comparison.content["alone"] == {"a": 2, "b": 1}
+    assert comparison.columns[0]["largest"]["difference"] == pytest.approx(1)
+    chosen = compared(run, "n,test_loss\n2,9\n4,8\n", where=["snr=1", "n=2"])
+    assert chosen.columns[0]["difference"]["value"] == pytest.approx(9 - mean)
+    assert (chosen.pairs.both, len(chosen.b.frame)) == (1, 1)
 
 
-def test_conditions_choose_points_and_cells(run: Path) -> None:
-    comparison = compared(run, "n,test_loss\n2,9\n4,8\n", where=["snr=1", "n=2"])
-    means = np.mean([plane(2, 1, seed) for seed in range(3)])
-    assert comparison.differences[0]["difference"]["value"] == pytest.approx(9 - means)
-    assert (comparison.pairs.both, len(comparison.b.cells)) == (1, 1)
+def test_values_that_print_rounded_to_a_millionth_are_the_runs(tmp_path: Path) -> None:
+    grid = tuple(np.linspace(0.01, 2, 25).tolist())
+    run = write_run(tmp_path / "run", loss(drawn), n=(2,), snr=grid, seeds=(0, 1))
+    printed = [f"{value:.8g},1" for value in grid]
+    far = [f"{grid[1] * (1 + 3e-6)!r},1", f"{grid[2]!r},1"]
+    for rows, both, alone, first in ((printed, 25, 0, grid[0]), (far, 1, 1, grid[2])):
+        comparison = compared(run, "\n".join(["snr,test_loss", *rows]))
+        assert (comparison.pairs.both, comparison.content["alone"]["b"]) == (both, alone)
+        assert comparison.columns[0]["points"][0]["at"] == {"snr": first}
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_exported_means_are_read_back(run: Path, ending: str) -> None:
+    folder = run.parent
+    call("export", "run", "--means", f"--out=means.{ending}", cwd=folder)
+    comparison = compare_sides(run, folder / f"means.{ending}", tolerance="20%")
+    assert [*comparison.table()["verdict"]] == ["equivalent", "equivalent"]
+    places = comparison.places().query("column == 'test_loss' and n == 4 and snr == 2")
+    sample = seeds_at(4, 2.0)
+    [row] = places.to_dict("records")
+    expected = welch(float(np.mean(sample)), stats.sem(sample), 5, sample)
+    assert (row["low"], row["high"]) == pytest.approx(expected)
+    assert row["z"] == pytest.approx(0, abs=1e-9)
 
 
 # Files that can't be read
 
-
+HEAD = "n,snr,test_loss"
 BAD = [
     ("", "it has no row; write a header and a row for each point."),
-    ("n,snr,test_loss\n2,1\n", "row 1 has fewer fields than the header."),
-    (
-        "n,snr,test_loss\n2,1,9\n\n2,2,9,\n",
-        "it is no CSV file (Expected 3 fields in line 4, saw 4).",
-    ),
-    (
-        "n;snr;test_loss\n2;1;9\n",
-        "semicolons separate its columns; write commas.",
-    ),
-    (
-        "n,snr,tset_loss\n2,1,9\n",
-        "toy has no parameter and no measured column 'tset_loss'; did you mean 'test_loss'",
-    ),
+    (f"{HEAD}\n2,1\n", "row 1: it has fewer fields than the header."),
+    (f"{HEAD}\n2,1,9\n\n2,2,9,\n", "it can't be read (Expected 3 fields in line 4, saw 4"),
+    ("n;snr;test_loss\n2;1;9\n", "toy has no parameter and no measured column 'n;snr;test_loss'"),
+    ("n,snr,tset_loss\n2,1,9\n", "column 'tset_loss'; did you mean 'test_loss'"),
     ("n,snr\n2,1\n", "none of its columns is one that toy measures, such as test_loss."),
     ("n,n,test_loss\n2,1,9\n", "two columns are n; keep one of them."),
-    ("n,snr,seed,test_loss\n2,1,-1,9\n", "row 1: seed -1: it takes a whole number of at least 0."),
-    ("n,snr,test_loss,\n2,1,9,\n", "a column has no name; give each its own."),
-    ("n,snr,test_loss\n2,1,9\n2,,9\n", "row 2: snr: snr takes a number above 0, not ''."),
+    ("n,snr,seed,test_loss\n2,1,-1,9\n", "row 1: seed takes a whole number of at least 0."),
+    (f"{HEAD},\n2,1,9,\n", "toy has no parameter and no measured column ''"),
+    (f"{HEAD}\n2,1,9\n2,,9\n", "row 2: snr: snr takes a number above 0, not ''."),
+    (f"{HEAD}\n2,1,low\n", "row 1: test_loss: it takes a finite number, or nothing, not 'low'."),
+    (f'{HEAD}\n2,1,"9\n', "it can't be read (unexpected end of data)."),
+    ("n,test_loss\n2,9\n", "has no column snr, which varies in A; choose one value of it."),
+    (f"{HEAD}\n2,1,\n", "it has numbers of none of A's columns: test_loss, steps."),
+    (f"{HEAD},test_loss_sd,seeds\n2,1,9,-0.1,24\n", "row 1: test_loss has no usable uncertainty"),
+    (f"{HEAD},test_loss_sd\n2,1,9,0.1\n", "row 1: test_loss has no usable uncertainty; it needs 2"),
     (
-        "n,snr,seed,test_loss\n2,1, ,9\n",
-        "row 1: seed: seed takes a whole number of at least 0, not ''.",
+        f"{HEAD},test_loss_sd,seeds\n2,1,9,0.1,1\n",
+        "test_loss has no usable uncertainty; it needs 2 seeds or",
     ),
+    (f"{HEAD},test_loss_sd,seeds\n2,1,9,0.1,2.5\n", "seeds takes a whole number of at least 0."),
     (
-        "n,snr,test_loss\n2,1,low\n",
-        "row 1: test_loss: it takes a finite number, or nothing, not 'low'.",
+        f"{HEAD},test_loss_low,test_loss_high\n2,1,9,10,8\n",
+        "row 1: test_loss has no usable uncertainty",
     ),
-    (
-        "n,snr,test_loss\n2,1,9\n\n2,1.0,8\n",
-        "rows 1 and 2 have the same n and snr; give each row its own point",
-    ),
-    ('n,snr,test_loss\n2,1,"9\n', "it is no CSV file (unexpected end of data)."),
-    (
-        "n,test_loss\n2,9\n",
-        "it has no column snr, which varies in A; choose one value with --where-a.",
-    ),
-    (
-        "n,snr,test_loss\n2,7,9\n",
-        "no cell of it has a counterpart in A with the same n, snr; snr is 1, 2, 4, 5 in A and 7 "
-        "in B; choose one value on each side with --where-a and --where-b.",
-    ),
-    ("n,snr,test_loss\n2,1,\n", "it has numbers of none of A's columns: test_loss, steps."),
+    (f"{HEAD},test_loss_low\n2,1,9,8\n", "test_loss_low and test_loss_high stand together."),
+    (f"{HEAD},draw_se\n2,1,9,1\n", "draw_se stands beside draw in a file without seed"),
+    (f"{HEAD},snr_sd\n2,1,9,1\n", "toy has no parameter and no measured column 'snr_sd'; "),
+    (f"{HEAD},seed,test_loss_se\n2,1,9,0,1\n", "test_loss_se stands beside test_loss in a file "),
 ]
 
 
@@ -167,13 +221,108 @@ def test_a_file_that_is_none_of_published_numbers_is_refused(
         compared(run, text)
     assert words in str(refused.value)
     assert "published.csv" in str(refused.value)
+    assert "\n" not in str(refused.value)
 
 
-def test_a_file_that_is_no_text_is_refused(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_no_text_or_too_large_is_refused(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = run.parent / "published.csv"
     path.write_bytes("n,snr,test_loss\n2,1,9\n".encode("utf-16"))
-    with pytest.raises(UserError, match="it isn't text in UTF-8"):
-        compare_sides(run, path)
+    (run.parent / "means.parquet").write_text("n,snr,test_loss\n2,1,9\n")
+    for file in (path, run.parent / "means.parquet"):
+        with pytest.raises(UserError, match=rf"{file.name}: it can't be read \("):
+            compare_sides(run, file)
     monkeypatch.setattr("overfit_cli.report.published.MOST_BYTES", 10)
     with pytest.raises(UserError, match=r"it can't be read \(it has more than 10 bytes\)"):
         compare_sides(run, path)
+
+
+# Verdicts: by hand, at the edge of a margin, and how often they err
+
+
+def sample(mean: float, error: float, seeds: int) -> np.ndarray:
+    """Numbers with a mean and its standard error."""
+    return mean + error * math.sqrt(seeds) * stats.zscore(np.arange(seeds), ddof=1)
+
+
+def test_a_place_agrees_by_its_90_interval_and_differs_by_its_95_interval() -> None:
+    error, run = 0.1 / math.sqrt(24), sample(3.0, 0.1 / math.sqrt(6), 6)
+    margin = Margin.read(0.2)
+    inner, outer = (-welch(0, error, 23, run.tolist(), level)[0] - 3 for level in (0.9, 0.95))
+    for side in (1, -1):
+        for nudge, inside, outside in ((1e-6, "equivalent", "differs"), (-1e-6, "open", "open")):
+            agreeing, differing = 0.2 - inner - nudge, 0.2 + outer + nudge
+            for distance, verdict in ((agreeing, inside), (differing, outside)):
+                published = Summary(3 + side * distance, error, 23, 24)
+                assert margin.verdict(Contrast(run, published)) == verdict
+
+
+@pytest.mark.parametrize(
+    ("margin", "published", "ours", "verdict"),
+    [
+        # The run's mean against 1.5 times the published one, whose error is 1.5 times as large.
+        ("50%", (1.0, 0.1), (1.3, 1e-9), "open"),
+        ("0.5", (1.0, 0.1), (1.3, 1e-9), "equivalent"),
+        ("10%", (1.02, 0.01), (1.0, 0.01), "equivalent"),
+        ("10%", (1.11, 0.01), (1.0, 0.01), "open"),
+        ("10%", (1.3, 0.01), (1.0, 0.01), "differs"),
+        ("10%", (-0.8, 0.01), (-1.0, 0.01), "differs"),
+        ("10%", (-1.02, 0.01), (-1.0, 0.01), "equivalent"),
+    ],
+)
+def test_a_share_is_of_the_published_mean_which_is_uncertain(
+    margin: str, published: tuple[float, float], ours: tuple[float, float], verdict: str
+) -> None:
+    contrast = Contrast(sample(*ours, 6), Summary(*published, 23, 24))
+    assert Margin.read(margin).verdict(contrast) == verdict
+
+
+def test_a_margin_is_written_as_a_share_or_as_a_number() -> None:
+    for given in ("10%", "10 %", " 10% "):
+        assert Margin.read(given) == Margin.read("10.0%")
+    assert str(Margin.read("10%")) == "10 %"
+    assert str(Margin.read(0.01)) == str(Margin.read("1e-2")) == "0.01"
+    for wrong in (0, "-10%", "abc", "", "%", "nan", "inf", "1e999", "1_0", True, [1], math.nan):
+        with pytest.raises(UserError, match="it takes a share of the mean of B, such as 5%"):
+            Margin.read(wrong)
+
+
+def test_places_have_verdicts_and_say_what_they_lack(tmp_path: Path) -> None:
+    def numbers(n: int, snr: float, seed: int) -> float | None:
+        copied = 0 if snr == 2 and seed > 2 else seed
+        return None if snr == 3 and seed == 1 else 1 + 0.001 * math.sin(copied + 1)
+
+    run = write_run(tmp_path / "run", loss(numbers), n=(1,), snr=(1.0, 2.0, 3.0, 4.0), seeds=SEEDS)
+    head = "snr,test_loss,test_loss_sd,seeds,failed\n"
+    few, lost = "5 distinct seeds on each side", "the number of a cell"
+    for row, verdict, lacks in (
+        ("1,1,0.001,24,", "equivalent", ""),
+        ("1,1.3,0.001,24,", "differs", ""),
+        ("1,1,0.001,4,", "open", few),
+        ("2,1,0.001,24,", "open", few),
+        ("3,1,0.001,24,", "open", lost),
+        ("4,1,0.001,24,1", "open", lost),
+        ("4,1,,,\n9,1,0.1,9,", "open", "a published uncertainty"),
+    ):
+        comparison = compared(run, head + row, tolerance="10%")
+        [point] = comparison.columns[0]["points"]
+        assert (point["verdict"], point["lacks"]) == (verdict, lacks)
+        assert comparison.columns[0]["verdicts"][verdict] == 1
+        assert comparison.differs == (verdict == "differs")
+    with pytest.raises(UserError, match=r"published.csv has no uncertainty; beside test_loss it"):
+        compared(run, "snr,test_loss\n1,1\n", tolerance="10%")
+
+
+@pytest.mark.parametrize("margin", ["10%", "50%", "0.1"])
+@pytest.mark.parametrize("seeds", [(5, 5), (6, 24)])
+@pytest.mark.one_in(3)
+def test_verdicts_at_the_end_of_a_margin_err_at_most_in_5_of_100(
+    margin: str, seeds: tuple[int, int]
+) -> None:
+    world = World(*seeds, margin)
+    for mean in (edge(margin), 2 - edge(margin)):
+        at_edge = world.shares(mean, runs=1500)
+        assert at_edge["equivalent"] < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 1500)
+        assert at_edge["differs"] < 0.025 + 3 * math.sqrt(0.025 * 0.975 / 1500)
+    assert world.shares(1.0, runs=300)["differs"] == 0

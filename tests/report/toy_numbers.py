@@ -8,7 +8,7 @@ from pathlib import Path
 
 from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.sweeps.store import RunDirectory
-from tests.toy_runs import TOY
+from tests.toy_runs import TOY, write_cells
 
 Numbers = Callable[[int, float, int], dict[str, float] | None]
 """What a cell measures, from n, snr and seed; None where it fails."""
@@ -32,10 +32,15 @@ def write_run(
         results.append(CellResult(cell, measured or {}, steps=3, reason=reason))
     directory = RunDirectory(path)
     directory.prepare()
-    directory.write(TOY, results)
+    write_cells(directory, TOY, results)
     return path
 
 
-def loss(of: Callable[[int, float, int], float]) -> Numbers:
-    """Cells that measure a test loss alone."""
-    return lambda n, snr, seed: {"test_loss": of(n, snr, seed)}
+def loss(of: Callable[[int, float, int], float | None]) -> Numbers:
+    """Cells that measure a test loss alone; those that have none fail."""
+
+    def numbers(n: int, snr: float, seed: int) -> dict[str, float] | None:
+        number = of(n, snr, seed)
+        return None if number is None else {"test_loss": number}
+
+    return numbers

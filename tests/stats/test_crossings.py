@@ -67,7 +67,7 @@ def test_a_curve_that_stays_at_the_threshold_crosses_in_the_middle() -> None:
     for value in (np.array([1.0, 0.5, 0.5, 0.0]), np.array([0.0, 0.5, 0.5, 1.0])):
         assert crossing(x, value, 0.5) == pytest.approx(1.5)
     rows = [(float(at), 1, 0, v) for at, v in zip(x, (1.0, 0.5, 0.5, 0.0), strict=True)]
-    cells = pd.DataFrame(rows, columns=["x", "y", "seed", "v"])
+    cells = pd.DataFrame(rows, columns=["x", "y", "seed", "v"]).assign(status="done")
     shares = share_above(cells, "x", "y", "v", 0.5, np.array([0.9, 1.5, 2.1]))
     assert shares[1.0].tolist() == [1.0, 0.5, 0.0]
 

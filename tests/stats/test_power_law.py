@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import itertools
 import time
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.stats.boundaries import fit_power_law, row_medians, slopes_within
+from overfit_cli.stats.boundaries import fit_power_law, row_medians
 
 
 def crossings_of(
@@ -153,15 +152,3 @@ def test_medians_leave_out_what_is_unknown_and_stand_infinity() -> None:
     values = np.array([[1, 2, np.nan], [1, np.inf, np.inf], [np.nan] * 3, [-np.inf, 3, 5]])
     assert row_medians(values)[[0, 1, 3]].tolist() == [1.5, np.inf, 3]
     assert np.isnan(row_medians(values)[2])
-
-
-def test_slopes_within_steps_are_the_extremes_over_their_ends() -> None:
-    draws = np.random.default_rng(3)
-    y = np.array([2.0, 3, 7, 11])
-    least = np.exp(draws.standard_normal(4))
-    most = least * np.exp(draws.random(4))
-    slopes = [
-        np.polyfit(np.log(y), np.log(np.where(corner, least, most)), 1)[0]
-        for corner in itertools.product([True, False], repeat=4)
-    ]
-    assert slopes_within(y, least, most) == pytest.approx((min(slopes), max(slopes)))

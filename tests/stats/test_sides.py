@@ -56,7 +56,7 @@ def test_a_half_lies_where_the_median_crossing_is() -> None:
 
 def test_a_seed_that_crosses_nowhere_counts_where_it_was_sampled() -> None:
     cells = pd.DataFrame({"y": 1, "seed": [0, 0, 1, 1], "x": [1.0, 9.0, 4.0, 5.0]})
-    cells["value"] = [3.0, 0.5, 3.0, 2.0]
+    cells = cells.assign(value=[3.0, 0.5, 3.0, 2.0], status="done")
     found = share_above(cells, "x", "y", "value", 1.0, np.array([2.0, 4.5, 8.5]))[1]
     assert found.tolist() == [1.0, 0.5, 0.0]
     alone = share_above(cells[2:], "x", "y", "value", 1.0, np.array([2.0, 4.5, 8.5]))[1]

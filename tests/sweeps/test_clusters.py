@@ -6,8 +6,10 @@ import os
 import re
 import shutil
 import signal
+import socket
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import cloudpickle
@@ -17,8 +19,8 @@ import pytest
 import overfit_cli
 from overfit_cli.core.registry import find_study
 from overfit_cli.core.training import Execution
-from overfit_cli.sweeps import worker
-from overfit_cli.sweeps.grid import make_grid
+from overfit_cli.sweeps.clusters import _knock
+from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.worker import VERSIONS, Work, pickled_work, run_remotely
 from tests.clusters import DaskCluster, dask_cluster
 from tests.command import TOY, python, run, start, wait_for
@@ -226,24 +228,24 @@ def test_a_worker_trains_on_the_data_that_the_sweep_has_read_or_not_at_all(
     shutil.copytree(data, tmp_path / "same")
     write_mnist(tmp_path / "other", {**counts, "t10k": 19})
     monkeypatch.setenv("OVERFIT_DATA", str(data))
-    monkeypatch.setattr(worker, "_OWN_DATA", there and str(tmp_path / there))
     images = find_study("benign-vit-images")
     values = {"source": "mnist", "n": "4", "test_samples": "4"}
-    cells = make_grid(images, values, (0,)).cells()
+    cells = Grid.read(images, values, (0,)).cells()
     pickled = pickled_work(Work(images, Execution(), images.prepare(cells)))
     shutil.rmtree(data)
-    record = run_remotely(VERSIONS, pickled, cloudpickle.dumps([(0, cells)]))
-    assert record.problem.startswith(said)
-    assert bool(record.problem) == bool(said)
-    assert (0 if record.cells is None else record.cells.num_rows) == (0 if said else 1)
+    monkeypatch.setenv("OVERFIT_DATA", there and str(tmp_path / there))
+    refused = pytest.raises(overfit_cli.UserError, match=f"^{said}") if said else nullcontext()
+    with refused:
+        record = run_remotely(VERSIONS, pickled, cloudpickle.dumps([(0, cells)]))
+        assert record.cells is not None
+        assert record.cells.num_rows == 1
 
 
 def test_a_worker_without_a_gpu_trains_nothing_on_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     pickled = pickled_work(Work(find_study("toy"), Execution("cuda")))
-    record = run_remotely(VERSIONS, pickled, cloudpickle.dumps([(0, toy_cells())]))
-    assert record.problem.startswith("A worker has no CUDA device. What is finished is kept")
-    assert record.cells is None
+    with pytest.raises(overfit_cli.UserError, match="A worker lacks what toy needs: device='cuda'"):
+        run_remotely(VERSIONS, pickled, cloudpickle.dumps([(0, toy_cells())]))
 
 
 @pytest.mark.unix
@@ -270,11 +272,12 @@ def test_a_cell_that_kills_every_worker_becomes_a_failed_row(tmp_path: Path) -> 
 def test_a_sweep_waits_for_a_cluster_that_has_no_worker_yet(tmp_path: Path) -> None:
     with dask_cluster(tmp_path / "cluster") as started:
         process = start("sweep", "toy", *GRID, *on(started), "--out", "out", cwd=tmp_path)
-        time.sleep(3)
+        assert process.stdout is not None
+        plan = [process.stdout.readline() for _ in range(2)]
         started.add("late")
-        output, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (0, "")
-    assert f"36 to run, on dask at {started.address}, which has no worker yet.\n" in output
+    assert plan[1] == f"36 to run, on dask at {started.address}, which has no worker yet.\n"
     assert len(rows(tmp_path / "out")) == 36
 
 
@@ -335,7 +338,7 @@ def test_a_function_travels_with_the_files_that_it_imports(
     run("sweep", *grid, *on(cluster), "--out", "first", cwd=tmp_path)
     first = rows(tmp_path / "first")
     assert list(first["test_loss"]) == list(first["n"] * first["snr"])
-    assert set(first["here"]) == {0.0}
+    assert set(first["here"]) == {1.0}, "it knows the path of its file, to find data beside it"
     assert len(overfit_cli.load(tmp_path / "first", trajectories=True)) == 12
     (tmp_path / "beside.py").write_text("def loss(n, snr):\n    return n * snr + 10\n")
     run("sweep", *grid, *on(cluster), "--out", "second", cwd=tmp_path)
@@ -424,3 +427,14 @@ def test_a_function_that_cannot_travel_is_refused(tmp_path: Path, cluster: DaskC
         overfit_cli.sweep(
             train, n=[1, 2], out=tmp_path / "out", backend="dask", address=cluster.address
         )
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]"])
+def test_a_cluster_is_looked_for_at_a_name_a_number_or_an_ipv6_address(host: str) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        server = socket.create_server((host.strip("[]"), 0), family=family)
+    except OSError:
+        pytest.skip("this machine has no such address")
+    with server:
+        _knock(f"{host}:{server.getsockname()[1]}")

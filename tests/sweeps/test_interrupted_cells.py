@@ -66,12 +66,12 @@ import os, signal, sys, threading
 import cloudpickle
 from overfit_cli.core.registry import find_study
 from overfit_cli.core.training import Execution
-from overfit_cli.sweeps.grid import make_grid
+from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.worker import VERSIONS, Work, pickled_work, run_remotely
 
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 toy = find_study("toy")
-cells = make_grid(toy, {"mood": MOOD, "pause": PAUSE}, (0,)).cells()
+cells = Grid.read(toy, {"mood": MOOD, "pause": PAUSE}, (0,)).cells()
 if PAUSE != "0":
     threading.Timer(0.5, os.kill, (os.getpid(), signal.NUMBER)).start()
 try:

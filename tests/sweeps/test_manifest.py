@@ -1,25 +1,23 @@
-"""A manifest that anybody may have edited is read, or is none with a sentence; it only grows."""
+"""A manifest that anybody may have edited is read, or refused in a sentence; it only grows."""
 
 from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from overfit_cli.core.files import MANIFEST
+from overfit_cli.core.errors import UserError
+from overfit_cli.core.files import MANIFEST, read_bounded
 from overfit_cli.core.training import product_library
-from overfit_cli.sweeps.grid import make_grid
-from overfit_cli.sweeps.manifest import (
-    MOST_BYTES,
-    count_planned,
-    planned_cells,
-    read_manifest,
-    record_run,
-)
+from overfit_cli.sweeps import manifest
+from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.manifest import MOST_BYTES, read_manifest
+from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call
 from tests.toy_runs import TOY
 
@@ -57,7 +55,6 @@ HOSTILE = {
     "values hold NaN": of_run(values={"snr": [float("nan")]}),
     "a huge number": of().replace('"version": 1', '"version": 1' + "0" * 5000),
     "a seed beyond reach": of_run(seeds=[2**70]),
-    "a product of 10^10 points": of_run(values={name: [*range(100)] for name in "abcde"}),
     "settings hold objects": of_run(settings={"jobs": {"a": 1}}),
     "command is text": of_run(command="overfit"),
     "data holds numbers": of(data={"MNIST": 3}),
@@ -66,27 +63,49 @@ HOSTILE = {
 """What is edited a little is in the tests with made-up manifests: `test_fuzz.py`."""
 
 
+COMMANDS = (
+    "export out",
+    "plot heatmap --from=out",
+    "report out",
+    "judge out",
+    "runs out",
+    "compact out",
+    "merge out --out=all",
+    "sweep toy --n=1:3 --out=out",
+    "sweep toy --n=9 --out=out",
+    "train toy --out=out",
+)
+
+
+def check_refused(swept: Path, *commands: str) -> None:
+    """Each says in one sentence that the manifest is damaged, and leaves it as it is."""
+    for command in commands:
+        refused = call(*command.split(), cwd=swept.parent, expect=2)
+        [sentence] = refused.stderr.splitlines()
+        assert f"{MANIFEST} is damaged (" in sentence
+        assert sentence.endswith("; restore it, or move it away.")
+
+
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_a_hostile_manifest_is_none_with_a_sentence(text: str | bytes, swept: Path) -> None:
-    (swept / MANIFEST).write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.warns(
-        UserWarning, match=r"manifest.json can't be read \(.*\); the directory"
-    ) as said:
-        assert read_manifest(swept) is None
-    assert "\n" not in str(said[0].message)
-    exported = call("export", "out", cwd=swept.parent)
-    assert "test_loss" in exported.stdout
-    assert exported.stderr.count("manifest.json can't be read") == 1
-    assert len(call(*GRID, "--out=out", cwd=swept.parent).stdout.splitlines()) == 4
+def test_a_hostile_manifest_is_refused_in_a_sentence(text: str | bytes, swept: Path) -> None:
+    content = text if isinstance(text, bytes) else text.encode()
+    (swept / MANIFEST).write_bytes(content)
+    with pytest.raises(UserError, match=r"manifest.json is damaged \(.*\); restore it") as refused:
+        read_manifest(swept)
+    assert "\n" not in str(refused.value)
+    check_refused(swept, COMMANDS[0], COMMANDS[-1])
+    assert (swept / MANIFEST).read_bytes() == content
 
 
-@pytest.mark.slow
-def test_claims_are_judged_beside_a_manifest_that_cannot_be_read(swept: Path) -> None:
+def test_no_command_takes_a_damaged_manifest_for_none(swept: Path) -> None:
     (swept / MANIFEST).write_text("{")
-    judged = call("report", "out", "--out=r", cwd=swept.parent)
-    assert "toy-claim" in judged.stdout
-    assert judged.stderr.count("manifest.json can't be read") == 1
+    check_refused(swept, *COMMANDS)
+    listed = call("runs", ".", cwd=swept.parent)
+    assert listed.stderr.count("is damaged") == 1
+    assert "no run directory" in listed.stdout
+    (swept / MANIFEST).unlink()
+    call("export", "out", cwd=swept.parent)
 
 
 def huge(path: Path) -> None:
@@ -98,24 +117,10 @@ def huge(path: Path) -> None:
 @pytest.mark.parametrize(
     "make", [Path.mkdir, os.mkfifo, huge, lambda path: path.symlink_to("/dev/zero")]
 )
-def test_something_else_in_its_place_is_none_with_a_sentence(
-    make: Callable[[Path], None], swept: Path
-) -> None:
+def test_something_else_in_its_place_is_refused(make: Callable[[Path], None], swept: Path) -> None:
     (swept / MANIFEST).unlink()
     make(swept / MANIFEST)
-    with pytest.warns(UserWarning, match="can't be read"):
-        assert read_manifest(swept) is None
-    drawn = call("plot", "heatmap", "--from=out", cwd=swept.parent)
-    assert "manifest.json can't be read" in drawn.stderr
-
-
-def test_one_that_cannot_be_read_is_set_aside_by_a_run_that_trains(swept: Path) -> None:
-    (swept / MANIFEST).write_text("[")
-    call(*GRID[:2], "--n=4", *GRID[3:], "--out=out", cwd=swept.parent)
-    manifest = read_manifest(swept)
-    assert manifest is not None
-    assert [run.values["n"] for run in manifest.runs] == [(4,)]
-    assert (swept / "set-aside" / MANIFEST).read_text() == "["
+    check_refused(swept, COMMANDS[1])
 
 
 def test_a_sweep_that_trains_nothing_leaves_it_as_it_is(swept: Path) -> None:
@@ -140,16 +145,18 @@ def test_a_sweep_that_trains_adds_to_the_history(swept: Path) -> None:
     assert runs[1]["started"] > "2026"
     assert runs[1]["values"] == first[0]["values"]
     assert runs[1]["command"][:3] == ["overfit", "sweep", "toy"]
-    assert count_planned(swept, TOY) == len(planned_cells(swept, TOY)) == 6, "each is planned once"
+    assert len(RunDirectory(swept).manifest.planned(TOY)) == 6, "each is planned once"
 
 
 def test_the_manifest_says_what_was_run_on_what(tmp_path: Path) -> None:
     given = {"n": "2:3", "snr": "0.5,1", "mood": "well,nan"}
     settings = {"jobs": 2, "refine": 3, "tolerance": 0.25}
-    record_run(tmp_path, make_grid(TOY, given, (0, 5)), settings, {"MNIST": "abc"})
-    record_run(tmp_path, make_grid(TOY, {**given, "n": "4"}, (0,)), {})
-    manifest = read_manifest(tmp_path)
-    assert manifest is not None
+    directory = RunDirectory(tmp_path)
+    directory.record(Grid.read(TOY, given, (0, 5)), settings, data={"MNIST": "abc"})
+    directory.record(Grid.read(TOY, {**given, "n": "4"}, (0,)), {})
+    manifest = directory.manifest
+    assert manifest == read_manifest(tmp_path)
+    assert manifest
     assert (manifest.study, manifest.version, manifest.data) == ("toy", 1, {"MNIST": "abc"})
     first, second = manifest.runs
     assert first.values == {"n": (2, 3), "snr": (0.5, 1.0), "mood": ("well", "nan")}
@@ -160,6 +167,37 @@ def test_the_manifest_says_what_was_run_on_what(tmp_path: Path) -> None:
     assert written["packages"]["joblib"] >= "1.6"
     assert {"platform", "python", "started", "git_commit", "cores", "processor"} <= written.keys()
     assert written["products"] == product_library()
-    planned = planned_cells(tmp_path, TOY)
-    assert len(planned) == count_planned(tmp_path, TOY) == 16 + 4
+    planned = directory.manifest.planned(TOY)
+    assert len(planned) == 16 + 4
     assert sorted(planned["n"].unique()) == [2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("command", "reads"),
+    [
+        ("plot heatmap --from=out", 1),
+        ("plot heatmap", 1),
+        ("judge out 'test_loss < 9'", 1),
+        ("report out --out=page", 1),
+        ("runs out", 1),
+        ("compare out out --value=test_loss --out=less.png", 2),
+        ("export out --means --out=means.csv", 1),
+        (f"{' '.join(GRID)} --out=out", 1),
+        # Another sweep may have added a run: it is read again under the lock.
+        ("sweep toy --n=1:4 --snr=1:2:2 --seeds=1 --jobs=1 --out=out", 2),
+        ("compact out", 1),
+    ],
+)
+def test_a_command_reads_the_manifest_once(
+    command: str, reads: int, swept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = list[Path]()
+
+    def counted(path: Path, most: int) -> bytes:
+        times.append(path)
+        return read_bounded(path, most)
+
+    monkeypatch.setattr(manifest, "read_bounded", counted)
+    monkeypatch.setenv("OVERFIT_RESULTS", str(swept.parent))
+    call(*shlex.split(command), cwd=swept.parent)
+    assert len(times) == reads

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from overfit_cli import UserError
 from overfit_cli.core.parameters import Value, describe
-from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
-from overfit_cli.sweeps.ranges import parse_range, parse_seeds
+from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
+from overfit_cli.sweeps.grid import Grid, parse_range, parse_seeds
 
-KNOWN = describe(BenignVitParameters)
+KNOWN = describe(benign_vit.parameters)
 WHOLE = st.integers(1, 1000)
 
 
@@ -44,7 +44,8 @@ def test_real_numbers_are_spaced_by_difference_or_ratio(
 @given(st.lists(WHOLE, min_size=2))
 def test_a_list_names_each_value_once_in_its_order(values: list[int]) -> None:
     text, once = ", ".join(map(str, values)), tuple(dict.fromkeys(values))
-    assert parse_range(KNOWN["n"], text) == parse_seeds(text) == once
+    assert parse_range(KNOWN["n"], text) == tuple(values)
+    assert Grid.read(benign_vit, {"n": text}, text).given["n"] == parse_seeds(text) == once
 
 
 @pytest.mark.parametrize(

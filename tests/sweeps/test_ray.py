@@ -139,7 +139,7 @@ def test_a_function_travels(tmp_path: Path, cluster: RayCluster) -> None:
     run("sweep", *grid, *on(cluster), "--out", "out", cwd=tmp_path)
     cells = rows(tmp_path / "out")
     assert list(cells["test_loss"]) == list(2 * cells["n"])
-    assert set(cells["here"]) == {0.0}
+    assert set(cells["here"]) == {1.0}
 
 
 def test_a_script_that_is_connected_stays_so(tmp_path: Path, cluster: RayCluster) -> None:

@@ -25,6 +25,7 @@ from tests.toy_runs import TOY, parts_in, rows, stored_keys, toy_cells
 
 CELLS = ("--n", "1:10", "--snr", "1:2:4", "--seeds", "2", "--set")
 GRID = (*CELLS, "pause=0.02", "--jobs", "2")
+TRACKER = "loky.backend.resource_tracker"
 LONG_GRID = (*CELLS, "pause=0.18", *GRID[-2:])
 """Seven seconds: longer than eight kills let it work."""
 

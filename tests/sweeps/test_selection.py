@@ -11,7 +11,7 @@ import pytest
 
 import overfit_cli
 from overfit_cli import UserError
-from overfit_cli.sweeps.load import chosen_data, conditions, load_figure_data
+from overfit_cli.sweeps.load import conditions, load_run
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call
 
@@ -65,8 +65,8 @@ def test_cells_are_those_that_a_plain_filter_leaves(
     pd.testing.assert_frame_equal(found, expected)
     logged = overfit_cli.load(run, where=where, trajectories=True)
     assert set(logged["key"]) == set(expected["key"])
-    data = chosen_data(load_figure_data(RunDirectory(run)), conditions("where", where))
-    assert set(data.cells["key"]) == set(data.trajectories["key"]) == set(expected["key"])
+    data = load_run(RunDirectory(run)).where(*conditions("where", where))
+    assert set(data.trained["key"]) == set(data.steps["key"]) == set(expected["key"])
     assert len(data.planned) == len(expected)
 
 
@@ -104,11 +104,11 @@ def test_the_newest_directory_is_one_that_has_such_cells(run: Path, tmp_path: Pa
 @pytest.mark.parametrize(
     ("where", "sentence"),
     [
-        ("n=", r"where='n=': write NAME=VALUE, NAME=LOW:HIGH, NAME=A,B or NAME<VALUE"),
-        ("n=:", r"where='n=:': write NAME=VALUE"),
-        ("n=1:2:3", r"where='n=1:2:3': n takes a whole number"),
-        ("n=5:2", r"where='n=5:2': the range runs backwards"),
-        ("test_los<1", r"no parameter or column 'test_los'; did you mean 'test_loss'"),
+        ("n=", r"where='n=': write NAME=VALUE, NAME=LOW:HIGH, NAME=A,B or a comparison"),
+        ("n=:", r"where='n=:': a range has an end"),
+        ("n=1:2:3", r"where='n=1:2:3': it can't be read from"),
+        ("n=5:2", r"where='n=5:2': no cell has that; there is 1, 2"),
+        ("test_los<1", r"'test_los' is no name here; did you mean 'test_loss'"),
         ("test_loss<1e-9", r"no cell has that; test_loss is 0\.\d+ to 0\.9\d+ here"),
         ("mood>well", r"mood is no number; write mood=VALUE"),
         ("n>", r"write NAME=VALUE"),

@@ -12,11 +12,11 @@ import pytest
 import overfit_cli
 from overfit_cli import UserError
 from overfit_cli.core.cell import Cell, CellResult
-from overfit_cli.sweeps.grid import Shard, make_grid, parse_shard
-from overfit_cli.sweeps.manifest import record_run
+from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.plan import Shard
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import run, start
-from tests.toy_runs import TOY, parts_in, rows, toy_cells
+from tests.toy_runs import TOY, parts_in, rows, toy_cells, write_cells
 
 GRID = ("--n", "1:6", "--snr", "1:2:3", "--seeds", "2")
 
@@ -134,7 +134,7 @@ def test_what_another_split_left_is_spread_over_all_parts() -> None:
 )
 def test_what_is_no_shard_is_one_sentence(text: str) -> None:
     with pytest.raises(UserError, match=r"shard=.*: it takes I/N, such as 2/8: the second"):
-        parse_shard(text)
+        Shard.read(text)
 
 
 def test_shards_beyond_the_cells_are_empty_and_merged_with_the_others(tmp_path: Path) -> None:
@@ -172,10 +172,7 @@ def test_merging_twice_changes_nothing(tmp_path: Path, whole: Path) -> None:
 
     before = content()
     done = run("merge", "out-1", "out-2", "--out", "all", cwd=tmp_path)
-    assert (
-        "2 directories merged into all: 36 cells; 36 cells were in more than one directory."
-        in done.stdout
-    )
+    assert "2 directories merged into all: 36 cells.\n" in done.stdout
     assert content() == before
 
 
@@ -187,7 +184,7 @@ OTHERS = [(1.0, 1.0 + 1e-4), (nan, 1.0), (inf, -inf), (inf, 1.0)]
 @pytest.mark.parametrize(
     ("draws", "said"),
     [
-        (SAME, "merged into all: 4 cells; 4 cells were in more than one directory."),
+        (SAME, "merged into all: 4 cells."),
         (OTHERS, "overfit: 4 cells with other numbers in another directory: "),
         (
             [*SAME, OTHERS[0]],
@@ -201,10 +198,10 @@ def test_cells_with_other_numbers_are_named_and_nothing_is_merged(
 ) -> None:
     for at, name in enumerate(("one", "two")):
         (tmp_path / name / "cells").mkdir(parents=True)
-        record_run(tmp_path / name, make_grid(TOY, {"n": f"1:{len(draws)}"}, (0,)), {})
+        RunDirectory(tmp_path / name).record(Grid.read(TOY, {"n": f"1:{len(draws)}"}, (0,)), {})
         for cell, pair in zip(toy_cells(f"1:{len(draws)}", "1"), draws, strict=True):
             result = CellResult(cell, {"test_loss": 1.0, "draw": pair[at]})
-            RunDirectory(tmp_path / name).write(TOY, [result])
+            write_cells(RunDirectory(tmp_path / name), TOY, [result])
     expect = 0 if draws is SAME else 2
     done = run("merge", "one", "two", "--out", "all", cwd=tmp_path, expect=expect)
     assert said in done.stdout + done.stderr
@@ -241,12 +238,12 @@ def test_files_of_other_programs_and_cells_of_other_versions_stay_where_they_are
 def test_directories_that_are_not_alike_are_refused(tmp_path: Path, whole: Path) -> None:
     run("train", "kernel-regression", "--out", "other", "--set", "training_steps=2", cwd=tmp_path)
     refused = run("merge", str(whole), "other", "--out", "all", cwd=tmp_path, expect=2)
-    assert f"DIR other: it holds cells of kernel-regression, and {whole} of toy." in refused.stderr
+    assert f"DIR other: its study is another than that of {whole}." in refused.stderr
     spoilt = shutil.copytree(whole, tmp_path / "older")
     manifest = (spoilt / "manifest.json").read_text()
     for before, after, said in (
-        ('"version": 1', '"version": 2', "its cells are of version 2 of toy, and those of"),
-        ('"source": ""', '"source": "abc"', "its cells were trained by other code than those of"),
+        ('"version": 1', '"version": 2', "its study's version is another than that of"),
+        ('"source": ""', '"source": "abc"', "its code is another than that of"),
         ('"data": {}', '"data": {"images": "12"}', ""),
     ):
         assert before in manifest
@@ -267,7 +264,7 @@ def test_directories_that_are_not_alike_are_refused(tmp_path: Path, whole: Path)
         ("merge --out all", "Missing argument"),
         ("merge nowhere --out all", "DIR nowhere: there is no such directory"),
         ("merge nowhere", "Missing option '--out'"),
-        ("compact nowhere", "DIR nowhere: there is no such directory; name one that"),
+        ("compact nowhere", "DIR nowhere: there is no such directory; name a directory"),
         ("compact .", "DIR .: it holds no cells; name a directory"),
     ],
 )
@@ -293,4 +290,4 @@ def test_a_function_swept_in_two_folders_is_merged(tmp_path: Path) -> None:
     (tmp_path / "machine-2" / "mine.py").write_text(text.replace("1.0", "2.0"))
     run("sweep", "mine.py", *part, "--fresh", cwd=tmp_path / "machine-2")
     refused = run("merge", "machine-1/out", "machine-2/out", "--out", "no", cwd=tmp_path, expect=2)
-    assert "its cells were trained by other code than those of machine-1/out" in refused.stderr
+    assert "its code is another than that of machine-1/out" in refused.stderr

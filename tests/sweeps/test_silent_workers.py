@@ -12,7 +12,7 @@ import pytest
 import overfit_cli
 from overfit_cli.sweeps import executors
 from overfit_cli.sweeps.executors import Deadlines
-from overfit_cli.sweeps.worker import Batch
+from overfit_cli.sweeps.worker import Batch, Task
 from tests.clusters import dask_cluster
 from tests.command import start, wait_for
 from tests.toy_runs import rows
@@ -33,7 +33,7 @@ def train(n: int = 1, seed: int = 0):
 def test_a_cell_that_no_limit_ends_in_its_process_is_a_failed_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(executors, "GRACE", 0.5)
+    monkeypatch.setattr(executors, "GRACE", 4.0)
     (tmp_path / "silent.py").write_text(SILENT)
     cells = overfit_cli.sweep(
         tmp_path / "silent.py",
@@ -50,24 +50,23 @@ def test_a_cell_that_no_limit_ends_in_its_process_is_a_failed_one(
 def test_time_counts_for_tasks_that_run_and_not_while_the_process_is_stopped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    now, lost = 0.0, list[tuple[int, ...]]()
+    now = 0.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
     deadlines = Deadlines(10.0)
     one, two = (cast("Batch", [None]), cast("Batch", [None, None]))
-    deadlines.add([(0, one), (1, two)])  # four parts at most: 40 seconds, and the grace
-    deadlines.add([(2, one)])
+    # Of the first, four parts at most: 40 seconds, and the grace.
+    in_flight: dict[str, Task] = {"first": [(0, one), (1, two)], "second": [(2, one)]}
     for _ in range(90):
         now += 1.0
-        assert not deadlines.overdue(1)
+        assert not deadlines.overdue(in_flight, 1)
     now += 1000.0  # Ctrl-Z
-    assert not deadlines.overdue(1)
-    while not lost:
+    assert not deadlines.overdue(in_flight, 1)
+    while not (lost := deadlines.overdue(in_flight, 1)):
         now += 1
-        lost = deadlines.overdue(1)
-    assert lost == [(0, 1)]
-    deadlines.remove((0, 1))
-    assert not deadlines.overdue(1)
-    assert not Deadlines(None).overdue(1)
+    assert lost == "first"
+    del in_flight[lost]
+    assert not deadlines.overdue(in_flight, 1)
+    assert not Deadlines(None).overdue(in_flight, 1)
 
 
 @pytest.mark.unix

@@ -12,8 +12,8 @@ import pytest
 
 import overfit_cli
 from overfit_cli import UserError
-from overfit_cli.sweeps.maintain import compact_directory, merge_directories
 from overfit_cli.sweeps.manifest import read_manifest
+from overfit_cli.sweeps.merge import merge_directories
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call
 from tests.file_operations import Strike, strikes
@@ -28,8 +28,7 @@ def merge(folder: Path) -> None:
 
 
 def steps(path: Path) -> pd.DataFrame:
-    logged = RunDirectory(path).load_trajectories()
-    return logged.sort_values(["key", "step"], ignore_index=True)
+    return RunDirectory(path).load_trajectories()
 
 
 def said_of(path: Path) -> str:
@@ -73,7 +72,7 @@ def test_the_same_merge_goes_on_wherever_it_was_struck(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             kept = rows(whole.path)
-        if begun := len(read_manifest(whole.path).runs) > 1:  # type: ignore[union-attr]
+        if begun := len(read_manifest(whole.path).runs) > 1:
             complete = len(kept) == len(expected)
             assert complete or "two into it was cut short, so cells may" in said_of(whole.path)
             incomplete += not complete
@@ -97,10 +96,12 @@ def test_a_compaction_that_is_killed_anywhere_loses_and_doubles_nothing(
     expected, logged = rows(out), steps(out)
     shutil.copytree(out, tmp_path / "before")
     struck = 0
-    for _ in strikes("kill", out, lambda: list(compact_directory(RunDirectory(out))), stride):
+    for _ in strikes("kill", out, lambda: RunDirectory(out).compact(), stride):
         struck += 1
         pd.testing.assert_frame_equal(rows(out), expected)
         RunDirectory(out).prepare()
+        RunDirectory(out).compact()
+        assert not list(out.glob("**/.part-*"))
         assert len(stored_keys(out)) == len(expected)
         pd.testing.assert_frame_equal(rows(out), expected)
         pd.testing.assert_frame_equal(steps(out), logged)
@@ -125,28 +126,10 @@ def test_commands_say_that_a_merge_was_cut_short_until_it_is_repeated(tmp_path: 
     export = ("export", "all", "--out", "all.csv")
     said = call(*export, cwd=tmp_path).stderr
     assert f"all: a merge of {tmp_path / 'one'} and {tmp_path / 'two'} into it " in said
-    assert "was cut short, so cells may be missing; the same merge goes on, and a sweep " in said
+    assert "was cut short, so cells may be missing; the same merge goes on." in said
     grid = ("--n=1:2", "--snr=1:2:2", "--seeds=1", "--jobs=1")
     call("sweep", "toy", *grid, "--out=all", cwd=tmp_path)
     assert "cut short" in call(*export, cwd=tmp_path).stderr, "a sweep is no merge"
     done = call(*command, cwd=tmp_path)
-    assert done.stdout.startswith("2 directories merged into all: 10 cells; ")
+    assert done.stdout.startswith("2 directories merged into all: 10 cells.\n")
     assert call(*export, cwd=tmp_path).stderr == ""
-
-
-@pytest.mark.parametrize("way", ["a merge of sources that were moved", "a sweep"])
-@pytest.mark.slow
-def test_the_note_on_a_merge_ends_when_no_cell_is_missing(tmp_path: Path, way: str) -> None:
-    partly_merged(tmp_path, lambda: merge(tmp_path))
-    whole = tmp_path / "all"
-    assert "cut short" in said_of(whole)
-    if way == "a sweep":
-        sweep_toy(whole, "1:5")
-    else:
-        (tmp_path / "two").rename(tmp_path / "moved")
-        sources = [RunDirectory(tmp_path / name, "directories") for name in ("one", "moved")]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            merge_directories(sources, RunDirectory(whole, "out"))
-    assert said_of(whole) == ""
-    assert read_manifest(whole).merging == ()  # type: ignore[union-attr]

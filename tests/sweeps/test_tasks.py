@@ -10,11 +10,11 @@ import pytest
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.training import Execution
 from overfit_cli.sweeps.executors import Local
-from overfit_cli.sweeps.grid import make_grid
-from overfit_cli.sweeps.plan import make_plan
+from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.plan import MOST_BATCHES, MOST_GROWTH, Speed, make_plan, task_size
 from overfit_cli.sweeps.run import CHANCES, execute
-from overfit_cli.sweeps.speed import MOST_BATCHES, MOST_GROWTH, Speed, task_size
 from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.sweeps.worker import Work
 from tests.toy_runs import TOY, parts_in
 
 EQUAL = [1.0] * (2 * MOST_BATCHES)
@@ -49,13 +49,11 @@ def test_the_first_task_of_a_process_says_nothing_of_the_time_of_others() -> Non
     assert speed.time(10.0) == 5
 
 
-def test_a_first_task_of_minutes_counts_until_another_has_ended() -> None:
+def test_a_first_task_of_minutes_counts() -> None:
     speed = Speed()
     speed.add(1.0, 60.0, is_cold=True)
     assert speed.time(10.0) == 600
-    speed.add(2.0, 100.0)
-    assert speed.time(10.0) == 500
-    speed.add(1.0, 60.0, is_cold=True)
+    speed.add(1.0, 40.0)
     assert speed.time(10.0) == 500
 
 
@@ -96,16 +94,15 @@ def test_all_that_was_timed_tells_how_long_the_rest_takes() -> None:
     speed.add(3.0, 5.0)
     assert speed.time(4.0) == 8.0
     assert speed.time(4.0, jobs=2) == 4.0
-    assert speed.time(4.0, jobs=8, longest=1.0) == 2.0
 
 
 def test_quick_cells_share_parts(tmp_path: Path) -> None:
-    grid = make_grid(TOY, {"n": "1:300", "snr": "1:2:2"}, (0,))
+    grid = Grid.read(TOY, {"n": "1:300", "snr": "1:2:2"}, (0,))
     directory = RunDirectory(tmp_path, "out")
     plan = make_plan(grid, directory, "cpu")
     assert len(plan.batches) == 300
     directory.prepare()
-    execute(plan, directory, Execution(), Local(1))
+    execute(plan, directory, Work(TOY, Execution()), Local(1))
     assert len(directory.load_cells()) == 600
     assert len(parts_in(tmp_path / "cells")) < 100
 
@@ -115,8 +112,8 @@ def test_a_batch_that_kills_among_many_costs_only_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its task is halved until it is alone; the others of it are done."""
-    monkeypatch.setattr("overfit_cli.sweeps.speed.MOST_GROWTH", 1000)
-    grid = make_grid(TOY, {"n": "1:6", "mood": "kills,well"}, (0,))
+    monkeypatch.setattr("overfit_cli.sweeps.plan.MOST_GROWTH", 1000)
+    grid = Grid.read(TOY, {"n": "1:6", "mood": "kills,well"}, (0,))
     cells: list[Cell] = [
         cell
         for cell in grid.cells()
@@ -126,7 +123,7 @@ def test_a_batch_that_kills_among_many_costs_only_itself(
     directory = RunDirectory(tmp_path / "out", "out")
     plan = make_plan(grid, directory, "cpu", cells=cells)
     directory.prepare()
-    summary = execute(plan, directory, Execution(), Local(2))
+    summary = execute(plan, directory, Work(TOY, Execution()), Local(2))
     assert summary.trained == 5
     assert summary.failed == {"worker killed": 1}
     assert summary.restarts >= CHANCES

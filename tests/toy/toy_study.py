@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from overfit_cli import Claim, Column, Measurement, Study
-from overfit_cli.core.cell import Batches, Cell, CellResult, Cells, Paper, Results
+from overfit_cli.core.cell import Batch, Batches, Cell, CellResult, Paper, Results
 from overfit_cli.core.figure import CURVES, HEATMAP, Figure, FigureOptions, collect_figures
 from overfit_cli.core.parameters import StudyParameters, parameter
 from overfit_cli.core.training import Training, named_rng
@@ -47,8 +47,8 @@ class Toy(Study[ToyParameters]):
     title = "A toy"
     paper = Paper("Nobody", 2024, "On nothing")
     parameters = ToyParameters
-    columns = (Column("test_loss", "test loss"), Column("draw", "a random number"))
-    trajectory_columns = (Column("train_loss", "training loss"),)
+    columns = (Column("test_loss", "test loss", diverges=True), Column("draw", "a random number"))
+    trajectory_columns = (Column("train_loss", "training loss", diverges=True),)
 
     def figures(self) -> Mapping[str, Figure]:
         options = FigureOptions(x="snr", y="n", value="test_loss")
@@ -69,7 +69,7 @@ class Toy(Study[ToyParameters]):
             )
         ]
 
-    def batches(self, cells: Cells[ToyParameters], device: str) -> Batches[ToyParameters]:
+    def batches(self, cells: Batch[ToyParameters], device: str) -> Batches[ToyParameters]:
         by_row: dict[tuple[int, int], list[Cell[ToyParameters]]] = {}
         for cell in cells:
             by_row.setdefault((cell.seed, cell.parameters.n), []).append(cell)
@@ -81,7 +81,7 @@ class Toy(Study[ToyParameters]):
     def memory(self, cell: Cell[ToyParameters]) -> float:
         return 1e6
 
-    def train(self, batch: Cells[ToyParameters], training: Training) -> Results[ToyParameters]:
+    def train(self, batch: Batch[ToyParameters], training: Training) -> Results[ToyParameters]:
         for cell in batch:
             settings = cell.parameters
             time.sleep(float(os.environ.get("TOY_PAUSE", settings.pause)))

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from overfit_cli.core.arrays import Floats, varying
 from overfit_cli.core.cell import taken_columns
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import add_remark, inconclusive, not_run
 from overfit_cli.core.parameters import StudyParameters
+from overfit_cli.core.schema import has_missed
 from overfit_cli.core.text import plural
 from overfit_cli.stats.intervals import NEAR_COPY, is_short_decimal
 
@@ -50,57 +50,40 @@ class Selection:
         defaults = self.model.model_validate(single).model_dump()
         fixed = {name: value for name, value in defaults.items() if name not in free}
         selected = select_values(cells, fixed | dict(self.at))
-        if selected.empty:
-            raise not_run(f"It needs cells{self._in_words()}{self._for_example()}.")
         names = list(self.model.model_fields)
+        example = f", as in `overfit sweep {self.preset}`" if self.preset else ""
+        if selected.empty:
+            these = f" of {describe_values(self.at)}" if self.at else ""
+            raise not_run(f"It needs cells{these}{example}.")
         selected = one_setting(selected, [name for name in names if name in self.alike])
+        here = {name: selected[name].unique().tolist() for name in (*self.fewest, *self.includes)}
         for name, count in self.fewest.items():
-            if (count_here := selected[name].nunique()) < count:
-                raise not_run(
-                    f"It needs {count} values of {name}; these cells have {count_here}"
-                    f"{self._for_example()}."
-                )
+            if len(here[name]) < count:
+                have = f"these cells have {len(here[name])}"
+                raise not_run(f"It needs {count} values of {name}; {have}{example}.")
         for name, values in self.includes.items():
-            if lacking := tuple(value for value in values if value not in set(selected[name])):
-                raise not_run(
-                    f"It needs cells of {describe_values({name: lacking})} too"
-                    f"{self._for_example()}."
-                )
+            if lacking := tuple(value for value in values if value not in here[name]):
+                raise not_run(f"It needs cells of {describe_values({name: lacking})} too{example}.")
         if not self.balanced:
             return selected
         several = {name for name, value in self.at.items() if isinstance(value, tuple)}
         return add_absent(selected, names, [name for name in names if name in free | several])
-
-    def _in_words(self) -> str:
-        return f" of {describe_values(self.at)}" if self.at else ""
-
-    def _for_example(self) -> str:
-        return f", as in `overfit sweep {self.preset}`" if self.preset else ""
 
 
 def select_values(cells: pd.DataFrame, values: Values) -> pd.DataFrame:
     """Return the cells with these values of their parameters."""
     keep = np.ones(len(cells), dtype=bool)
     for name, value in values.items():
-        keep &= _is_among(cells[name], value if isinstance(value, tuple) else (value,))
+        keep &= cells[name].isin(value if isinstance(value, tuple) else (value,)).to_numpy()
     return cells[keep]
-
-
-def _is_among(column: pd.Series[Any], values: tuple[object, ...]) -> NDArray[np.bool_]:
-    """Return a mask of rows with one of the values; a single number is compared directly."""
-    is_number = type(values[0]) in (int, float) if len(values) == 1 else False
-    if is_number and column.dtype.kind in "if" and values[0] == values[0]:  # no nan
-        return np.asarray(column.to_numpy() == values[0])
-    return column.isin(values).to_numpy()
 
 
 def describe_values(values: Values) -> str:
     """Write values as the command line takes them: `kernel=softmax, heads=1,2,4`."""
-    texts = {
-        name: ",".join(map(str, value)) if isinstance(value, tuple) else value
+    return ", ".join(
+        f"{name}={','.join(map(str, value)) if isinstance(value, tuple) else value}"
         for name, value in values.items()
-    }
-    return ", ".join(f"{name}={value}" for name, value in texts.items())
+    )
 
 
 def one_setting(cells: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
@@ -136,7 +119,7 @@ def add_absent(
         return cells
     varied = varying(cells, names if free is None else free)
     settings, seeds = cells[varied].drop_duplicates(), cells[["seed"]].drop_duplicates()
-    if len(cells) == len(settings) * len(seeds):
+    if len(cells[[*varied, "seed"]].drop_duplicates()) == len(settings) * len(seeds):
         return cells
     design = settings.merge(seeds, how="cross") if varied else seeds
     marked = design.merge(cells[[*varied, "seed"]], how="left", indicator=True)
@@ -146,23 +129,19 @@ def add_absent(
     return pd.concat([cells, rows], ignore_index=True)
 
 
-def add_planned(cells: pd.DataFrame, planned: pd.DataFrame) -> pd.DataFrame:
-    """Return a run's cells, with a failed one for each planned cell that is absent."""
-    names = [name for name in planned if name in cells]
-    if planned.empty or cells.empty:
-        return cells
-    marked = planned[names].merge(cells[names], how="left", indicator=True)
-    lacking = marked.loc[marked["_merge"] == "left_only", names]
-    if lacking.empty:
-        return cells
-    rows = lacking.assign(status="failed", reason=ABSENT, study=cells["study"].iloc[0])
-    return pd.concat([cells, rows], ignore_index=True)
+def rows_with_absent(cells: Cells) -> pd.DataFrame:
+    """Return the rows of cells, each missing one as one that failed."""
+    frame, missing = cells.frame, cells.frame["status"] == "missing"
+    if not missing.any():
+        return frame
+    status, reason = frame["status"].mask(missing, "failed"), frame["reason"].mask(missing, ABSENT)
+    return frame.assign(status=status, reason=reason)
 
 
 def is_unknown(cells: pd.DataFrame) -> pd.Series[bool]:
     """Return which cells failed for reasons that say nothing of their training, or are absent."""
     failed: pd.Series[bool] = cells["status"] != "done"
-    return failed & ~cells["reason"].isin(OUTCOMES) if failed.any() else failed
+    return failed & ~has_missed(cells) if failed.any() else failed
 
 
 def require_trained(cells: pd.DataFrame) -> pd.DataFrame:
@@ -194,36 +173,29 @@ def repeated_seeds(cells: pd.DataFrame, parameters: type[StudyParameters]) -> li
     if not long:
         return []
     seeds, of_seed = np.unique(done["seed"].to_numpy(), return_inverse=True)
-    of_setting = _setting_numbers(done, (*parameters.model_fields, "step"))
-    tables = [np.full((of_setting.max() + 1, len(seeds)), np.nan) for _ in long]
-    for table, column in zip(tables, long, strict=True):
-        table[of_setting, of_seed] = column
-    return [int(seeds[index]) for index in _copied_columns(tables)]
+    varied = varying(done, [name for name in (*parameters.model_fields, "step") if name in done])
+    setting = (
+        done.groupby(varied, dropna=False, sort=False).ngroup() if varied else 0 * done["seed"]
+    )
+    table = np.full((setting.max() + 1, len(long), len(seeds)), np.nan)
+    table[setting.to_numpy(), :, of_seed] = np.stack(long, axis=1)
+    return [int(seeds[index]) for index in _copied_columns(table.reshape(-1, len(seeds)))]
 
 
-def _setting_numbers(cells: pd.DataFrame, names: Iterable[str]) -> NDArray[np.intp]:
-    varied = varying(cells, [name for name in names if name in cells])
-    if not varied:
-        return np.zeros(len(cells), dtype=np.intp)
-    numbers = cells.groupby(varied, dropna=False, sort=False).ngroup()
-    return np.asarray(numbers, dtype=np.intp)
-
-
-def _copied_columns(tables: Sequence[Floats]) -> list[int]:
-    """The indices of seeds whose numbers are an earlier one's in all tables, (settings, seeds)."""
-    earlier, later = np.triu_indices(tables[0].shape[1], 1)
+def _copied_columns(table: Floats) -> list[int]:
+    """The indices of seeds whose numbers are an earlier one's, (numbers, seeds), where both are."""
+    earlier, later = np.triu_indices(table.shape[1], 1)
     shares = np.zeros(len(earlier), dtype=bool)
-    for table in tables:
-        start, stop = 0, 8
-        while start < len(table) and len(earlier):
-            first, second = table[start:stop, earlier], table[start:stop, later]
-            missing = np.isnan(first) | np.isnan(second)
-            with np.errstate(invalid="ignore"):  # between infinities
-                near = np.abs(first - second) <= NEAR_COPY * np.abs(second)
-            alike = (near | (first == second) | missing).all(axis=0)
-            shares = (shares | ~missing.all(axis=0))[alike]
-            earlier, later = earlier[alike], later[alike]
-            start, stop = stop, 2 * stop
+    start, stop = 0, 8
+    while start < len(table) and len(earlier):
+        first, second = table[start:stop, earlier], table[start:stop, later]
+        missing = np.isnan(first) | np.isnan(second)
+        with np.errstate(invalid="ignore"):  # between infinities
+            near = np.abs(first - second) <= NEAR_COPY * np.abs(second)
+        alike = (near | (first == second) | missing).all(axis=0)
+        shares = (shares | ~missing.all(axis=0))[alike]
+        earlier, later = earlier[alike], later[alike]
+        start, stop = stop, 2 * stop
     return sorted(set(later[shares].tolist()))
 
 
@@ -249,8 +221,6 @@ def positive_numbers(cells: pd.DataFrame, name: str) -> pd.Series[float]:
 
 
 STEP_LIMIT = "step limit"
-OUTCOMES = ("diverged", STEP_LIMIT)
-"""Reasons of failed cells that are outcomes of training."""
 
 
 def require_done(cells: pd.DataFrame, most_failed: float = 0.0) -> pd.DataFrame:
@@ -262,21 +232,3 @@ def require_done(cells: pd.DataFrame, most_failed: float = 0.0) -> pd.DataFrame:
             "from the rest."
         )
     return cells[cells["status"] == "done"]
-
-
-def whole_grid(cells: pd.DataFrame, x: str, y: str) -> pd.DataFrame:
-    """Return the grid in a refined sweep: the values of `x` with most cells, and complete seeds.
-
-    A refined sweep has many further values of `x`, each with a few cells near the boundary, and
-    most of its seeds have no other cells. In a mean over a grid these would count too much.
-    """
-    values = cells.groupby(x)[y].transform("nunique")
-    columns: pd.DataFrame = cells[values >= values.max() / 2]
-    return complete_seeds(columns)
-
-
-def complete_seeds(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells of the seeds with most cells: those of other seeds may be the easy ones."""
-    sizes = cells.groupby("seed")["seed"].transform("size")
-    complete: pd.DataFrame = cells[sizes == sizes.max()]
-    return complete

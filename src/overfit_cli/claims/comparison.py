@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -28,10 +28,6 @@ class BestSetting:
     def column(self, name: str) -> pd.Series[float]:
         """Return a measured column by seed."""
         return finite_numbers(self.cells, name)
-
-    def on(self, seeds: pd.Index[int]) -> BestSetting:
-        """Return the setting on some of its seeds."""
-        return replace(self, cells=self.cells.loc[seeds])
 
     @property
     def at_edge(self) -> bool:
@@ -89,17 +85,25 @@ class Comparison:
         value = float(best[self.swept].iloc[0])
         return BestSetting(setting, value, tried, best.set_index("seed"))
 
-    def pair(
-        self, cells: pd.DataFrame, parameters: Collection[str], settings: tuple[Setting, Setting]
-    ) -> tuple[BestSetting, BestSetting]:
-        """Return both settings at their best, on the seeds of both; nothing else may vary."""
-        first, second = self.several(cells, parameters, settings)
-        return first, second
-
     def several(
-        self, cells: pd.DataFrame, parameters: Collection[str], settings: Sequence[Setting]
+        self,
+        cells: pd.DataFrame,
+        parameters: Collection[str],
+        settings: Sequence[Setting],
+        place: Place | None = None,
     ) -> list[BestSetting]:
-        """Return settings at their best, on the seeds of all; see `pair`."""
+        """Return settings at their best, or at a place, on the seeds of all.
+
+        Nothing else may vary.
+        """
+        if place is not None:
+            here = cells[(cells[self.swept] == place.value) & cells[self.compared].isin(settings)]
+            if here[self.compared].nunique() < len(settings):
+                raise not_run(
+                    f"It needs cells of {self.compared}={','.join(map(str, settings))} at "
+                    f"{self.swept}={place.value:g}, as in `overfit sweep {place.preset}`."
+                )
+            return self.at_any(here, parameters, settings)
         best = self.at_any(cells, parameters, settings)
         counts = [len(setting.tried) for setting in best]
         if min(counts) < 2:
@@ -108,23 +112,6 @@ class Comparison:
                 f"{self.swept_in_words}s; it takes 2, so that the verdict depends on no single one."
             )
         return best
-
-    def pair_at(
-        self,
-        cells: pd.DataFrame,
-        parameters: Collection[str],
-        settings: tuple[Setting, Setting],
-        place: Place,
-    ) -> tuple[BestSetting, BestSetting]:
-        """Return both settings at one value of the swept parameter, on the seeds of both."""
-        chosen = cells[(cells[self.swept] == place.value) & cells[self.compared].isin(settings)]
-        if chosen[self.compared].nunique() < 2:
-            raise not_run(
-                f"It needs cells of {self.compared}={','.join(map(str, settings))} at "
-                f"{self.swept}={place.value:g}, as in `overfit sweep {place.preset}`."
-            )
-        first, second = self.at_any(chosen, parameters, settings)
-        return first, second
 
     def at_any(
         self, cells: pd.DataFrame, parameters: Collection[str], settings: Sequence[Setting]
@@ -136,60 +123,18 @@ class Comparison:
         fixed = [name for name in parameters if name not in (self.compared, self.swept)]
         cells = one_setting(cells, fixed)
         self._check_whole(require_trained(cells))
-        best = [
-            candidate
-            for setting in settings
-            if (candidate := self.at_best(cells, setting)) is not None
-        ]
+        best = [each for name in settings if (each := self.at_best(cells, name)) is not None]
         if len(best) < len(settings):
             raise inconclusive(
                 f"A {self.compared} has no {self.swept_in_words} at which all seeds are done."
             )
-        seeds = best[0].cells.index
-        for candidate in best[1:]:
-            seeds = seeds.intersection(candidate.cells.index)
-        return [candidate.on(seeds) for candidate in best]
+        seeds = set.intersection(*({*each.cells.index} for each in best))
+        return [replace(each, cells=each.cells[each.cells.index.isin(seeds)]) for each in best]
 
     def _check_whole(self, cells: pd.DataFrame) -> None:
         tried = cells.groupby([self.compared, self.swept])["seed"].nunique().unstack()
+        places = f"{self.swept_in_words}s"
         if tried.isna().to_numpy().any():
-            raise inconclusive(
-                f"The {self.compared}s weren't tried at the same {self._swept_plural}."
-            )
+            raise inconclusive(f"The {self.compared}s weren't tried at the same {places}.")
         if (tried.nunique(axis=1) > 1).any():
-            raise inconclusive(
-                f"Some {self._swept_plural} were tried with fewer seeds than others."
-            )
-
-    @property
-    def _swept_plural(self) -> str:
-        return f"{self.swept_in_words}s"
-
-    def judged_by(
-        self,
-        judge: Callable[[BestSetting, BestSetting, pd.DataFrame], Measurement],
-        parameters: Collection[str],
-        settings: tuple[Setting, Setting],
-        place: Place | None = None,
-    ) -> Callable[[pd.DataFrame], Measurement]:
-        """Return the function that measures two settings; see `pair` and `pair_at`.
-
-        `judge` takes both settings and all cells. Without a place each has its best.
-        """
-        if place is None:
-            return lambda cells: judge(*self.pair(cells, parameters, settings), cells)
-        return lambda cells: judge(*self.pair_at(cells, parameters, settings, place), cells)
-
-    def at_shared_values(
-        self, cells: pd.DataFrame, settings: tuple[Setting, Setting]
-    ) -> dict[str, float]:
-        """Count the values that both settings have, and those at which the first is lower."""
-        completed = cells[(cells["status"] == "done") & cells[self.compared].isin(settings)]
-        values = completed[self.best_in].astype(float)
-        table = values.groupby([completed[self.swept], completed[self.compared]]).mean().unstack()
-        shared = table[list(settings)].dropna()
-        lower = int((shared[settings[0]] < shared[settings[1]]).sum())
-        return {
-            f"{self.swept_in_words}s of both": len(shared),
-            f"{self.swept_in_words}s of both at which {settings[0]} is lower": lower,
-        }
+            raise inconclusive(f"Some {places} were tried with fewer seeds than others.")

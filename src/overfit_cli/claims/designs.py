@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import ABSENT, OUTCOMES, add_absent, describe_values
+from overfit_cli.claims.cells import ABSENT, add_absent, describe_values
 from overfit_cli.claims.grammar import read
-from overfit_cli.claims.measured import EXTREME, REFERENCE, Table, in_brackets, settings_of
-from overfit_cli.claims.quantities import LEAST_FOR_POWER, ContourPower, Power, Trend
-from overfit_cli.claims.sentences import Sentence
-from overfit_cli.claims.stated import Measure, column_symbols
+from overfit_cli.claims.quantities import (
+    LEAST_FOR_POWER,
+    ContourPower,
+    Power,
+    Trend,
+    number_parameter,
+)
+from overfit_cli.claims.sentences import Sentence, chosen
+from overfit_cli.claims.stated import Measure, cells_of
 from overfit_cli.core.arrays import varying
+from overfit_cli.core.cell import ROW_COLUMNS
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import UndecidedError
 from overfit_cli.core.errors import BadValue
+from overfit_cli.core.expressions import Among, Extreme, Ref, Test, read_brackets, read_conditions
 from overfit_cli.core.failures import count_alike
-from overfit_cli.core.parameters import describe, parse_value
-from overfit_cli.core.parameters import spellings as parameter_spellings
+from overfit_cli.core.parameters import describe
 from overfit_cli.core.registry import claims_of
+from overfit_cli.core.schema import has_missed
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import brief, list_numbers, plural
+from overfit_cli.core.text import brief, list_numbers, list_values, plural, suggestion
 
 RANGE = "RANGE"
 """Stands for values that the user chooses."""
 
 _MOST_SETTINGS = 3
-_MOST_VALUES = 6
 
 
 @dataclass(frozen=True)
@@ -75,13 +81,13 @@ class Design:
     @property
     def is_mendable(self) -> bool:
         """Whether cells are missing, and none of them by what training came to."""
-        outcomes = self.failed["reason"].astype(str).str.startswith(OUTCOMES)
+        outcomes = has_missed(self.failed)
         return len(self.absent) + len(self.failed) > 0 and not outcomes.any()
 
     def sentences(self) -> Iterator[str]:
         """Yield what it is judged on, what it leaves out, and which cells it lacks."""
         values = [
-            f"{name} {_list(sorted(self.cells[name].unique().tolist()))}"
+            f"{name} {list_values(self.cells[name].unique().tolist(), 6)}"
             for name in self.parameters
         ]
         those = f" ({'; '.join(values)})" if values else ""
@@ -100,31 +106,20 @@ class Design:
             yield f"Failed: {count} ({self._listed(self.failed)}): {why.rstrip('.')}."
 
     def _listed(self, cells: pd.DataFrame) -> str:
-        listed = []
-        for values, rows in settings_of(cells, list(self.parameters)):
-            seeds = sorted(int(seed) for seed in rows["seed"])
-            noun = "seed" if len(seeds) == 1 else "seeds"
-            words = [describe_values({name: brief(value, 6) for name, value in values.items()})]
-            words += [f"{noun} {list_numbers(seeds)}"] if self.drawn else []
-            listed.append(", ".join(filter(None, words)))
-        return _shortened(listed) if any(listed) else "the only one"
+        return _settings_in_words(cells, self.parameters, seeds=self.drawn) or "the only one"
 
 
-def _list(values: Sequence[Any]) -> str:
-    if len(values) <= _MOST_VALUES:
-        return ", ".join(brief(value, 6) for value in values)
-    return f"{brief(values[0], 6)} to {brief(values[-1], 6)}, {len(values)} values"
-
-
-def _settings_in_words(cells: pd.DataFrame, names: Sequence[str]) -> str:
-    """The settings of cells in these parameters: `n=10, 20` or `n=10, method=ridge; ...`."""
-    if len(names) == 1:
-        return f"{names[0]}={_list(sorted(cells[names[0]].unique().tolist()))}"
-    listed = [describe_values(values) for values, _ in settings_of(cells, names)]
-    return _shortened(listed)
-
-
-def _shortened(listed: Sequence[str]) -> str:
+def _settings_in_words(cells: pd.DataFrame, names: Sequence[str], *, seeds: bool = False) -> str:
+    """Settings of cells, with their seeds if wanted: `n=10, method=ridge, seeds 0 to 3; ...`."""
+    listed = list[str]()
+    for values, rows in cells.groupby(list(names), dropna=False) if names else [((), cells)]:
+        pairs = zip(names, cast("tuple[Any, ...]", values), strict=True)
+        words = [describe_values({name: brief(value, 6) for name, value in pairs})]
+        if seeds:
+            numbers = sorted(rows["seed"].astype(int))
+            noun = "seed" if len(numbers) == 1 else "seeds"
+            words.append(f"{noun} {list_numbers(numbers)}")
+        listed.append(", ".join(filter(None, words)))
     more = f"; {plural(len(listed) - _MOST_SETTINGS, 'other setting')}"
     return "; ".join(listed[:_MOST_SETTINGS]) + (more if len(listed) > _MOST_SETTINGS else "")
 
@@ -134,33 +129,55 @@ def _count_settings(cells: pd.DataFrame, names: Iterable[str]) -> int:
     return len(cells[varied].drop_duplicates()) if varied else 1
 
 
-def design_of(measure: Measure, cells: pd.DataFrame) -> Design:
+def design_of(measure: Measure, rows: pd.DataFrame) -> Design:
     """Return the design of a sentence on cells."""
-    table, sentence = measure.table(cells), measure.sentence
-    if "reason" not in table.cells:  # a study's choice is of numbers that it made of its cells
-        table = replace(table, cells=table.cells.assign(status="done", reason=""))
-    chosen = sentence.chosen(table)
-    names = list(table.parameters)
-    keep, pinned = np.zeros(len(chosen.cells), dtype=bool), set[str]()
-    absent = list[pd.DataFrame]()
-    for brackets in _brackets(sentence):
-        several = [in_brackets(chosen, inside) for inside in brackets]
-        keep |= not brackets
+    cells, sentence = measure.cells(rows), measure.sentence
+    left, names = sentence.chosen(cells), cells.parameters
+    keep, pinned, absent = np.zeros(len(left.frame), dtype=bool), set[str](), list[pd.DataFrame]()
+    for refs in _pinned_refs(sentence):
+        several = [_values_at(left, ref) for ref in refs]
+        keep |= not refs
         for values in several:
-            keep |= np.logical_and.reduce([chosen.cells[name] == v for name, v in values.items()])
+            keep |= np.logical_and.reduce([left.frame[name] == v for name, v in values.items()])
         pinned |= {name for values in several for name in values}
-        absent += [_unswept(chosen.cells, names, several)] if several else []
-    absent = [rows for rows in absent if len(rows)]
-    left_out = "" if keep.all() else _settings_in_words(chosen.cells[~keep], sorted(pinned))
-    judged = pd.concat([chosen.cells[keep], *absent]).drop_duplicates([*names, "seed"])
+        absent += [_unswept(left.frame, names, several)] if several else []
+    absent = [lacking for lacking in absent if len(lacking)]
+    others, left_out = left.frame[~keep], ""
+    if len(others) and len(pinned) == 1:
+        [name] = pinned
+        left_out = f"{name}={list_values(others[name].unique().tolist(), 6)}"
+    elif len(others):
+        left_out = _settings_in_words(others, sorted(pinned))
+    judged = pd.concat([left.frame[keep], *absent]).drop_duplicates([*names, "seed"])
     complete = add_absent(judged.reset_index(drop=True), names)
-    whole = pd.concat([table.cells, *absent])
+    whole = pd.concat([cells.frame, *absent])
     unswept = {
-        name: ",".join(dict.fromkeys(str(value) for rows in absent for value in rows[name]))
+        name: ",".join(dict.fromkeys(str(value) for lacking in absent for value in lacking[name]))
         for name in (varying(whole, names) if absent else ())
     }
     every = _count_settings(whole, names)
     return Design(complete, varying(complete, names), every, left_out, unswept, measure.drawn)
+
+
+def _pinned_refs(sentence: Sentence) -> list[list[Ref]]:
+    """The references with brackets in each clause."""
+    return [[ref for ref in clause.quantity.refs if ref.at] for clause in sentence.clauses]
+
+
+def _tests(cells: Cells, ref: Ref) -> list[Test]:
+    return read_brackets(ref.inside, cells.schema.placed, "claim")
+
+
+def _values_at(cells: Cells, ref: Ref) -> dict[str, Any]:
+    """The values that the brackets of a reference choose, by parameter."""
+    values = dict[str, Any]()
+    for test in _tests(cells, ref):
+        if isinstance(test, Among):
+            values[test.name] = test.values[0]
+        elif isinstance(test, Extreme):
+            column = cells.frame[test.name]
+            values[test.name] = column.max() if test.which == "largest" else column.min()
+    return values
 
 
 def _unswept(
@@ -174,91 +191,67 @@ def _unswept(
     return lacking.merge(seeds, "cross").assign(status="failed", reason=ABSENT)
 
 
-def _brackets(sentence: Sentence) -> list[list[str]]:
-    body = re.split(r"\bwhere\b", sentence.text)[0]
-    return [[inside for _, inside in REFERENCE.findall(part)] for part in body.split(";")]
-
-
 # What is lacking
 
 
-def settings_lacking(measure: Measure, cells: pd.DataFrame) -> dict[str, str]:
+def settings_lacking(measure: Measure, rows: pd.DataFrame) -> dict[str, str]:
     """Return the parameters of which cells lack values that a sentence needs, with those values."""
-    table, sentence = measure.table(cells), measure.sentence
+    cells, sentence = measure.cells(rows), measure.sentence
     lacking = dict[str, list[str]]()
-    for inside in _insides(sentence):
-        for name, value in in_brackets(table, inside).items():
-            if value not in set(table.cells[name]):
+    for refs in _pinned_refs(sentence):
+        for name, value in (item for ref in refs for item in _values_at(cells, ref).items()):
+            if value not in set(cells.frame[name]):
                 lacking.setdefault(name, []).append(str(value))
-    for condition in sentence.where:
-        if not _is_met(table, [condition]):
-            lacking |= _values_named(table, condition)
-    if not lacking and not _is_met(table, sentence.where):
-        for condition in sentence.where:
-            lacking |= _values_named(table, condition)
+    unmet = [condition for condition in sentence.where if not _is_met(cells, [condition])]
+    if not (unmet or lacking or _is_met(cells, sentence.where)):
+        unmet = [*sentence.where]
+    for condition in unmet:
+        lacking |= _values_named(cells, condition)
     if not lacking:
-        axes = _axes(sentence, table)
-        chosen = sentence.chosen(table).cells
-        short = [name for name, fewest in axes.items() if chosen[name].nunique() < fewest]
+        axes, left = _axes(sentence, cells), sentence.chosen(cells).frame
+        short = [name for name, fewest in axes.items() if left[name].nunique() < fewest]
         lacking = {name: [] for name in short or axes}
     return {name: ",".join(dict.fromkeys(texts)) or RANGE for name, texts in lacking.items()}
 
 
-def _insides(sentence: Sentence) -> list[str]:
-    return [inside for brackets in _brackets(sentence) for inside in brackets]
-
-
-def _is_met(table: Table, conditions: Sequence[str]) -> bool:
+def _is_met(cells: Cells, conditions: Sequence[str]) -> bool:
     try:
-        return bool(len(table.chosen(conditions).cells))
+        return bool(len(chosen(cells, conditions).frame))
     except UndecidedError:
         return False
 
 
-def _axes(sentence: Sentence, table: Table) -> dict[str, int]:
+def _axes(sentence: Sentence, cells: Cells) -> dict[str, int]:
     axes = dict[str, int]()
     for quantity in (clause.quantity for clause in sentence.clauses):
         if isinstance(quantity, ContourPower):
-            axes[table.number_parameter(quantity.y)] = LEAST_FOR_POWER
-            axes[table.number_parameter(quantity.x)] = 2
+            axes[number_parameter(cells, quantity.y)] = LEAST_FOR_POWER
+            axes[number_parameter(cells, quantity.x)] = 2
         elif isinstance(quantity, Power | Trend):
-            axes[table.number_parameter(quantity.axis)] = LEAST_FOR_POWER
+            axes[number_parameter(cells, quantity.axis)] = LEAST_FOR_POWER
     return axes
 
 
-_EQUALITY = re.compile(r"\s*(\w+)\s*==?\s*([^<>=!]+)")
-
-
-def _values_named(table: Table, condition: str) -> dict[str, list[str]]:
-    spelled = parameter_spellings(table.parameters)
-    equality = _EQUALITY.fullmatch(condition)
-    if equality and equality[1] in spelled:
-        name, texts = spelled[equality[1]], equality[2].split(",")
-        try:
-            return {name: [str(parse_value(table.parameters[name], text)) for text in texts]}
-        except BadValue:  # an expression
-            pass
-    return {name: [] for name in _parameters_in(condition, table)}
-
-
-def _parameters_in(text: str, table: Table) -> list[str]:
-    spelled = parameter_spellings(table.parameters)
-    return [spelled[word] for word in re.findall(r"[^\W\d]\w*", text) if word in spelled]
+def _values_named(cells: Cells, condition: str) -> dict[str, list[str]]:
+    named = dict[str, list[str]]()
+    for test in read_conditions(condition, cells.schema.placed):
+        values = test.values if isinstance(test, Among) and not test.excludes else ()
+        named |= {ref.name: [str(value) for value in values] for ref in test.refs}
+    return named
 
 
 # Before there are cells
 
 
-def needs_in_words(sentence: Sentence, table: Table) -> str:
+def needs_in_words(sentence: Sentence, cells: Cells) -> str:
     """Say which cells a sentence needs, before there are any."""
-    needs = [f"{count} values of {name} or more" for name, count in _axes(sentence, table).items()]
-    for inside in _insides(sentence):
-        in_brackets(table, inside)
-        for part in map(str.strip, inside.split(",")):
-            extreme = EXTREME.fullmatch(part)
-            needs.append(f"2 values of {extreme[1]} or more" if extreme else f"cells of {part}")
-    for condition in sentence.where:
-        _is_met(table, [condition])
+    needs = [f"{count} values of {name} or more" for name, count in _axes(sentence, cells).items()]
+    for ref in (ref for refs in _pinned_refs(sentence) for ref in refs):
+        for test in _tests(cells, ref):
+            chosen_here = f"cells of {describe_values(_values_at(cells, ref))}"
+            several = f"2 values of {test.refs[0].name} or more"
+            needs.append(several if isinstance(test, Extreme) else chosen_here)
+    _is_met(cells, sentence.where)
     needs += [f"cells where {' and '.join(sentence.where)}"] if sentence.where else []
     return f"It needs {'; '.join(dict.fromkeys(needs))}." if needs else "It takes any cells."
 
@@ -266,12 +259,22 @@ def needs_in_words(sentence: Sentence, table: Table) -> str:
 def read_stated(texts: Iterable[str], study: AnyStudy, taken: Iterable[str] = ()) -> dict[str, str]:
     """Return claims that a user states before there are cells, as texts by name.
 
-    One that names an unknown parameter is refused, and so is a name that another claim has.
+    One that names an unknown parameter or column is refused, and so is a name that another claim
+    has. Which columns a function has is not known before.
     """
     stated, known = dict[str, str](), {*taken, *(claim.name for claim in claims_of(study))}
+    cells = cells_without_rows(study)
     for text in texts:
         sentence = read(text)
-        needs_in_words(sentence, table_without_cells(study))
+        try:
+            needs_in_words(sentence, cells)
+        except BadValue as error:
+            raise BadValue("claim", text, error.accepts) from error
+        refs = [ref for clause in sentence.clauses for ref in clause.quantity.refs]
+        for name in () if study.identity.function else (ref.name for ref in refs):
+            if name not in cells.schema.names:
+                hint = suggestion(name, cells.schema.names)
+                raise BadValue("claim", text, f"{name!r} is no name here; {hint}")
         if sentence.name in known | stated.keys():
             raise BadValue(
                 "claim", text, "another claim is called so; write a name before: 'NAME: ...'."
@@ -280,7 +283,8 @@ def read_stated(texts: Iterable[str], study: AnyStudy, taken: Iterable[str] = ()
     return stated
 
 
-def table_without_cells(study: AnyStudy) -> Table:
-    """Return a table of a study's cells without any."""
-    cells = pd.DataFrame(columns=["seed", *describe(study.parameters)])
-    return Table(cells, study.parameters, column_symbols(study))
+def cells_without_rows(study: AnyStudy) -> Cells:
+    """Return a study's cells without any row."""
+    declared = [*describe(study.parameters), *(column.name for column in study.columns)]
+    frame = pd.DataFrame(columns=[*dict.fromkeys([*ROW_COLUMNS, *declared])])
+    return cells_of(frame, study.parameters, study.columns)

@@ -24,20 +24,19 @@ from __future__ import annotations
 import math
 import re
 
-from overfit_cli.claims.measured import Measured
-from overfit_cli.claims.quantities import (
-    ContourPower,
-    Level,
-    Power,
-    Quantity,
-    Share,
-    Statistic,
-    Trend,
-)
-from overfit_cli.claims.rules import Margin, factor_margin, tolerance_margin
+from overfit_cli.claims.parts import Margin, Statistic, factor_margin, tolerance_margin
+from overfit_cli.claims.quantities import ContourPower, Level, Power, Quantity, Share, Trend
 from overfit_cli.claims.sentences import Clause, Sentence
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.text import shorten
+from overfit_cli.core.expressions import (
+    AND,
+    ANY,
+    Expression,
+    read_expression,
+    refuse,
+    split,
+    tidied,
+)
 
 FORMS = (
     "test_error < 0.05 where snr > 2",
@@ -51,8 +50,6 @@ FORMS = (
 )
 """One sentence of each form, for messages and documents."""
 
-LONGEST = 1000
-_TYPESET = str.maketrans({"−": "-", "≤": "<=", "≥": ">=", "≠": "!="})  # as reports write them
 _SIGN = r"(?:<=|>=|<|>)"
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?:/\d+)?"
 """A number, or a fraction such as 2/3."""
@@ -61,27 +58,17 @@ _IS = rf"(?:is(?= {_NUMBER})|{_SIGN})"
 """The word or the sign after which a margin begins."""
 
 
-class _NoClaimError(Exception):
-    """The reason why a text is no claim."""
-
-
 def read(text: str) -> Sentence:
     """Read a claim; see the table above."""
-    tidy = " ".join(str(text).translate(_TYPESET).split())
-    try:
-        if len(tidy) > LONGEST:
-            raise _NoClaimError(f"it is longer than {LONGEST} characters.")
+    with tidied(str(text), "claim", _nearest) as tidy:
         return _read(tidy)
-    except _NoClaimError as refused:
-        form = _nearest(tidy)
-        raise BadValue("claim", shorten(tidy), f"{refused} The nearest form is {form!r}.") from None
 
 
 def _read(tidy: str) -> Sentence:
     title, claimed = _named(tidy)
     body, *conditions = re.split(r"\bwhere\b", claimed)
     if len(conditions) > 1:
-        raise _NoClaimError("it has two wheres; join conditions by `and`, and put them last.")
+        refuse("it has two wheres; join conditions by `and`, and put them last.")
     where = _conditions(conditions[0]) if conditions else ()
     seeds = re.search(r"\s+with at least (\d+) seeds?\s*$", body)
     if seeds:
@@ -97,11 +84,9 @@ def _named(tidy: str) -> tuple[str, str]:
 
 def _conditions(text: str) -> tuple[str, ...]:
     """Conditions joined by `and`; a comma may join values: `n = 10,20`."""
-    comma = r",(?=[^,<>=]*(?:[<>=!]|\bis (?:largest|smallest)\b))"
-    joined = (re.split(comma, part) for part in re.split(r"\band\b", text))
-    parts = tuple(part.strip() for parts in joined for part in parts)
+    parts = tuple(split(text, AND)[::2])
     if not all(parts):
-        raise _NoClaimError("a condition is empty.")
+        refuse("a condition is empty.")
     return parts
 
 
@@ -111,10 +96,10 @@ def _clause(text: str) -> Clause:
     if worst := re.fullmatch(r"(.+?)\s+at worst", body):
         body = worst[1]
     if average and worst:
-        raise _NoClaimError("settings are judged on average or at worst, not both.")
+        refuse("settings are judged on average or at worst, not both.")
     if match := re.fullmatch(r"share of seeds with (.+)", body):
         if average or worst:
-            raise _NoClaimError("a share counts seeds; write `everywhere` after its condition.")
+            refuse("a share counts seeds; write `everywhere` after its condition.")
         return Clause(_share(match[1]), "share")
     statistic: Statistic = "median"
     if match := re.fullmatch(r"(mean|median|geometric mean) of (.+)", body):
@@ -128,7 +113,7 @@ def _quantity(body: str, *, in_ratios: bool) -> Quantity:
     """The quantity of a clause without what is judged of settings and seeds."""
     if match := re.fullmatch(rf"(.+?) (falls|rises)(?: along ({_NAME}))?", body):
         if match[3] is None:
-            raise _NoClaimError(f"it does not say along which parameter it {match[2]}.")
+            refuse(f"it does not say along which parameter it {match[2]}.")
         return Trend(_measured(match[1]), match[3], match[2] == "rises")
     if match := re.fullmatch(rf"power of ({_NAME}) in (.+)", body):
         return _power(match[1], match[2])
@@ -140,78 +125,71 @@ def _power(axis: str, rest: str) -> Quantity:
     if contour:
         x, measured, threshold, relation = contour.groups()
         margin = _relation(relation)
-        return ContourPower(x, axis, _measured(measured), _number(threshold), margin)
+        return ContourPower(_measured(measured), x, axis, _number(threshold), margin)
     match = re.fullmatch(rf"(.+?) ({_IS} .+?)( throughout)?", rest)
     if match is None:
-        raise _NoClaimError("it does not say what the power is.")
+        refuse("it does not say what the power is.")
     margin = _relation(match[2])
     if match[3] and not (margin.least >= 0) ^ (margin.most <= 0):
-        raise _NoClaimError("throughout takes a power below 0, or one above 0.")
+        refuse("throughout takes a power below 0, or one above 0.")
     return Power(_measured(match[1]), axis, margin, match[3] is not None)
 
 
 def _share(rest: str) -> Share:
     match = re.fullmatch(rf"(.+?)(\s+everywhere)?\s*({_SIGN})\s*({_NUMBER})(\s*%)?", rest)
-    sides = [re.split(rf"\s*({_SIGN})\s*", text) for text in _joined(match[1])] if match else []
+    sides = [split(text, _SIGN) for text in split(match[1], r"\sand\s")[::2]] if match else []
     if match is None or any(len(parts) != 3 or not all(parts) for parts in sides):
-        raise _NoClaimError("a share compares twice: the number of a seed, and the share.")
+        refuse("a share compares twice: the number of a seed, and the share.")
     _, everywhere, relation, number, percent = match.groups()
     share = _number(number) / (100 if percent else 1)
     if not 0 < share < 1:
-        raise _NoClaimError(f"a share lies between 0 and 1, not at {share:g}.")
+        refuse(f"a share lies between 0 and 1, not at {share:g}.")
     conditions = tuple((_difference(left, right), sign) for left, sign, right in sides)
     return Share(conditions, _one_side(relation, share), everywhere is not None)
-
-
-def _joined(text: str) -> list[str]:
-    return re.split(r"\s+and\s+", text)
 
 
 def _level(body: str, in_ratios: bool) -> Level:
     equivalence = re.fullmatch(rf"(.+?) (is {_NUMBER}.*)", body)
     if equivalence and not re.search(_SIGN, body):
         return Level(_measured(equivalence[1]), _relation(equivalence[2]))
-    sides = re.split(rf"\s*({_SIGN})\s*", body)
+    sides = split(body, _SIGN)
     if len(sides) == 1:
-        if re.search(r"(?<![<>=!])=(?!=)", re.sub(r"\[[^\]]*\]", "", body)):
-            raise _NoClaimError("equality takes a tolerance: `is NUMBER within TOLERANCE`.")
-        raise _NoClaimError("it compares nothing.")
+        if len(split(body, "=")) > 1:
+            refuse("equality takes a tolerance: `is NUMBER within TOLERANCE`.")
+        refuse("it compares nothing.")
     if len(sides) > 3:
-        raise _NoClaimError("it compares more than once.")
+        refuse("it compares more than once.")
     left, sign, right = sides
     if not left or not right:
-        raise _NoClaimError("one side is empty.")
+        refuse("one side is empty.")
     if re.fullmatch(_NUMBER, right):
         return Level(_measured(left), _one_side(sign, _number(right)))
     if re.fullmatch(_NUMBER, left):
         flipped = sign.translate(str.maketrans("<>", "><"))
         return Level(_measured(right), _one_side(flipped, _number(left)))
     if in_ratios:
-        ratio = Measured(f"({_measured(left).text}) / ({_measured(right).text})")
+        ratio = _measured(f"({_measured(left)}) / ({_measured(right)})")
         return Level(ratio, _one_side(sign, 1.0))
     return Level(_difference(left, right), _one_side(sign, 0.0))
 
 
-def _difference(left: str, right: str) -> Measured:
+def _difference(left: str, right: str) -> Expression:
     """The left side of a comparison less its right side; one of them may be a number."""
     sides = [
-        side if re.fullmatch(_NUMBER, side) else _measured(side).text for side in (left, right)
+        side if re.fullmatch(_NUMBER, side) else str(_measured(side)) for side in (left, right)
     ]
-    _measured(" - ".join(sides))
-    return Measured(f"{sides[0]} - ({sides[1]})")
+    return _measured(f"{sides[0]} - ({sides[1]})")
 
 
-def _measured(text: str) -> Measured:
+def _measured(text: str) -> Expression:
     """An expression; its names are looked up when there are cells."""
-    stripped = text.strip()
-    outside = re.sub(r"\[[^\[\]]*\]", "", stripped)
-    if not stripped or not re.search(r"[^\W\d]", outside):
-        raise _NoClaimError(f"{stripped!r} names no column.")
-    if odd := re.search(r"[^\w\s.+\-*/(),]", outside):
-        raise _NoClaimError(f"{stripped!r} is not arithmetic: it has a {odd[0]!r}.")
-    if re.search(rf"{_NAME} +{_NAME}|\d +{_NAME}|{_NAME} +\d", outside):
-        raise _NoClaimError(f"{stripped!r} is not arithmetic of columns.")
-    return Measured(stripped)
+    try:
+        expression = read_expression(text, ANY, "claim")
+    except BadValue as error:
+        refuse(f"{text.strip()!r} is not arithmetic of columns: {error.accepts}")
+    if not expression.refs:
+        refuse(f"{text.strip()!r} names no column.")
+    return expression
 
 
 def _number(text: str) -> float:
@@ -220,7 +198,7 @@ def _number(text: str) -> float:
     divisor = float(below or 1)
     value = float(above) / divisor if divisor else math.inf
     if not math.isfinite(value):
-        raise _NoClaimError("it has a number too large to compute with.")
+        refuse("it has a number too large to compute with.")
     return value
 
 
@@ -230,18 +208,18 @@ def _relation(text: str) -> Margin:
         return _one_side(match[1], _number(match[2]))
     match = re.fullmatch(rf"is ({_NUMBER})(?: within (?:(a factor of )?({_NUMBER})(\s*%)?))?", text)
     if match is None:
-        raise _NoClaimError(f"{text!r} is no margin.")
+        refuse(f"{text!r} is no margin.")
     value, factor, tolerance, percent = match.groups()
     if tolerance is None:
-        raise _NoClaimError("equality takes a tolerance: `is NUMBER within TOLERANCE`.")
+        refuse("equality takes a tolerance: `is NUMBER within TOLERANCE`.")
     number, width = _number(value), _number(tolerance)
     if factor:
         if percent or width <= 1 or number <= 0:
-            raise _NoClaimError("a factor is above 1, of a number above 0.")
+            refuse("a factor is above 1, of a number above 0.")
         return factor_margin(number, width, "as stated")
     width = abs(number) * width / 100 if percent else width
     if not (math.isfinite(width) and width > 0):
-        raise _NoClaimError("a tolerance is above 0.")
+        refuse("a tolerance is above 0.")
     return tolerance_margin(number, width, "as stated")
 
 
@@ -269,5 +247,5 @@ _KEYWORDS = (
 def _nearest(tidy: str) -> str:
     for words, form in _KEYWORDS:
         if re.search(rf"(?<!\w)(?:{words})(?!\w)", tidy.lower()):
-            return form
-    return FORMS[0]
+            return f" The nearest form is {form!r}."
+    return f" The nearest form is {FORMS[0]!r}."

@@ -7,61 +7,40 @@ grid. A number that is not known, of a cell that failed or is absent, lies betwe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from overfit_cli.claims.cells import describe_values
-from overfit_cli.claims.measured import (
-    REFERENCE,
-    Ends,
-    Measured,
-    Table,
-    read_expression,
-    settings_of,
-)
-from overfit_cli.claims.rules import Margin
-from overfit_cli.core.arrays import Floats, finite_column
+from overfit_cli.claims.parts import Margin, Part
+from overfit_cli.core.arrays import Floats
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import add_remark, inconclusive, not_run
 from overfit_cli.core.errors import BadValue
+from overfit_cli.core.expressions import Expression, Names, Ref, compare, read_expression
 from overfit_cli.stats.crossings import crossing_table, crossings
 
-Statistic = Literal["median", "mean", "geometric mean", "share"]
 
+class Ends(NamedTuple):
+    """The least and the most that the number of each seed may be, both of shape (seeds,).
 
-@dataclass(frozen=True)
-class Part:
-    """One number per seed, and the margin of its median, mean or share.
-
-    Attributes:
-        place: the setting that it is measured at, such as `n=20, snr=0.5`; empty for a single one.
-        low, high: the least and the most that the number of each seed may be, shape (seeds,).
-        quantity: what it is a number of, where a claim has several quantities.
-        within: the least and the largest number that there can be, such as −1 and 1.
+    They agree where it is known, and are infinite where nothing is.
     """
 
-    place: str
     low: Floats
     high: Floats
-    margin: Margin
-    statistic: Statistic = "median"
-    quantity: str = ""
-    within: tuple[float, float] = (-math.inf, math.inf)
-    setting: Mapping[str, Any] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        is_combined = not self.quantity and " over " in self.place
-        setting = f"{'the' if is_combined else 'at'} {self.place}" if self.place else ""
-        return " ".join(filter(None, (self.quantity, setting)))
 
     @property
-    def unknown(self) -> int:
-        """The number of seeds whose number is not known."""
-        return int((self.low != self.high).sum())
+    def known(self) -> NDArray[np.bool_]:
+        """Whether the number of each seed is known."""
+        return np.asarray(self.low == self.high)
+
+
+Setting = Mapping[str, Any]
 
 
 class Line(NamedTuple):
@@ -73,19 +52,40 @@ class Line(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Level:
+class OfOne:
+    """A quantity of one expression of columns and parameters."""
+
+    measured: Expression
+
+    @property
+    def refs(self) -> tuple[Ref, ...]:
+        """The references in it, some at chosen values of parameters."""
+        return self.measured.refs
+
+
+@dataclass(frozen=True)
+class AlongAxis(OfOne):
+    """A quantity along a parameter, on every line of the grid."""
+
+    axis: str
+
+    def lines(self, cells: Cells) -> Iterator[Line]:
+        """Return the lines of the grid along the parameter."""
+        return _lines(cells, self.measured, number_parameter(cells, self.axis), LEAST_FOR_POWER)
+
+
+@dataclass(frozen=True)
+class Level(OfOne):
     """A number at every setting: `test_error < 0.05`."""
 
-    measured: Measured
     margin: Margin
 
     def __str__(self) -> str:
         return self.measured.text
 
-    def parts(self, table: Table) -> list[Part]:
+    def parts(self, cells: Cells) -> list[Part]:
         """Return the number at each setting."""
-        settings = self.measured.by_seed(table)
-        return [_at(setting, ends, self.margin) for setting, ends in settings]
+        return [_at(*each, self.margin) for each in _by_seed(cells, self.measured)]
 
 
 @dataclass(frozen=True)
@@ -95,37 +95,34 @@ class Share:
     Each condition is its left side less its right side, and the sign between them.
     """
 
-    conditions: tuple[tuple[Measured, str], ...]
+    conditions: tuple[tuple[Expression, str], ...]
     margin: Margin
     everywhere: bool = False
 
     def __str__(self) -> str:
         return "the share"
 
-    def parts(self, table: Table) -> list[Part]:
+    @property
+    def refs(self) -> tuple[Ref, ...]:
+        """The references in its conditions."""
+        return tuple(ref for excess, _ in self.conditions for ref in excess.refs)
+
+    def parts(self, cells: Cells) -> list[Part]:
         """Return 1 for each seed that meets them at a setting, and 0 for others."""
-        met = [self._met(excess, sign, table) for excess, sign in self.conditions]
+        met = [self._met(excess, sign, cells) for excess, sign in self.conditions]
         by_place = zip(*met, strict=True)
         settings = [(places[0][0], _all([ends for _, ends in places])) for places in by_place]
         if self.everywhere and settings:
             settings = [({}, _all([ends for _, ends in settings]))]
         return [_at(setting, ends, self.margin) for setting, ends in settings]
 
-    def _met(
-        self, excess: Measured, sign: str, table: Table
-    ) -> list[tuple[Mapping[str, Any], Ends]]:
-        meets: Mapping[str, Callable[[Floats], NDArray[np.bool_]]] = {
-            "<": lambda excess: excess < 0,
-            "<=": lambda excess: excess <= 0,
-            ">": lambda excess: excess > 0,
-            ">=": lambda excess: excess >= 0,
-        }
-        settings = []
-        for setting, ends in excess.by_seed(table):
-            at_ends = [meets[sign](end) for end in ends]
-            low, high = np.logical_and(*at_ends), np.logical_or(*at_ends)
-            settings.append((setting, Ends(low.astype(np.float64), high.astype(np.float64))))
-        return settings
+    @staticmethod
+    def _met(excess: Expression, sign: str, cells: Cells) -> list[tuple[Setting, Ends]]:
+        at_ends = (
+            (setting, [compare(end, sign, 0.0).astype(np.float64) for end in ends])
+            for setting, ends in _by_seed(cells, excess)
+        )
+        return [(setting, Ends(np.minimum(*met), np.maximum(*met))) for setting, met in at_ends]
 
 
 def _all(several: Sequence[Ends]) -> Ends:
@@ -133,11 +130,9 @@ def _all(several: Sequence[Ends]) -> Ends:
 
 
 @dataclass(frozen=True)
-class Trend:
+class Trend(AlongAxis):
     """A fall or a rise along a parameter, on every line of the grid: by the order of its values."""
 
-    measured: Measured
-    axis: str
     rises: bool
 
     FALLS = Margin(most=0.0, because="0 is no trend")
@@ -153,35 +148,27 @@ class Trend:
     def __str__(self) -> str:
         return self.measured.text
 
-    def parts(self, table: Table) -> list[Part]:
+    def parts(self, cells: Cells) -> list[Part]:
         """Return, for each line, its rank correlation, the rank of its end, and how far it turns.
 
         A curve that falls, rises by more than half of its range and falls again does not fall.
         """
         parts = []
-        for line, x, between in self.lines(table):
+        for line, x, between in self.lines(cells):
             values = np.where(between.known, between.low, np.nan)
             signed = -values if self.rises else values
-            place = describe_values(line)
-            parts += [
-                Part(
-                    _joined(place, WHOLE),
-                    *_rank_correlations(x, values),
-                    self.margin,
-                    within=(-1.0, 1.0),
-                ),
-                Part(_joined(place, "its end"), *_end_ranks(signed), self.STAYS, within=(0.0, 1.0)),
-                Part(_joined(place, "its turn"), *_turns(signed), self.TURNS, within=(-1.0, 1.0)),
-            ]
+            for name, ends, margin, least in (
+                (WHOLE, _rank_correlations(x, values), self.margin, -1.0),
+                ("its end", _end_ranks(signed), self.STAYS, 0.0),
+                ("its turn", _turns(signed), self.TURNS, -1.0),
+            ):
+                place = _joined(describe_values(line), name)
+                parts.append(Part(place, *ends, margin, within=(least, 1.0)))
         return parts
-
-    def lines(self, table: Table) -> Iterator[Line]:
-        """Return the lines of the grid along the parameter."""
-        return _lines(table, self.measured, table.number_parameter(self.axis), LEAST_FOR_TREND)
 
 
 @dataclass(frozen=True)
-class Power:
+class Power(AlongAxis):
     """The power p of a quantity ∝ parameter^p, on every line of the grid.
 
     With `throughout` a single value must not decide, and the quantity not turn at the end of the
@@ -189,19 +176,17 @@ class Power:
     line; and without the last value p, where it can be told, is on the same side of 0.
     """
 
-    measured: Measured
-    axis: str
     margin: Margin
     throughout: bool = False
 
     def __str__(self) -> str:
         return f"power of {self.axis} in {self.measured.text}"
 
-    def parts(self, table: Table) -> list[Part]:
+    def parts(self, cells: Cells) -> list[Part]:
         """Return the power on each line: least squares of logarithms, seed by seed."""
         parts = []
-        axis = table.number_parameter(self.axis)
-        for line, x, ends in self.lines(table):
+        axis = number_parameter(cells, self.axis)
+        for line, x, ends in self.lines(cells):
             if (x <= 0).any() or (ends.high <= 0).any():
                 raise inconclusive(f"{axis} or {self.measured.text} is 0 or less: no logarithm.")
             with np.errstate(divide="ignore"):
@@ -215,10 +200,6 @@ class Power:
                     for name, part in _parts_of_slope(np.log(x), weights).items()
                 ]
         return parts
-
-    def lines(self, table: Table) -> Iterator[Line]:
-        """Return the lines of the grid along the parameter."""
-        return _lines(table, self.measured, table.number_parameter(self.axis), LEAST_FOR_POWER)
 
     @property
     def _side(self) -> Margin:
@@ -234,33 +215,31 @@ def _parts_of_slope(log_x: Floats, weights: Floats) -> dict[str, Floats]:
 
 
 @dataclass(frozen=True)
-class ContourPower:
+class ContourPower(OfOne):
     """The power p of x ∝ y^p along the contour on which a quantity has a value."""
 
     x: str
     y: str
-    measured: Measured
     threshold: float
     margin: Margin
 
     def __str__(self) -> str:
         return f"power of {self.y} in {self.x}"
 
-    def parts(self, table: Table) -> list[Part]:
+    def parts(self, cells: Cells) -> list[Part]:
         """Return the power of each seed's contour, at each setting of the other parameters."""
         return [
             Part(describe_values(setting), *_weighted(_slope_weights(np.log(y)), logs), self.margin)
-            for setting, y, logs in self.lines(table)
+            for setting, y, logs in self.lines(cells)
         ]
 
-    def lines(self, table: Table) -> Iterator[Line]:
+    def lines(self, cells: Cells) -> Iterator[Line]:
         """Return the logarithm of x on the contour along y, at each setting of the others."""
-        x, y = table.number_parameter(self.x), table.number_parameter(self.y)
+        x, y = number_parameter(cells, self.x), number_parameter(cells, self.y)
         column = "claimed"
-        for place, rows in settings_of(table.cells, table.places(without=(x, y))):
+        for place, local in cells.settings(without=(x, y)):
+            rows, claimed = local.frame, _column(local, self.measured)
             seeds = np.sort(rows["seed"].unique())
-            local = Table(rows, table.model, table.symbols)
-            claimed = _column(local, self.measured)
             points = crossings(rows.assign(**{column: claimed}), x, y, column, self.threshold)
             logs = crossing_table(points, y).reindex(columns=seeds)  # (y, seeds)
             known = claimed.where(rows["status"] == "done").notna()
@@ -278,10 +257,12 @@ class ContourPower:
                     f"It needs {LEAST_FOR_POWER} values of {y} at which most seeds cross "
                     f"{self.threshold:g}; there are {int(crossed.sum())}."
                 )
-            log_x = logs.to_numpy()[crossed].T  # infinite where a seed crosses beyond the grid
-            known = np.isfinite(log_x)
-            ends = Ends(np.where(known, log_x, -np.inf), np.where(known, log_x, np.inf))
-            yield Line(place, logs.index.to_numpy(dtype=np.float64)[crossed], ends)
+            log_x = logs.to_numpy()[crossed].T  # (seeds, y); infinite beyond the grid, nan: unknown
+            grid = np.log(rows.groupby(y)[x].agg(["min", "max"]).reindex(logs.index)[crossed])
+            first, last = grid.to_numpy().T
+            low = np.where(np.isposinf(log_x), last, np.where(np.isnan(log_x), -np.inf, log_x))
+            high = np.where(np.isneginf(log_x), first, np.where(np.isnan(log_x), np.inf, log_x))
+            yield Line(place, logs.index.to_numpy(dtype=np.float64)[crossed], Ends(low, high))
 
 
 Quantity = Level | Share | Trend | Power | ContourPower
@@ -289,34 +270,45 @@ Quantity = Level | Share | Trend | Power | ContourPower
 WHOLE = "the whole line"
 """What a line is called beside its end."""
 
-LEAST_FOR_TREND = 3
 LEAST_FOR_POWER = 3
 """The fewest values of a parameter along which a trend or a power can be told."""
 
 
 def _at(setting: Mapping[str, Any], ends: Ends, margin: Margin) -> Part:
-    return Part(describe_values(setting), ends.low, ends.high, margin, setting=setting)
+    return Part(describe_values(setting), ends.low, ends.high, margin)
 
 
 def _joined(place: str, part: str) -> str:
     return f"{place}, {part}" if place else part
 
 
-def _column(table: Table, measured: Measured) -> pd.Series[float]:
-    if REFERENCE.search(measured.text):
-        raise BadValue("claim", measured.text, "a contour takes columns without brackets.")
-    expression = read_expression(measured.text, table.spellings(), measured.text)
+def number_parameter(cells: Cells, text: str) -> str:
+    """Return the name of a parameter that is a number, which has an order and logarithms."""
+    named = cells.schema.placed.get(text)
+    numbers = [name for name in cells.parameters if cells.schema[name].is_number]
+    if named is None or named.name not in numbers:
+        known = ", ".join(sorted(numbers)) or "none"
+        raise BadValue("claim", text, f"it takes a parameter that is a number; known: {known}.")
+    return named.name
+
+
+def _by_seed(cells: Cells, measured: Expression) -> list[tuple[Setting, Ends]]:
+    """Each setting with the ends of an expression's number for each seed."""
+    found = cells.by_seed(measured.text)
+    ends = map(Ends, found.low, found.high)
+    return list(zip(found.settings, ends, strict=True))
+
+
+def _column(cells: Cells, measured: Expression) -> pd.Series[float]:
+    expression = read_expression(measured.text, Names(cells.schema.names), "claim")
     values = {
-        name: (
-            finite_column(table.cells, name) if name in table.columns else table.cells[name]
-        ).to_numpy(dtype=np.float64)
-        for name in expression.names
+        name: cells.numbers(name, missed=False).to_numpy(np.float64) for name in expression.names
     }
-    return pd.Series(expression.value(values), table.cells.index)
+    return pd.Series(expression.value(values), cells.frame.index)
 
 
-def _lines(table: Table, measured: Measured, axis: str, fewest: int) -> Iterator[Line]:
-    settings = list(measured.by_seed(table))
+def _lines(cells: Cells, measured: Expression, axis: str, fewest: int) -> Iterator[Line]:
+    settings = _by_seed(cells, measured)
     if settings and axis not in settings[0][0]:
         raise not_run(f"It needs {fewest} values of {axis}; these cells have one.")
     lines: dict[tuple[Any, ...], list[tuple[float, Ends]]] = {}
@@ -327,8 +319,8 @@ def _lines(table: Table, measured: Measured, axis: str, fewest: int) -> Iterator
         raise not_run(f"It needs {fewest} values of {axis} on a line; these cells have fewer.")
     for others, points in lines.items():
         if len(points) < fewest:
-            others_in_words = describe_values(dict(others))
-            add_remark(f"Left out: {others_in_words}, with fewer than {fewest} values of {axis}.")
+            where = describe_values(dict(others))
+            add_remark(f"Left out: {where}, with fewer than {fewest} values of {axis}.")
             continue
         x = np.array([position for position, _ in points])
         low, high = (np.stack([ends[end] for _, ends in points], axis=1) for end in (0, 1))
@@ -342,39 +334,28 @@ def _rank_correlations(x: Floats, values: Floats) -> Ends:
     """
     from scipy.stats import rankdata
 
-    ranks = rankdata(values, axis=1, nan_policy="omit")
     order = rankdata(x) - (len(x) + 1) / 2
-    known = np.isfinite(values).all(axis=1)
-    low, high = np.empty(len(values)), np.empty(len(values))
-    low[known] = high[known] = _correlation(ranks[known], order)
-    for row in np.flatnonzero(~known):
-        low[row], high[row] = _correlation_between(order, ranks[row])
+    ranks = rankdata(values, axis=1, nan_policy="omit")
+    low, high = np.array([_correlations(order, row) for row in ranks]).T
     return Ends(low, high)
 
 
-def _correlation(ranks: Floats, order: Floats, more: float = 0.0) -> Floats:
-    centred = ranks - ranks.mean(axis=-1, keepdims=True)
-    norms = np.sqrt((centred**2).sum(axis=-1) * (order**2).sum())
-    products = np.asarray(centred @ order + more)
-    shares = np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
-    return np.asarray(shares.clip(-1, 1))
-
-
-def _correlation_between(order: Floats, ranks: Floats) -> tuple[Floats, Floats]:
+def _correlations(order: Floats, ranks: Floats) -> Floats:
     """The least and the most that the correlation of a row can be, of which some ranks are nan.
 
     All unknown values begin below the others, in the order of x. One that rises past a value adds
     the difference of their places to the products; so each is taken as high as adds the most.
     """
     unknown = np.isnan(ranks)
-    places, count = order[unknown], int(unknown.sum())
-    from_below = np.where(unknown, np.cumsum(unknown), ranks + count)
+    places = order[unknown]
+    ranks = np.where(unknown, np.cumsum(unknown), ranks + unknown.sum())
     by_value = order[~unknown][np.argsort(ranks[~unknown])]
     risen = np.cumsum(places[:, None] - by_value[None, :], axis=1)  # (unknown, known)
     swapped = np.triu(places[None, :] - places[:, None]).sum()
-    least = float(risen.min(axis=1, initial=0.0).sum() - swapped)
-    most = float(risen.max(axis=1, initial=0.0).sum())
-    return _correlation(from_below, order, least), _correlation(from_below, order, most)
+    more = [risen.min(axis=1, initial=0.0).sum() - swapped, risen.max(axis=1, initial=0.0).sum()]
+    centred = ranks - ranks.mean()
+    norm = np.sqrt((centred @ centred) * (order @ order))
+    return np.clip((centred @ order + more) / norm, -1.0, 1.0) if norm > 0 else np.zeros(2)
 
 
 def _end_ranks(values: Floats) -> Ends:

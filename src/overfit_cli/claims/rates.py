@@ -1,32 +1,31 @@
 """Rates of error of a claim, from its own cells: seeds resampled in worlds of known truth.
 
-The numbers of all seeds are moved by one amount, so that the worst setting lies at the margin's
-end. There the claim is as nearly false as it can be, and as nearly true: a verdict `holds` is a
-false one, and so is `fails`. As measured, without the move, they give the power.
+The numbers of all seeds are moved by one amount, so that the worst part lies at the margin's end.
+There the claim is as nearly false as it can be, and as nearly true: a verdict `holds` is a false
+one, and so is `fails`. As measured, without the move, they give the power.
 
 Whole seeds are resampled, with what they have in common at several settings. A resampled number
 moves by a little noise (a smoothed bootstrap; Silverman 1981): a median of resampled numbers would
-otherwise often lie at a margin's end exactly.
+otherwise often lie at a margin's end exactly. Each world is judged by the rule of `claims.rules`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
-from overfit_cli.claims.everywhere import counts_that_refute, estimate, in_logarithms, slack
-from overfit_cli.claims.quantities import Part, Statistic
+from overfit_cli.claims.parts import Part, Worlds, prepared
+from overfit_cli.claims.rules import decide
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.text import plural
-from overfit_cli.stats.intervals import inner_level, level_of_each, ordered_tail, t_half_width
+from overfit_cli.stats.intervals import error_of_each, middle
 
 REPEATS = 2000
-"""How many times seeds are resampled."""
+"""How many worlds there are."""
 
 FEWEST_PILOT = 3
 """The fewest seeds of a pilot."""
@@ -38,7 +37,7 @@ MOST_NUMBERS = 4_000_000
 """The most resampled numbers that are held at a time."""
 
 MOST_SEARCHED, FEWEST_REPEATS = 20_000_000, 200
-"""In a search for seeds, the numbers of one step, and the fewest repeats of claims with more."""
+"""In a search for seeds, the numbers of one step, and the fewest worlds of claims with more."""
 
 WANTED = 0.9
 """The power with which the proposed seeds decide."""
@@ -57,7 +56,6 @@ class Rates:
     false_fails: float
     holds: float
     fails: float
-    repeats: int
 
     def in_words(self) -> str:
         """Return the rates in a sentence."""
@@ -69,40 +67,33 @@ class Rates:
         )
 
 
-def rates(
-    parts: Sequence[Part],
-    seeds: int | None = None,
-    *,
-    repeats: int = REPEATS,
-    seed: int = 0,
-) -> Rates:
-    """Return the rates of error and the power of a claim on parts, one for each setting.
+def rates(parts: Sequence[Part], seeds: int = 0, *, repeats: int = REPEATS, seed: int = 0) -> Rates:
+    """Return the rates of error and the power of a claim, by default with as many seeds as here.
 
-    The number of seeds is by default that of the parts.
+    In the worlds in which it is barely false, and barely true, all parts move by one amount, so
+    that the worst lies at an end of its margin; those that would lie beyond theirs lie at that.
     """
-    count = seeds or len(parts[0].low)
     random = np.random.default_rng(seed)
-    parts = _with_means(parts)
-    measured = _judged(parts, count, repeats, random)
-    at_ends = [_judged(moved, count, repeats, random) for moved in _moved_to_ends(parts)]
+    parts = [_in_logarithms(prepared(part)) for part in parts]
+
+    def verdicts(targets: Sequence[float] | None = None) -> NDArray[np.int8]:
+        return np.concatenate([*_verdicts(parts, targets, seeds, repeats, random)])
+
+    measured, centres = verdicts(), [_centre(part) for part in parts]
+    worst = min(range(len(parts)), key=lambda index: parts[index].slack(centres[index]))
+    moved = list[NDArray[np.int8]]()
+    for end in (parts[worst].margin.least, parts[worst].margin.most):
+        if math.isfinite(end):
+            shift = end - centres[worst]
+            pairs = zip(centres, parts, strict=True)
+            moved.append(verdicts([_within_margin(part, at + shift) for at, part in pairs]))
     return Rates(
-        seeds=count,
-        false_holds=max(float((verdicts > 0).mean()) for verdicts in at_ends),
-        false_fails=max(float((verdicts < 0).mean()) for verdicts in at_ends),
+        seeds=seeds or len(parts[0].low),
+        false_holds=max(float((made > 0).mean()) for made in moved),
+        false_fails=max(float((made < 0).mean()) for made in moved),
         holds=float((measured > 0).mean()),
         fails=float((measured < 0).mean()),
-        repeats=repeats,
     )
-
-
-def fewest_seeds(parts: Sequence[Part]) -> int:
-    """Return the fewest seeds that can decide at the level in force: a median needs an interval."""
-    count = max(part.margin.fewest_seeds for part in parts)
-    while any(part.statistic == "median" for part in parts) and not ordered_tail(
-        count, level_of_each(1)
-    ):
-        count += 1
-    return count
 
 
 def seeds_to_decide(parts: Sequence[Part], *, more_than: int = 0, seed: int = 0) -> int | None:
@@ -111,12 +102,12 @@ def seeds_to_decide(parts: Sequence[Part], *, more_than: int = 0, seed: int = 0)
     They are more than `more_than`. None where `MOST_SEEDS` do not.
     """
     random = np.random.default_rng(seed)
-    parts = _with_means(parts)
+    parts = [_in_logarithms(prepared(part)) for part in parts]
 
     def decides(count: int) -> bool:
-        affordable = MOST_SEARCHED // (len(parts) * count)
-        repeats = min(REPEATS // 2, max(affordable, FEWEST_REPEATS))
-        verdicts = _judged(parts, count, repeats, random)
+        affordable = max(MOST_SEARCHED // (len(parts) * count), FEWEST_REPEATS)
+        worlds = _verdicts(parts, None, count, min(REPEATS // 2, affordable), random)
+        verdicts = np.concatenate([*worlds])
         return max(float((verdicts > 0).mean()), float((verdicts < 0).mean())) >= WANTED
 
     low = max(more_than, max(part.margin.fewest_seeds for part in parts) - 1)
@@ -126,230 +117,117 @@ def seeds_to_decide(parts: Sequence[Part], *, more_than: int = 0, seed: int = 0)
             return None
         low, high = high, min(2 * high, MOST_SEEDS)
     while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if decides(middle) else (middle, high)
+        half = (low + high) // 2
+        low, high = (low, half) if decides(half) else (half, high)
     return high
-
-
-def _with_means(parts: Sequence[Part]) -> list[Part]:
-    return [in_logarithms(part) if part.statistic == "geometric mean" else part for part in parts]
 
 
 # Worlds
 
 
-@dataclass(frozen=True)
-class _Drawn:
-    """Resampled numbers, each of shape (repeats, parts, seeds)."""
-
-    low: Floats
-    high: Floats
-
-    def mapped(self, function: Callable[[Floats], Floats]) -> _Drawn:
-        low = function(self.low)
-        return _Drawn(low, low if self.high is self.low else function(self.high))
-
-
-def _moved_to_ends(parts: Sequence[Part]) -> list[list[Part]]:
-    """The worlds in which the worst part lies at each end of its margin that is finite.
-
-    All parts move by the same amount; those that would lie outside lie at their own end.
-    """
-    worlds = []
-    worst = min(parts, key=slack)
-    for end in ("least", "most"):
-        if not math.isfinite(getattr(worst.margin, end)):
-            continue
-        shift = getattr(worst.margin, end) - _centre(worst)
-        worlds.append([_moved(part, shift) for part in parts])
-    return worlds
+def _in_logarithms(part: Part) -> Part:
+    """A part that has the mean of logarithms in the place of a geometric mean."""
+    if part.statistic != "geometric mean":
+        return part
+    ends = (part.low, part.high, part.margin.least, part.margin.most)
+    with np.errstate(divide="ignore"):
+        low, high, least, most = (np.log(np.maximum(end, 0.0)) for end in ends)
+    margin = replace(part.margin, least=float(least), most=float(most))
+    return replace(part, low=low, high=high, margin=margin, statistic="mean")
 
 
-def _moved(part: Part, shift: float) -> Part:
-    centre = _centre(part)
-    target = min(max(centre + shift, part.margin.least), part.margin.most)
-    if part.statistic == "share":
-        return _with_share(part, target)
-    move = target - centre
-    return replace(part, low=part.low + move, high=part.high + move)
+def _within_margin(part: Part, number: float) -> float:
+    return min(max(number, part.margin.least), part.margin.most)
+
+
+def _verdicts(
+    parts: Sequence[Part],
+    targets: Sequence[float] | None,
+    seeds: int,
+    repeats: int,
+    random: np.random.Generator,
+) -> Iterator[NDArray[np.int8]]:
+    """The verdicts in worlds in which each part's number is its target, some of them at a time."""
+    count = seeds or len(parts[0].low)
+    at_a_time = max(1, MOST_NUMBERS // (len(parts) * count))
+    smoothed = [_smoothed(part) for part in parts]
+    centres = [_centre(part) for part in parts]
+    moves = [to - at for to, at in zip(targets or centres, centres, strict=True)]
+    for start in range(0, repeats, at_a_time):
+        size = min(at_a_time, repeats - start), count
+        draws = dict[int, tuple[NDArray[np.int_], Floats]]()  # parts with as many seeds share them
+        low, high = list[Floats](), list[Floats]()
+        for part, move, (lows, highs, width) in zip(parts, moves, smoothed, strict=True):
+            if len(lows) not in draws:
+                draws[len(lows)] = random.integers(len(lows), size=size), random.normal(size=size)
+            drawn, noise = draws[len(lows)]
+            below = lows[drawn]
+            above = highs[drawn] if part.unknown else below
+            if part.statistic == "share":
+                below, above = _turned(below, above, _centre(part), move, random)
+            elif width or move:
+                more = noise * width + move
+                below, above = below + more, above + more
+            low.append(below)
+            high.append(above if part.unknown else below)
+        yield decide(Worlds(parts, low, high), error_of_each(1)).verdict
+
+
+def _turned(
+    low: Floats, high: Floats, share: float, move: float, random: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """Zeros and ones of which some are turned, so that their share moves; unknown ones stay."""
+    if not move:
+        return low, high
+    chance = move / (1 - share) if move > 0 else -move / share
+    known, turns = low == high, random.random(low.shape) < chance
+    turned = np.where(turns & known, float(move > 0), low)
+    return turned, np.where(known, turned, high)
 
 
 def _centre(part: Part) -> float:
-    """A part's number, of the seeds whose numbers are known; that of the worlds that they make.
+    """The number of the worlds that a part makes.
 
-    The noise on resampled numbers moves the median of skewed ones towards their long tail.
+    Means and shares are those of the seeds whose numbers are known. A missed target counts for the
+    median too, and noise on resampled numbers moves that of skewed ones towards their long tail.
     """
-    known = part.low == part.high
-    if not known.any():
-        return 0.0
-    numbers = part.low[known]
-    if part.statistic == "median":
-        (width,) = _bandwidths(part.low[None], part.high[None])
-        return _noisy_median(numbers, float(width))
-    return float(estimate(replace(part, low=numbers, high=numbers)).value)
+    if part.statistic != "median":
+        known = part.low[part.low == part.high]
+        return float(known.mean()) if len(known) else 0.0
+    width = _smoothed(part)[2]
+    ends = [_noisy_median(end, width) for end in (part.low, part.high)]
+    finite = [end for end in ends if math.isfinite(end)]
+    return sum(finite) / len(finite) if finite else 0.0
 
 
 def _noisy_median(numbers: Floats, width: float) -> float:
     from scipy.special import ndtr
 
-    if not width > 0:
-        return float(np.median(numbers))
-    low, high = float(numbers.min()) - 9 * width, float(numbers.max()) + 9 * width
+    plain, finite = middle(numbers), numbers[np.isfinite(numbers)]
+    if not (width > 0 and math.isfinite(plain)):
+        return plain
+    low, high = float(finite.min()) - 9 * width, float(finite.max()) + 9 * width
     for _ in range(60):
-        middle = (low + high) / 2
-        below = float(ndtr((middle - numbers) / width).mean())
-        low, high = (middle, high) if below < 0.5 else (low, middle)
+        half = (low + high) / 2
+        below = float(ndtr((half - numbers) / width).mean())
+        low, high = (half, high) if below < 0.5 else (low, half)
     return (low + high) / 2
 
 
-def _with_share(part: Part, share: float) -> Part:
-    count = 1000
-    right = (np.arange(count) < round(share * count)).astype(float)
-    unknown = np.arange(count) % len(part.low) < part.unknown
-    random = np.random.default_rng(0)
-    random.shuffle(right)
-    low, high = np.where(unknown, 0.0, right), np.where(unknown, 1.0, right)
-    return replace(part, low=low, high=high)
+def _smoothed(part: Part) -> tuple[Floats, Floats, float]:
+    """Numbers, with the deviation of their noise.
 
-
-def _judged(
-    parts: Sequence[Part], count: int, repeats: int, random: np.random.Generator
-) -> NDArray[np.int8]:
-    at_a_time = max(1, MOST_NUMBERS // (len(parts) * count))
-    sizes = [min(at_a_time, repeats - start) for start in range(0, repeats, at_a_time)]
-    return np.concatenate(
-        [_verdicts(parts, _resampled(parts, count, size, random)) for size in sizes]
-    )
-
-
-def _resampled(
-    parts: Sequence[Part], count: int, repeats: int, random: np.random.Generator
-) -> _Drawn:
-    """Seeds drawn with replacement, whole, with a little noise on numbers that differ.
-
-    Numbers that have a mean shrink towards it beforehand, so that with the noise they spread as
-    widely as the seeds' numbers do by the unbiased estimate.
+    Those of a mean shrink towards it beforehand, so that with the noise they spread as widely as
+    the seeds' numbers do by the unbiased estimate.
     """
-    low, high = (np.stack([getattr(part, end) for part in parts]) for end in ("low", "high"))
-    is_median, is_mean = (
-        np.array([part.statistic == name for part in parts]) for name in ("median", "mean")
-    )
-    widths = np.where(is_median, _bandwidths(low, high), 0.0)
-    if is_mean.any():
-        low[is_mean], high[is_mean], widths[is_mean] = _shrunk(low[is_mean], high[is_mean])
-    seeds = low.shape[1]
-    drawn = random.integers(seeds, size=(repeats, count))
-    lows = np.moveaxis(low[:, drawn], 0, 1)
-    highs = lows if (low == high).all() else np.moveaxis(high[:, drawn], 0, 1)
-    if not widths.any():
-        return _Drawn(lows, highs)
-    noise = random.standard_normal((repeats, 1, count)) * widths[None, :, None]
-    return _Drawn(lows, highs).mapped(lambda numbers: numbers + noise)
-
-
-def _shrunk(low: Floats, high: Floats) -> tuple[Floats, Floats, Floats]:
-    """Numbers of parts nearer to their means, and the deviation of the noise that makes up for it.
-
-    That is Silverman's rule for normal numbers, with the deviation of the known ones.
-    """
-    known = np.where(low == high, low, np.nan)
-    counts = np.isfinite(known).sum(axis=1)
-    several = counts > 1
-    means, deviations = np.zeros(len(low)), np.zeros(len(low))
-    means[several] = np.nanmean(known[several], axis=1)
-    deviations[several] = np.nanstd(known[several], axis=1, ddof=1)
-    shares = 0.9 * np.maximum(counts, 2) ** -0.2
-    factors = np.sqrt((1 - shares**2) * counts / np.maximum(counts - 1, 1))
-    factors = np.where(several, factors, 1.0)[:, None]
-    centres = means[:, None]
-    ends = (centres + factors * (numbers - centres) for numbers in (low, high))
-    return next(ends), next(ends), shares * deviations
-
-
-def _bandwidths(low: Floats, high: Floats) -> Floats:
-    known = np.where(low == high, low, np.nan)
-    counts = np.isfinite(known).sum(axis=1)
-    quartiles = np.full((2, len(low)), 0.0)
-    some = counts > 0
-    quartiles[:, some] = np.nanpercentile(known[some], [25, 75], axis=1)
-    spread = (quartiles[1] - quartiles[0]) / 1.349
-    return np.asarray(0.45 * spread * np.maximum(counts, 1) ** -0.2)
-
-
-# Verdicts of many worlds at once
-
-
-def _verdicts(parts: Sequence[Part], drawn: _Drawn) -> NDArray[np.int8]:
-    count = drawn.low.shape[2]
-    if count < max(part.margin.fewest_seeds for part in parts):
-        return np.zeros(len(drawn.low), dtype=np.int8)
-    least, most = (
-        np.array([getattr(part.margin, end) for part in parts]) for end in ("least", "most")
-    )
-    drawn = _with_medians_sorted(parts, drawn)
-    level = level_of_each(1)
-    two_ends = np.isfinite(most - least)
-    outer = _ends(parts, drawn, level)
-    inner = _ends(parts, drawn, inner_level(level))
-    low, high = (
-        np.where(two_ends, ends_inner, ends) for ends_inner, ends in zip(inner, outer, strict=True)
-    )
-    at_end = (low == high) & ((low == least) | (low == most))
-    holds = ((least <= low) & (high <= most) & ~at_end).all(axis=1)
-    fails = np.zeros(len(holds), dtype=bool)
-    for fewest in counts_that_refute(len(parts)):
-        below, above = _ends(parts, drawn, level_of_each(len(parts) / fewest))
-        fails |= ((above < least) | (most < below)).sum(axis=1) >= fewest
-    fails &= ~holds
-    verdicts: NDArray[np.int8] = holds.astype(np.int8) - fails.astype(np.int8)
-    return verdicts
-
-
-def _with_medians_sorted(parts: Sequence[Part], drawn: _Drawn) -> _Drawn:
-    is_median = np.array([part.statistic == "median" for part in parts])
-    if is_median.all():
-        return drawn.mapped(lambda numbers: np.sort(numbers, axis=2))
-
-    def some_sorted(numbers: Floats) -> Floats:
-        ordered = numbers.copy()
-        ordered[:, is_median] = np.sort(numbers[:, is_median], axis=2)
-        return ordered
-
-    return drawn.mapped(some_sorted)
-
-
-def _ends(parts: Sequence[Part], drawn: _Drawn, level: float) -> tuple[Floats, Floats]:
-    low, high = np.empty(drawn.low.shape[:2]), np.empty(drawn.low.shape[:2])
-    for statistic in {part.statistic for part in parts}:
-        alike = np.array([part.statistic == statistic for part in parts])
-        some = drawn if alike.all() else drawn.mapped(itemgetter((slice(None), alike)))
-        low[:, alike], high[:, alike] = _ends_of(statistic, some, level)
-    return low, high
-
-
-def _ends_of(statistic: Statistic, drawn: _Drawn, level: float) -> tuple[Floats, Floats]:
-    count = drawn.low.shape[2]
-    if statistic == "median":
-        excluded = ordered_tail(count, level)
-        if not excluded:
-            infinite = np.full(drawn.low.shape[:2], np.inf)
-            return -infinite, infinite
-        return drawn.low[:, :, excluded - 1], drawn.high[:, :, count - excluded]
-    if statistic == "mean":
-        with np.errstate(invalid="ignore"):  # of numbers that are not known
-            centre = (drawn.low.mean(axis=2) + drawn.high.mean(axis=2)) / 2
-            squares = np.maximum(
-                (drawn.low - centre[..., None]) ** 2, (drawn.high - centre[..., None]) ** 2
-            )
-            deviation = np.sqrt(squares.sum(axis=2) / (count - 1))
-            half = t_half_width(deviation, count, level)
-            low, high = drawn.low.mean(axis=2) - half, drawn.high.mean(axis=2) + half
-        return np.nan_to_num(low, nan=-np.inf), np.nan_to_num(high, nan=np.inf)
-    from scipy.special import betaincinv
-
-    tail = (1 - level) / 2
-    fewest, most = drawn.low.sum(axis=2), drawn.high.sum(axis=2)
-    with np.errstate(invalid="ignore"):
-        low = np.where(fewest > 0, betaincinv(fewest, count - fewest + 1, tail), 0.0)
-        high = np.where(most < count, betaincinv(most + 1, count - most, 1 - tail), 1.0)
-    return low, high
+    known = part.low[(part.low == part.high) & np.isfinite(part.low)]
+    count = len(known)
+    if part.statistic == "median" and count:
+        lower, upper = np.percentile(known, [25, 75])
+        return part.low, part.high, float(0.45 * (upper - lower) / 1.349 * count**-0.2)
+    if part.statistic != "mean" or count < 2:
+        return part.low, part.high, 0.0
+    share, mean = 0.9 * count**-0.2, known.mean()
+    factor = math.sqrt((1 - share**2) * count / (count - 1))
+    low, high = (mean + factor * (end - mean) for end in (part.low, part.high))
+    return low, high, float(share * known.std(ddof=1))

@@ -1,8 +1,8 @@
 """Seals of claims: digests that a run directory keeps from before its first cell, and looks.
 
 A claim whose digest differs was changed after cells were seen. Seeds that are added to a run are a
-further look at the same claims: the k-th further look is judged at the error α/2^k, so that all
-looks together err in at most twice as many cases as one.
+further look at the same claims: the k-th further look is judged at the error α/2^(k + 1), so that
+all further looks together err in at most half as many cases as the first.
 """
 
 from __future__ import annotations
@@ -101,6 +101,11 @@ def count_further_looks(seeds: Sequence[Sequence[int]]) -> int:
         looks += bool(known) and not known.issuperset(run)
         known |= set(run)
     return looks
+
+
+def spent_looks(further: int) -> int:
+    """Return by how much the error of a look is divided, after so many further ones."""
+    return 2 ** (further + 1) if further else 1
 
 
 def looks_in_words(further: int, level: float) -> str:

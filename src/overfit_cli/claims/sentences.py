@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
-from overfit_cli.claims.everywhere import FEWEST, Over, combine
-from overfit_cli.claims.measured import Table
-from overfit_cli.claims.quantities import Part, Power, Quantity, Statistic, Trend
-from overfit_cli.claims.rules import Margin
+import numpy as np
+
+from overfit_cli.claims.parts import FEWEST, Margin, Part, Statistic
+from overfit_cli.claims.quantities import Power, Quantity, Trend
+from overfit_cli.core.arrays import Floats
+from overfit_cli.core.cells import Cells, NoCellsError
 from overfit_cli.core.claim import IN_MARGIN, add_remark, inconclusive, not_run
+from overfit_cli.core.errors import BadValue
+from overfit_cli.core.expressions import read_conditions
 from overfit_cli.core.text import plural
+
+Over = Literal["every", "average", "worst"]
+"""How the numbers at several settings are judged: see `combine`."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +42,7 @@ class Clause:
         margin = self.quantity.margin
         return margin if self.target is None else replace(margin, target=self.target)
 
-    def parts(self, table: Table, seeds: int) -> list[Part]:
+    def parts(self, cells: Cells, seeds: int) -> list[Part]:
         """Return the numbers that it is judged on."""
         parts = [
             replace(
@@ -44,7 +53,7 @@ class Clause:
                     fewest_seeds=seeds,
                 ),
             )
-            for part in self.quantity.parts(table)
+            for part in self.quantity.parts(cells)
         ]
         if not parts:
             raise not_run("No cell bears on it.")
@@ -75,6 +84,51 @@ class Clause:
             f"; between the last two {self.quantity.axis} that power and half of the whole are "
             f"{side} 0: no {turn} half as fast; of four or more, so is the power without the last"
         )
+
+
+def combine(parts: Sequence[Part], over: Over) -> list[Part]:
+    """Return parts over all settings in the place of those at each, seed by seed.
+
+    Args:
+        over: `every` leaves them as they are; `average` has the average of each seed's numbers;
+            `worst` the one nearest to the margin's end, or beyond it, of two ends both.
+    """
+    if over == "every" or len(parts) < 2:
+        return list(parts)
+    combined = []
+    for margin in dict.fromkeys(part.margin for part in parts):
+        alike = [part for part in parts if part.margin == margin]
+        words = f"over {plural(len(alike), 'setting')}{_aspect(alike)}"
+        if over == "average":
+            combined.append(_reduced(alike, _average_of(alike[0]), f"mean {words}"))
+            continue
+        if math.isfinite(margin.least):
+            combined.append(_reduced(alike, np.min, f"least {words}"))
+        if math.isfinite(margin.most):
+            combined.append(_reduced(alike, np.max, f"most {words}"))
+    return combined
+
+
+def _aspect(parts: Sequence[Part]) -> str:
+    aspects = {part.place.rpartition(", ")[2] for part in parts}
+    aspect = aspects.pop()
+    return "" if aspects or "=" in aspect or not aspect else f", {aspect}"
+
+
+def _reduced(parts: Sequence[Part], reduce: Callable[..., Floats], place: str) -> Part:
+    low, high = (reduce([getattr(part, end) for part in parts], axis=0) for end in ("low", "high"))
+    return replace(parts[0], place=place, low=low, high=high)
+
+
+def _average_of(part: Part) -> Callable[..., Floats]:
+    if part.statistic != "geometric mean":
+        return np.mean
+
+    def geometric(numbers: Sequence[Floats], axis: int) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.exp(np.mean(np.log(np.maximum(numbers, 0.0)), axis=axis)))
+
+    return geometric
 
 
 _OVER: dict[Over, str] = {
@@ -112,17 +166,16 @@ class Sentence:
         """The fewest seeds that decide."""
         return self.fewest or max(FEWEST[clause.statistic] for clause in self.clauses)
 
-    def chosen(self, table: Table) -> Table:
+    def chosen(self, cells: Cells) -> Cells:
         """Return the cells that meet its conditions."""
-        return table.chosen(self.where) if self.where else table
+        return chosen(cells, self.where)
 
-    def parts(self, table: Table) -> list[Part]:
+    def parts(self, cells: Cells) -> list[Part]:
         """Return the numbers that the claim is judged on."""
-        chosen = self.chosen(table)
-        if left := len(table.cells) - len(chosen.cells):
+        chosen = self.chosen(cells)
+        if left := len(cells.frame) - len(chosen.frame):
             are, them = ("is", "it") if left == 1 else ("are", "them")
-            cells = plural(left, "cell")
-            add_remark(f"{cells} {are} left out because the claim excludes {them}.")
+            add_remark(f"{plural(left, 'cell')} {are} left out because the claim excludes {them}.")
         if len(self.clauses) == 1:
             return self.clauses[0].parts(chosen, self.seeds)
         return [
@@ -143,6 +196,24 @@ class Sentence:
             return f"{margin.in_words(number)}{self.clauses[0].at_the_end}"
         conditions = "; ".join(clause.holds_where() for clause in self.clauses)
         return f"{conditions}; at least {plural(self.seeds, 'seed')}"
+
+
+def chosen(cells: Cells, conditions: Sequence[str]) -> Cells:
+    """Return the cells that meet conditions, which are on parameters alone."""
+    for text in conditions:
+        for test in read_conditions(text, cells.schema.placed):
+            for name in (ref.name for ref in test.refs):
+                if cells.schema[name].role != "parameter":
+                    accepts = f"{name} is measured: choosing cells by it would choose outcomes."
+                    raise BadValue("where", text, accepts)
+    lacking = f"It needs cells where {' and '.join(conditions)}; these have none."
+    try:
+        left = cells.where(*conditions)
+    except NoCellsError:
+        raise not_run(lacking) from None
+    if conditions and left.frame.empty:
+        raise not_run(lacking)
+    return left
 
 
 def _slug(claimed: str) -> str:

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from overfit_cli.cli import completion
-from overfit_cli.core.console import console, proposed_command
-from overfit_cli.core.errors import UserError
-from overfit_cli.core.text import plural, size
+from overfit_cli.cli.options import option
+from overfit_cli.core.console import console, print_next
+from overfit_cli.core.text import plural
 
 
 def compact(
@@ -24,28 +24,21 @@ def compact(
     ],
 ) -> int:
     """Join the many part files of a run directory into a few."""
-    from overfit_cli.core.files import error_text
-    from overfit_cli.sweeps.maintain import compact_directory
+    from overfit_cli.sweeps.part import CELLS, STEPS
     from overfit_cli.sweeps.store import RunDirectory
 
-    run_directory = RunDirectory(directory, "directory")
-    if not run_directory.cells.names():
-        raise run_directory.error(run_directory.why_empty())
-    output = console()
-    try:
-        for joined in compact_directory(run_directory):
-            before = f"{plural(joined.parts_before, 'part')} of {size(joined.bytes_before)}"
-            after = f"{plural(joined.parts_after, 'part')} of {size(joined.bytes_after)}"
-            sentence = (
-                f"{before} joined into {after}" if joined.rows else f"{before}, nothing to join"
-            )
-            output.print(f"{joined.folder}: {sentence}.")
-    except OSError as error:
-        raise UserError(
-            f"DIR {directory}: it can't be written to ({error_text(error)}); "
-            "every row is still there.",
-            exit_code=1,
-        ) from error
+    opened, output = RunDirectory(directory, "directory"), console()
+    before = {kind: opened.names(kind) for kind in (CELLS, STEPS)}
+    if not before[CELLS]:
+        raise opened.error(opened.why_empty())
+    opened.compact()
+    for kind, names in before.items():
+        now = opened.names(kind)
+        done = "nothing to join" if now == names else f"joined into {len(now)}"
+        if now:
+            output.print(f"{directory / kind}: {plural(len(names), 'part')}, {done}.")
+        for sentence in opened.notes(kind):
+            output.print(sentence)
     return 0
 
 
@@ -58,41 +51,24 @@ def merge(
             autocompletion=completion.run_directories,
         ),
     ],
-    out: Annotated[
-        Path,
-        typer.Option(metavar="DIR", help="Output directory; cells already in it are merged too."),
-    ],
+    out: Annotated[Path, option("DIR", "Output directory; cells already in it are merged too.")],
 ) -> int:
     """Join run directories of one study, such as those of a sweep's shards.
 
     The command refuses directories of different studies, versions, code or data, damaged files, and
     two directories with different numbers for one cell.
     """
-    from overfit_cli.core.files import error_text
-    from overfit_cli.sweeps.load import load_study_and_cells
-    from overfit_cli.sweeps.maintain import merge_directories
+    from overfit_cli.sweeps.load import study_in
+    from overfit_cli.sweeps.merge import merge_directories
     from overfit_cli.sweeps.store import RunDirectory
 
     sources = [RunDirectory(directory, "directories") for directory in directories]
-    try:
-        merged = merge_directories(sources, RunDirectory(out, "out"))
-    except OSError as error:
-        raise UserError(
-            f"--out {out}: it can't be written to ({error_text(error)}); the directories are as "
-            "they were, and the same command goes on from there.",
-            exit_code=1,
-        ) from error
+    merged = RunDirectory(out, "out")
     output = console()
-    for note in merged.notes:
+    for note in merge_directories(sources, merged):
         output.print(note)
-    were = "was" if merged.repeated == 1 else "were"
-    several = f"; {plural(merged.repeated, 'cell')} {were} in more than one directory"
-    output.print(
-        f"{plural(len(sources), 'directory')} merged into {out}: "
-        f"{plural(merged.cells, 'cell')}{several if merged.repeated else ''}."
-    )
-    study, _ = load_study_and_cells(RunDirectory(out), any_version=True)
-    if study.claims():
-        for line in proposed_command(["report", str(out)]):
-            output.print(line)
+    cells = plural(len(merged.contents()), "cell")
+    output.print(f"{plural(len(sources), 'directory')} merged into {out}: {cells}.")
+    if study_in(merged).claims():
+        print_next(output, ["report", str(out)])
     return 0

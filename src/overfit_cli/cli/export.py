@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import io
-import shlex
+import math
 import sys
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.options import Where
+from overfit_cli.cli.options import Where, flag, option
 from overfit_cli.core.console import console, typed_command
-from overfit_cli.core.errors import UserError
-from overfit_cli.core.text import VERSION, plural, shorten, suggestion, visible
+from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.text import VERSION, plural, suggestion, visible
 from overfit_cli.core.values import alternatives
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from overfit_cli.core.cells import Cells
     from overfit_cli.core.study import AnyStudy
     from overfit_cli.sweeps.store import RunDirectory
 
@@ -32,43 +33,14 @@ ENDINGS: Mapping[str, Format] = {".csv": "csv", ".parquet": "parquet", ".tex": "
 
 def file_format(to: Format | None, out: Path | None) -> Format:
     """Return the format that is asked for, in words or by the file's ending."""
-    suffix = "" if out is None else out.suffix.lower()
-    ending = ENDINGS.get(suffix)
+    ending = ENDINGS.get("" if out is None else out.suffix.lower())
     if to is None and out is not None and ending is None:
-        raise UserError(
-            f"--out {out}: add --to {alternatives(get_args(Format))}, or end the name in "
-            f"{alternatives(ENDINGS)}."
-        )
+        formats, endings = alternatives(get_args(Format)), alternatives(ENDINGS)
+        raise UserError(f"--out {out}: add --to {formats}, or end the name in {endings}.")
     form: Format = to or ending or "csv"
-    if ending not in (None, form):
-        raise UserError(
-            f"--to {form} --out {out}: a name that ends in {suffix} is for {ending}; "
-            "change one of the two."
-        )
     if out is None and form == "parquet":
         raise UserError("--to parquet: it needs a file; add --out FILE.parquet.")
     return form
-
-
-def in_csv(rows: pd.DataFrame) -> bytes:
-    """Return rows as CSV, below their names; every number has all its digits."""
-    from overfit_cli.core.spreadsheet import csv_text
-
-    return csv_text(rows).encode()
-
-
-def in_parquet(study: AnyStudy, rows: pd.DataFrame) -> bytes:
-    """Return rows as a parquet file, whose metadata say of which study they are."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from overfit_cli.sweeps.part_file import STUDY_MARK
-
-    table = pa.Table.from_pandas(rows, preserve_index=False)
-    marks = {STUDY_MARK: study.name, b"overfit.version": str(study.version)}
-    file = io.BytesIO()
-    pq.write_table(table.replace_schema_metadata({**table.schema.metadata, **marks}), file)
-    return file.getvalue()
 
 
 def print_content(content: bytes) -> None:
@@ -81,12 +53,16 @@ def print_content(content: bytes) -> None:
     typer.echo(text, nl=False)
 
 
-def write_content(content: bytes, out: Path) -> None:
-    """Write a file whole, or not at all, and say so."""
+def write_json(path: Path, content: str) -> bool:
+    """Write JSON to a file, or for `-` to standard output; whether it is there."""
     from overfit_cli.core.files import write_user_file
 
-    write_user_file(out, content, "out")
-    console().print(f"Written: {out}")
+    is_shown = path == Path("-")
+    if is_shown:
+        print_content(content.encode())
+    else:
+        write_user_file(path, content.encode(), "json_file")
+    return is_shown
 
 
 def export(
@@ -98,42 +74,29 @@ def export(
     ],
     to: Annotated[
         Format | None,
-        typer.Option(
-            metavar="csv|parquet|latex",
-            help="Format.  [default: by the name after --out, else csv]",
-        ),
+        option("csv|parquet|latex", "Format.  [default: by the name after --out, else csv]"),
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="File to write.  [default: standard output]",
-        ),
+        Path | None, option("FILE", "File to write.  [default: standard output]")
     ] = None,
     means: Annotated[
-        bool, typer.Option("--means", help="Means over seeds with intervals, as LaTeX has them.")
+        bool, flag("Means over seeds with intervals, as LaTeX has them.", "--means")
     ] = False,
     columns: Annotated[
         str | None,
-        typer.Option(
-            metavar="A,B,...",
-            help="Measured columns, and constant parameters; every row has the parameters that "
+        option(
+            "A,B,...",
+            "Measured columns, and constant parameters; every row has the parameters that "
             "vary.  [default: all; in LaTeX the study's main column]",
-            autocompletion=completion.columns,
         ),
     ] = None,
     where: Where = None,
-    trajectories: Annotated[
-        bool, typer.Option("--trajectories", help="Logged steps instead of cells.")
-    ] = False,
+    trajectories: Annotated[bool, flag("Logged steps instead of cells.", "--trajectories")] = False,
 ) -> int:
     """Write the numbers of a run as CSV, parquet or LaTeX."""
-    from overfit_cli.sweeps.load import (
-        chosen_cells,
-        in_order,
-        load_study_and_cells,
-        read_selections,
-    )
+    from overfit_cli.core.files import write_user_file
+    from overfit_cli.sweeps.load import load_run
+    from overfit_cli.sweeps.manifest import warn_of_sources
     from overfit_cli.sweeps.store import RunDirectory
 
     form = file_format(to, out)
@@ -141,117 +104,156 @@ def export(
         flag = "--means" if means else "--to latex"
         raise UserError(f"{flag}: it applies to cells; leave out --trajectories.")
     run = RunDirectory(directory, "directory")
-    study, every = load_study_and_cells(run)
-    cells = in_order(study, chosen_cells(every, read_selections(where or [], study)))
-    run.warn_of_sources(cells)
+    data = load_run(run)
+    data = data.without_plan(data.trained).where(*(where or ())).in_order()
+    study, cells = data.study, data.frame
+    warn_of_sources(run.path, data.sources, cells)
     if means or form == "latex":
-        rows, measured = _means(study, run, cells, columns, form)
+        rows, measured = _means(data, run, columns, form)
     else:
-        rows, measured = _rows(study, run, cells, columns, trajectories=trajectories), []
-    if form == "latex":
-        content = _latex(study, run, cells, rows, measured).encode()
+        rows, measured = _rows(data, run, columns, trajectories=trajectories), []
+    if form == "parquet":
+        file = io.BytesIO()
+        rows.to_parquet(file, index=False)
+        content = file.getvalue()
+    elif form == "latex":
+        content = _in_latex(study, cells, rows, measured).encode()
     else:
-        content = in_parquet(study, rows) if form == "parquet" else in_csv(rows)
+        content = rows.to_csv(index=False, lineterminator="\n").encode()
     if out is None:
         print_content(content)
     else:
-        write_content(content, out)
+        write_user_file(out, content, "out")
+        console().print(f"Written: {out}")
     return 0
 
 
 def _means(
-    study: AnyStudy, run: RunDirectory, cells: pd.DataFrame, columns: str | None, form: Format
+    data: Cells, run: RunDirectory, columns: str | None, form: Format
 ) -> tuple[pd.DataFrame, list[str]]:
-    from overfit_cli.sweeps.load import means_over_seeds, measured_columns
-    from overfit_cli.sweeps.manifest import read_manifest
+    from overfit_cli.sweeps.load import means_over_seeds
 
-    numbers = measured_columns(cells)
+    study, numbers = data.study, data.measured
     settings = list(study.parameters.model_fields)
     chosen = _read_columns(columns, study, [*settings, *numbers, "seeds", "failed"])
     main = [name for name in numbers if name == study.headline and form == "latex"]
     measured = [name for name in chosen if name in numbers] or main or numbers
-    parameters = [name for name in chosen if name in settings]
-    manifest = read_manifest(run.path)
-    if manifest is not None and manifest.refined:
+    if run.manifest.refined:
         warnings.warn(
             f"{run.path}: a sweep with --refine chose its cells, so that rows have different "
             "numbers of seeds (column seeds); a mean over few seeds may mislead.",
             UserWarning,
             stacklevel=2,
         )
-    return means_over_seeds(study, cells, parameters, measured), measured
+    parameters = [name for name in chosen if name in settings]
+    return means_over_seeds(data, parameters, measured), measured
 
 
 def _rows(
-    study: AnyStudy,
-    run: RunDirectory,
-    cells: pd.DataFrame,
-    columns: str | None,
-    *,
-    trajectories: bool,
+    data: Cells, run: RunDirectory, columns: str | None, *, trajectories: bool
 ) -> pd.DataFrame:
-    from overfit_cli.sweeps.load import varying_parameters
+    from overfit_cli.sweeps.load import logged_steps
 
-    rows = _logged_steps(run, cells) if trajectories else cells
-    names = [str(name) for name in rows.columns]
-    chosen = _read_columns(columns, study, names)
+    rows = data.frame
+    if trajectories:
+        steps = logged_steps(run, rows).sort_values("step", kind="stable")
+        rows = rows[["key"]].merge(steps, on="key")  # in the order of the cells
+    chosen = _read_columns(columns, data.study, [str(name) for name in rows.columns])
     if not chosen:
-        return rows[names]
+        return rows
     # What tells rows apart comes with every choice of columns.
-    told_by = [*varying_parameters(study, cells), "seed", *(["step"] if trajectories else [])]
+    told_by = [*data.varying(), "seed", *["step"] * trajectories]
     return rows[[*(name for name in told_by if name not in chosen), *chosen]]
 
 
-def _logged_steps(run: RunDirectory, cells: pd.DataFrame) -> pd.DataFrame:
-    import numpy as np
-
-    from overfit_cli.sweeps.load import NO_STEPS, load_logged_steps
-
-    steps = load_logged_steps(run, cells)
-    if steps.empty:
-        raise run.error(NO_STEPS)
-    places = {key: index for index, key in enumerate(cells["key"])}
-    order = np.lexsort([steps["step"], steps["key"].map(places)])
-    return steps.iloc[order].reset_index(drop=True)
-
-
 def _read_columns(text: str | None, study: AnyStudy, known: Collection[str]) -> list[str]:
+    from overfit_cli.core.expressions import split
     from overfit_cli.core.parameters import parameter_named
 
     names = list[str]()
-    for part in () if text is None else text.split(","):
+    for part in () if text is None else split(text, ",")[::2]:
         written = part.strip()
-        name = written if written in known else parameter_named(study.parameters, written)
-        option = f"--columns {shorten(written)}"
+        bare = written.strip("`")
+        name = bare if bare in known else parameter_named(study.parameters, written)
         if not name:
-            raise UserError(f"--columns {shorten(text or '')}: write names separated by commas.")
+            raise BadValue("columns", text, "write names separated by commas.")
         if name not in known:
-            raise UserError(
-                f"{option}: there is no column {name!r} here; {suggestion(name, known)}"
-            )
-        if name in names:
-            raise UserError(f"{option}: {name} is named twice; name it once.")
+            hint = suggestion(name, known)
+            raise BadValue("columns", written, f"there is no column {name!r} here; {hint}")
         names.append(name)
-    return names
+    return [*dict.fromkeys(names)]
 
 
-def _latex(
-    study: AnyStudy,
-    run: RunDirectory,
-    cells: pd.DataFrame,
-    rows: pd.DataFrame,
-    measured: Sequence[str],
+# LaTeX
+
+
+def _in_latex(
+    study: AnyStudy, cells: pd.DataFrame, rows: pd.DataFrame, measured: Sequence[str]
 ) -> str:
-    from overfit_cli.report.latex import means_table
-    from overfit_cli.sweeps.manifest import read_manifest
+    r"""Means over seeds as a table of booktabs, each as `$0.693 \pm 0.012$`.
 
-    manifest = read_manifest(run.path)
-    made = [run.command for run in manifest.runs if run.command] if manifest else []
+    The numbers of seeds and of failed cells have columns where they tell something.
+    """
+    from overfit_cli.core.schema import schema_of
+
+    schema = schema_of(study, map(str, cells))
     counts = f"{plural(len(cells), 'cell')}, {plural(cells['seed'].nunique(), 'seed')}"
     notes = [
-        f"{run.path}: {study.name}, version {study.version}, {counts}",
-        *dict.fromkeys(shlex.join(command) for command in made),
-        typed_command() + f"  (overfit {VERSION})",
+        r"\usepackage{booktabs}",
+        f"{study.name}, version {study.version}: {counts}",
+        f"{typed_command()}  (overfit {VERSION})",
         r"a \pm b: the mean over seeds, and half of its 95 % t interval",
     ]
-    return means_table(study, rows, measured, notes)
+    shown = list(rows.columns[: list(rows.columns).index("seeds")])
+    shown += ["seeds"] if rows["seeds"].nunique() > 1 else []
+    shown += ["failed"] if rows["failed"].any() else []
+    table = rows[shown].map(_value)
+    for name in measured:
+        halves = rows[f"{name}_high"] - rows[name]
+        table[name] = [estimate(*each) for each in zip(rows[name], halves, strict=True)]
+    sides = ["l" if rows[name].dtype.kind not in "iuf" else "r" for name in table]
+    table.columns = [_head(schema[str(name)]) if name in schema.names else name for name in table]
+    styled = table.style.hide(axis="index").format(escape="latex-math")
+    styled = styled.format_index(escape="latex-math", axis=1)
+    comments = "".join(f"% {visible(note)}\n" for note in notes)
+    return comments + str(styled.to_latex(hrules=True, column_format="".join(sides)))
+
+
+def _head(field: Any) -> str:
+    """The symbol of a number that is set, else words and symbol."""
+    symbol = f"${field.symbol}$" if field.symbol else ""
+    if field.role == "parameter" and symbol and field.is_number:
+        return symbol
+    return f"{field.label or field.name} {symbol}".strip()
+
+
+def _value(given: Any, digits: int = 6) -> str:
+    """A value as a formula; a text and a truth value stand as they are."""
+    if isinstance(given, str | bool):
+        return str(given)
+    if isinstance(given, float) and math.isnan(given):
+        return "--"
+    number = f"{given + 0.0:.{digits}g}" if isinstance(given, float) else str(given)
+    mantissa, _, exponent = number.replace("inf", r"\infty").partition("e")
+    return rf"${mantissa} \cdot 10^{{{int(exponent)}}}$" if exponent else f"${mantissa}$"
+
+
+_NEGLIGIBLE = 1e-6
+"""Beside a mean this much larger, an interval is rounding."""
+
+
+def estimate(mean: float, half: float) -> str:
+    r"""Return a mean with half its interval, `$0.693 \pm 0.012$`: the half in two digits.
+
+    Where there is no interval, or nothing but rounding in it, the mean stands alone.
+    """
+    if not math.isfinite(mean + half) or half <= _NEGLIGIBLE * abs(mean):
+        return _value(float(mean), digits=4)
+    power = math.floor(math.log10(max(abs(mean), half)))
+    power = 0 if -4 < power < 5 else power
+    digits = 1 + power - int(f"{half:.1e}".partition("e")[2])
+    written = [
+        f"{round(number / 10.0**power, digits) + 0.0:.{max(digits, 0)}f}" for number in (mean, half)
+    ]
+    both = r" \pm ".join(written)  # the sum with 0.0 above turns -0.0 into 0
+    return rf"$({both}) \cdot 10^{{{power}}}$" if power else f"${both}$"

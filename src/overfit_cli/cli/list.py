@@ -1,14 +1,12 @@
 """The command `overfit list`: what there is to run, draw and judge.
 
-Its tables of parameters, columns and verdicts are used by other commands and by the documents.
+Its tables of parameters and verdicts are printed by other commands too.
 """
 
 from __future__ import annotations
 
 import re
-import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,10 +15,10 @@ from rich.table import Table
 from rich.text import Text
 
 from overfit_cli.cli import completion
-from overfit_cli.core.console import console, print_folded
+from overfit_cli.core.console import console, print_folded, text_table
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import results_folder
-from overfit_cli.core.text import most_alike, plural, visible
+from overfit_cli.core.text import brief, most_alike, plural
 from overfit_cli.core.values import alternatives
 
 if TYPE_CHECKING:
@@ -29,62 +27,15 @@ if TYPE_CHECKING:
     from overfit_cli.core.cell import Column
     from overfit_cli.core.parameters import ParameterInfo
     from overfit_cli.core.study import AnyStudy
-    from overfit_cli.report.contents import ReportedPaper
-    from overfit_cli.report.expected import KeptVerdict
     from overfit_cli.report.judge import Judged
 
-
-PARAMETER_HEADINGS = ("parameter", "symbol", "default", "takes", "meaning")
-
-
-def parameter_rows(study: AnyStudy) -> list[tuple[str, ...]]:
-    """Return one row per parameter, under `PARAMETER_HEADINGS`."""
-    from overfit_cli.core.parameters import describe, symbol_text
-
-    return [
-        (
-            info.name,
-            symbol_text(info.symbol),
-            _default(info),
-            info.accepts,
-            info.meaning + (f" ({info.unit})" if info.unit else ""),
-        )
-        for info in describe(study.parameters).values()
-    ]
-
-
-def _default(info: ParameterInfo) -> str:
-    if info.default is None:
-        return "none"
-    return f"{info.default:g}" if info.kind == "float" else str(info.default)
-
-
-def _column_entries(columns: Sequence[Column]) -> list[tuple[str, str]]:
-    from overfit_cli.core.parameters import symbol_text
-
-    return [
-        (
-            column.name,
-            column.meaning
-            + (f", {symbol_text(column.symbol)}" if column.symbol else "")
-            + (f" ({column.unit})" if column.unit else ""),
-        )
-        for column in columns
-    ]
-
-
-def parameter_table(study: AnyStudy) -> Table:
-    """Return the study's parameters as a table for the terminal."""
-    table = Table(title=f"Parameters of {study.name} (--NAME RANGE)", box=SIMPLE_HEAD)
-    for heading in PARAMETER_HEADINGS:
-        table.add_column(heading, overflow="fold")
-    for row in parameter_rows(study):
-        table.add_row(*row)
-    return table
-
+KINDS = ("studies", "presets", "figures", "claims")
+WIDEST_RANGE, LONGEST_CLAIM = 22, 40
+"""Columns of a parameter's range, and of a claim that is shown whole."""
 
 _COLOURS = {
     "holds": "green",
+    "holds by far": "green",
     "fails": "bold red",
     "inconclusive": "yellow",
     "vacuous": "cyan",
@@ -92,69 +43,63 @@ _COLOURS = {
 }
 
 
-LONGEST_NAME = 40
-"""Names of claims up to so many columns are shown whole; beside them numbers fold."""
+def parameter_table(study: AnyStudy) -> Table:
+    """Return the study's parameters as a table for the terminal."""
+    from overfit_cli.core.parameters import describe
+
+    rows = []
+    for name, info in describe(study.parameters).items():
+        limits = re.sub(r"\b1(0{5,})\b", lambda zeros: f"1e{len(zeros[1])}", info.limits)
+        default = "none" if info.default is None else brief(info.default, 6)
+        row = {"parameter": name, "meaning": _meaning(info), "range": limits, "default": default}
+        rows.append(row)
+    table = text_table(rows, whole=("parameter", "default"))
+    for column in table.columns:
+        column.max_width = WIDEST_RANGE if column.header == "range" else None
+    return table
+
+
+def _meaning(of: ParameterInfo | Column) -> str:
+    """What a parameter or a column is, with its unit, and its symbol where that isn't its name."""
+    from overfit_cli.core.parameters import symbol_text
+
+    unit, symbol = f" ({of.unit})" if of.unit else "", symbol_text(of.symbol)
+    return f"{of.meaning}{unit}{f', {symbol}' if symbol and symbol != of.name else ''}"
 
 
 def verdict_table(judged: Sequence[Judged]) -> Table:
-    """Return the verdicts as a table for the terminal.
-
-    Where the verdict of all claims together is another one, it stands below a claim's own.
-    """
+    """Return the verdicts at the level of all together, and by themselves where those differ."""
     from overfit_cli.core.claim import number_with_interval
+    from overfit_cli.report.words import by_itself
 
-    table = Table(box=SIMPLE_HEAD)
-    longest = max((len(claim.name) for claim in judged), default=0)
-    table.add_column("claim", overflow="fold", no_wrap=longest <= LONGEST_NAME)
-    table.add_column("kind", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    table.add_column("measured", overflow="fold")
+    rows = []
     for claim in judged:
-        measurement = claim.measurement
-        verdict = Text(measurement.verdict, style=_COLOURS[measurement.verdict])
-        if claim.headline != measurement.verdict:
-            verdict.append(f", of all {claim.headline}", style=_COLOURS[claim.headline])
+        verdict = Text(claim.headline, style=_COLOURS[claim.headline])
+        verdict.append(f", {by_itself(claim)}" if by_itself(claim) else "")
         if claim.decided_after_selection:
             verdict.append(", decided after selection")
-        table.add_row(
-            visible(claim.name),
-            claim.claim.kind,
-            verdict,
-            number_with_interval(measurement.value, measurement.interval),
-        )
-    return table
+        measured = number_with_interval(claim.measurement.value, claim.measurement.interval)
+        row = {"claim": claim.name, "kind": claim.claim.kind, "verdict": verdict}
+        rows.append({**row, "measured": measured})
+    is_short = max((len(claim.name) for claim in judged), default=0) <= LONGEST_CLAIM
+    whole = ("kind", "verdict", *(["claim"] if is_short else []))
+    return text_table(rows, box=SIMPLE_HEAD, whole=whole)
 
 
-def count_table(papers: Sequence[ReportedPaper]) -> Table:
+def count_table(papers: Mapping[str, Sequence[Judged]]) -> Table:
     """Return how many claims of each paper and kind have each verdict, for the terminal."""
-    from overfit_cli.core.claim import KINDS, VERDICTS
-    from overfit_cli.report.contents import count_rows
+    from overfit_cli.report.contents import count_kinds
 
-    rows = count_rows(papers)
-    table = Table(box=SIMPLE_HEAD)
-    table.add_column("paper", overflow="fold")
-    table.add_column("kind", no_wrap=True)
-    for verdict in VERDICTS:
-        table.add_column(verdict, justify="right", style=_COLOURS[verdict])
-    totals = [
-        (
-            "all papers",
-            kind,
-            {name: sum(c[name] for _, k, c in rows if k == kind) for name in VERDICTS},
-        )
-        for kind in KINDS
-        if len({cited for cited, _, _ in rows}) > 1
+    groups = {cited: judged for cited, judged in papers.items() if judged}
+    if len(groups) > 1:
+        groups["all papers"] = [claim for judged in groups.values() for claim in judged]
+    rows = [
+        {"paper": "" if number else cited, "kind": kind}
+        | {verdict: str(count or "") for verdict, count in counts.items()}
+        for cited, judged in groups.items()
+        for number, (kind, counts) in enumerate(count_kinds(judged).items())
     ]
-    previous = ""
-    for cited, kind, counts in [*rows, *(total for total in totals if any(total[2].values()))]:
-        name = "" if cited == previous else visible(cited)
-        table.add_row(name, kind, *(str(counts[verdict] or "") for verdict in VERDICTS))
-        previous = cited
-    return table
-
-
-Entry = tuple[str, str, tuple[tuple[str, str], ...]]
-"""A name, a line about it, and what else there is to say, each under a heading."""
+    return text_table(rows, box=SIMPLE_HEAD, whole=("kind",), right=_COLOURS, styles=_COLOURS)
 
 
 def list_everything(
@@ -181,44 +126,117 @@ def list_everything(
     `overfit list STUDY` names everything in a study, `overfit list claims` prints a line for each
     claim, and `overfit list claims STUDY` prints the claims of one study in full.
     """
-    from overfit_cli.core.registry import installed_studies, study_names
-    from overfit_cli.functions.references import is_reference
-
-    output = console()
-    if kind is None:
-        _print_studies(output, list(installed_studies()))
-    elif kind in _ENTRIES:
-        if study is None:
-            output.print(kind.capitalize())
-            lines = [(name, line) for name, line, _ in _ENTRIES[kind](installed_studies())]
-            _print_entries(output, lines)
-        else:
-            _print_in_full(output, kind, _find(study))
-    elif study is None and (is_reference(kind) or kind in study_names()):
-        _print_study(output, _find(kind), kind)
-    else:
-        near = most_alike(kind, [*_ENTRIES, *(study_names() if study is None else ())])
-        hint = f"; did you mean {near!r}?" if near else "; or a study alone."
-        raise BadValue("kind", kind, f"it takes {alternatives(_ENTRIES)}{hint}")
-    return 0
-
-
-def _find(name: str) -> AnyStudy:
-    from overfit_cli.core.registry import find_study
+    from overfit_cli.core.registry import find_study, installed_studies, study_names
     from overfit_cli.functions.function_study import study_of_reference
     from overfit_cli.functions.references import is_reference
 
-    return study_of_reference(name) if is_reference(name) else find_study(name)
+    output, given = console(), study or kind or ""
+    if kind in KINDS[1:] and study is None:
+        output.print(kind.capitalize())
+        output.print(_lines(_all_rows(kind, [*installed_studies()])))
+    elif given in ("", KINDS[0]):
+        _print_studies(output, [*installed_studies()])
+    elif kind in KINDS or (study is None and (is_reference(given) or given in study_names())):
+        found = study_of_reference(given) if is_reference(given) else find_study(given)
+        if kind == "claims":
+            _print_claims(output, found)
+        elif kind in KINDS[1:]:
+            output.print(_lines(_rows(kind, found)))
+        else:
+            _print_study(output, found, given)
+    else:
+        near = most_alike(kind or "", [*KINDS, *(study_names() if study is None else ())])
+        hint = f"; did you mean {near!r}?" if near else "; or a study alone."
+        raise BadValue("kind", kind, f"it takes {alternatives(KINDS)}{hint}")
+    return 0
+
+
+# What there is
+
+
+def _rows(kind: str, study: AnyStudy) -> list[dict[str, str]]:
+    """What a study has of a kind: names, a line about each, and what else is said of a claim.
+
+    Figures are those that it can draw, which aren't all its own.
+    """
+    from overfit_cli.core.claim import KINDS as CLAIM_KINDS
+    from overfit_cli.core.registry import claims_of, figures_of
+    from overfit_cli.sweeps.presets import all_presets
+
+    if kind == "figures":
+        figures = figures_of(study).values()
+        return [{"name": figure.name, "title": figure.title} for figure in figures]
+    if kind == "claims":
+        kept = _kept(study)
+        return [
+            {
+                "name": claim.name,
+                "statement": claim.statement,
+                "kind": f"{claim.kind}: {CLAIM_KINDS[claim.kind]}",
+                "hypotheses": claim.hypotheses or "none",
+                "holds where": claim.holds_where,
+                "source": claim.source,
+                "preset": claim.preset or "none",
+                "verdict": kept.get(claim.name, ""),
+            }
+            for claim in claims_of(study)
+        ]
+    presets = (each for each in all_presets() if each.content.study == study.name)
+    return [
+        {"name": preset.name, "title": f"{preset.content.title} {preset.content.quick.stand_in}"}
+        for preset in presets
+    ]
+
+
+def _kept(study: AnyStudy) -> dict[str, str]:
+    """The verdicts of a study's claims that the report in `results/` has, by name."""
+    from overfit_cli.report.verdict_files import kept_verdicts
+
+    report = results_folder() / "report"
+    return {
+        each.claim: f"{each.verdict}{f' on {each.directory}' * bool(each.directory)}, in {report}"
+        for each in kept_verdicts(report)
+        if each.study == study.name
+    }
+
+
+def _all_rows(kind: str, studies: Sequence[AnyStudy]) -> list[dict[str, str]]:
+    """What all studies have of a kind; a figure once, with the studies that have it."""
+    from overfit_cli.core.figure import grid_figures
+
+    found = [(study.name, row) for study in studies for row in _rows(kind, study)]
+    if kind != "figures":
+        rows = [row for _, row in found]
+        return sorted(rows, key=lambda row: row["name"]) if kind == "presets" else rows
+    owners = {(each.name, each.title): ["any study"] for each in grid_figures().values()}
+    for study, row in found:
+        owners.setdefault((row["name"], row["title"]), []).append(study)
+    return [
+        {"name": name, "title": f"{of[0] if 'any study' in of else ', '.join(of)}: {title}"}
+        for (name, title), of in owners.items()
+    ]
+
+
+# Printing
+
+
+def _lines(rows: Sequence[Mapping[str, str]]) -> Table:
+    """Names with the line about each beside them."""
+    pairs = [dict(zip(("name", "line"), row.values(), strict=False)) for row in rows]
+    table = text_table(pairs, whole=("name",))
+    table.show_header = False
+    return table
 
 
 def _print_studies(output: Console, studies: Sequence[AnyStudy]) -> None:
     width = max((len(study.name) for study in studies), default=0)
     for paper in sorted({study.paper for study in studies}, key=lambda each: str(each or "~")):
         output.print(f"{paper} ({paper.key})" if paper else "Other studies")
-        for study in studies:
-            if study.paper == paper:
-                print_folded(output, _counts(study), f"  {study.name:{width}}  ", " " * (width + 4))
-                print_folded(output, study.title, "    ", "    ")
+        for study in (each for each in studies if each.paper == paper):
+            counts = [plural(len(_rows(kind, study)), kind[:-1]) for kind in KINDS[1:]]
+            words = "".join(f"{count:<13}" for count in counts).rstrip()
+            print_folded(output, words, f"  {study.name:{width}}  ", " " * (width + 4))
+            print_folded(output, study.title, "    ", "    ")
     print_folded(
         output,
         "`overfit list STUDY` names what a study has, `overfit list claims STUDY` prints its "
@@ -226,200 +244,45 @@ def _print_studies(output: Console, studies: Sequence[AnyStudy]) -> None:
     )
 
 
-def _counts(study: AnyStudy) -> str:
-    from overfit_cli.core.registry import claims_of, figures_of
-
-    presets, figures, claims = [*_presets([study])], figures_of(study), claims_of(study)
-    counts = [(len(presets), "preset"), (len(figures), "figure"), (len(claims), "claim")]
-    return "".join(f"{plural(count, noun):<13}" for count, noun in counts).rstrip()
-
-
 def _print_study(output: Console, study: AnyStudy, typed: str) -> None:
-    from overfit_cli.core.registry import claims_of, figures_of
-
     print_folded(output, f"{study.name}: {study.title}" if study.title else study.name)
     if study.paper:
         print_folded(output, f"{study.paper}: {study.paper.title}, {study.paper.url}")
-    # The paper is named above.
-    presets = [(name, line.replace(f"{study.paper}, ", "")) for name, line, _ in _presets([study])]
-    figures = [(figure.name, figure.title) for figure in figures_of(study).values()]
-    _print_section(output, "Presets", presets)
-    _print_parameters(output, study)
-    _print_section(output, "Columns", _column_entries(study.columns))
-    _print_section(output, "Columns of logged steps", _column_entries(study.trajectory_columns))
-    _print_section(output, "Figures", figures)
-    _print_claims(output, study)
+    claims = [
+        {"name": claim["name"], "verdict": claim["verdict"].partition(",")[0] or "not judged"}
+        for claim in _rows("claims", study)
+    ]
+    sections = {
+        "Presets": _lines(_rows("presets", study)),
+        "Parameters": parameter_table(study),
+        "Columns": _lines(_columns(study.columns)),
+        "Columns of logged steps": _lines(_columns(study.trajectory_columns)),
+        "Figures": _lines(_rows("figures", study)),
+        "Claims": _lines(claims),
+    }
+    for heading, table in sections.items():
+        if table.rows:
+            output.print()
+            output.print(f"{heading} ({len(table.rows)})")
+            output.print(table)
     output.print()
-    if claims_of(study):
-        print_folded(output, f"`overfit list claims {typed}` prints each claim in full.")
-    print_folded(output, f"`overfit sweep {typed} --help` lists the options of a sweep.")
+    print_folded(
+        output,
+        f"`overfit list claims {typed}` prints each claim in full, and `overfit sweep {typed} "
+        "--help` lists the options of a sweep.",
+    )
 
 
-def _print_section(output: Console, heading: str, entries: Sequence[tuple[str, str]]) -> None:
-    if entries:
-        output.print()
-        output.print(f"{heading} ({len(entries)})")
-        _print_entries(output, entries)
-
-
-def _print_parameters(output: Console, study: AnyStudy) -> None:
-    table = Table(box=None, padding=(0, 1), pad_edge=False, header_style="")
-    for heading in ("", "parameter", "meaning", "range", "default"):
-        table.add_column(heading, overflow="fold", no_wrap=heading in ("parameter", "default"))
-    table.columns[3].max_width = WIDEST_RANGE
-    for name, symbol, default, accepts, meaning in parameter_rows(study):
-        named = f", {symbol}" if symbol and symbol != name else ""
-        table.add_row("", name, f"{meaning}{named}", _as_range(accepts), default)
-    if table.rows:
-        output.print()
-        output.print(f"Parameters ({len(table.rows)})")
-        output.print(table)
-
-
-def _as_range(accepts: str) -> str:
-    """Return the accepted values as a range: `≥ 1, ≤ 100` for `a number of at least 1 and ...`."""
-    for words, sign in _SIGNS:
-        accepts = accepts.replace(words, sign)
-    return re.sub(r"\b1(0{5,})\b", lambda zeros: f"1e{len(zeros[1])}", accepts)
-
-
-WIDEST_RANGE = 22
-"""The columns that a terminal gives to the range of a parameter."""
-
-_SIGNS = (
-    ("one of ", ""),
-    ("a whole number ", ""),
-    ("a number ", ""),
-    ("of at least ", "≥ "),
-    ("above ", "> "),
-    (" and up to ", ", ≤ "),
-    (" and below ", ", < "),
-)
+def _columns(columns: Sequence[Column]) -> list[dict[str, str]]:
+    return [{"name": column.name, "meaning": _meaning(column)} for column in columns]
 
 
 def _print_claims(output: Console, study: AnyStudy) -> None:
-    names = [name for name, _, _ in _claims([study])]
-    if names:
-        verdicts = _kept(study)
-        report = f", with their verdicts in {_report()}" if verdicts else ""
-        output.print()
-        output.print(f"Claims ({len(names)}){report}")
-        groups = dict[str, list[str]]()
-        for name in names:
-            verdict = verdicts[name].verdict if name in verdicts else "not judged"
-            groups.setdefault(verdict, []).append(name)
-        for group in sorted(groups, key=[*_COLOURS, "not judged"].index):
-            indent = "  "
-            if verdicts:
-                output.print(f"  {group} ({len(groups[group])})")
-                indent = "    "
-            print_folded(output, ", ".join(groups[group]), indent, indent)
-
-
-def _print_entries(output: Console, entries: Sequence[tuple[str, str]]) -> None:
-    """Print names with what they are beside them, folded; below a name that is too long."""
-    width = min(max((len(name) for name, _ in entries), default=0), WIDEST_NAME)
-    for name, line in entries:
-        first, further = f"  {name:{width}}  ", " " * (width + 4)
-        if len(name) > width and output.is_terminal:
-            output.print(f"  {name}")
-            first = further
-        print_folded(output, line, first, further)
-
-
-WIDEST_NAME = 28
-"""The columns of names beside what they are; a longer name has a line of its own."""
-
-
-def _print_in_full(output: Console, kind: str, study: AnyStudy) -> None:
-    entries = [*_ENTRIES[kind]([study])]
-    if not entries:
-        output.print(f"{study.name} has no {kind}.")
-    verdicts = _kept(study) if kind == "claims" else {}
-    for name, line, more in entries:
+    rows = _rows("claims", study)
+    if not rows:
+        output.print(f"{study.name} has no claims.")
+    for row in rows:
+        (_, name), (_, statement), *about = row.items()
         output.print(name)
-        for heading, text in (("", line), *more, *_verdict(verdicts.get(name))):
-            said = f"{heading}: {text}" if heading else text
-            for part in textwrap.wrap(said, 76):
-                output.print(f"  {part}")
-
-
-def _verdict(kept: KeptVerdict | None) -> Iterator[tuple[str, str]]:
-    if kept is not None:
-        on = f" on {kept.directory}" if kept.directory else ""
-        yield "verdict", f"{kept.verdict}{on}, in {_report()}"
-
-
-def _report() -> Path:
-    return results_folder() / "report"
-
-
-def _kept(study: AnyStudy) -> dict[str, KeptVerdict]:
-    """The verdicts of a study's claims that the report in `results/` has, by name."""
-    from overfit_cli.report.expected import kept_verdicts
-
-    kept = kept_verdicts(_report())
-    return {claim.claim: claim for claim in kept if claim.study == study.name}
-
-
-def _studies(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
-    for study in studies:
-        paper = study.paper
-        about = (("paper", f"{paper}: {paper.title}, {paper.url}"),) if paper else ()
-        yield study.name, study.title, about
-
-
-def _presets(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
-    from overfit_cli.core.registry import find_study
-    from overfit_cli.sweeps.presets import find_preset, preset_names
-
-    wanted = {study.name for study in studies}
-    for name in preset_names():
-        preset = find_preset(name)
-        if preset is not None and preset.content.study in wanted:
-            content = preset.content
-            figures = ", ".join(content.figures)
-            study = find_study(content.study)
-            about = [("study", content.study), ("figures", figures)]
-            if content.quick.stand_in:
-                about.append(("quick", content.quick.stand_in))
-            if study.paper:
-                about.append(("reproduce", f"{study.paper.key}/{preset.reproduces}"))
-            yield name, content.title, tuple(about)
-
-
-def _figures(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
-    from overfit_cli.core.figure import grid_figures
-    from overfit_cli.core.registry import figures_of
-
-    general = grid_figures()
-    for figure in general.values():
-        yield figure.name, f"any study: {figure.title}", ()
-    for study in studies:
-        for figure in figures_of(study).values():
-            about = (("stands for", figure.source),) if figure.source else ()
-            if figure.name not in general or figure.title != general[figure.name].title:
-                yield figure.name, f"{study.name}: {figure.title}", about
-
-
-def _claims(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
-    from overfit_cli.core.claim import KINDS
-    from overfit_cli.core.registry import claims_of
-
-    for study in studies:
-        for claim in claims_of(study):
-            about = (
-                ("kind", f"{claim.kind}: {KINDS[claim.kind]}"),
-                ("hypotheses", claim.hypotheses or "none"),
-                ("holds where", claim.holds_where),
-                ("source", claim.source),
-            )
-            yield claim.name, claim.statement, (*about, ("preset", claim.preset or "none"))
-
-
-_ENTRIES: Mapping[str, Callable[[Iterable[AnyStudy]], Iterable[Entry]]] = {
-    "studies": _studies,
-    "presets": _presets,
-    "figures": _figures,
-    "claims": _claims,
-}
+        for text in (statement, *(f"{heading}: {text}" for heading, text in about if text)):
+            print_folded(output, text, "  ", "  ", 78)

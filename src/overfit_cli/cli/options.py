@@ -5,22 +5,30 @@ A parameter may be called by its symbol: `--SNR 5`. Unknown names are refused wi
 
 from __future__ import annotations
 
-import contextlib
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from overfit_cli.cli import completion
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.files import set_data_folder
 from overfit_cli.core.text import most_alike, shorten
 from overfit_cli.core.values import Backend, DeviceChoice
 
 if TYPE_CHECKING:
     from overfit_cli.core.study import AnyStudy
+
+
+def option(metavar: str, help_text: str, *names: str, **more: Any) -> Any:
+    """Declare an option with a value."""
+    return typer.Option(*names, metavar=metavar, help=help_text, **more)
+
+
+def flag(help_text: str, *names: str) -> Any:
+    """Declare an option without a value."""
+    return typer.Option(*names, help=help_text)
 
 
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
@@ -31,8 +39,7 @@ TYPED = "overfit.typed"
 
 
 DataFolder = Annotated[
-    Path | None,
-    typer.Option("--data", metavar="DIR", help="Folder of real data.  [default: $OVERFIT_DATA]"),
+    Path | None, option("DIR", "Folder of real data.  [default: $OVERFIT_DATA]", "--data")
 ]
 # A command that takes any option takes what follows it for an argument: all of it comes here.
 SubjectAndParameters = Annotated[
@@ -45,80 +52,74 @@ SubjectAndParameters = Annotated[
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="NAME=RANGE",
-        help="Set any parameter; required if its name is also an option.",
-        autocompletion=completion.settings,
-    ),
+    option("NAME=RANGE", "Set any parameter; required if its name is also an option.", "--set"),
 ]
 Where = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        "CONDITION",
+        "Only these cells: n=5:20, n=100:, kernel=softmax,gaussian or 'test_loss<0.1'; may be"
+        " repeated.",
         "--where",
-        metavar="CONDITION",
-        help="Only these cells: n=5:20, n=100:, kernel=softmax,gaussian or 'test_loss<0.1'; may be "
-        "repeated.",
-        autocompletion=completion.conditions,
     ),
 ]
 Strict = Annotated[
     bool,
-    typer.Option(
-        "--strict",
-        help="Exit with code 1 if a claim fails (with --expect: if a verdict differs from the "
+    flag(
+        "Exit with code 1 if a claim fails (with --expect: if a verdict differs from the "
         "expected one) or if nothing was judged.",
+        "--strict",
     ),
 ]
 Expect = Annotated[
+    Path | None, option("FILE", "Expected verdicts: the claims.json of a report, or a TOML file.")
+]
+JsonFile = Annotated[
+    Path | None, option("FILE", "JSON file of all numbers; - prints only the JSON.", "--json")
+]
+FigureFile = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE", help="Expected verdicts: the claims.json of a report, or a TOML file."
-    ),
+    option("FILE", "PNG, PDF or SVG file for a figure; a caption is written beside it, as .txt."),
 ]
-DeviceName = Annotated[
-    DeviceChoice,
-    typer.Option("--device", metavar="auto|cpu|cuda", help="Device to train on."),
-]
+DeviceName = Annotated[DeviceChoice, option("auto|cpu|cuda", "Device to train on.", "--device")]
+
+
+def spelled(name: str) -> str:
+    """Return the option of an argument: `--retry-failed`."""
+    return f"--{name.replace('_', '-')}"
 
 
 def error_as_option(error: UserError) -> str:
     """Return what an error says, a bad value's name spelled as an option: `--where n=9: …`."""
     if not isinstance(error, BadValue):
         return str(error)
-    option = f"--{error.name.replace('_', '-')}"
+    option = spelled(error.name)
     shown = option if error.value is None else f"{option} {shorten(str(error.value))}"
     return f"{shown}: {error.accepts}"
 
 
-def set_data_option(path: Path | None) -> None:
-    """Take the folder that `--data` names, if it names one."""
-    if path is not None:
-        set_data_folder(path)
-
-
 Jobs = Annotated[
     int,
-    typer.Option(
+    option(
+        "N",
+        "Cells to train at the same time; -1 means one per core, or all workers.",
         envvar="OVERFIT_JOBS",
-        metavar="N",
-        help="Cells to train at the same time; -1 means one per core, or all workers.",
     ),
 ]
 BackendName = Annotated[
     Backend,
-    typer.Option(
+    option(
+        "loky|threading|dask|ray",
+        "Processes (loky) or threads of this machine, or a cluster.",
         "--backend",
         envvar="OVERFIT_BACKEND",
-        metavar="loky|threading|dask|ray",
-        help="Processes (loky) or threads of this machine, or a cluster.",
     ),
 ]
 Address = Annotated[
     str | None,
-    typer.Option(
-        metavar="ADDRESS",
-        help="With --backend dask the scheduler (tcp://10.0.0.1:8786), with ray the cluster "
+    option(
+        "ADDRESS",
+        "With --backend dask the scheduler (tcp://10.0.0.1:8786), with ray the cluster "
         "(10.0.0.1:6379, or auto).",
     ),
 ]
@@ -129,63 +130,41 @@ class TypedParameter(NamedTuple):
 
     name: str
     flag: str
-    text: str
+    text: str | None
 
 
 def read_words(
-    context: typer.Context, words: Sequence[str] | None, settings: Sequence[str] | None
+    words: Sequence[str] | None, settings: Sequence[str] | None
 ) -> tuple[str, list[TypedParameter]]:
     """Return the subject of a command, and the parameters that are given.
 
     Args:
         words: what the command doesn't declare: `fig1`, `--n`, `2:20`, `--snr=0.1:16`, ...
     """
-    from overfit_cli.sweeps.subject import DEFAULT_STUDY
+    from overfit_cli.core.registry import default_study
 
     subjects, given, left = list[str](), list[TypedParameter](), list(words or [])
     while left:
         word = left.pop(0)
-        if not word.startswith("--"):
-            if word.startswith("-") and word[1:2].isalpha():
-                raise UserError(f"{word}: options begin with two dashes, such as --{word[1:]} 5.")
+        if word.startswith("--"):
+            flag, equals, value = word.partition("=")
+            has_next = left and not left[0].startswith("--")
+            text = value if equals else left.pop(0) if has_next else None
+            given.append(TypedParameter(flag.removeprefix("--").replace("-", "_"), flag, text))
+        elif word.startswith("-") and word[1:2].isalpha():
+            raise UserError(f"{word}: options begin with two dashes, such as --{word[1:]} 5.")
+        else:
             subjects.append(word)
-            continue
-        flag, equals, text = word.partition("=")
-        if not equals:
-            if not left or left[0].startswith("--"):
-                raise UserError(_without_value(context, flag, (subjects or [DEFAULT_STUDY])[0]))
-            text = left.pop(0)
-        given.append(TypedParameter(flag.removeprefix("--").replace("-", "_"), flag, text))
     if len(subjects) > 1:
         name, equals, text = subjects[1].partition("=")
         hint = f"write --{name} {text}" if equals and name.isidentifier() else "a command takes one"
         raise UserError(f"{subjects[1]}: {subjects[0]} is named already; {hint}.")
-    given += [_read_setting(setting) for setting in settings or []]
-    return (subjects or [DEFAULT_STUDY])[0], given
-
-
-def _without_value(context: typer.Context, flag: str, subject: str) -> str:
-    """Return the error for an option without a value: a lacking value, or an unknown name."""
-    from overfit_cli.core.parameters import parameter_named
-    from overfit_cli.sweeps.subject import find_subject
-
-    options = declared_options(context)
-    with contextlib.suppress(UserError):
-        parameters = find_subject(subject).study.parameters
-        written = flag.removeprefix("--").replace("-", "_")
-        if parameter_named(parameters, written) in parameters.model_fields:
-            return f"{flag}: it takes a value: {flag} VALUE."
-        options += [f"--{name}" for name in parameters.model_fields]
-    near = most_alike(flag, options, cutoff=_CLOSE)
-    hint = f"; did you mean {near!r}?" if near else "; a parameter is given as --NAME VALUE."
-    return f"{flag}: {context.command.name} has no such option{hint}"
-
-
-def _read_setting(setting: str) -> TypedParameter:
-    name, equals, text = setting.partition("=")
-    if not equals or not name.strip():
-        raise UserError(f"--set {setting}: write NAME=VALUE or NAME=RANGE, such as d=1024.")
-    return TypedParameter(name.strip(), f"--set {name.strip()}", text)
+    for setting in settings or []:
+        name, equals, text = setting.partition("=")
+        if not equals or not name.strip():
+            raise UserError(f"--set {setting}: write NAME=VALUE or NAME=RANGE, such as d=1024.")
+        given.append(TypedParameter(name.strip(), f"--set {name.strip()}", text))
+    return (subjects or [default_study()])[0], given
 
 
 def texts_by_name(
@@ -197,54 +176,39 @@ def texts_by_name(
     """
     from overfit_cli.core.parameters import parameter_named
 
-    flags, texts = dict[str, str](), dict[str, str]()
+    flags, texts, parameters = dict[str, str](), dict[str, str](), study.parameters.model_fields
     for written, flag, text in given:
         name = parameter_named(study.parameters, written)
+        if name not in parameters and not flag.startswith("--set"):
+            raise UserError(_unknown(context, flag, name, study))
         if name in flags:
             twice = " and ".join(dict.fromkeys([flags[name], flag]))
             raise UserError(f"{shorten(twice)}: {name} is given twice; give it once.")
+        if text is None:
+            raise UserError(f"{flag}: it takes a value: {flag} VALUE.")
         flags[name], texts[name] = flag, text
     context.meta[TYPED] = flags
-    parameters = study.parameters.model_fields
-    for name, flag in flags.items():
-        if name not in parameters and not flag.startswith("--set"):
-            options = [f"--{parameter}" for parameter in parameters]
-            near = most_alike(flag, [*options, *declared_options(context)], cutoff=_CLOSE)
-            known = f"known: {', '.join(sorted(options)) or 'none'}."
-            raise UserError(
-                f"{flag}: {study.name} has no parameter {name!r}, and overfit has no such option; "
-                + (f"did you mean {near!r}?" if near and len(name) > 1 else known)
-            )
     for option in context.command.params:
         source = context.get_parameter_source(option.name or "")
-        if source is not None and source.name == "COMMANDLINE":
-            _warn_of_namesake(option.opts[0], study)
+        if option.name in parameters and source is not None and source.name == "COMMANDLINE":
+            way = f"write --set {option.name}=... for the parameter {option.name}"
+            text = f"{option.opts[0]} is an option of overfit; {way}"
+            warnings.warn(text, UserWarning, stacklevel=2)
     return texts
+
+
+def _unknown(context: typer.Context, flag: str, name: str, study: AnyStudy) -> str:
+    parameters = sorted(f"--{name}" for name in study.parameters.model_fields)
+    near = most_alike(flag, [*parameters, *declared_options(context)], cutoff=_CLOSE)
+    has_near = near and len(flag) > len("--n")
+    hint = f"did you mean {near!r}?" if has_near else f"known: {', '.join(parameters) or 'none'}."
+    return f"{flag}: {study.name} has no parameter {name!r}, and overfit has no such option; {hint}"
 
 
 def declared_options(context: typer.Context) -> list[str]:
     """Return the options that a command declares itself."""
     options = [option for parameter in context.command.params for option in parameter.opts]
     return [option for option in options if option.startswith("--")]
-
-
-def warn_of_parameter(context: typer.Context, words: Sequence[str], option: str) -> None:
-    """Warn if the study that is named has a parameter with the name of a refused option."""
-    from overfit_cli.sweeps.subject import find_subject
-
-    with contextlib.suppress(UserError):
-        subject, _ = read_words(context, words, ())
-        _warn_of_namesake(option, find_subject(subject).study)
-
-
-def _warn_of_namesake(option: str, study: AnyStudy) -> None:
-    name = option.removeprefix("--").replace("-", "_")
-    if option.startswith("--") and name in study.parameters.model_fields:
-        warnings.warn(
-            f"{option} is an option of overfit; write --set {name}=... for the parameter {name}",
-            UserWarning,
-            stacklevel=2,
-        )
 
 
 _CLOSE = 0.65

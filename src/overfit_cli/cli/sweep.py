@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,129 +17,99 @@ from overfit_cli.cli.options import (
     Settings,
     SubjectAndParameters,
     declared_options,
+    flag,
+    option,
     read_words,
+    spelled,
     texts_by_name,
 )
-from overfit_cli.core.console import console, proposed_command
+from overfit_cli.cli.proposals import train_words
+from overfit_cli.core.console import console, print_next
 from overfit_cli.core.values import ProfileName
 
 if TYPE_CHECKING:
     from overfit_cli.core.figure import Figure
     from overfit_cli.sweeps.grid import Grid
-    from overfit_cli.sweeps.plan import Plan
-    from overfit_cli.sweeps.session import Session
-    from overfit_cli.sweeps.store import RunDirectory
-    from overfit_cli.sweeps.subject import Subject
-
-
-Together = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME,NAME",
-        help="Step through the lists of these parameters together; may be repeated.",
-    ),
-]
-Only = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="CONDITION",
-        help="Only points of the grid that meet this, such as 'n >= 2*d'; may be repeated.",
-    ),
-]
-Seeds = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SEEDS",
-        help="Number of seeds (5), or a list (3:7 or 0,4,9).  [default: 3, or the preset's]",
-    ),
-]
-Profile = Annotated[
-    ProfileName | None,
-    typer.Option(metavar="quick|paper", help="Size of a preset.  [default: quick]"),
-]
-Out = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Run directory.  [default: results/NAME]")
-]
-ShardName = Annotated[
-    str | None,
-    typer.Option("--shard", metavar="I/N", help="Run the I-th of N equal parts of the sweep."),
-]
-Trajectories = Annotated[bool, typer.Option("--trajectories", help="Log every step of every cell.")]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Print the plan with an estimate; run nothing.")
-]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Run finished cells again.")]
-RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Run failed cells again.")]
-FailFast = Annotated[
-    bool,
-    typer.Option("--fail-fast", help="Stop at the first failed cell; running cells finish."),
-]
-TimeLimit = Annotated[
-    float | None,
-    typer.Option(
-        "--time-limit",
-        metavar="SECONDS",
-        help="Longest time of a cell; a slower one fails.",
-    ),
-]
-Refine = Annotated[
-    int | None,
-    typer.Option(
-        metavar="ROUNDS",
-        help="Run the grid with two seeds, then add cells where the boundary is uncertain.",
-    ),
-]
-Threshold = Annotated[
-    float | None,
-    typer.Option(
-        metavar="T", help="With --refine: the value at the boundary.  [default: the study's]"
-    ),
-]
-Claims = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--claim",
-        metavar="SENTENCE",
-        help="A claim, such as 'test_error < 0.05 where snr > 2', to write into the manifest "
-        "before the first cell; may be repeated.",
-    ),
-]
-Help = Annotated[
-    bool,
-    typer.Option("--help", "-h", help="Show this message and the study's parameters."),
-]
+    from overfit_cli.sweeps.presets import Subject
+    from overfit_cli.sweeps.run import Session
+    from overfit_cli.sweeps.worker import Summary
 
 
 def sweep(
     context: typer.Context,
     words: SubjectAndParameters = None,
     settings: Settings = None,
-    together: Together = None,
-    only: Only = None,
-    seeds: Seeds = None,
-    profile: Profile = None,
-    out: Out = None,
+    together: Annotated[
+        list[str] | None,
+        option(
+            "NAME,NAME", "Step through the lists of these parameters together; may be repeated."
+        ),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        option(
+            "CONDITION",
+            "Only points of the grid that meet this, such as 'n >= 2*d'; may be repeated.",
+        ),
+    ] = None,
+    seeds: Annotated[
+        str | None,
+        option(
+            "SEEDS", "Number of seeds (5), or a list (3:7 or 0,4,9).  [default: 3, or the preset's]"
+        ),
+    ] = None,
+    profile: Annotated[
+        ProfileName | None, option("quick|paper", "Size of a preset.  [default: quick]")
+    ] = None,
+    out: Annotated[Path | None, option("DIR", "Run directory.  [default: results/NAME]")] = None,
     data: DataFolder = None,
     jobs: Jobs = -1,
     backend: BackendName = "loky",
     address: Address = None,
-    shard: ShardName = None,
+    shard: Annotated[
+        str | None, option("I/N", "Run the I-th of N equal parts of the sweep.", "--shard")
+    ] = None,
     device: DeviceName = "auto",
-    trajectories: Trajectories = False,
-    dry_run: DryRun = False,
-    fresh: Fresh = False,
-    retry_failed: RetryFailed = False,
-    fail_fast: FailFast = False,
-    time_limit: TimeLimit = None,
-    refine: Refine = None,
-    threshold: Threshold = None,
-    claim: Claims = None,
-    show_help: Help = False,
+    trajectories: Annotated[bool, flag("Log every step of every cell.", "--trajectories")] = False,
+    dry_run: Annotated[
+        bool, flag("Print the plan with an estimate; run nothing.", "--dry-run")
+    ] = False,
+    fresh: Annotated[bool, flag("Run finished cells again.", "--fresh")] = False,
+    retry_failed: Annotated[bool, flag("Run failed cells again.", "--retry-failed")] = False,
+    fail_fast: Annotated[
+        bool, flag("Stop at the first failed cell; running cells finish.", "--fail-fast")
+    ] = False,
+    time_limit: Annotated[
+        float | None,
+        option("SECONDS", "Longest time of a cell; a slower one fails.", "--time-limit"),
+    ] = None,
+    refine: Annotated[
+        int | None,
+        option(
+            "ROUNDS", "Run the grid with two seeds, then add cells where the boundary is uncertain."
+        ),
+    ] = None,
+    threshold: Annotated[
+        str | None,
+        option("T", "With --refine: the value at the boundary.  [default: the study's]"),
+    ] = None,
+    claim: Annotated[
+        list[str] | None,
+        option(
+            "SENTENCE",
+            "A claim, such as 'test_error < 0.05 where snr > 2', to write into the manifest "
+            "before the first cell; may be repeated.",
+            "--claim",
+        ),
+    ] = None,
+    show_help: Annotated[
+        bool, flag("Show this message and the study's parameters.", "--help", "-h")
+    ] = False,
 ) -> int:
     """Train a grid of cells in parallel, and reuse finished cells.
 
     The argument is a study or a preset (see `overfit list`), or a function: FILE.py, FILE.py:NAME
-    or package.module:NAME. The default is benign-vit.
+    or package.module:NAME. Without one, the default study is swept.
 
     Every parameter of the study is an option: --n 2:20 --snr 0.1:16. A range is 2:20, 2:20:3,
     0.1:16 (40 points), 0.1:16:100:log (of whole numbers too), a,b,c, one value, or an expression
@@ -149,179 +117,110 @@ def sweep(
 
     With --dry-run it says how many seeds would decide the claims.
     """
-    from overfit_cli.sweeps.subject import find_subject, take_data_folder
+    from overfit_cli.sweeps.presets import find_subject
 
-    began = time.monotonic()
-    subject, given = read_words(context, words, settings)
-    chosen = find_subject(subject, profile)
+    typed, given = read_words(words, settings)
+    subject = find_subject(typed, profile)
     if show_help:
-        _print_help(context, chosen)
+        _print_help(context, subject)
         return 0
-    from overfit_cli.sweeps.refine import refinement_of
-    from overfit_cli.sweeps.session import open_sweep, outline
-    from overfit_cli.sweeps.session import refine as run_rounds
+    from overfit_cli.report.judge import lines_on_claims
+    from overfit_cli.sweeps.run import Options, open_sweep
 
-    texts = texts_by_name(context, given, chosen.study)
-    take_data_folder(chosen.study, data)
-    grid = grid_of(chosen, seeds, texts, together or (), only or ())
-    refinement = refinement_of(grid, refine, threshold)
-    with open_sweep(
-        chosen,
-        grid,
-        console(),
+    texts = texts_by_name(context, given, subject.study)
+    subject.take_data_folder(data)
+    options = Options(
+        seeds=seeds,
+        together=together or (),
+        only=only or (),
         out=out,
-        shard=shard,
-        refinement=refinement,
         jobs=jobs,
         backend=backend,
         address=address,
         device=device,
+        shard=shard,
         trajectories=trajectories,
         fresh=fresh,
         retry_failed=retry_failed,
         fail_fast=fail_fast,
         time_limit=time_limit,
+        refine=refine,
+        threshold=threshold,
         claims=claim or (),
-    ) as session:
+    )
+    with open_sweep(subject, texts, options, console(), spelled) as session:
         if dry_run:
-            elapsed = time.monotonic() - began
-            outline(session, grid, refinement, refine or 0, elapsed)
-            _print_on_claims(session, grid)
+            session.outline()
+            session.say(*lines_on_claims(session.directory, session.grid, session.sentences))
             return 0
-        if refinement is not None and refine is not None:
-            total = run_rounds(session, refinement, refine)
-            target = refinement.target
-            following = ["plot", target.figure, "--from", str(session.directory.path)]
-            for line in proposed_command([*following, "--threshold", f"{target.threshold:g}"]):
-                session.output.print(line)
-            return 1 if total.failed or total.earlier else 0
-        return _run(session, grid, chosen)
+        total = session.run()
+        session.say(_problem_with_claims(session, total))
+        print_next(session.output, _following(session, total))
+    return 1 if total.failed or total.earlier else 0
 
 
 def _print_help(context: typer.Context, chosen: Subject) -> None:
     from overfit_cli.cli.list import parameter_table
 
-    output, declared = console(), declared_options(context)
-    for line in context.get_help().splitlines():
+    study, output, declared = chosen.study, console(), declared_options(context)
+    about = ["", *study.description.splitlines()] if study.description else []
+    heading = f"Parameters of {study.name} (--NAME RANGE)"
+    for line in [*context.get_help().splitlines(), *about, "", heading]:
         output.print(line)
-    if chosen.study.description:
-        output.print()
-    for line in chosen.study.description.splitlines():
-        output.print(line)
-    output.print(parameter_table(chosen.study))
-    for name in chosen.study.parameters.model_fields:
-        if f"--{name.replace('_', '-')}" in declared:
-            output.print(
-                f"For the parameter {name} write --set {name}=RANGE: "
-                f"--{name.replace('_', '-')} is an option of overfit."
-            )
+    output.print(parameter_table(study))
+    for name in study.parameters.model_fields:
+        if (own := spelled(name)) in declared:
+            way = f"write --set {name}=RANGE"
+            output.print(f"For the parameter {name} {way}: {own} is an option of overfit.")
 
 
-def _print_on_claims(session: Session, grid: Grid) -> None:
-    from overfit_cli.core.text import visible
-    from overfit_cli.report.decision import lines_on_claims
+def _problem_with_claims(session: Session, total: Summary) -> str:
+    """What a claim names that a function's cells do not have, now that they say what they have."""
+    study = session.subject.study
+    has_claims = study.identity.function is not None and (session.stated or study.claims())
+    if not has_claims or not total.trained:
+        return ""
+    from overfit_cli.report.judge import problem_with_claims
 
-    stated = {**session.sentences, **session.stated}
-    for line in lines_on_claims(session.directory, grid, stated):
-        session.output.print(visible(line))
-
-
-def _run(session: Session, grid: Grid, chosen: Subject) -> int:
-    from overfit_cli.core.text import visible
-
-    plan, summary = session.sweep(grid)
-    is_function = chosen.study.identity.function is not None
-    if summary.trained and (session.stated or (is_function and chosen.study.claims())):
-        from overfit_cli.report.decision import problem_with_claims
-
-        if problem := problem_with_claims(session.directory.path):
-            session.output.print(visible(problem))
-    if session.stated and (summary.trained or plan.done):
-        following = ["judge", str(session.directory.path)]
-    elif summary.trained or plan.done:  # of failed cells alone nothing can be drawn
-        following = next_command(plan, session.directory, chosen)
-    else:
-        following = _training_of(summary.example, plan, chosen)
-    for line in proposed_command(following):
-        session.output.print(line)
-    return 1 if summary.failed or summary.earlier else 0
+    return problem_with_claims(session.directory)
 
 
-def _training_of(key: str, plan: Plan, chosen: Subject) -> list[str]:
-    from overfit_cli.core.parameters import describe
-
-    cell = next((cell for cell in plan.cells if cell.key == key), None)
-    if cell is None:
-        return []
-    values, infos = cell.parameters.model_dump(), describe(chosen.study.parameters)
-    usual = {name: (info.default,) for name, info in infos.items()} | dict(chosen.grid().values)
-    words = ["train", chosen.typed]
-    for name, value in values.items():
-        if usual[name] != (value,):
-            words += ["--set", f"{name}={value}"]
-    return words + (["--seed", str(cell.seed)] if cell.seed else [])
-
-
-def grid_of(
-    chosen: Subject,
-    seeds: str | None = None,
-    texts: Mapping[str, str] | None = None,
-    together: Sequence[str] = (),
-    only: Sequence[str] = (),
-) -> Grid:
-    """Return the grid of a subject.
-
-    Args:
-        seeds: the text of `--seeds`; None for the seeds of the study or preset.
-        texts: the values that the user gives, by parameter; they come before the preset's.
-    """
-    from overfit_cli.core.errors import BadValue, UserError
-    from overfit_cli.sweeps.grid import check_seeds, make_grid
-    from overfit_cli.sweeps.ranges import parse_seeds
-
-    numbers = parse_seeds(chosen.seeds if seeds is None else seeds)
-    check_seeds(chosen.study, numbers)
-    given = {**chosen.texts, **(texts or {})}
-    try:
-        return make_grid(
-            chosen.study,
-            given,
-            numbers,
-            [*chosen.together, *together],
-            [*chosen.only, *only],
-        )
-    except BadValue as error:
-        if error.name == "together" and error.value in chosen.together:
-            raise UserError(f"{chosen.typed} ties {error.value}: {error.accepts}") from error
-        raise
+def _following(session: Session, total: Summary) -> list[str]:
+    """The command that comes next: a picture, or verdicts; or a cell that failed, alone."""
+    path, refined = str(session.directory.path), session.refinement
+    if not total.trained + total.reused:  # of failed cells alone nothing can be drawn
+        if total.example is None:
+            return []
+        values = total.example.parameters.model_dump()
+        return train_words(session.subject.study, values, total.example.seed)
+    if refined is not None:
+        level = f"{refined.target.threshold:g}"
+        return ["plot", refined.target.figure, "--from", path, "--threshold", level]
+    return ["judge", path] if session.stated else next_command(session.grid, path, session.subject)
 
 
-def next_command(plan: Plan, directory: RunDirectory, chosen: Subject) -> list[str]:
+def next_command(grid: Grid, path: str, chosen: Subject) -> list[str]:
     """Return a command for what was swept: the preset's figure, one over its axes, a report.
 
     Empty where none makes sense.
     """
     from overfit_cli.core.registry import figures_of
 
-    figures = figures_of(chosen.study)
+    figures, axes, free = figures_of(chosen.study), grid.axes, grid.free_axes
     wanted = chosen.preset.content.figures if chosen.preset else ()
-    axes, free = plan.grid.axes, plan.grid.free_axes
-
-    def drawable(name: str) -> bool:
-        if figures[name].reads == "trajectories":
-            return chosen.trajectories
+    of_steps = [name for name in wanted if figures[name].reads == "trajectories"]
+    names = of_steps if chosen.trajectories else []
+    for name in wanted:
         options = figures[name].options
-        return all(axis is None or axis in axes for axis in (options.x, options.y))
-
-    names = [name for name in wanted if drawable(name)]
-    of_steps = [name for name in names if figures[name].reads == "trajectories"]
-    others = [name for name, figure in figures.items() if figure.axes == len(free) > 0]
-    source = ["--from", str(directory.path)]
-    for name in (*of_steps, *names, *others):
-        return ["plot", name, *source]
+        if name not in of_steps and {options.x, options.y} - {None} <= {*axes}:
+            names.append(name)
+    names += [name for name, figure in figures.items() if figure.axes == len(free) > 0]
+    source = ["--from", path]
+    if names:
+        return ["plot", names[0], *source]
     if len(free) > 2:
-        return ["plot", "heatmap", *_of_more_axes(figures["heatmap"], plan.grid), *source]
-    return ["report", str(directory.path)] if chosen.study.claims() else []
+        return ["plot", "heatmap", *_of_more_axes(figures["heatmap"], grid), *source]
+    return ["report", path] if chosen.study.claims() else []
 
 
 def _of_more_axes(heatmap: Figure, grid: Grid) -> list[str]:
@@ -338,10 +237,9 @@ def _of_more_axes(heatmap: Figure, grid: Grid) -> list[str]:
     mapped = drawn if len(drawn) == 2 else by_size[:2]
     others = [name for name in by_size if name not in mapped]
     options = ["--by", others.pop()] if len(axes[others[-1]]) <= MOST_PANELS else []
-    cells = () if grid.is_product else list(grid.cells())
-    for name in others:
-        values = axes[name]
-        counts = Counter(getattr(cell.parameters, name) for cell in cells)
-        most = max((values[len(values) // 2], *values), key=lambda value: counts[value])
-        options += ["--where", f"{name}={most}"]
+    for name, column in zip(grid.given, zip(*grid.rows(), strict=True), strict=True):
+        if name in others:
+            values, counts = axes[name], Counter(column)
+            most = max((values[len(values) // 2], *values), key=counts.__getitem__)
+            options += ["--where", f"{name}={most}"]
     return options

@@ -13,28 +13,26 @@ from overfit_cli.cli.options import (
     DeviceName,
     Settings,
     SubjectAndParameters,
+    option,
     read_words,
     texts_by_name,
 )
 from overfit_cli.core.console import console, proposed_command
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.text import duration, visible
-from overfit_cli.core.values import whole_number
 
 if TYPE_CHECKING:
     from overfit_cli.core.cell import CellResult
     from overfit_cli.core.study import AnyStudy
-    from overfit_cli.sweeps.store import RunDirectory
 
 
 def train(
     context: typer.Context,
     words: SubjectAndParameters = None,
     settings: Settings = None,
-    seed: Annotated[int, typer.Option(metavar="SEED", help="The cell's seed.")] = 0,
+    seed: Annotated[int, option("SEED", "The cell's seed.")] = 0,
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Run directory.  [default: results/NAME-SETTINGS]"),
+        Path | None, option("DIR", "Run directory.  [default: results/NAME-SETTINGS]")
     ] = None,
     data: DataFolder = None,
     device: DeviceName = "auto",
@@ -42,26 +40,23 @@ def train(
     """Train one cell, show some of its steps, and save all of them.
 
     The argument is a study or a preset (see `overfit list`), or a function: FILE.py, FILE.py:NAME
-    or package.module:NAME. The default is benign-vit. Every parameter of the study is an option:
-    --n 20 --snr 10.
+    or package.module:NAME; without one, it is the default study. Every parameter of the study is an
+    option: --n 20 --snr 10.
 
     `python -m pdb -m overfit_cli train ...` opens Python's debugger where a function raises.
     """
     from overfit_cli.core.failures import traceback_lines
-    from overfit_cli.core.training import resolve_device
-    from overfit_cli.sweeps.grid import make_grid
-    from overfit_cli.sweeps.single_cell import train_cell
-    from overfit_cli.sweeps.subject import find_subject, take_data_folder
+    from overfit_cli.sweeps.presets import find_subject
+    from overfit_cli.sweeps.run import Options, train_cell
     from overfit_cli.sweeps.worker import FAILURE_PREFIXES
 
-    named, given = read_words(context, words, settings)
+    named, given = read_words(words, settings)
     subject = find_subject(named)
     texts = texts_by_name(context, given, subject.study)
-    take_data_folder(subject.study, data)
-    seeds = (whole_number("seed", seed, 0),)
-    grid = make_grid(subject.study, {**subject.texts, **texts}, seeds)
+    subject.take_data_folder(data)
     output = console()
-    result, directory, error = train_cell(subject, grid, texts, out, resolve_device(device), output)
+    watch = train_cell(subject, texts, seed, Options(out=out, device=device), output)
+    result, error = watch.result, watch.error
     for line in traceback_lines(error) if error is not None else ():
         output.print(line, soft_wrap=True)  # a marker stands below what it marks
     failed = f"The cell failed: {result.reason}."
@@ -73,18 +68,17 @@ def train(
         raise UserError(failed, exit_code=1)
     for line in subject.study.summary(result).splitlines():
         output.print(line)
-    following = _next_command(subject.study, result, directory)
+    following = _next_command(subject.study, result, str(watch.path))
     output.print(" ".join([f"Took {duration(result.seconds)}.", *proposed_command(following)]))
     return 1 if result.reason else 0
 
 
-def _next_command(study: AnyStudy, result: CellResult, directory: RunDirectory) -> list[str]:
+def _next_command(study: AnyStudy, result: CellResult, path: str) -> list[str]:
     from overfit_cli.core.registry import figures_of
 
-    source = ["--from", str(directory.path)]
     of_steps = [
         figure.name for figure in figures_of(study).values() if figure.reads == "trajectories"
     ]
     if result.trajectory and of_steps:
-        return ["plot", of_steps[0], *source]
-    return ["report", str(directory.path)] if study.claims() else []
+        return ["plot", of_steps[0], "--from", path]
+    return ["report", path] if study.claims() else []

@@ -9,14 +9,13 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from overfit_cli.cli.completion import run_directories
-from overfit_cli.cli.options import error_as_option
+from overfit_cli.cli.options import error_as_option, flag, option
 from overfit_cli.core.console import console, print_folded
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.files import error_text, read_bounded
@@ -25,8 +24,8 @@ from overfit_cli.core.text import plural, visible
 if TYPE_CHECKING:
     from overfit_cli.figures.record import FigureRecord, SourceRecord
 
-MOST_BYTES, MOST_PIXELS = 1 << 28, 150_000_000
-"""Limits of a figure's file, and of a picture drawn again: an edited record can name any size."""
+MOST_BYTES = 1 << 28
+"""The largest file that is read."""
 
 SHORT = 12
 """Digits of a digest that are shown."""
@@ -43,20 +42,17 @@ def _figures(path: Path) -> list[Path]:
     raise UserError(f"{path} has no figure; `overfit plot --from {path}` draws one.")
 
 
-class Candidate(NamedTuple):
-    """The data at a path, compared with a figure's, and a sentence about it.
+class State(NamedTuple):
+    """The data at a path beside a figure's: whether it is the same, None if it can't be used."""
 
-    The distance is 0 for the same data, 1 for the same cells with other numbers, 2 for other cells,
-    3 for data that can't be used, and 4 for none.
-    """
-
-    distance: int
     path: Path
+    same: bool | None
     sentence: str
 
 
 def _verify(file: Path, named: Sequence[Path], *, redraw: bool) -> tuple[bool, list[str]]:
     from overfit_cli.figures.record import read_record
+    from overfit_cli.sweeps.manifest import short_commit, sources_in_words
 
     try:
         content = read_bounded(file, MOST_BYTES)
@@ -67,14 +63,19 @@ def _verify(file: Path, named: Sequence[Path], *, redraw: bool) -> tuple[bool, l
     states = [_find(record, index, file, named) for index in range(len(record.sources))]
     command = f": {record.command}" if record.command else ", from Python."
     sentences = [f"Drawn by overfit {record.overfit} with {_in_words(record.packages)}{command}"]
-    sides = (" (A)", " (B)") if record.compared is not None else [""] * len(states)
-    for source, side, state in zip(record.sources, sides, states, strict=False):
-        sentences += [_source_in_words(source, side), state.sentence]
-    holds = not any(state.distance for state in states)
+    for source, state in zip(record.sources, states, strict=True):
+        what = f"{plural(source.cells, 'cell')} of {source.study}, version {source.version}"
+        if source.commits:
+            commits = ", ".join(short_commit(commit, SHORT) for commit in source.commits)
+            what += f", trained at commit {commits}"
+        what = what if source.study else "published numbers"
+        sentences.append(f"From {source.path}: {what}; data {source.data[:SHORT]}.")
+        sentences += filter(None, [sources_in_words({"": source.sources}), state.sentence])
+    holds = all(state.same for state in states)
     if named and not any(state.path in named for state in states):
         holds = False
         sentences.append(f"--from {', '.join(map(str, named))}: that isn't the figure's data.")
-    if any(state.distance > 2 for state in states):
+    if any(state.same is None for state in states):
         return False, [*sentences, "Without its data the picture can't be drawn again."]
     if not redraw:
         return holds, [*sentences, "The picture isn't compared; --redraw draws it again."]
@@ -86,54 +87,41 @@ def _in_words(packages: Mapping[str, str]) -> str:
     return " and ".join(f"{name} {version}" for name, version in packages.items())
 
 
-def _source_in_words(source: SourceRecord, side: str) -> str:
-    from overfit_cli.sweeps.provenance import short_commit, sources_in_words
-
-    content = "published numbers; "
-    if source.study:
-        commits = ", ".join(short_commit(commit, SHORT) for commit in source.commits)
-        trained = f", trained at commit {commits}" if commits else ""
-        content = f"{plural(source.cells, 'cell')} of {source.study}, version {source.version}"
-        content += f"{trained}; key {source.key}, "
-    mixed = sources_in_words({"": source.sources})
-    return f"From {source.path}{side}: {content}data {source.data[:SHORT]}. {mixed}".rstrip()
-
-
-def _find(record: FigureRecord, index: int, file: Path, named: Sequence[Path]) -> Candidate:
+def _find(record: FigureRecord, index: int, file: Path, named: Sequence[Path]) -> State:
+    """The first of the named, recorded and neighbouring paths with the same data, or with any."""
     source = record.sources[index]
-    seen = file.resolve().parent / (source.beside or Path(source.path).name)
-    nearest = Candidate(4, Path(source.path), f"{source.path} isn't here; name it with --from.")
+    best = State(Path(source.path), None, f"{source.path} isn't here; name it with --from.")
+    beside = file.resolve().parent / (source.beside or Path(source.path).name)
     with contextlib.suppress(ValueError):  # on another drive of Windows
-        seen = Path(os.path.relpath(seen))
-    for path in (*named, Path(source.path), seen):
+        beside = Path(os.path.relpath(beside))
+    for path in (*named, Path(source.path), beside):
         # Unlike Path's own functions, these say no to a name that is too long.
         exists = os.path.isdir(path / "cells") if source.study else os.path.isfile(path)  # noqa: PTH112, PTH113
-        if exists and nearest.distance:
-            nearest = min(nearest, _state(record, index, path), key=lambda state: state.distance)
-    return nearest
+        state = _state(record, index, path) if exists else best
+        best = state if best.same is None else best
+        if state.same:
+            return state
+    return best
 
 
-def _state(record: FigureRecord, index: int, path: Path) -> Candidate:
+def _state(record: FigureRecord, index: int, path: Path) -> State:
     then = record.sources[index]
     try:
         now = _record_now(record, index, path)
     except (OSError, UserError) as error:
         reason = _reason(error)
-        return Candidate(
-            3, path, f"{path} can't be used: {reason.partition(f' {path}: ')[2] or reason}"
-        )
+        reason = reason.partition(f" {path}: ")[2] or reason
+        return State(path, None, f"{path} can't be used: {reason}")
     identity = ("study", "version", "cells", "key")
     if any(getattr(now, name) != getattr(then, name) for name in identity):
-        cells = f"{plural(now.cells, 'cell')} of {now.study}, version {now.version}, key {now.key}"
-        return Candidate(
-            2, path, f"{path} has other cells: the figure would be drawn from {cells}."
-        )
+        cells = f"{plural(now.cells, 'cell')} of {now.study}, version {now.version}"
+        return State(path, False, f"{path} has other cells: {cells}, key {now.key}.")
     if now.data != then.data:
         change = "the same cells have other numbers" if then.study else "its content differs"
-        return Candidate(1, path, f"{path} has changed: {change}.")
+        return State(path, False, f"{path} has changed: {change}.")
     what = "These cells are" if then.study else "This file is"
     here = "here" if path.as_posix() == then.path else f"in {path}"
-    return Candidate(0, path, f"{what} {here}, unchanged.")
+    return State(path, True, f"{what} {here}, unchanged.")
 
 
 def _reason(error: Exception) -> str:
@@ -144,58 +132,54 @@ def _record_now(record: FigureRecord, index: int, path: Path) -> SourceRecord:
     """Return the record of a source if the figure were drawn from the data at `path`."""
     from overfit_cli.figures.draw import figure_and_data, record_of_run
     from overfit_cli.figures.record import record_of_cells
-    from overfit_cli.report.difference_figure import digest_of_file, record_of_side
+    from overfit_cli.report import compare, compare_figure
     from overfit_cli.report.runs import load_runs
-    from overfit_cli.report.sides import load_side
     from overfit_cli.sweeps.store import RunDirectory
 
     source, compared = record.sources[index], record.compared
+    directory = RunDirectory(path, "from")
     if not source.study:
-        return source.model_copy(update={"data": digest_of_file(path)})
+        return source.model_copy(update={"data": compare_figure.digest_of_file(path)})
     if compared is not None:
         letter, where = ("B", compared.where_b) if index else ("A", compared.where_a)
-        return record_of_side(load_side(path, letter, record.where, where), compared.columns[0])
+        side, _ = compare.load_side(path, letter, record.where, where, compared.columns)
+        return compare_figure.record_of_side(side, compared.columns[0])
     if record.claims:
-        (run,) = load_runs([path], path, record.where)
-        return record_of_cells(path, run.study.name, run.cells)
-    figure, data = figure_and_data(record.figure, RunDirectory(path, "from"), record.where)
-    return record_of_run(path, data, figure, record.options)
+        (run,) = load_runs([directory], path, record.where)
+        return record_of_cells(run.judged_cells)
+    figure, data = figure_and_data(record.figure, directory, record.where)
+    return record_of_run(data, figure, record.options)
 
 
 def _redraw(
     record: FigureRecord, paths: Sequence[Path], kind: str, content: bytes
 ) -> tuple[bool, str]:
     from overfit_cli.figures.draw import Request, draw_figure
-    from overfit_cli.figures.look import look_of_record
     from overfit_cli.figures.picture import file_content
-    from overfit_cli.figures.record import dots_in, same_picture, versions
+    from overfit_cli.figures.record import same_picture, versions
+    from overfit_cli.figures.style import look_of_record
     from overfit_cli.report.claim_figure import draw_claims
-    from overfit_cli.report.decision import decide_sentences
-    from overfit_cli.report.difference_figure import draw_difference
-    from overfit_cli.report.differences import compare_sides
+    from overfit_cli.report.compare import compare_sides
+    from overfit_cli.report.compare_figure import draw_difference
+    from overfit_cli.report.judge import decide
+    from overfit_cli.report.runs import load_runs
     from overfit_cli.sweeps.store import RunDirectory
 
     names, how = [source.name for source in record.sources], record.compared
     try:
+        runs, look = [RunDirectory(path, "from") for path in paths], look_of_record(record.look)
         if how is not None:
             a, b = paths
             conditions = (how.columns, record.where, how.where_a, how.where_b)
             picture = draw_difference(compare_sides(a, b, *conditions), names=names)
         elif record.claims:
-            (path,), look = paths, look_of_record(record.look)
-            decisions = decide_sentences(path, record.claims, record.where)
-            judged = [decision.judged for decision in decisions]
-            picture = draw_claims(path, judged, record.where, look=look)
+            (run,) = load_runs(runs, paths[0], record.where)
+            judged = [decision.judged for decision in decide(run, record.claims)]
+            picture = draw_claims(run, judged, look=look)
         else:
-            runs, look = [RunDirectory(path, "from") for path in paths], look_of_record(record.look)
-            if kind == "png" and (dots := dots_in(content)):  # an earlier version drew more
-                look = replace(look, settings={"savefig.dpi": dots, **look.settings})
             minus = runs.pop() if record.minus is not None else None
-            request = Request(record.figure, runs, record.options, record.where, minus, look)
-            picture = draw_figure(replace(request, names=names))
-        width, height = picture.get_size_inches() * picture.look.dpi
-        if kind == "png" and width * height > MOST_PIXELS:
-            raise UserError(f"it would have {width:.0f} × {height:.0f} pixels.")
+            asked = (record.options, record.where, minus, look)
+            picture = draw_figure(Request(record.figure, runs, *asked, names=names))
         picture.metadata = record.metadata()
         # A figure that a notebook showed before it was saved is laid out once more.
         same = any(same_picture(kind, content, file_content(picture, kind)) for _ in range(2))
@@ -217,16 +201,16 @@ def verify(
     ],
     source: Annotated[
         list[Path] | None,
-        typer.Option(
+        option(
+            "DIR",
+            "Run directory of the figure, or its CSV file; may be repeated.  [default: its "
+            "recorded path, as typed or relative to the figure]",
             "--from",
-            metavar="DIR",
-            help="Run directory of the figure, or its CSV file; may be repeated.  "
-            "[default: its recorded path, as typed or relative to the figure]",
             autocompletion=run_directories,
         ),
     ] = None,
     redraw: Annotated[
-        bool, typer.Option("--redraw", help="Draw the figure again and compare the picture.")
+        bool, flag("Draw the figure again and compare the picture.", "--redraw")
     ] = False,
 ) -> int:
     """Check that a figure's data is here, unchanged; with --redraw, that it gives the same picture.

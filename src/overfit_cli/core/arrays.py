@@ -27,14 +27,6 @@ def finite_column(cells: pd.DataFrame, column: str) -> pd.Series[float]:
     return pd.Series(np.where(known, numbers, np.nan), cells.index)
 
 
-def without_overflow(rows: pd.DataFrame, columns: Iterable[str]) -> tuple[pd.DataFrame, int]:
-    """Return rows with nan in place of numbers beyond ±`LARGEST`, and how many those are."""
-    present = [name for name in columns if name in rows and rows[name].dtype.kind == "f"]
-    too_large = rows[present].abs() > LARGEST
-    count = int(too_large.to_numpy().sum())
-    return (rows.assign(**rows[present].mask(too_large)), count) if count else (rows, 0)
-
-
 def varying(cells: pd.DataFrame, names: Iterable[str]) -> list[str]:
     """Return those of the columns that take several values, in their order."""
     return [name for name in names if _varies(cells[name])]

@@ -19,7 +19,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from overfit_cli.core.cell import Batches, Cell, Cells, P, Results
+from overfit_cli.core.cell import Batch, Batches, Cell, P, Results
 from overfit_cli.core.training import Row, Training, drop_nonfinite
 
 BYTES_OF_LIBRARIES = 3e8
@@ -41,7 +41,7 @@ def without_gradients(train: Callable[[], Results[P]]) -> Results[P]:
 
 
 def group_cells(
-    cells: Cells[P],
+    cells: Batch[P],
     key: Callable[[Cell[P]], Any],
     size: Callable[[Cell[P]], float],
     most: float,

@@ -15,10 +15,9 @@ from typing import Any, Generic, Literal, NamedTuple, Self, TypeAlias
 from typing_extensions import TypeVar
 
 from overfit_cli.core.claim import Verdict
-from overfit_cli.core.html import html_table
 from overfit_cli.core.mathtext import check_texts
 from overfit_cli.core.parameters import StudyParameters, parameters_json
-from overfit_cli.core.text import brief, duration, plural, visible
+from overfit_cli.core.text import brief, visible
 
 
 @dataclass(frozen=True)
@@ -136,6 +135,12 @@ class Column:
 
     `symbol` is the paper's, in mathtext without the dollar signs; `unit` is empty for pure numbers;
     `label`, a few words for axes and legends, is empty where the meaning is short enough.
+
+    Attributes:
+        reached: whether every cell that is done reaches it; otherwise an empty place of a cell that
+            is done or diverged is beyond all others, as the steps to a target are.
+        diverges: whether it is infinite where training diverged or ended above its target, as a
+            loss is.
     """
 
     name: str
@@ -144,6 +149,8 @@ class Column:
     symbol: str = ""
     unit: str = ""
     label: str = ""
+    reached: bool = True
+    diverges: bool = False
 
     def __post_init__(self) -> None:
         check_texts(self)
@@ -169,20 +176,12 @@ class CellResult(Generic[P_co]):
     traceback: str = ""
 
     def __repr__(self) -> str:
-        numbers = ", ".join(f"{name} {brief(value)}" for name, value in self.measurements.items())
-        return f"<CellResult of {self._setting}: {visible(self.reason) or numbers or self.status}>"
-
-    def _repr_html_(self) -> str:
-        logged = plural(len(self.trajectory.get("step", ())), "logged step")
-        caption = f"{self._setting}: {self.reason or 'done'}, {duration(self.seconds)}, {logged}."
-        rows = [(name, brief(value, 6)) for name, value in self.measurements.items()]
-        return html_table(caption, ("measurement", "value"), rows)
-
-    @property
-    def _setting(self) -> str:
-        values = self.cell.parameters.model_dump().items()
-        named = ", ".join(f"{name} {brief(value)}" for name, value in values)
-        return visible(f"{self.cell.study}, {named}, seed {self.cell.seed}")
+        values, numbers = (
+            ", ".join(f"{name} {brief(value)}" for name, value in pairs.items())
+            for pairs in (self.cell.parameters.model_dump(), self.measurements)
+        )
+        setting = f"{self.cell.study}, {values}, seed {self.cell.seed}"
+        return visible(f"<CellResult of {setting}: {self.reason or numbers or self.status}>")
 
     @property
     def status(self) -> Literal["done", "failed"]:
@@ -190,7 +189,7 @@ class CellResult(Generic[P_co]):
         return "failed" if self.reason else "done"
 
 
-Cells: TypeAlias = Sequence[Cell[P]]
+Batch: TypeAlias = Sequence[Cell[P]]
 
 
 Batches: TypeAlias = list[list[Cell[P]]]

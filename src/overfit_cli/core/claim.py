@@ -6,27 +6,32 @@ import math
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.text import MINUS, three_digits
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-Verdict = Literal["holds", "fails", "inconclusive", "vacuous", "not run"]
+Verdict = Literal["holds", "holds by far", "fails", "inconclusive", "vacuous", "not run"]
 VERDICTS: Mapping[Verdict, str] = {
     "holds": "the whole interval lies inside the claim's margin",
+    "holds by far": "all cells lie so many decades below a bound that none could have broken it",
     "fails": "the whole interval lies outside it",
     "inconclusive": "the cells can't tell",
-    "vacuous": "true of these cells, but no cell could have broken it, or no cell meets its "
-    "hypothesis",
+    "vacuous": "no cell meets its hypothesis, or none could have broken it whatever is measured",
     "not run": "no cells test it",
 }
 """Each verdict with its meaning."""
 
+HOLDING: tuple[Verdict, ...] = ("holds", "holds by far")
+"""The verdicts of a claim that holds."""
+
 MARKS: Mapping[Verdict, str] = {
     "holds": "✓",
+    "holds by far": "✓✓",
     "fails": "✗",
     "inconclusive": "?",
     "vacuous": "○",
@@ -89,8 +94,7 @@ class Measurement:
         margin: the ends of the range in which the number must lie, infinite where it is open; None
             where no such range decides.
         target: the number that the claim states, where it is no end of that range; None without.
-        decided: what decided: the `interval`; the `ranks` of runs, at a level; or a single `case`,
-            which another draw cannot undo.
+        decided: what decided: the `interval`, or a single `case`, which another draw cannot undo.
         details: further numbers by their meanings: `{"seeds": 10, "cells that failed": 2}`.
         needed_seeds: the fewest seeds that can decide it, where there are fewer; otherwise 0.
     """
@@ -100,15 +104,10 @@ class Measurement:
     interval: Interval | None = None
     margin: tuple[float, float] | None = None
     target: float | None = None
-    decided: Literal["interval", "ranks", "case"] = "interval"
+    decided: Literal["interval", "case"] = "interval"
     details: Mapping[str, float] = field(default_factory=dict)
     note: str = ""
     needed_seeds: int = 0
-
-    def __post_init__(self) -> None:
-        if self.verdict not in get_args(Verdict):
-            verdicts = ", ".join(get_args(Verdict))
-            raise ValueError(f"a measurement's verdict is one of {verdicts}, not {self.verdict!r}")
 
     @property
     def number(self) -> str:
@@ -122,9 +121,8 @@ class Measurement:
     @property
     def by_chance(self) -> bool:
         """Whether seeds decided, at a level: other draws could have decided otherwise."""
-        if self.decided == "interval":
-            return self.interval is not None and self.verdict != "vacuous"
-        return self.decided == "ranks"
+        is_beyond_chance = self.verdict in ("vacuous", "holds by far")
+        return self.decided == "interval" and self.interval is not None and not is_beyond_chance
 
 
 IN_MARGIN = " has its whole interval "
@@ -192,15 +190,6 @@ class Claim:
     reads: Literal["cells", "trajectories"] = "cells"
     after_selection: bool = False
 
-    def __post_init__(self) -> None:
-        if not callable(self.measure):
-            raise TypeError(f"the claim {self.name!r} has no function that measures it")
-        if self.kind not in KINDS:
-            kinds = ", ".join(KINDS)
-            raise ValueError(
-                f"the kind of the claim {self.name!r} is one of {kinds}, not {self.kind!r}"
-            )
-
     @property
     def quantity(self) -> str:
         """The measured number in words, where `holds_where` names one: `the exponent`."""
@@ -219,27 +208,24 @@ class Claim:
         return f"Contradicts {self.source}{number}: {self.statement}{rule}{met}"
 
     def judge(self, cells: pd.DataFrame) -> Measurement:
-        """Return the measurement on cells; `inconclusive` where measuring raises an error."""
+        """Return the measurement on cells; UserError where its code raises an error."""
         remarks: list[str] = []
         token = _remarks.set(remarks)
         try:
-            measurement = self._measured(cells)
+            measurement: object = self.measure(cells)
+        except UndecidedError as undecided:
+            measurement = undecided.measurement
+        except UserError:
+            raise
+        except Exception as error:  # a third party's claim may raise anything
+            raise UserError(
+                f"The claim {self.name} can't be judged: {type(error).__name__}: {error}."
+            ) from error
         finally:
             _remarks.reset(token)
+        if not isinstance(measurement, Measurement) or measurement.verdict not in VERDICTS:
+            raise UserError(
+                f"The claim {self.name} can't be judged: {measurement!r} is no Measurement of one "
+                "of the verdicts."
+            )
         return replace(measurement, note=" ".join([measurement.note, *remarks]).strip())
-
-    def _measured(self, cells: pd.DataFrame) -> Measurement:
-        try:
-            result: object = self.measure(cells)
-        except UndecidedError as undecided:
-            return undecided.measurement
-        except KeyError as error:
-            note = f"It can't be measured: the cells have no column {error}."
-            return Measurement(verdict="inconclusive", note=note)
-        except Exception as error:  # a third party's claim may raise anything
-            note = f"It can't be measured: {type(error).__name__}: {error}."
-            return Measurement(verdict="inconclusive", note=note)
-        if isinstance(result, Measurement):
-            return result
-        note = f"It can't be measured: {result!r} is no Measurement."
-        return Measurement(verdict="inconclusive", note=note)

@@ -96,12 +96,16 @@ COLUMNS = (
         "mean_test_loss",
         "test loss, averaged over the evaluations of a run: lower is faster",
         label="mean test loss over the run",
+        diverges=True,
     ),
-    Column("test_loss", "final test loss"),
+    Column("test_loss", "final test loss", diverges=True),
     Column("test_accuracy", "final test accuracy"),
     Column("best_accuracy", "best test accuracy at any evaluation", label="best test accuracy"),
     Column(
-        "train_loss", "training loss since the last evaluation but one", label="final training loss"
+        "train_loss",
+        "training loss since the last evaluation but one",
+        label="final training loss",
+        diverges=True,
     ),
     Column(
         "shortcut_accuracy", "test accuracy of the shortcut rule", label="shortcut's test accuracy"
@@ -110,8 +114,13 @@ COLUMNS = (
 """The columns of a cell."""
 
 TRAJECTORY_COLUMNS = (
-    Column("train_loss", "training loss since the evaluation before", label="training loss"),
-    Column("test_loss", "test loss"),
+    Column(
+        "train_loss",
+        "training loss since the evaluation before",
+        label="training loss",
+        diverges=True,
+    ),
+    Column("test_loss", "test loss", diverges=True),
     Column("test_accuracy", "test accuracy"),
 )
 """The columns of an evaluation."""

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from overfit_cli.core.notebook import in_notebook
 from overfit_cli.core.text import visible
 
 if TYPE_CHECKING:
+    from rich.box import Box
     from rich.console import Console
+    from rich.table import Table
 
 
 WIDEST = 10_000
 """The columns that a table may have where it isn't shown on a terminal."""
+
+
+def in_notebook() -> bool:
+    """Return whether this process is a notebook's kernel."""
+    ipython = sys.modules.get("IPython")  # used only where it runs already
+    shell = None if ipython is None else ipython.get_ipython()
+    return hasattr(shell, "kernel")
 
 
 def console(*, quiet: bool = False) -> Console:
@@ -34,6 +43,11 @@ def console(*, quiet: bool = False) -> Console:
             if not self.is_terminal:
                 printed = [self._unwrapped(item) for item in printed]
             super().print(*printed, **options)
+
+        def on_broken_pipe(self) -> None:
+            """Let what runs go on when its reader has left, as `head` does."""
+            self.quiet = True
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
         def _unwrapped(self, item: Any) -> Any:
             if not isinstance(item, Table):
@@ -55,15 +69,44 @@ def console(*, quiet: bool = False) -> Console:
     return result
 
 
-def print_folded(output: Console, text: str, first: str = "", further: str = "  ") -> None:
-    """Print a text, on a terminal in lines that fit it, each after what it begins with."""
+def text_table(
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    box: Box | None = None,
+    whole: Collection[str] = (),
+    right: Collection[str] = (),
+    styles: Mapping[str, str] | None = None,
+) -> Table:
+    """Return rows of texts as a table for the console, each text under its heading.
+
+    Args:
+        whole: the columns whose texts are not folded.
+        right: the columns at whose right their texts stand.
+    """
+    from rich.table import Table
+
+    table = Table(box=box, header_style="")
+    for heading in rows[0] if rows else ():
+        side: Any = "right" if heading in right else "left"
+        style = (styles or {}).get(heading)
+        no_wrap = heading in whole
+        table.add_column(heading, justify=side, style=style, no_wrap=no_wrap, overflow="fold")
+    for row in rows:
+        table.add_row(*(visible(text) if isinstance(text, str) else text for text in row.values()))
+    return table
+
+
+def print_folded(
+    output: Console, text: str, first: str = "", further: str = "  ", width: int | None = None
+) -> None:
+    """Print a text in lines that fit a terminal, or this width, each after what it begins with."""
     shown = visible(text)
-    if not output.is_terminal:
+    if not output.is_terminal and width is None:
         output.print(f"{first}{shown}")
         return
     lines = textwrap.wrap(
         shown,
-        output.width,
+        min(output.width, width or output.width),
         initial_indent=first,
         subsequent_indent=further,
         break_on_hyphens=False,
@@ -83,3 +126,9 @@ def proposed_command(command: Sequence[str]) -> list[str]:
         return []
     line = shlex.join(["overfit", *command])
     return [f"Next: {line}"] if visible(line) == line else []
+
+
+def print_next(output: Console, command: Sequence[str]) -> None:
+    """Print the line that proposes a command, if there is one."""
+    for line in proposed_command(command):
+        output.print(line)

@@ -11,10 +11,9 @@ import itertools
 import re
 import sysconfig
 import traceback
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import TypeAlias
 
 from overfit_cli.core.text import visible
@@ -28,7 +27,6 @@ _LED_TO = "which led to"
 _OVERFIT = str(Path(__file__).resolve().parents[1])
 _STANDARD_LIBRARY = sysconfig.get_path("stdlib")
 _COMPILED = {".pyx", ".pxi", ".pxd"}
-_INSTALLED = {"site-packages", "dist-packages"}
 
 _ERROR = re.compile(
     r"error: (?P<type>\w+)(?P<words>: .*?)??"
@@ -41,45 +39,30 @@ _ERROR = re.compile(
 # Frames
 
 
-def user_frames(error: BaseException) -> list[traceback.FrameSummary]:
-    """Return the frames of an exception that lie in the user's files, the outermost first."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return [frame for frame in frames if _is_users(frame.filename)]
-
-
-def _links(error: BaseException) -> Iterator[TracebackType]:
-    link = error.__traceback__
-    while link is not None:
-        yield link
-        link = link.tb_next
-
-
-def _file_of(link: TracebackType) -> str:
-    return link.tb_frame.f_code.co_filename
-
-
 def _is_users(file: str) -> bool:
     if file.startswith("<"):
         return file.startswith("<ipython")
     path = Path(file)
-    if path.suffix in _COMPILED:
+    if path.suffix in _COMPILED or is_installed(path):
         return False
-    if path.is_relative_to(_OVERFIT) or not _INSTALLED.isdisjoint(path.parts):
-        return False
-    return not path.is_relative_to(_STANDARD_LIBRARY)
+    return not (path.is_relative_to(_OVERFIT) or path.is_relative_to(_STANDARD_LIBRARY))
 
 
-def _library(error: BaseException) -> str:
-    name = ""
-    for link in _links(error):
-        if _is_users(_file_of(link)):
-            name = ""
-        elif not _file_of(link).startswith("<"):
-            name = str(link.tb_frame.f_globals.get("__name__", "")).partition(".")[0]
-    return name
+def _frames(error: BaseException) -> tuple[list[traceback.FrameSummary], str]:
+    """The frames in the user's files, the outermost first, and the library that the last called."""
+    frames, library = list[traceback.FrameSummary](), ""
+    walked = traceback.walk_tb(error.__traceback__)
+    for (frame, _), summary in zip(walked, traceback.extract_tb(error.__traceback__), strict=True):
+        if _is_users(summary.filename):
+            frames.append(summary)
+            library = ""
+        elif not summary.filename.startswith("<"):
+            library = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    return frames, library
 
 
 def _causes(error: BaseException) -> list[BaseException]:
+    """An exception and those that led to it, the first one first; only with frames of the user."""
     chain = [error]
     while len(chain) < MOST_CAUSES:
         last = chain[-1]
@@ -87,7 +70,12 @@ def _causes(error: BaseException) -> list[BaseException]:
         if before is None or any(before is link for link in chain):
             break
         chain.append(before)
-    return [link for link in reversed(chain) if link is error or user_frames(link)]
+    return [link for link in reversed(chain) if _frames(link)[0]]
+
+
+def is_installed(path: Path) -> bool:
+    """Whether a file belongs to an installed package, which every process has."""
+    return bool({"site-packages", "dist-packages"} & {*path.parts})
 
 
 # Texts
@@ -107,20 +95,14 @@ def error_in_words(error: BaseException) -> str:
 
 def _places(error: BaseException) -> list[str]:
     """The user's frames as `ridge.py:12 in train: x = data["x"]`, the outermost first."""
-    frames = user_frames(error)
-    library = _library(error)
-    return [
-        _place(frame, library if frame is frames[-1] else "")  # it was called from the last one
-        for frame in frames
-    ]
-
-
-def _place(frame: traceback.FrameSummary, library: str) -> str:
-    inside = "" if frame.name == "<module>" else f" in {frame.name}"
-    raised = f" (raised in {library})" if library else ""
-    line = (frame.line or "").strip()[:_LONGEST_LINE]
-    place = f"{Path(frame.filename).name}:{frame.lineno}{inside}{raised}"
-    return visible(f"{place}: {line}" if line else place)
+    (frames, library), places = _frames(error), list[str]()
+    for frame in frames:
+        place = f"{Path(frame.filename).name}:{frame.lineno}"
+        place += "" if frame.name == "<module>" else f" in {frame.name}"
+        place += f" (raised in {library})" if library and frame is frames[-1] else ""
+        line = (frame.line or "").strip()[:_LONGEST_LINE]
+        places.append(visible(f"{place}: {line}" if line else place))
+    return places
 
 
 def kept_traceback(error: BaseException) -> str:
@@ -130,29 +112,35 @@ def kept_traceback(error: BaseException) -> str:
     folder, so that a cell has the same traceback on another machine. It is empty where no frame is
     the user's.
     """
-    blocks = list[str]()
-    for link in _causes(error):
+
+    def frames(link: BaseException) -> list[str]:
         counted = [(place, len([*same])) for place, same in itertools.groupby(_places(link))]
-        lines = [
+        return [
             f"{place} ({times} times)" if times > 1 else place
             for place, times in counted[-MOST_FRAMES:]
         ]
-        words = "".join(traceback.format_exception_only(link))[:_LONGEST_WORDS].rstrip()
-        blocks.append("\n".join([*lines, *map(visible, words.splitlines())]))
-    return f"\n{_LED_TO}\n".join(blocks) if any(map(user_frames, _causes(error))) else ""
+
+    return "\n".join(_lines(error, frames))
 
 
 def traceback_lines(error: BaseException) -> list[str]:
     """Return the user's part of a traceback, as Python prints it, and the exception itself."""
+
+    def frames(link: BaseException) -> list[str]:
+        found, library = _frames(link)
+        raised = f"  Raised in {library}." if library else ""
+        return "".join([*traceback.format_list(found), raised]).splitlines()
+
+    return _lines(error, frames)
+
+
+def _lines(error: BaseException, frames: Callable[[BaseException], list[str]]) -> list[str]:
+    """The frames and the words of an exception, below those of the exceptions that led to it."""
     lines = list[str]()
     for link in _causes(error):
-        frames, library = user_frames(link), _library(link)
-        if frames:
-            lines += [_LED_TO] if lines else []
-            text = "".join(traceback.format_list(frames))
-            text += f"  Raised in {library}.\n" if library else ""
-            text += "".join(traceback.format_exception_only(link))
-            lines += text.rstrip().splitlines()
+        words = "".join(traceback.format_exception_only(link))[:_LONGEST_WORDS].rstrip()
+        led_to = [_LED_TO] if lines else []
+        lines += [*led_to, *frames(link), *map(visible, words.splitlines())]
     return lines
 
 
@@ -174,36 +162,24 @@ def is_exception(reason: str) -> bool:
 
 def tracebacks_by_kind(rows: Iterable[tuple[str, str | None]]) -> dict[FailureKind, str]:
     """Return a traceback of each kind of failure, of the first row that has one."""
-    tracebacks = dict[FailureKind, str]()
-    for reason, text in rows:
-        if text:
-            tracebacks.setdefault(kind_of(reason), text)
-    return tracebacks
+    return {kind_of(reason): text for reason, text in reversed([*rows]) if text}
 
 
 @dataclass
 class Alike:
-    """Failures of one kind: how many cells, and whether their reasons differ in words."""
+    """Failures of one kind: how many cells, and whether their reasons differ in words.
 
-    count: int
+    Attributes:
+        words: the example's reason without its place.
+        place: the exception's type and place with its line; empty where no place is known.
+    """
+
     example: str
+    words: str
+    place: str
+    count: int = 0
     varied: bool = False
     traceback: str = ""
-
-    @property
-    def words(self) -> str:
-        """The example's reason without its place."""
-        parts = _ERROR.match(self.example)
-        words = f"error: {parts['type']}{parts['words'] or ''}" if parts else self.example
-        return f"{words}, and similar" if self.varied else words
-
-    @property
-    def place(self) -> str:
-        """The exception's type and place with its line; empty where no place is known."""
-        parts = _ERROR.match(self.example)
-        if parts is None or not parts["place"]:
-            return ""
-        return f"{parts['type']} at {parts['place']}{parts['line'] or ''}"
 
 
 def count_alike(
@@ -212,9 +188,12 @@ def count_alike(
     """Return the kinds of failures, the most frequent first."""
     kinds = dict[FailureKind, Alike]()
     for reason, count in reasons.items():
-        kind = kinds.setdefault(kind_of(reason), Alike(0, reason))
+        key, parts = kind_of(reason), _ERROR.match(reason)
+        words = f"error: {parts['type']}{parts['words'] or ''}" if parts else reason
+        place = f"{key[0]} at {key[1]}{parts['line'] or ''}" if parts and key[1] else ""
+        kind = kinds.setdefault(key, Alike(reason, words, place))
         kind.count += count
-        kind.varied |= reason != kind.example
-    for key, kind in kinds.items():
         kind.traceback = (tracebacks or {}).get(key, "")
+        if reason != kind.example and not kind.varied:
+            kind.varied, kind.words = True, f"{kind.words}, and similar"
     return sorted(kinds.values(), key=lambda kind: -kind.count)

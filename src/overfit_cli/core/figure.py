@@ -1,17 +1,19 @@
 """Figures of a study: their options, how they are drawn, and those that any grid can have.
 
-A figure is drawn from `core.study.FigureData`, by a function that is imported when it first draws:
-naming a figure costs no import of matplotlib.
+A figure is drawn from `core.cells.Cells`, by a function that is imported when it first draws:
+naming a figure, or its options, costs no import of a library.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from overfit_cli.core.parameters import describe
+from overfit_cli.core.errors import BadValue
+from overfit_cli.core.text import shorten
+from overfit_cli.core.values import list_of_texts
 
 MOST_AXES = 3
 """The largest number of parameters that may vary in a figure: two axes, and panels."""
@@ -19,62 +21,99 @@ MOST_AXES = 3
 MOST_PANELS = 12
 """The largest number of panels that fit on a page."""
 
+LOG_NAMES = ("x", "y", "value")
+"""The axes that may be logarithmic."""
+
+
+def _option(takes: str, meaning: str) -> Any:
+    return field(default=None, metadata={"takes": takes, "meaning": meaning})
+
 
 @dataclass(frozen=True)
 class FigureOptions:
     """The options of a figure; None leaves the choice to the figure.
 
-    Attributes:
-        x, y, value, theory: names, or expressions such as `n / d` and `test_error - train_error`.
-        threshold: the value at which a cell changes sides.
-        law: equations to draw as curves, in the names of the axes and of constants: `n * snr**2 =
-            1000`; an empty tuple draws none.
-        by: name of the parameter whose values have a panel each; a study's own options may name
-            several, separated by commas: the first that varies is taken.
-        log: those of `x`, `y` and `value` that are logarithmic; the others are then linear.
-        mean: the statistic over seeds: `arithmetic`, `geometric` or `median`.
-        band: the band around it: `interval` (95 %), `sd`, `quartiles`, or `seeds` for a line for
-            each seed.
+    What each takes and means is told here once: the command line has its options from it. A study's
+    own options may name several parameters for `by`, separated by commas: the first that varies is
+    taken. An empty `law` draws none.
     """
 
-    x: str | None = None
-    y: str | None = None
-    value: str | None = None
-    threshold: float | None = None
-    law: tuple[str, ...] | None = None
-    by: str | None = None
-    log: frozenset[str] | None = None
-    mean: str | None = None
-    band: str | None = None
-    theory: str | None = None
+    x: str | None = _option(
+        "NAME", "Parameter on the horizontal axis, or an expression such as 'n / d'."
+    )
+    y: str | None = _option("NAME", "Parameter on the vertical axis, or an expression.")
+    value: str | None = _option(
+        "COLUMN", "Measured column to draw, or an expression such as 'test_error - train_error'."
+    )
+    threshold: float | None = _option("T", "Value that separates the two sides.")
+    law: tuple[str, ...] | None = _option(
+        "EQUATION",
+        "Equation of a curve to draw, such as 'N * SNR**2 = 1000', or with a label 'threshold: m ="
+        " n'; may be repeated. With none, the study's own are left out.",
+    )
+    by: str | None = _option(
+        "NAME", "Parameter that has a panel for each value; in `boundary`, a colour for each."
+    )
+    log: frozenset[str] | None = _option(
+        "x,y,value|none", "Which axes are logarithmic; the others are linear."
+    )
+    mean: str | None = _option(
+        "arithmetic|geometric|median", "Statistic over seeds.  [default: the median]"
+    )
+    band: str | None = _option(
+        "interval|sd|quartiles|seeds",
+        "Band around it; seeds draws a line for each seed.  [default: quartiles of a median, the "
+        "interval of a mean]",
+    )
+    theory: str | None = _option(
+        "COLUMN", "Column with a prediction, drawn dashed beside the value in `lines` and `curves`."
+    )
+
+    @classmethod
+    def read(
+        cls,
+        threshold: float | str | None = None,
+        law: str | Sequence[str] | None = None,
+        log: str | None = None,
+        **others: Any,
+    ) -> FigureOptions:
+        """Return options of a user: numbers and lists as texts, `none` for none."""
+        from overfit_cli.core.expressions import read_number
+
+        laws = None if law is None else list_of_texts("law", law)
+        axes = None if log is None else [name.strip() for name in log.split(",")]
+        axes = [] if axes == ["none"] else axes
+        if not {*(axes or ())} <= {*LOG_NAMES}:
+            accepts = f"it takes some of {', '.join(LOG_NAMES)}, separated by commas, or none."
+            raise BadValue("log", shorten(log or ""), accepts)
+        return cls(
+            threshold=None if threshold is None else read_number(threshold, "threshold"),
+            law=None if laws is None else tuple(law for law in laws if law != "none"),
+            log=None if axes is None else frozenset(axes),
+            **others,
+        )
+
+    def given(self) -> dict[str, Any]:
+        """Return the options that are not left to the figure, by name."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+    def is_log(self, *axes: str) -> bool | None:
+        """Return whether the user wants one of some axes logarithmic; None without a choice."""
+        return None if self.log is None else not self.log.isdisjoint(axes)
 
 
 Draw = Callable[[Any, FigureOptions], Any]
-"""From `core.study.FigureData` and options to a `figures.picture.Picture`."""
+"""From `core.cells.Cells` and options to a `figures.picture.Picture`."""
 
 
-def _import_object(location: str) -> Any:
-    module, name = location.split(":")
-    return getattr(importlib.import_module(module), name)
+def lazily(location: str) -> Callable[..., Any]:
+    """Return the function at `location`, `module:function`, imported when it is first called."""
 
+    def call(*given: Any) -> Any:
+        module, name = location.split(":")
+        return getattr(importlib.import_module(module), name)(*given)
 
-def lazy_check(location: str) -> Callable[[Any], bool]:
-    """Return the test at `location`, `module:function`, imported when it is first called."""
-
-    def fits(data: Any) -> bool:
-        return bool(_import_object(location)(data))
-
-    return fits
-
-
-def lazy_drawing(location: str) -> Draw:
-    """Return the drawing function at `location`, `module:function`, imported when it is called."""
-
-    def draw(data: Any, options: FigureOptions) -> Any:
-        drawing: Draw = _import_object(location)
-        return drawing(data, options)
-
-    return draw
+    return call
 
 
 @dataclass(frozen=True)
@@ -111,12 +150,13 @@ class Figure:
 
 def defaults_but(*free: str) -> Callable[[Any], bool]:
     """Return a test for `reproduces`: whether all parameters but some have the paper's values."""
+    from overfit_cli.core.parameters import describe
 
     def have_defaults(data: Any) -> bool:
         return all(
-            bool((data.cells[name] == info.default).all())
+            bool((data.trained[name] == info.default).all())
             for name, info in describe(data.study.parameters).items()
-            if name not in free and name in data.cells
+            if name not in free and name in data.trained
         )
 
     return have_defaults
@@ -129,7 +169,7 @@ HEATMAP = Figure(
     name="heatmap",
     title="The headline over two parameters, averaged over seeds",
     reads="cells",
-    draw=lazy_drawing("overfit_cli.figures.heatmap:draw_heatmap"),
+    draw=lazily("overfit_cli.figures.map:draw_heatmap"),
     accepts=_GRID | {"by", "mean", "minus"},
     axes=2,
 )
@@ -138,13 +178,13 @@ CUTOFF = replace(
     name="cutoff",
     accepts=_GRID | {"by", "mean"},
     title="Which side of a threshold the headline is on, over two parameters",
-    draw=lazy_drawing("overfit_cli.figures.cutoff:draw_cutoff"),
+    draw=lazily("overfit_cli.figures.map:draw_cutoff"),
 )
 BOUNDARY = Figure(
     name="boundary",
     title="Where the headline crosses a threshold, and the power law fitted to it",
     reads="cells",
-    draw=lazy_drawing("overfit_cli.figures.boundary:draw_boundary"),
+    draw=lazily("overfit_cli.figures.boundary:draw_boundary"),
     accepts=_GRID | {"by"},
     axes=2,
 )
@@ -152,7 +192,7 @@ LINES = Figure(
     name="lines",
     title="A measured column against a parameter, a line for each setting of the others",
     reads="cells",
-    draw=lazy_drawing("overfit_cli.figures.lines:draw_lines"),
+    draw=lazily("overfit_cli.figures.lines:draw_lines"),
     accepts=_LINES | {"x", "law", "minus"},
     axes=1,
 )
@@ -160,7 +200,7 @@ CURVES = Figure(
     name="curves",
     title="Logged columns against the step of training",
     reads="trajectories",
-    draw=lazy_drawing("overfit_cli.figures.curves:draw_curves"),
+    draw=lazily("overfit_cli.figures.lines:draw_curves"),
     accepts=_LINES,
 )
 
@@ -187,7 +227,7 @@ def learning_figures(
             title=f"{losses} accuracy against steps, {compared} at its best step size",
             source=source,
             options=FigureOptions(value=columns),
-            draw=lazy_drawing("overfit_cli.figures.best_curves:draw_learning"),
+            draw=lazily("overfit_cli.figures.lines:draw_learning"),
         ),
         replace(
             LINES,
@@ -195,7 +235,7 @@ def learning_figures(
             title=f"Test loss, averaged over the steps, against the step size, for {compared}",
             options=FigureOptions(x="learning_rate", value="mean_test_loss"),
             axes=0,
-            draw=lazy_drawing("overfit_cli.figures.best_curves:draw_learning_rates"),
+            draw=lazily("overfit_cli.figures.lines:draw_learning_rates"),
         ),
     )
 

@@ -11,13 +11,12 @@ import contextlib
 import errno
 import hashlib
 import importlib.util
+import json
 import os
 import stat
-import tempfile
 import time
 import tomllib
 import uuid
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,11 +34,6 @@ if TYPE_CHECKING:
 TEMPORARY_PREFIX = ".part-"
 MANIFEST = "manifest.json"
 """The file of a run directory that says what was run into it."""
-
-SET_ASIDE = "set-aside"
-"""The folder of a run directory for files that are no longer part of it."""
-
-_NONBLOCKING = getattr(os, "O_NONBLOCK", 0)
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -73,6 +67,12 @@ def write_user_file(path: Path, content: bytes, name: str, noun: str = "it") -> 
         ) from None
 
 
+def json_text(content: Any) -> str:
+    """Return content as JSON; numbers that are not finite are null."""
+    finite = json.loads(json.dumps(content), parse_constant=lambda _: None)
+    return json.dumps(finite, indent=2) + "\n"
+
+
 def read_toml(path: Path, limit: int, name: str = "") -> dict[str, Any]:
     """Return the content of a TOML file of at most `limit` bytes."""
     try:
@@ -89,15 +89,12 @@ def read_bounded(path: Path, limit: int) -> bytes:
 
     For a pipe, a device or an endless file it neither waits nor uses more memory than that.
     """
-    # Opening a pipe would wait for its writer.
-    descriptor = os.open(path, os.O_RDONLY | _NONBLOCKING)
-    with os.fdopen(descriptor, "rb") as file:
-        facts = os.fstat(descriptor)
-        if not stat.S_ISREG(facts.st_mode):
-            raise OSError(errno.EINVAL, "it isn't a regular file", str(path))
-        if facts.st_size > limit:
-            raise OSError(errno.EFBIG, f"it has more than {limit} bytes", str(path))
-        return file.read(facts.st_size)
+    facts = path.stat()
+    if not stat.S_ISREG(facts.st_mode):  # opening a pipe would wait for its writer
+        raise OSError(errno.EINVAL, "it isn't a regular file", str(path))
+    if facts.st_size > limit:
+        raise OSError(errno.EFBIG, f"it has more than {limit} bytes", str(path))
+    return path.read_bytes()
 
 
 def make_folder(folder: Path, name: str) -> None:
@@ -130,17 +127,6 @@ def lock_folder(folder: Path) -> Iterator[None]:
     """Hold the folder's lock; the end of a process releases it."""
     with FileLock(folder / ".lock"):
         yield
-
-
-def set_aside(path: Path, folder: Path) -> None:
-    """Move a file to a folder, under a name that is not in use there."""
-    folder.mkdir(parents=True, exist_ok=True)
-    target = folder / path.name
-    number = 0
-    while target.exists():
-        number += 1
-        target = folder / f"{path.name}.{number}"
-    _rename(path, target)
 
 
 _TRIES = 100 if os.name == "nt" else 1
@@ -176,66 +162,41 @@ def cache_folder() -> Path:
     return Path(named).expanduser() if named else platformdirs.user_cache_path("overfit")
 
 
-def check_cache() -> None:
-    """Warn if nothing can be kept in the folder that `OVERFIT_CACHE` names."""
-    if not os.environ.get(CACHE_VARIABLE):
-        return
-    folder = cache_folder()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        words = f"nothing can be kept there ({error_text(error)}), so generated data is made again"
-        warnings.warn(f"{CACHE_VARIABLE}={folder}: {words}.", UserWarning, stacklevel=2)
-
-
-@contextlib.contextmanager
-def temporary_cache() -> Iterator[None]:
-    """Use an empty temporary folder as the cache inside."""
-    previous = os.environ.get(CACHE_VARIABLE)
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ[CACHE_VARIABLE] = folder
-        try:
-            yield
-        finally:
-            if previous is None:
-                del os.environ[CACHE_VARIABLE]
-            else:
-                os.environ[CACHE_VARIABLE] = previous
-
-
 DATA_VARIABLE = "OVERFIT_DATA"
 
 
 def set_data_folder(path: Path) -> None:
-    """Make `path` the data folder of this process and of its child processes."""
-    os.environ[DATA_VARIABLE] = str(usable_data(path).resolve())
+    """Make `path`, a folder or an archive of data, that of this process and its children."""
+    problem = _data_problem(path)
+    if problem:
+        raise BadValue("data", str(path), problem)
+    os.environ[DATA_VARIABLE] = str(path.resolve())
 
 
-def usable_data(path: Path) -> Path:
-    """Return a folder of data, or an archive of it."""
+@contextmanager
+def keeping_variables(*names: str) -> Iterator[None]:
+    """Give variables of the environment their values of before again, at the end of a block."""
+    before = {name: os.environ[name] for name in names if name in os.environ}
+    try:
+        yield
+    finally:
+        for name in names:
+            os.environ.pop(name, None)
+        os.environ.update(before)
+
+
+def _data_problem(path: Path) -> str:
     if not path.exists():
-        raise BadValue("data", str(path), "there is no such folder or file.")
-    if not path.is_dir() and not path.name.endswith(".tar.gz"):
-        raise BadValue("data", str(path), "it is a file; name a folder, or an archive .tar.gz.")
-    return path
+        return "there is no such folder or file."
+    is_data = path.is_dir() or path.name.endswith(".tar.gz")
+    return "" if is_data else "it is a file; name a folder, or an archive .tar.gz."
 
 
 def check_data_variable() -> None:
     """Check the data folder that the variable names, if it names one."""
-    if value := os.environ.get(DATA_VARIABLE):
-        with name_variable_in_errors(DATA_VARIABLE):
-            usable_data(Path(value))
-
-
-@contextlib.contextmanager
-def name_variable_in_errors(variable: str) -> Iterator[None]:
-    """Make an error about a value name the environment's variable that has it."""
-    try:
-        yield
-    except BadValue as error:
-        raise UserError(f"{variable}={os.environ[variable]}: {error.accepts}") from None
+    value = os.environ.get(DATA_VARIABLE)
+    if value and (problem := _data_problem(Path(value))):
+        raise UserError(f"{DATA_VARIABLE}={value}: {problem}")
 
 
 def data_folder(user: str) -> Path:
@@ -273,11 +234,7 @@ def fingerprint(*arrays: NDArray[Any]) -> str:
 
 def require_extra(package: str, extra: str, user: str) -> None:
     """Check that a package of an extra of overfit-cli is installed, without importing it."""
-    try:
-        installed = importlib.util.find_spec(package) is not None
-    except ValueError:  # a module without a spec was put in its place
-        installed = False
-    if not installed:
+    if importlib.util.find_spec(package) is None:
         raise MissingError(
             f"{user} needs the package {package}, which isn't installed: "
             f"`pip install '.[{extra}]'` in a clone of overfit installs it."
@@ -292,6 +249,8 @@ def results_folder() -> Path:
     value = os.environ.get(RESULTS_VARIABLE)
     if not value:
         return Path("results")
-    with name_variable_in_errors(RESULTS_VARIABLE):
+    try:
         refuse_file(Path(value), "results")
+    except BadValue as error:
+        raise UserError(f"{RESULTS_VARIABLE}={value}: {error.accepts}") from None
     return Path(value)

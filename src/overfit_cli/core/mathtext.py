@@ -7,6 +7,7 @@ formula of letters, Greek names, indices, powers and common commands is accepted
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from overfit_cli.core.text import shorten, visible
 
@@ -67,29 +68,30 @@ def is_plain(symbol: str) -> bool:
 
 def check_texts(declared: object) -> None:
     """Refuse a `Parameter` or a `Column` with texts that figures can't typeset."""
-    for name in TEXTS:
-        text = getattr(declared, name)
-        takes = "it takes a text"
+    for name, (problem_of, accepted) in _TEXTS.items():
+        text, takes = getattr(declared, name), "it takes a text"
         if isinstance(text, str):
-            problem = typesetting_problem(name, text)
-            takes = f"{problem}; {_ACCEPTED[name == 'symbol']}" if problem else ""
+            problem = problem_of(text)
+            takes = f"{problem}; {accepted}" if problem else ""
         if takes:
             where = f"{type(declared).__name__}({name}={shorten(repr(text))})"
             raise TypeError(f"{where}: {takes}")
 
 
-TEXTS = ("meaning", "symbol", "unit", "label")
-"""The texts of a declaration that figures show."""
+_WORDS = words_problem, "it takes words in one line, with whole formulas between dollar signs"
+_SYMBOL = (
+    symbol_problem,
+    (r"it takes matplotlib's mathtext without dollar signs, such as r'\sigma_p'"),
+)
+_TEXTS = {"meaning": _WORDS, "symbol": _SYMBOL, "unit": _WORDS, "label": _WORDS}
+"""The texts of a declaration that figures show: why one can't be typeset, and what it takes."""
 
-_ACCEPTED = {
-    True: r"it takes matplotlib's mathtext without dollar signs, such as r'\sigma_p'",
-    False: "it takes words in one line, with whole formulas between dollar signs",
-}
 
-
-def typesetting_problem(name: str, text: str) -> str:
-    """Return why one of `TEXTS` can't be typeset; empty if it can."""
-    return symbol_problem(text) if name == "symbol" else words_problem(text)
+def without_bad_texts(kept: Any) -> Any:
+    """Return a declaration that a manifest has, without the texts that figures can't typeset."""
+    texts = {name: kept.get(name) for name in _TEXTS} if isinstance(kept, dict) else {}
+    bad = [name for name, of in texts.items() if isinstance(of, str) and _TEXTS[name][0](of)]
+    return {**kept, **dict.fromkeys(bad, "")} if bad else kept
 
 
 def _parses(symbol: str) -> bool:

@@ -10,42 +10,35 @@ import functools
 import math
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
-from json.encoder import encode_basestring_ascii
+from json import JSONEncoder
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeGuard, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.mathtext import check_texts
-from overfit_cli.core.text import RAISED, is_plain_number, shorten, suggestion
+from overfit_cli.core.text import RAISED, shorten, spaced, suggestion
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 _SIGNS = {
-    "cdot": "·",
-    "ell": "ℓ",
-    "infty": "∞",
-    "langle": "⟨",
-    "nabla": "∇",
-    "propto": "∝ ",
-    "rangle": "⟩",
-    "sum": "Σ ",
-    "top": "ᵀ",
-    "Vert": "‖",
+    **{"cdot": "·", "ell": "ℓ", "infty": "∞", "langle": "⟨", "nabla": "∇", "propto": "∝ "},
+    **{"rangle": "⟩", "sum": "Σ ", "top": "ᵀ", "Vert": "‖"},
+    **{"bar": "\u0304", "hat": "\u0302", "tilde": "\u0303", "underline": "\u0332"},
 }
-_ACCENTS = {
-    "bar": "\N{COMBINING MACRON}",
-    "hat": "\N{COMBINING CIRCUMFLEX ACCENT}",
-    "tilde": "\N{COMBINING TILDE}",
-    "underline": "\N{COMBINING LOW LINE}",
-}
+"""Signs by their names in mathtext; the last line has accents, which combine with a letter."""
+
+_ACCENT = r"\\(bar|hat|tilde|underline)"
+_BRACES = re.compile(r"(\^|sqrt)?\{([^{}]*)\}")
+"""The innermost braces, with the caret or the root before them."""
 
 
 def symbol_text(symbol: str) -> str:
@@ -54,35 +47,19 @@ def symbol_text(symbol: str) -> str:
     Equations too: `{N} \cdot \left(M + 1\right)^{2} = 10^{-3}` becomes `N·(M + 1)² = 10⁻³`.
     """
     text = re.sub(r"\\(left|right)(?![A-Za-z])", "", symbol.replace(r"\|", "‖"))
-    text = text.replace(r"\,", " ")
-    text = re.sub(r"\\mathrm\{(.*?)\}", r"\1", text.replace(r" \cdot ", r"\cdot "))
+    text = text.replace(r"\,", " ").replace(r" \cdot ", r"\cdot ")
+    text = re.sub(r"\\mathrm\{(.*?)\}", r"\1", text)
     text = re.sub(r"\\frac\{(.*?)\}\{(.*?)\}", r"\1/\2 ", text)
-    accents = "|".join(_ACCENTS)
-    text = re.sub(rf"\\(?!(?:{accents})\b)([A-Za-z]+)( ?)", _replace_name, text)
-    text = re.sub(rf"\\({accents})(?:\{{(.)\}}| (.))", _add_accent, text)
-    text = re.sub(r"\^(?:\{(-?\d+)\}|(\d))", _superscript, text)
-    while (inner := _BRACES.sub(_replace_braces, text)) != text:
+    text = re.sub(rf"(?!{_ACCENT}\b)\\([A-Za-z]+)( ?)", lambda m: _letter(m[2], m[3]), text)
+    accented = rf"{_ACCENT}(?:\{{(.)\}}| (.))"
+    text = re.sub(accented, lambda m: f"{m[2] or m[3]}{_SIGNS[m[1]]}", text)
+    text = re.sub(r"\^(?:\{(-?\d+)\}|(\d))", lambda m: (m[1] or m[2]).translate(RAISED), text)
+    while (inner := _BRACES.sub(_without_braces, text)) != text:
         text = inner
-    return text.replace("^ᵀ", "ᵀ").replace(r"\_", "_").replace(r"\,", " ")
+    return text.replace("^ᵀ", "ᵀ").replace(r"\_", "_")
 
 
-_BRACES = re.compile(r"(\^|sqrt)?\{([^{}]*)\}")
-"""The innermost braces, with the caret or the root before them."""
-
-
-def _replace_braces(match: re.Match[str]) -> str:
-    prefix, content = match.groups()
-    if prefix == "sqrt":
-        return f"√({content})"
-    return f"^({content})" if prefix and len(content) > 1 else f"{prefix or ''}{content}"
-
-
-def _superscript(match: re.Match[str]) -> str:
-    return (match[1] or match[2]).translate(RAISED)
-
-
-def _replace_name(match: re.Match[str]) -> str:
-    name, space = match.groups()
+def _letter(name: str, space: str) -> str:
     if name in _SIGNS:
         return _SIGNS[name]
     size = "CAPITAL" if name[0].isupper() else "SMALL"
@@ -93,8 +70,11 @@ def _replace_name(match: re.Match[str]) -> str:
         return f"{name}{space}"
 
 
-def _add_accent(match: re.Match[str]) -> str:
-    return f"{match[2] or match[3]}{_ACCENTS[match[1]]}"
+def _without_braces(match: re.Match[str]) -> str:
+    prefix, content = match.groups()
+    if prefix == "sqrt":
+        return f"√({content})"
+    return f"^({content})" if prefix and len(content) > 1 else f"{prefix or ''}{content}"
 
 
 Value = int | float | bool | str
@@ -124,9 +104,10 @@ def parameters_json(parameters: StudyParameters) -> str:
 
     It is cached, because cells of many seeds share their parameters.
     """
-    values = parameters.__dict__
-    pairs = [f"{name}:{_json(values[field])}" for field, name in _json_names(type(parameters))]
-    return "{" + ",".join(pairs) + "}"
+    return _COMPACT.encode(parameters.__dict__)
+
+
+_COMPACT = JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
 Parameters = TypeVar("Parameters", bound=StudyParameters)
@@ -151,14 +132,6 @@ class Parameter:
 
     def __post_init__(self) -> None:
         check_texts(self)
-        for name in ("at_least", "above", "at_most", "below"):
-            if (value := getattr(self, name)) is not None and not is_finite_number(value):
-                raise TypeError(f"Parameter({name}={value!r}): it takes a finite number")
-        lows = [low for low in (self.at_least, self.above) if low is not None]
-        highs = [high for high in (self.at_most, self.below) if high is not None]
-        if lows and highs and max(lows) > min(highs):
-            message = f"no number is {max(lows):g} or more and {min(highs):g} or less"
-            raise TypeError(f"Parameter: {message}")
 
     def field(
         self,
@@ -181,21 +154,15 @@ class Parameter:
         def bound(value: float | None, rounding: Callable[[float], int]) -> float | None:
             return value if real or value is None else rounding(value)
 
+        extra: Any = {"about": self, "value_labels": dict(value_labels), "shades": shades}
         return Field(
             ... if default is None else default,
-            description=self.meaning,
             ge=bound(self.at_least, math.ceil),
             gt=bound(self.above, math.floor),
             le=bound(self.at_most, math.floor),
             lt=bound(self.below, math.ceil),
             allow_inf_nan=False if real else None,
-            json_schema_extra={
-                "symbol": self.symbol,
-                "unit": self.unit,
-                "label": self.label,
-                "value_labels": dict(value_labels),
-                "shades": list(shades) if shades else None,
-            },
+            json_schema_extra=extra,
         )
 
 
@@ -203,47 +170,13 @@ def parameter(
     default: Value,
     meaning: str,
     *,
-    symbol: str = "",
-    unit: str = "",
-    at_least: float | None = None,
-    above: float | None = None,
-    at_most: float | None = None,
-    below: float | None = None,
-    label: str = "",
     value_labels: Mapping[str, str] = MappingProxyType({}),
     shades: tuple[float, float] | None = None,
+    **declared: Any,
 ) -> Any:
     """Declare a field of a `StudyParameters` model: the paper's value, and see `Parameter`."""
-    declared = Parameter(meaning, symbol, unit, at_least, above, at_most, below, label)
-    return declared.field(
-        default, real=isinstance(default, float), value_labels=value_labels, shades=shades
-    )
-
-
-def is_finite_number(value: object) -> bool:
-    """Return whether a value is a whole or real number other than nan and infinity."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return math.isfinite(value)
-
-
-def is_pair_of_numbers(value: object) -> TypeGuard[list[float]]:
-    """Return whether a value is a list of two finite numbers."""
-    return isinstance(value, list) and len(value) == 2 and all(map(is_finite_number, value))
-
-
-@functools.cache
-def _json_names(model: type[StudyParameters]) -> list[tuple[str, str]]:
-    return [(name, encode_basestring_ascii(name)) for name in sorted(model.model_fields)]
-
-
-def _json(value: Value) -> str:
-    # The same text as json.dumps, but faster: a sweep makes many keys.
-    if isinstance(value, str):
-        return encode_basestring_ascii(value)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return repr(value)
+    about, real = Parameter(meaning, **declared), isinstance(default, float)
+    return about.field(default, real=real, value_labels=value_labels, shades=shades)
 
 
 @dataclass(frozen=True)
@@ -254,24 +187,54 @@ class ParameterInfo:
         kind: `int`, `float`, `bool`, `literal` or `text`.
         choices: the accepted values of a `literal`, and of an `int` that has choices.
         accepts: the accepted values in words.
+        limits: the accepted values in signs: `≥ 1, ≤ 5`, or the choices.
     """
 
     name: str
-    kind: Kind
-    default: Value | None
-    meaning: str
-    symbol: str
-    unit: str
-    choices: tuple[str, ...]
-    accepts: str
+    kind: Kind = "float"
+    default: Value | None = None
+    meaning: str = ""
+    symbol: str = ""
+    unit: str = ""
+    choices: tuple[str, ...] = ()
+    accepts: str = "a number"
     label: str = ""
     value_labels: Mapping[str, str] = field(default_factory=dict, hash=False)
     shades: tuple[float, float] | None = None
+    limits: str = ""
 
     @property
-    def spelled_symbols(self) -> frozenset[str]:
-        """The spellings of the symbol: as terminals show it, `SNR` or `σ_p`, and `eta` for η."""
-        return symbol_spellings(self.symbol)
+    def is_number(self) -> bool:
+        """Whether its values are numbers."""
+        return self.kind in ("int", "float")
+
+    def parse(self, text: str) -> Value:
+        """Convert a text to a value of this kind; `build` checks the bounds."""
+        text = text.strip()
+        excerpt = shorten(text)
+        refusal = BadValue(
+            self.name, excerpt, f"{self.name} takes {self.accepts}, not {excerpt!r}."
+        )
+        if self.kind == "text" or (self.kind == "literal" and text in self.choices):
+            return text
+        if self.kind == "bool" and text.lower() in ("true", "false"):
+            return text.lower() == "true"
+        is_plain = text.isascii() and "_" not in text  # Python would accept `1_0` and `２` too
+        try:
+            number = Decimal(text if is_plain and self.is_number else "")
+        except InvalidOperation:
+            raise refusal from None
+        # The exponent first: arithmetic with a huge exponent overflows.
+        if not number.is_finite() or number.adjusted() > 300 or abs(number) > Decimal("1e300"):
+            raise refusal
+        if self.kind == "float":
+            return float(number) + 0.0  # -0 becomes 0: a cell has one key
+        if number != number.to_integral_value():
+            raise refusal
+        if abs(number) >= 2**63:
+            accepts = f"it is too large; {self.name} takes {self.accepts} below 2**63."
+            raise BadValue(self.name, excerpt, accepts)
+        return int(number)
 
 
 @functools.cache
@@ -282,7 +245,7 @@ def symbol_spellings(symbol: str) -> frozenset[str]:
     return frozenset(filter(None, words))
 
 
-SEED = ParameterInfo("seed", "int", 0, "seed", "", "", (), "a whole number of at least 0")
+SEED = ParameterInfo("seed", "int", 0, "seed", accepts="a whole number of at least 0")
 """The seed, described as the parameters are that it stands beside."""
 
 
@@ -298,58 +261,42 @@ def _parameter_infos(model: type[StudyParameters]) -> Mapping[str, ParameterInfo
 
 def _parameter_info(model: type[StudyParameters], name: str) -> ParameterInfo:
     declared = model.model_fields[name]
-    extra = declared.json_schema_extra
-    assert isinstance(extra, dict), f"{name} is declared without parameter()"
+    extra: Any = declared.json_schema_extra
+    assert extra is not None, f"{name} is declared without parameter()"
     kind, choices = _kind(declared.annotation)
     assert kind is not None, f"{name} has a type that no parameter can have"
-    value_labels = extra["value_labels"]
-    assert isinstance(value_labels, dict)
-    assert value_labels.keys() <= set(choices), f"{name} has labels of values that it hasn't"
-    shades = extra["shades"]
-    assert shades is None or is_pair_of_numbers(shades)
-    return ParameterInfo(
-        name=name,
-        kind=kind,
-        default=None if declared.is_required() else declared.default,
-        meaning=declared.description or "",
-        symbol=str(extra["symbol"]),
-        unit=str(extra["unit"]),
-        choices=choices,
-        accepts=_accepts(kind, choices, declared.metadata),
-        label=str(extra["label"]) or declared.description or name.replace("_", " "),
-        value_labels={key: str(text) for key, text in value_labels.items()},
-        shades=None if shades is None else (shades[0], shades[1]),
-    )
+    assert extra["value_labels"].keys() <= set(choices), f"{name} has labels of other values"
+    accepts, limits = _accepts(kind, choices, declared.metadata)
+    about: Parameter = extra["about"]
+    default = None if declared.is_required() else declared.default
+    label = about.label or about.meaning or spaced(name)
+    named = name, kind, default, about.meaning, about.symbol, about.unit
+    values = extra["value_labels"], extra["shades"]
+    return ParameterInfo(*named, choices, accepts, label, *values, limits)
 
 
 def parameter_named(model: type[StudyParameters], text: str) -> str:
-    """Return the name of the parameter that `text` is the name or the symbol of, else `text`.
-
-    A symbol is spelled `SNR`, `σ_p` or `sigma_p`, and must belong to one parameter only. `steps`, a
-    column of every row, names the parameter `training_steps`.
-    """
-    return find_name(describe(model), text)
+    """Return the name of the parameter that `text` is the name or the symbol of, else `text`."""
+    return spellings(describe(model)).get(text, text)
 
 
 TRAINING_STEPS = "training_steps"
 
 
-def find_name(parameters: Mapping[str, ParameterInfo], text: str) -> str:
-    """Return the name of one of these parameters as `parameter_named` does."""
-    if text in parameters:
-        return text
-    named = [name for name, info in parameters.items() if text in info.spelled_symbols]
-    if text == "steps" and not named and TRAINING_STEPS in parameters:
-        return TRAINING_STEPS
-    return named[0] if len(named) == 1 else text
-
-
 def spellings(parameters: Mapping[str, ParameterInfo]) -> dict[str, str]:
-    """Return the name of each parameter by every spelling of it that `find_name` takes."""
-    texts = {text for info in parameters.values() for text in (info.name, *info.spelled_symbols)}
-    texts.add("steps")
-    names = {text: find_name(parameters, text) for text in texts}
-    return {text: name for text, name in names.items() if name in parameters}
+    """Return the name of each parameter by its name, and by its symbol if no other has that.
+
+    A symbol is spelled `SNR`, `σ_p` or `sigma_p`. `steps`, a column of every row, names the
+    parameter `training_steps`.
+    """
+    spelled = [
+        (text, info.name) for info in parameters.values() for text in symbol_spellings(info.symbol)
+    ]
+    counts = Counter(text for text, _ in spelled)
+    names = {text: name for text, name in spelled if counts[text] == 1}
+    if TRAINING_STEPS in parameters and "steps" not in counts:
+        names["steps"] = TRAINING_STEPS
+    return names | {name: name for name in parameters}
 
 
 def _kind(annotation: Any) -> tuple[Kind | None, tuple[str, ...]]:
@@ -365,57 +312,34 @@ def _kind(annotation: Any) -> tuple[Kind | None, tuple[str, ...]]:
     return ("int" if are_integers else None), tuple(str(choice) for choice in choices)
 
 
-def _accepts(kind: Kind, choices: tuple[str, ...], constraints: list[Any]) -> str:
+_BOUNDS = {
+    "ge": ("of at least", "≥"),
+    "gt": ("above", ">"),
+    "le": ("up to", "≤"),
+    "lt": ("below", "<"),
+}
+
+
+def _accepts(kind: Kind, choices: tuple[str, ...], constraints: list[Any]) -> tuple[str, str]:
+    """The accepted values in words, and in signs."""
     if choices:
-        return "one of " + ", ".join(choices)
-    if kind == "text":
-        return "a text"
-    if kind == "bool":
-        return "true or false"
-    words = {"ge": "of at least", "gt": "above", "le": "up to", "lt": "below"}
+        return "one of " + ", ".join(choices), ", ".join(choices)
+    if kind in ("text", "bool"):
+        accepts = "a text" if kind == "text" else "true or false"
+        return accepts, accepts
     bounds = [
-        f"{word} {getattr(constraint, short):.15g}"
+        (word, sign, f"{getattr(constraint, short):.15g}")
         for constraint in constraints
-        for short, word in words.items()
+        for short, (word, sign) in _BOUNDS.items()
         if getattr(constraint, short, None) is not None
     ]
     noun = "a whole number" if kind == "int" else "a number"
-    return f"{noun} {' and '.join(bounds)}".strip()
+    words = " and ".join(f"{word} {end}" for word, _, end in bounds)
+    signs = ", ".join(f"{sign} {end}" for _, sign, end in bounds)
+    return f"{noun} {words}".strip(), signs or noun
 
 
 Result = TypeVar("Result")
-
-
-def parse_value(info: ParameterInfo, text: str) -> Value:
-    """Convert a text to a value of the parameter's kind; `build` checks the bounds."""
-    text = text.strip()
-    excerpt = shorten(text)
-    refusal = BadValue(info.name, excerpt, f"{info.name} takes {info.accepts}, not {excerpt!r}.")
-    if info.kind == "text":
-        return text
-    if info.kind == "literal":
-        if text not in info.choices:
-            raise refusal
-        return text
-    if info.kind == "bool":
-        if text.lower() not in ("true", "false"):
-            raise refusal
-        return text.lower() == "true"
-    try:
-        number = Decimal(text if is_plain_number(text) else "")
-    except InvalidOperation:
-        raise refusal from None
-    # The exponent first: arithmetic with a huge exponent overflows.
-    if not number.is_finite() or number.adjusted() > 300 or abs(number) > Decimal("1e300"):
-        raise refusal
-    if info.kind == "float":
-        return float(number) + 0.0  # -0 becomes 0: a cell has one key
-    if number != number.to_integral_value():
-        raise refusal
-    if abs(number) >= 2**63:
-        accepts = f"it is too large; {info.name} takes {info.accepts} below 2**63."
-        raise BadValue(info.name, excerpt, accepts)
-    return int(number)
 
 
 def parameters_from_row(
@@ -440,17 +364,10 @@ def map_parameters(
 
 def build(model: type[StudyParameters], values: Mapping[str, Value]) -> StudyParameters:
     """Make the parameters; those that `values` does not have take their defaults."""
-    declared = describe(model)
-    for name in values:
-        if name not in declared:
-            raise unknown_parameter(name, declared)
-    for name, info in declared.items():
-        if info.default is None and name not in values:
-            raise BadValue(name, None, f"it has no default; give {info.accepts}.")
     try:
         return model(**values)
     except ValidationError as error:
-        raise _refusal(error.errors()[0], declared) from None
+        raise _refusal(error.errors()[0], describe(model)) from None
 
 
 def unknown_parameter(name: str, declared: Mapping[str, ParameterInfo]) -> BadValue:
@@ -467,4 +384,8 @@ def _refusal(error: ErrorDetails, declared: Mapping[str, ParameterInfo]) -> BadV
             return refusal
         return BadValue("parameters", None, str(refusal))
     name, value = str(error["loc"][0]), error["input"]
+    if name not in declared:
+        return unknown_parameter(name, declared)
+    if error["type"] == "missing":
+        return BadValue(name, None, f"it has no default; give {declared[name].accepts}.")
     return BadValue(name, value, f"{name} takes {declared[name].accepts}, not {value}.")

@@ -1,4 +1,4 @@
-"""Processes: interrupts, the start of workers, patient standard streams, a quick end.
+"""Processes: interrupts, the start of workers, a quick end.
 
 SIGTERM, which a queue such as SLURM's sends before it ends a job, and SIGHUP, which a terminal
 sends that is closed, are answered like Ctrl-C.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import errno
 import functools
 import gc
 import io
@@ -17,104 +16,17 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from types import FrameType
-from typing import Any, NoReturn, TextIO, cast
-
-_STREAMS = ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w"))
+from typing import Any, NoReturn
 
 
-class PatientStream:
-    """A text stream that passes over what can't be written: a display error is never data.
-
-    After the first failure, which is its `problem`, everything goes to the null device.
-    """
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self.problem: OSError | None = None
-
-    def write(self, text: str) -> int:
-        """Write `text`, if that can be."""
-        try:
-            self._stream.write(text)
-        except OSError as error:
-            self._give_up(error)
-        return len(text)
-
-    def flush(self) -> None:
-        """Write what is held back, if that can be."""
-        try:
-            self._stream.flush()
-        except OSError as error:
-            self._give_up(error)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    def _give_up(self, error: OSError) -> None:
-        self.problem = self.problem or error
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, self._stream.fileno())  # What is still held back goes there too.
-        os.close(null)
-
-
-def make_streams_patient() -> None:
-    """Make the process's output streams patient, and open those that were closed at its start.
-
-    A closed descriptor would be given to the next file that is opened.
-    """
-    for descriptor, name, mode in _STREAMS:
-        try:
-            os.fstat(descriptor)
-        except OSError:
-            _open_null(descriptor)
-        if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(descriptor, mode, closefd=False))
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
+def write_any_letter() -> None:
+    """Give a terminal without our letters a ? for each; what Windows redirects is UTF-8."""
+    for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # A terminal without our letters gets a ?. What Windows redirects lacks half of them.
             encoding = "utf-8" if os.name == "nt" and not stream.isatty() else None
             stream.reconfigure(encoding=encoding, errors="replace")
-        if not isinstance(stream, PatientStream):
-            setattr(sys, name, cast("TextIO", PatientStream(stream)))
-
-
-def output_problem() -> OSError | None:
-    """Return why standard output couldn't be written; None if its reader has just left."""
-    sys.stdout.flush()
-    problem = getattr(sys.stdout, "problem", None)
-    return None if problem is None or problem.errno in _READER_LEFT else problem
-
-
-_READER_LEFT = {errno.EPIPE, errno.EINVAL} if os.name == "nt" else {errno.EPIPE}
-
-
-def _open_null(descriptor: int) -> None:
-    opened = os.open(os.devnull, os.O_RDWR)
-    if opened != descriptor:
-        os.dup2(opened, descriptor)
-        os.close(opened)
-    os.set_inheritable(descriptor, True)
-
-
-@contextlib.contextmanager
-def null_errors() -> Iterator[None]:
-    """Have processes that start inside write their errors to the null device."""
-    try:
-        kept = os.dup(2)
-    except OSError:  # it is closed
-        yield
-        return
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(null)
 
 
 @functools.cache
@@ -123,31 +35,24 @@ def end_quickly() -> None:
     atexit.register(gc.freeze)
 
 
-_SAFE_PATH, _OURS = "PYTHONSAFEPATH", "overfit"
+SAFE_PATH = "PYTHONSAFEPATH"
+"""The variable with which Python imports nothing from the working folder."""
 
 
-@contextlib.contextmanager
-def safe_path() -> Iterator[None]:
-    """Have processes that start inside not import what lies in the working folder."""
-    if _SAFE_PATH in os.environ:
-        yield
-        return
-    os.environ[_SAFE_PATH] = _OURS
-    try:
-        yield
-    finally:
-        del os.environ[_SAFE_PATH]
-
-
-def start_worker(parent: int) -> None:
+def start_worker(parent: int, safe_path: str | None) -> None:
     """Start a worker process: it doesn't answer Ctrl-C, and ends soon after its parent is gone.
 
     It must come before the first batch, for which a worker would wait for good.
+
+    Args:
+        safe_path: the parent's `SAFE_PATH`: what a cell starts is the cell's business.
     """
-    if os.environ.get(_SAFE_PATH) == _OURS:  # what a cell starts is the cell's business
-        del os.environ[_SAFE_PATH]
+    if safe_path is None:
+        os.environ.pop(SAFE_PATH, None)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    make_streams_patient()
+    if hasattr(signal, "pthread_sigmask"):  # see `starting_workers`
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    write_any_letter()
     end_quickly()
 
     def watch() -> None:
@@ -174,33 +79,26 @@ class Interrupted(KeyboardInterrupt):
 
 
 @contextlib.contextmanager
-def answering_interrupts() -> Iterator[None]:
-    """Raise `Interrupted` at Ctrl-C while inside; in the main thread only, where signals arrive."""
-    with _handling(_interrupt):
-        if _in_main_thread():
-            _interrupts.clear()
-        try:
-            yield
-        finally:
-            if _in_main_thread():
-                _interrupts.clear()
+def answering_interrupts(*, passing_on: bool = False) -> Iterator[None]:
+    """Raise `Interrupted` at Ctrl-C while inside; in the main thread only, where signals arrive.
 
-
-@contextlib.contextmanager
-def passing_interrupts_on() -> Iterator[None]:
-    """Raise `Interrupted` at Ctrl-C while inside, and then do what this process does at it.
-
-    It is for a process of another program, such as a worker of a cluster.
+    Args:
+        passing_on: whether to do at the end what this process does at it: one of another program,
+            such as a worker of a cluster.
     """
     came = list[int]()
     try:
-        with answering_interrupts():
+        with _handling(_interrupt):
+            if _in_main_thread():
+                _interrupts.clear()
             try:
                 yield
             finally:
-                came += _interrupts if _in_main_thread() else ()
+                if _in_main_thread():
+                    came += _interrupts
+                    _interrupts.clear()
     finally:
-        if came:
+        if passing_on and came:
             signal.raise_signal(came[0])
 
 
@@ -223,10 +121,19 @@ _interrupts = list[int]()
 
 
 @contextlib.contextmanager
-def ignoring_interrupts() -> Iterator[None]:
-    """Pass over Ctrl-C while inside; processes that are started inside do so for good."""
-    with _handling(signal.SIG_IGN, [signal.SIGINT]):
+def starting_workers() -> Iterator[None]:
+    """Keep Ctrl-C from processes that start inside; this process answers it at the end."""
+    if not hasattr(signal, "pthread_sigmask"):
         yield
+        return
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # where workers start it, it lets Ctrl-C through
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextlib.contextmanager
@@ -259,10 +166,10 @@ def keeping_sigterm() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _handling(handler: Any, numbers: Sequence[signal.Signals] | None = None) -> Iterator[None]:
+def _handling(handler: Any) -> Iterator[None]:
     """Answer signals by `handler` while inside, in the main thread; `nohup` stays in force."""
     with contextlib.ExitStack() as restoring:
-        for number in (numbers or _ENDING) if _in_main_thread() else ():
+        for number in _ENDING if _in_main_thread() else ():
             before = signal.getsignal(number)
             if number == signal.SIGINT or before != signal.SIG_IGN:
                 restoring.callback(signal.signal, number, before or signal.SIG_DFL)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic
 
 from overfit_cli.core.cell import (
+    Batch,
     Batches,
     Cell,
     CellResult,
-    Cells,
     Column,
     Identity,
     P,
@@ -65,12 +64,6 @@ class Study(ABC, Generic[P]):
     identity: Identity = Identity()
     """What a run directory keeps of it beside its name and version."""
 
-    def __new__(cls, *args: Any, **options: Any) -> Study[P]:
-        """Refuse to make a study that lacks an obligatory member, in a sentence."""
-        if lacking := sorted(cls.__abstractmethods__):
-            raise TypeError(f"{cls.__name__} lacks {', '.join(lacking)}, which every study has")
-        return super().__new__(cls)
-
     @property
     @abstractmethod
     def name(self) -> str:
@@ -92,7 +85,7 @@ class Study(ABC, Generic[P]):
         """The columns that are measured once per cell."""
 
     @abstractmethod
-    def train(self, batch: Cells[P], training: Training) -> Results[P]:
+    def train(self, batch: Batch[P], training: Training) -> Results[P]:
         """Train a batch and give one result per cell, in any order.
 
         It runs on one thread. What it raises, and nan among its measurements, become failed cells.
@@ -133,7 +126,7 @@ class Study(ABC, Generic[P]):
             return ""
         return f"the study {'logs' if logged else 'has'} no column {name!r}"
 
-    def prepare(self, cells: Cells[P]) -> Mapping[str, str]:
+    def prepare(self, cells: Batch[P]) -> Mapping[str, str]:
         """Make ready what cells need from outside, such as data; called before cells are trained.
 
         A sweep's parent calls it for all cells, and a worker of a cluster for those of a task. It
@@ -150,11 +143,11 @@ class Study(ABC, Generic[P]):
         """Return the user's files with the code that trains; none of an installed study."""
         return ()
 
-    def notes(self, cells: Cells[P]) -> Sequence[str]:
+    def notes(self, cells: Batch[P]) -> Sequence[str]:
         """Return what to say about cells before they are trained, one line each."""
         return ()
 
-    def batches(self, cells: Cells[P], device: str) -> Batches[P]:
+    def batches(self, cells: Batch[P], device: str) -> Batches[P]:
         """Split `cells` into lists that are trained together, in the order to start them.
 
         A sweep with a phase diagram starts the first half of the work coarse to fine instead. By
@@ -193,49 +186,3 @@ def stand_ins_of(study: AnyStudy, cells: pd.DataFrame) -> list[str]:
     settings = cells[list(study.parameters.model_fields)].drop_duplicates()
     sentences = map_parameters(study.parameters, settings, study.stand_in)
     return sorted({sentence for sentence in sentences if sentence})
-
-
-@dataclass(frozen=True)
-class FigureData:
-    """The data of a figure.
-
-    Attributes:
-        cells: one row per cell, done and failed, as `overfit_cli.load` returns them.
-        planned: the cells that the run directory was meant to hold; those that `cells` lacks are
-            missing.
-        trajectories: one row per cell and logged step (`key`, `step`, ...).
-        refined: whether a sweep that refines chose the cells of a run directory.
-        boundary: the column and the threshold near whose crossing it chose them; None if unknown.
-        sparse: whether points between planned ones were left out on purpose, and stay blank.
-        chosen: in words, how many cells conditions on measured columns chose; empty without any.
-        collections: fingerprints of the data that the cells were trained on, by name.
-        sources: digests of the code that trained cells, by key; empty of an installed study.
-        runs: what several run directories are called: a column `run directory` says whose a row is.
-        less: what is subtracted, if every column is a difference of two run directories'.
-        contrast: in words, the one setting that differs between these: `coin − balanced (labels)`.
-        averaged: how many seeds' means are subtracted, in words, if not cells but means are.
-        unpaired: in words, how many cells have no counterpart in what is subtracted.
-        differs: in words, how settings that don't vary differ between run directories.
-        parts: the data of each of several run directories, by its name; the subtracted one is last.
-        replaced: parameters in whose place an expression is an axis.
-    """
-
-    study: AnyStudy
-    cells: pd.DataFrame
-    planned: pd.DataFrame
-    trajectories: pd.DataFrame
-    refined: bool = False
-    boundary: tuple[str, float] | None = None
-    sparse: bool = False
-    chosen: str = ""
-    collections: Mapping[str, str] = field(default_factory=dict)
-    sources: Mapping[str, str] = field(default_factory=dict)
-    runs: tuple[str, ...] = ()
-    refined_runs: frozenset[str] = frozenset()
-    less: str = ""
-    contrast: str = ""
-    averaged: str = ""
-    unpaired: str = ""
-    differs: tuple[str, ...] = ()
-    parts: Mapping[str, FigureData] = field(default_factory=dict)
-    replaced: frozenset[str] = frozenset()

@@ -6,6 +6,7 @@ import difflib
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 VERSION = "0.1.0"
 """The version of this package."""
@@ -14,11 +15,6 @@ LONGEST_QUOTED = 60
 
 
 MINUS = "\N{MINUS SIGN}"
-
-
-def is_plain_number(text: str) -> bool:
-    """Whether a number is written plainly: Python would accept `1_0` and `２` too."""
-    return text.isascii() and "_" not in text
 
 
 def is_number(value: object) -> bool:
@@ -35,11 +31,10 @@ def shorten(text: str) -> str:
     return text if len(text) <= LONGEST_QUOTED else f"{text[:LONGEST_QUOTED]}..."
 
 
-def suggestion(word: str, candidates: Iterable[str], *, cutoff: float = 0.5) -> str:
+def suggestion(word: str, candidates: Iterable[str]) -> str:
     """Return the end of a sentence about an unknown `word`: the nearest name, or all names."""
     names = sorted(candidates)
-    closest = most_alike(word, names, cutoff=cutoff)
-    if closest:
+    if closest := most_alike(word, names):
         return f"did you mean {closest!r}?"
     return f"known: {', '.join(names)}." if names else "none is known."
 
@@ -87,6 +82,17 @@ def natural_key(name: str) -> list[tuple[int, str]]:
 def brief(value: object, digits: int = 4) -> str:
     """Write a value: a real number in so many significant digits, anything else as Python does."""
     return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+
+
+def list_values(values: Iterable[Any], digits: int = 4) -> str:
+    """Return values of a parameter in order: `1, 2, 5`, or `19 values from 2 to 20`."""
+    ordered = [brief(value, digits) for value in sorted(values)]
+    if len(ordered) > MOST_LISTED:
+        return f"{len(ordered)} values from {ordered[0]} to {ordered[-1]}"
+    return ", ".join(ordered)
+
+
+MOST_LISTED = 6
 
 
 def list_numbers(numbers: Sequence[int]) -> str:
@@ -165,6 +171,11 @@ _UNSEEN = re.compile(
 )
 _EMPHASIS = re.compile(r"(?<!\w)_|_(?!\w)")
 _MARKDOWN = {"&": "&amp;", "<": "&lt;", ">": "&gt;"} | {mark: f"\\{mark}" for mark in "\\`*|~$"}
+
+
+def spaced(name: str) -> str:
+    """Return a name as words: `test loss`; `n_` stays."""
+    return re.sub(r"(?<=[^_])_+(?=[^_])", " ", name)
 
 
 def visible(text: str) -> str:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from overfit_cli.core.errors import BadValue
+from overfit_cli.core.files import keeping_variables
 from overfit_cli.core.processes import alarm
 from overfit_cli.core.values import DeviceChoice
 
@@ -53,18 +54,6 @@ def resolve_device(choice: DeviceChoice, *, local: bool = True) -> Literal["cpu"
 def _may_have_gpu() -> bool:
     return any(Path("/dev").glob("nvidia[0-9]*")) or Path("/dev/dxg").exists()
 
-
-def gpu_bytes(usual: float) -> float:
-    """Return how many bytes a batch may fill: most of the free GPU memory, or as usual."""
-    torch = sys.modules.get("torch")  # `resolve_device` imports it where there may be a GPU
-    if torch is None or not torch.cuda.is_available():
-        return usual
-    free, _ = torch.cuda.mem_get_info()
-    return _SHARE_OF_GPU * float(free)
-
-
-_SHARE_OF_GPU = 0.7
-"""The share of free memory that is planned with; a batch that needs more is split in halves."""
 
 _CPU_INFO = Path("/proc/cpuinfo")
 
@@ -108,19 +97,6 @@ def named_rng(seed: int, *names: str) -> np.random.Generator:
     """
     words = tuple(zlib.crc32(name.encode()) for name in names)
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=words)))
-
-
-@contextlib.contextmanager
-def torch_draws(draws: np.random.Generator, device: str = "cpu") -> Iterator[None]:
-    """Seed PyTorch's global generator from a stream inside, and restore it afterwards.
-
-    This is for third-party code that draws from it; on a GPU it draws on the GPU.
-    """
-    import torch
-
-    with torch.random.fork_rng(devices=[torch.cuda.current_device()] if device == "cuda" else []):
-        torch.manual_seed(int(draws.integers(2**63)))
-        yield
 
 
 Device = Literal["cpu", "cuda"]
@@ -199,14 +175,11 @@ class Training:
         """
         self._steps[cell.key] = int(step)
         if self.logs:
-            self._keep(cell, step, row)
+            logged = {"step": step, **row}
+            self._logged.setdefault(cell.key, []).append(logged)  # whole, whenever a signal comes
+            if self._execution.on_step is not None:
+                self._execution.on_step(logged)
         self.check_time()
-
-    def _keep(self, cell: Cell[Any], step: float, row: Row) -> None:
-        logged = {"step": step, **row}
-        self._logged.setdefault(cell.key, []).append(logged)  # whole, whenever a signal comes
-        if self._execution.on_step is not None:
-            self._execution.on_step(logged)
 
     def trajectory(self, cell: Cell[Any]) -> Mapping[str, Sequence[float]]:
         """Return the logged values of a cell by column, `step` among them; empty without any."""
@@ -257,21 +230,16 @@ def training_conditions() -> Iterator[None]:
     """
     from threadpoolctl import threadpool_limits
 
-    previous = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
-    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
     torch: Any = sys.modules.get("torch")
     threads = torch.get_num_threads() if torch else 0
     try:
-        with threadpool_limits(1), warnings.catch_warnings():
+        variables = keeping_variables(*_THREAD_VARIABLES)
+        with variables, threadpool_limits(1), warnings.catch_warnings():
+            os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
             warnings.simplefilter("ignore", RuntimeWarning)
             if torch:
                 torch.set_num_threads(1)
             yield
     finally:
-        for name, value in previous.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
         if torch:
             torch.set_num_threads(threads)

@@ -25,14 +25,16 @@ Band = Literal["interval", "sd", "quartiles", "seeds"]
 LARGEST = 2**63 - 1
 """The largest whole number that a file of cells holds."""
 
+NUMBERS = {int: "a whole number", float: "a finite number"}
+
 _Choice = TypeVar("_Choice")
 
 
-def whole_number(name: str, given: Any, at_least: int, at_most: int = LARGEST) -> int:
+def whole_number(name: str, given: Any, at_least: int) -> int:
     """Return a whole number, of any library."""
     is_whole = isinstance(given, Integral) and not isinstance(given, bool)
-    if not is_whole or not at_least <= given <= at_most:
-        raise BadValue(name, given, f"it takes {number_in_words(int, at_least, at_most)}.")
+    if not is_whole or not at_least <= given <= LARGEST:
+        raise BadValue(name, given, f"it takes {NUMBERS[int]} of at least {at_least}.")
     return int(given)
 
 
@@ -40,20 +42,18 @@ def finite_number(name: str, given: Any, above: float = -math.inf) -> float:
     """Return a finite number, of any library."""
     is_number = isinstance(given, Real) and not isinstance(given, bool)
     if not is_number or not math.isfinite(given) or given <= above:
-        accepts = number_in_words(float) if above == -math.inf else f"a number above {above:g}"
+        accepts = NUMBERS[float] if above == -math.inf else f"a number above {above:g}"
         raise BadValue(name, given, f"it takes {accepts}.")
     return float(given)
 
 
-JOBS_ACCEPTED = "a whole number of at least 1, or -1 for one per core"
-
-
 def number_of_jobs(given: Any) -> int:
     """Return how many cells to train at the same time; -1 is one per core."""
-    is_whole = isinstance(given, Integral) and not isinstance(given, bool)
-    if not is_whole or not (given == -1 or 1 <= given <= LARGEST):
-        raise BadValue("jobs", given, f"it takes {JOBS_ACCEPTED}.")
-    return int(given)
+    try:
+        return -1 if given == -1 else whole_number("jobs", given, 1)
+    except BadValue:
+        accepts = "it takes a whole number of at least 1, or -1 for one per core."
+        raise BadValue("jobs", given, accepts) from None
 
 
 def usable_path(name: str, given: Any) -> Path:
@@ -91,14 +91,3 @@ def alternatives(choices: Iterable[object]) -> str:
     """Return names as alternatives: `auto, cpu or cuda`."""
     *others, last = [str(choice) for choice in choices]
     return f"{', '.join(others)} or {last}" if others else last
-
-
-def number_in_words(kind: type, at_least: float | None = None, at_most: float | None = None) -> str:
-    """Return which numbers are accepted: `a whole number of at least 20 and up to 2400`."""
-    if at_least is None and at_most is None:
-        return "a whole number" if kind is int else "a finite number"
-    noun = "a whole number" if kind is int else "a number"
-    limits = [] if at_least is None else [f"of at least {at_least}"]
-    if at_most is not None and at_most < LARGEST:
-        limits.append(f"up to {at_most}" if limits else f"of up to {at_most}")
-    return f"{noun} {' and '.join(limits)}"

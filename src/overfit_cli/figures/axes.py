@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, cast
+from typing import Literal
 
 import matplotlib.axes
 import matplotlib.axis
@@ -13,26 +12,23 @@ import numpy as np
 from matplotlib.ticker import AutoLocator, MaxNLocator, NullLocator, ScalarFormatter
 
 from overfit_cli.core.arrays import Floats
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.parameters import Value, describe
-from overfit_cli.core.study import FigureData
+from overfit_cli.core.parameters import Value
 from overfit_cli.core.text import round_digits, suggestion
 from overfit_cli.figures.labels import (
-    RUN,
     axis_label,
     brief,
     literal,
     parameter_values,
     tick_number,
-    varying_parameters,
+    typeset,
     wrap_text,
 )
-from overfit_cli.figures.style import HIGH, WIDE, log_ticks
+from overfit_cli.figures.style import HIGH, WIDE, letters_across, log_ticks
 from overfit_cli.stats.pairs import is_log_spaced
 
 FEW_VALUES = 8  # the largest number of values that each have a tick
-_MARKUP = re.compile(r"\\[a-z]+|[${}^]")  # what mathtext doesn't draw, more or less
-_ROW, _CHARACTER = 0.08, 0.026  # of an axis: the height of a label, the width of a character
 
 
 @dataclass(frozen=True)
@@ -82,6 +78,11 @@ class Axis:
             ends[0] = max(ends[0], scaled[0] / 2)
         return self.unscaled(np.concatenate([ends[:1], middle, ends[1:]]))
 
+    def within(self, share: float) -> Floats:
+        """The positions at this share of the values' cells, shape (values,)."""
+        ends = self.scaled(self.edges)
+        return self.unscaled(ends[:-1] + share * np.diff(ends))
+
     def spread(self) -> Axis:
         """Return the axis with cells of one width, if its values are few and their cells differ."""
         widths = np.diff(self.scaled(self.edges))
@@ -111,12 +112,18 @@ class Axis:
 
     def place_ticks(self, axis: matplotlib.axis.Axis, low: float, high: float) -> None:
         """Put ticks at the values where they are few and stand apart, else at round numbers."""
-        across = isinstance(axis, matplotlib.axis.XAxis)
-        if self.scale == "category" or self._has_room_for_ticks(across):
-            axis.set_ticks(list(self.positions), [self._short(value) for value in self.values])
+        is_across = isinstance(axis, matplotlib.axis.XAxis)
+        if self.scale == "category" or self._has_room_for_ticks():
+            texts = [self._short(value) for value in self.values]
+            letters = sum(len(typeset(text)) + 2 for text in texts)
+            is_long = is_across and letters > letters_across(axis.axes, "xtick.labelsize")
+            axis.set_ticks(list(self.positions), texts, rotation=90.0 * is_long)
             axis.set_minor_locator(NullLocator())
-        elif shown := self._thinned_values():
-            replace(self, values=shown).place_ticks(axis, low, high)
+        elif (
+            self.whole and self.scale == "log" and len(self.values) > FEW_VALUES and self._is_even()
+        ):
+            every = -(-len(self.values) // FEW_VALUES)
+            replace(self, values=self.values[::every]).place_ticks(axis, low, high)
         elif self.whole and (self.scale == "linear" or high < 4 * low):
             axis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
             axis.set_major_formatter(ScalarFormatter())
@@ -133,64 +140,39 @@ class Axis:
             return brief(value)
         return self.value_labels.get(str(value)) or literal(str(value))
 
-    def _thinned_values(self) -> tuple[Value, ...]:
-        """Every second value, or third, of whole numbers that double."""
-        if not (self.whole and self.scale == "log" and len(self.values) > FEW_VALUES):
-            return ()
-        ratios = np.diff(np.log(self.positions))
-        if np.ptp(ratios) > 1e-9:
-            return ()
-        return self.values[:: -(-len(self.values) // FEW_VALUES)]
+    def _is_even(self) -> bool:
+        return bool(np.ptp(np.diff(self.scaled(self.positions))) < 1e-9)
 
-    def _has_room_for_ticks(self, across: bool) -> bool:
+    def _has_room_for_ticks(self) -> bool:
         scaled = self.scaled(self.positions)
-        if scaled.size > FEW_VALUES:
-            return False
-        labels = [_MARKUP.sub("", self._short(value)) for value in self.values]
-        longest = max(map(len, labels)) if across else 0
-        gap = max(_ROW, longest * _CHARACTER) * (scaled[-1] - scaled[0])
-        return scaled.size == 1 or bool(np.diff(scaled).min() > gap)
+        gaps = np.diff(scaled) / max(float(np.ptp(scaled)), 1e-12)
+        return scaled.size <= FEW_VALUES and bool((gaps > 0.11).all())
 
 
-def parameter_axis(
-    data: FigureData, side: str, name: str | None, *, log: bool | None = None
-) -> Axis:
+def parameter_axis(data: Cells, side: str, name: str | None, *, log: bool | None = None) -> Axis:
     """Lay the parameter `name` along the axis `side`.
 
     Args:
         side: `x` or `y`, the option that names the parameter.
         log: whether the axis is logarithmic; None for the scale with the more even spacing.
     """
-    values, varying = parameter_values(data), varying_parameters(data)
-    hint = varying_in_words(varying)
+    values = parameter_values(data)
+    varying = [each for each, taken in values.items() if len(taken) > 1]
+    hint = f"here varies: {', '.join(varying) or 'nothing'}."
     if name is None:
-        raise BadValue(side, None, f"name the parameter on this axis; {hint}.")
+        raise BadValue(side, None, f"name the parameter on this axis; {hint}")
     if name not in values:
-        raise BadValue(
-            side, name, f"{data.study.name} has no parameter {name!r}; {suggestion(name, values)}"
-        )
-    label = axis_label(data.study, name)
+        hint = suggestion(name, values)
+        raise BadValue(side, name, f"{data.study.name} has no parameter {name!r}; {hint}")
     if name not in varying:
-        raise BadValue(side, name, f"{name} is constant in these cells; {hint}.")
-    info = None if name == RUN else describe(data.study.parameters)[name]
-    kind = "run" if info is None else info.kind
-    scale = _scale(values[name]) if kind in ("int", "float") else "category"
-    if log is not None and scale != "category":
-        scale = "log" if log else "linear"
-    if log and scale == "category":
-        raise BadValue("log", side, f"the values of {name} aren't numbers.")
-    if log and cast("float", values[name][0]) <= 0:
-        raise BadValue("log", side, f"{name} isn't positive throughout.")
-    value_labels = {} if info is None else info.value_labels
-    return Axis(name, label, values[name], scale, whole=kind == "int", value_labels=value_labels)
-
-
-def varying_in_words(varying: Sequence[str]) -> str:
-    """Return which parameters vary: `only n varies`, `n and snr vary`."""
-    if len(varying) < 2:
-        return f"only {varying[0]} varies" if varying else "no parameter varies"
-    return f"{', '.join(varying[:-1])} and {varying[-1]} vary"
-
-
-def _scale(values: tuple[Value, ...]) -> Literal["linear", "log"]:
-    return "log" if is_log_spaced(np.array(values, dtype=np.float64)) else "linear"
+        raise BadValue(side, name, f"{name} is constant in these cells; {hint}")
+    field, label = data.schema[name], axis_label(data.schema, name)
+    scale: Literal["linear", "log", "category"] = "category"
+    if field.is_number:
+        numbers = np.array(values[name], dtype=np.float64)
+        scale = "log" if (is_log_spaced(numbers) if log is None else log) else "linear"
+    if log and (scale == "category" or numbers[0] <= 0):
+        raise BadValue("log", side, f"the values of {name} aren't all positive numbers.")
+    return Axis(
+        name, label, values[name], scale, whole=field.kind == "int", value_labels=field.value_labels
+    )

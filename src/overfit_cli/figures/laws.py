@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
+from typing import Any
 
 import matplotlib.patheffects
 import numpy as np
@@ -16,27 +15,20 @@ from matplotlib.lines import Line2D
 from matplotlib.typing import ColorType, LineStyleType
 
 from overfit_cli.core.arrays import Floats
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import BadValue
+from overfit_cli.core.expressions import Compared, read_equation
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import round_digits, shorten
 from overfit_cli.figures.axes import Axis
-from overfit_cli.figures.labels import (
-    formula_symbol,
-    literal,
-    number_parameters,
-    spellings,
-    tick_number,
-)
+from overfit_cli.figures.labels import literal, number_parameters, tick_number
 from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.style import HIGHLIGHT, Legend
-from overfit_cli.stats.equations import Equation, equation_in_mathtext, parse_equation
 
 Difference = Callable[[Floats, Floats], Floats]
 POINTS = 400  # per axis: the error of a power law's curve is then about 1e-4
 DASHES: tuple[LineStyleType, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))
 _DASHES_IN_WORDS = ("Line", "Dashed line", "Dotted line", "Dash-dotted line")
-FURTHER_COLOURS = ("0.15", "#CC79A7")  # colours of equations beyond the number of dashes
 CEILING = 1e100  # keeps the arithmetic of contouring finite
 
 
@@ -55,71 +47,34 @@ class Place:
     outlined: bool = True
 
 
-def draw_equation(
-    axes: Axes,
-    equation: Equation,
-    names: tuple[str, str],
-    constants: Mapping[str, float],
-    colour: ColorType,
-    dash: LineStyleType,
-) -> tuple[Line2D, str]:
-    """Draw the equation within the limits of `axes`.
-
-    Returns:
-        The line, and why it is not visible; empty where it is.
-    """
-    log_x, log_y = axes.get_xscale() == "log", axes.get_yscale() == "log"
-    spans = axes.get_xlim(), axes.get_ylim()
-    curve = equation_curve(equation, *names, *spans, constants, log_x=log_x, log_y=log_y)
-    line = Line2D(curve[:, 0], curve[:, 1], color=colour, linestyle=dash)
-    line.set_label(f"law: {equation.text}")
-    axes.add_line(line)
-    if np.isfinite(curve).any():
-        return line, ""
-    grid = np.meshgrid(*(_sample_points(span, log=False) for span in spans))
-    values = {**dict(zip(names, grid, strict=True)), **_arrays(constants)}
-    exists = np.isfinite(equation.difference(values)).any()
-    return line, "out of view" if exists else "not a finite number anywhere here"
-
-
-def _arrays(constants: Mapping[str, float]) -> dict[str, Floats]:
-    return {name: np.asarray(number) for name, number in constants.items()}
-
-
 def equation_curve(
-    equation: Equation,
-    x: str,
-    y: str,
-    x_span: tuple[float, float],
-    y_span: tuple[float, float],
-    constants: Mapping[str, float] = MappingProxyType({}),
-    *,
-    log_x: bool,
-    log_y: bool,
+    equation: Compared, names: Sequence[str], axes: Axes, constants: Mapping[str, float]
 ) -> Floats:
-    """Return the points where the equation holds.
+    """Return the points of axes where an equation holds.
 
     Args:
-        equation: an equation in the names `x` and `y`, and of the constants.
+        equation: an equation in the names along x and y, and of the constants.
 
     Returns:
         x and y, shape (points, 2); rows of nan separate the pieces.
     """
-    fixed = _arrays(constants)
+    logs = axes.get_xscale() == "log", axes.get_yscale() == "log"
 
     def difference(u: Floats, v: Floats) -> Floats:
-        values = {x: np.exp(u) if log_x else u, y: np.exp(v) if log_y else v}
-        return np.clip(equation.difference({**values, **fixed}), -CEILING, CEILING)
+        values = _arrays(constants)
+        for name, at, log in zip(names, (u, v), logs, strict=True):
+            values[name] = np.exp(at) if log else at
+        return np.clip(equation.difference(values), -CEILING, CEILING)
 
-    curve = _zero_line(difference, _sample_points(x_span, log_x), _sample_points(y_span, log_y))
-    for column, log in enumerate((log_x, log_y)):
-        curve[:, column] = np.exp(curve[:, column]) if log else curve[:, column]
+    spans = zip((axes.get_xlim(), axes.get_ylim()), logs, strict=True)
+    ends = [np.log(span) if log else span for span, log in spans]
+    curve = _zero_line(difference, *(np.linspace(low, high, POINTS) for low, high in ends))
+    curve[:, list(logs)] = np.exp(curve[:, list(logs)])
     return curve
 
 
-def _sample_points(span: tuple[float, float], log: bool) -> Floats:
-    ends = np.log(span) if log else np.asarray(span, dtype=np.float64)
-    return np.linspace(ends[0], ends[1], POINTS)
+def _arrays(constants: Mapping[str, float]) -> dict[str, Floats]:
+    return {name: np.asarray(number) for name, number in constants.items()}
 
 
 def _zero_line(difference: Difference, u: Floats, v: Floats) -> Floats:
@@ -130,109 +85,79 @@ def _zero_line(difference: Difference, u: Floats, v: Floats) -> Floats:
     gap = np.full((1, 2), np.nan)
     curve = np.concatenate([part for piece in contour.allsegs[0] for part in (piece, gap)])
     # At a pole the sign changes too, but there the difference is largest, not smallest.
-    points, step = (curve[:, 0], curve[:, 1]), (u[1] - u[0], v[1] - v[0])
-    neighbours = [difference(points[0] + sign * step[0], points[1]) for sign in (-1, 1)]
-    neighbours += [difference(points[0], points[1] + sign * step[1]) for sign in (-1, 1)]
-    is_zero = np.abs(difference(*points)) < np.fmax.reduce(np.abs(neighbours)) / 2
-    curve[~is_zero] = np.nan
+    (x, y), step = curve.T, (u[1] - u[0], v[1] - v[0])
+    sides = [(x - step[0], y), (x + step[0], y), (x, y - step[1]), (x, y + step[1])]
+    around = np.fmax.reduce(np.abs([difference(*side) for side in sides]))
+    curve[~(np.abs(difference(x, y)) < around / 2)] = np.nan
     return curve
-
-
-def parse_equations(
-    data: FigureData, options: FigureOptions, axes: Sequence[Axis], column: str = ""
-) -> list[Equation]:
-    """Return the equations to draw, in the names of the axes that are numbers, and of constants.
-
-    Args:
-        column: the measured column along y, if it has an axis.
-    """
-    names = [axis.name for axis in axes if axis.scale != "category"]
-    names += [column] if column else []
-    constants = set(number_parameters(data)) - {axis.name for axis in axes} - data.replaced
-    spelled = spellings(data.study, names), spellings(data.study, constants)
-    return [parse_equation(text, *spelled) for text in options.law or ()]
 
 
 def draw_equations(
     figure: Picture,
     places: Sequence[Place],
-    equations: Sequence[Equation],
-    names: tuple[str, str],
-    data: FigureData,
+    data: Cells,
+    options: FigureOptions,
+    along: Sequence[Axis],
+    column: str = "",
     *,
     colour: str = HIGHLIGHT,
     first_dash: int = 0,
 ) -> Legend:
-    """Draw equations in every place, each with its own dash; return their legend.
+    """Draw the equations of the options in every place, each with its own dash; return the legend.
+
+    They are in the names of the axes that are numbers, and of constants.
 
     Args:
         places: where they are drawn. Places of the same axes with the same constants have one
             curve; otherwise each has a curve in its own colour.
+        column: the measured column along y, if no parameter is.
     """
     legend: Legend = []
-    for index, equation in enumerate(equations, start=first_dash):
+    names = [*(axis.name for axis in along), *filter(None, [column])]
+    words = {axis.name for axis in along if axis.scale == "category"}
+    known = {*names, *number_parameters(data)} - words - data.replaced
+    white = matplotlib.patheffects.withStroke(linewidth=2.0, foreground="white")
+    for index, text in enumerate(options.law or (), start=first_dash):
+        equation = read_equation(text, data.schema.placed.among(known))
+        if not equation.names & {*names}:
+            raise BadValue("law", text, f"it names none of the axes: {', '.join(names)}.")
         dash = DASHES[index % len(DASHES)]
-        shared = (colour, *FURTHER_COLOURS)[index // len(DASHES) % (1 + len(FURTHER_COLOURS))]
-        drawn: dict[tuple[Axes, tuple[float, ...]], Place] = {}
+        distinct = dict[tuple[Axes, tuple[float, ...]], tuple[Place, dict[str, float]]]()
         for place in places:
             constants = constants_of(equation, names, place.cells)
-            drawn.setdefault((place.axes, tuple(constants.values())), place)
-        varies = len(drawn) > len({axes for axes, _ in drawn})
-        lines = [
-            draw_equation(
-                axes,
-                equation,
-                names,
-                constants_of(equation, names, place.cells),
-                place.colour if varies else shared,
-                dash,
-            )
-            for (axes, _), place in drawn.items()
-        ]
-        white = matplotlib.patheffects.withStroke(linewidth=2.0, foreground="white")
-        for (line, _), place in zip(lines, drawn.values(), strict=True):
-            line.set_path_effects([white] if place.outlined else [])
-        text = equation_in_mathtext(equation, functools.partial(formula_symbol, data.study))
-        text += values_in_words([constant_side(equation, names, place.cells) for place in places])
-        text += f" ({literal(shorten(equation.label))})" if equation.label else ""
-        hidden = {problem for _, problem in lines}
-        problem = "" if "" in hidden else f" ({min(hidden)})"
-        stroke = _DASHES_IN_WORDS[index % len(DASHES)]
-        figure.facts.append(f"{stroke}: {text}{problem}.")
-        handle = Line2D([], [], color="0.3", linestyle=dash) if varies else lines[0][0]
-        legend.append((handle, f"{text}{problem}"))
+            distinct.setdefault((place.axes, tuple(constants.values())), (place, constants))
+        varies = len(distinct) > len({axes for axes, _ in distinct})
+        lines = []
+        for place, constants in distinct.values():
+            curve = equation_curve(equation, names, place.axes, constants)
+            ink, outline = place.colour if varies else colour, [white] if place.outlined else []
+            look: dict[str, Any] = {"color": ink, "linestyle": dash, "path_effects": outline}
+            lines.append(Line2D(*curve.T, label=f"law: {equation.text}", **look))
+            place.axes.add_line(lines[-1])
+        said = f"${equation.mathtext(data.symbol)}$"
+        right = equation.sides[1]
+        if right.names and not right.names & {*names}:  # its value in each place: `= 78, 228`
+            values = [float(right.value(_arrays(own))) for _, own in distinct.values()]
+            numbers = [tick_number(round_digits(value, 3)) for value in values]
+            said += f" = {', '.join(dict.fromkeys(numbers))}"
+        said += f" ({literal(shorten(equation.label))})" if equation.label else ""
+        if not any(np.isfinite(line.get_xydata()).any() for line in lines):
+            said += " (out of view)"
+        figure.facts.append(f"{_DASHES_IN_WORDS[index % len(DASHES)]}: {said}.")
+        handle = Line2D([], [], color="0.3", linestyle=dash) if varies else lines[0]
+        legend.append((handle, said))
     return legend
 
 
-def constant_side(equation: Equation, names: tuple[str, str], cells: pd.DataFrame) -> float | None:
-    """Return the value of a right side that has names of constants alone; None of another."""
-    named = equation.right.names
-    if not named or named & {*names}:
-        return None
-    return float(equation.right.value(_arrays(constants_of(equation, names, cells))))
-
-
-def values_in_words(values: Sequence[float | None]) -> str:
-    """Return the values of a right side of constants, if it has some: `= 204`, `= 78, 228, 828`."""
-    known = list(dict.fromkeys(value for value in values if value is not None))
-    numbers = [tick_number(round_digits(value, 3)) for value in known]
-    return f" = {', '.join(numbers)}" if numbers else ""
-
-
-def constants_of(
-    equation: Equation, names: tuple[str, str], cells: pd.DataFrame
-) -> dict[str, float]:
+def constants_of(equation: Compared, names: Sequence[str], cells: pd.DataFrame) -> dict[str, float]:
     """Return the number of each constant of an equation."""
     constants = {}
     for name in sorted(equation.names.difference(names)):
         values = sorted(cells[name].dropna().unique().tolist())
         if len(values) != 1:
-            excerpt = f"{', '.join(map(str, values[:4]))}{', ...' if len(values) > 4 else ''}"
-            raise BadValue(
-                "law",
-                equation.text,
-                f"{name} varies here ({excerpt}), and is neither an axis nor a constant; choose "
-                f"one value (option where, {name}=VALUE).",
-            )
+            shown = ", ".join([*map(str, values[:4]), *["..."] * bool(values[4:])])
+            accepts = f"{name} varies here ({shown}), and is neither an axis nor a constant; "
+            accepts += f"choose one value (option where, {name}=VALUE)."
+            raise BadValue("law", equation.text, accepts)
         constants[name] = float(values[0])
     return constants

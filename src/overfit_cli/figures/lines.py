@@ -1,35 +1,31 @@
-"""The figure `lines`: a measured column against a parameter, a line for each other setting."""
+"""The figures `lines`, a column against a parameter, and `curves`, columns against the step.
+
+Those of a classifier's training have curves of each setting at its best step size, and differences
+by seed.
+"""
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
-import matplotlib.axes
 import numpy as np
+import pandas as pd
 from matplotlib.lines import Line2D
 
-from overfit_cli.core.arrays import finite_column
-from overfit_cli.core.errors import BadValue
+from overfit_cli.core.cells import Cells
+from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import MOST_PANELS, FigureOptions
-from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import percent, plural
+from overfit_cli.core.parameters import Value
+from overfit_cli.core.text import suggestion
 from overfit_cli.figures.axes import Axis, parameter_axis
-from overfit_cli.figures.curve_scale import is_log_value, least_shown, shade_below
-from overfit_cli.figures.grid import mean_of_seeds
-from overfit_cli.figures.inputs import (
-    averaging,
-    check_threshold,
-    is_log,
-    measured_column,
-    measured_or_missed,
-    misses_in_words,
-    require_numbers,
-    value_is_log,
-)
+from overfit_cli.figures.inputs import BAND, averaging, measured_column, require_numbers
 from overfit_cli.figures.labels import (
-    common_settings,
-    formula_symbol,
+    axis_label,
+    brief,
     free_parameters,
     heading,
     label_with_note,
@@ -37,417 +33,435 @@ from overfit_cli.figures.labels import (
     parameter_values,
     short_settings,
     split_settings,
-    tick_number,
+    symbols_in_words,
     varying_parameters,
-    wrap_text,
 )
-from overfit_cli.figures.laws import Place, draw_equations, parse_equations
-from overfit_cli.figures.palette import MARKERS, LineLook, line_looks
-from overfit_cli.figures.panels import (
-    Panel,
-    is_one_number,
-    panels,
-    panels_for_lines,
-    panels_that_help,
-)
-from overfit_cli.figures.picture import Picture, label_outer, new_panels, styled, title_panels
-from overfit_cli.figures.setting_line import (
-    BEHIND_IN_LEGEND,
-    COINCIDE,
-    Line,
-    Statistic,
-    cross_misses,
-    draw_joined,
-    draw_points,
-    draw_theories,
-    fit_to_axis,
-    hidden_bands_in_words,
-    largest_gap,
-    powers_in_words,
-    setting_line,
-    shifts,
-)
+from overfit_cli.figures.laws import Place, draw_equations
+from overfit_cli.figures.panels import Panel, is_one_number, panels, panels_for_lines
+from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
+from overfit_cli.figures.series import LEAST_SHARE, ROUND_OFF, THEORY, Series
 from overfit_cli.figures.style import (
+    DASHES,
     HIGH,
     PALETTE,
     THRESHOLD,
-    WIDE,
-    Legend,
+    colour_parameter,
     legend_below,
-    log_ticks,
-    named_lines,
+    line_looks,
 )
-from overfit_cli.stats.bands import MEANS, Averaging, natural_bounds
-from overfit_cli.stats.equations import Equation
+from overfit_cli.figures.summaries import Lines, lines_of_cells, lines_of_steps
+from overfit_cli.stats.bands import MEAN
+from overfit_cli.stats.pairs import best_of_sweep, is_log_spaced
 
-__all__ = ["MARKERS", "draw_lines"]
+RATE = "learning_rate"
 
-_OFFSET = 0.08
-"""The offset between points of several lines at one category."""
+MILLIONTH = 1e-6
+"""Among step sizes that are equal, the best has the fewest steps to this share of the start."""
 
-_CROSS, _ROW = 0.97, 0.05
-"""The height of the first line's crosses, and how far the next line's lie below."""
+_LOSSES = ("train_loss", "test_loss", "mean_test_loss", "mean_train_loss")
+GUESS = {**dict.fromkeys(_LOSSES, math.log(2)), "train_accuracy": 0.5, "test_accuracy": 0.5}
+"""What guessing one of two classes gives, of the columns of a classifier."""
 
-
-@dataclass(frozen=True)
-class LinesPlan:
-    """The plan of the figure.
-
-    Attributes:
-        names: the parameters whose settings have a line each.
-        looks: the look of each setting's line, by its text, in order.
-        floor: the least number that it shows; 0 without one.
-        theory: the label of the theory's column; empty without one.
-        alike: which panels are left out, as they are like the first one; empty where none is.
-    """
-
-    x: Axis
-    label: str
-    parts: Sequence[Panel]
-    names: Sequence[str]
-    lines: Sequence[Sequence[Line]]
-    looks: Mapping[str, LineLook]
-    averaging: Averaging
-    log: bool
-    floor: float
-    value: str
-    theory: str
-    alike: str = ""
+DRAWN_ALREADY = "it is drawn already; name the column of a theory."
 
 
 @styled
-def draw_lines(data: FigureData, options: FigureOptions, *, floor: float = 0.0) -> Picture:
+def draw_lines(data: Cells, options: FigureOptions, *, floor: float = 0.0) -> Picture:
     """Draw `options.value` against x, with panels by `by` and a line for each other setting.
 
     Points are medians over seeds with their quartiles, or with a line for each seed where there
     are fewer than three seeds, unless the user wants another mean or band. A seed that misses, at
     its target or by diverging, counts as beyond the others: where half of the seeds miss, the
     median of the others is an open point on no line, and a cross at the top marks values at which
-    no seed arrives. In a refined sweep, whose points have different seeds, each seed has a line,
-    and there is no mean. Where x is no number, points stand side by side, with bars. More settings
-    than colours have panels, if those of one parameter suffice; a number with more values than
-    panels has shades, and no bands. A theory's column is dashed, and so are equations in x, the
-    column and constants; of those that differ between lines, each line has its curve.
+    no seed arrives. Where x is no number, points stand side by side, with bars. More settings than
+    colours have panels, if those of one parameter suffice; a number with more values than panels
+    has shades, and no bands. A theory's column is dashed, and so are equations in x, the column and
+    constants; of those that differ between lines, each line has its curve.
 
     Args:
         floor: the round-off of a column that is a share of its start; 0 for the digits of the
             largest number.
     """
-    plan = _gather_lines(data, options, floor)
-    equations = _parse_laws(data, options, plan)
-    threshold = check_threshold(options.threshold)
-    figure, all_axes = new_panels(len(plan.parts), height=2.8)
-    for axes, lines in zip(all_axes, plan.lines, strict=True):
-        _dress(axes, plan.x, log=plan.log)
-        _draw_panel(axes, lines, plan, mean=not data.refined)
-        if threshold is not None:
-            axes.axhline(threshold, **THRESHOLD)
-        if axes.get_yscale() == "log":
-            log_ticks(axes.yaxis, *axes.get_ylim())
-    all_axes[0].set_ylabel(label_with_note(plan.label, _averaged(data, plan), HIGH))
-    label_outer(all_axes)
-    title_panels(all_axes, [part.title for part in plan.parts])
-    figure.facts += [_fact(data, plan), *_narrow_in_words(all_axes, plan)]
-    if plan.log and plan.x.scale == "log":
-        every = [line for lines in plan.lines for line in lines]
-        figure.facts += powers_in_words(every, formula_symbol(data.study, plan.x.name))
-    varying = [name for name in varying_parameters(data) if name != plan.x.name]
-    if tied := [name for name in varying if name not in _others(data, plan.x)]:
-        figure.facts.append(f"Varying with {plan.x.name}: {', '.join(tied)}.")
-    legend = _legend(plan, threshold)
-    if plan.floor:
-        of_share = ("start", floor) if floor else ("largest",)
-        legend += shade_below(all_axes, plan.floor, *of_share)
-    legend += _draw_laws(figure, all_axes, plan, equations, data)
-    legend_below(figure, legend, 2 * len(plan.parts), heading(data.study, plan.names))
-    return figure
-
-
-def _narrow_in_words(all_axes: Sequence[matplotlib.axes.Axes], plan: LinesPlan) -> list[str]:
-    sentences = list(filter(None, [plan.alike]))
-    if any(shifts(lines, len(plan.looks), log=plan.log).any() for lines in plan.lines):
-        sentences.append("Lines that coincide are drawn side by side.")
-    is_banded = plan.averaging.band != "seeds" and len(plan.looks) <= len(PALETTE)
-    if is_banded and plan.x.scale != "category":
-        sentences += hidden_bands_in_words(all_axes, plan.lines)
-    return sentences
-
-
-def _draw_panel(
-    axes: matplotlib.axes.Axes, lines: Sequence[Line], plan: LinesPlan, *, mean: bool
-) -> None:
-    seed_lines, count = plan.averaging.band == "seeds", len(plan.looks)
-    aside = shifts(lines, count, log=plan.log)
-    band = "seeds" if seed_lines else "band" if count <= len(PALETTE) else ""
-    crossed = 0
-    for line in lines:
-        index = list(plan.looks).index(line.text)
-        look = plan.looks[line.text]
-        x = line.x
-        if plan.x.scale == "category":
-            x = x + _OFFSET * (index - (count - 1) / 2)
-            draw_points(axes, line, look, x, seed_points=seed_lines)
-        else:
-            draw_joined(axes, line, look, shift=aside[index], band=band, mean=mean)
-        cross_misses(axes, x[line.misses], look, _CROSS - _ROW * crossed)
-        crossed += bool(line.misses.any())
-    if plan.x.scale != "category":
-        draw_theories(axes, lines, [plan.looks[line.text].colour for line in lines])
-    axes.margins(y=0.05 + _ROW * crossed)  # no line passes behind a cross
-    if endless := [line for line in lines if line.endless.any()]:
-        axes.set_ylim(top=max(float(np.nanmax(line.high)) for line in endless))
-
-
-def _gather_lines(data: FigureData, options: FigureOptions, round_off: float) -> LinesPlan:
-    x = parameter_axis(data, "x", options.x, log=is_log(options, "x"))
-    value, label = measured_column(data, options.value)
-    numbers = require_numbers(data, value)[value].to_numpy(np.float64)
-    log = is_log_value(value_is_log(options), numbers)
-    largest = (1.0, round_off) if round_off else (float(numbers.max()),)
-    floor = least_shown(numbers, *largest) if log else 0.0
-    if options.by == x.name:
-        raise BadValue("by", options.by, "it is an axis already; panels take another parameter.")
-    panel_parameter = _panels(data, x, options.by)
-    parts = panels(data, panel_parameter)
-    names = [name for name in _others(data, x) if name != panel_parameter]
-    over_seeds = _averaging(data, options)
-    theory = ("", "") if options.theory is None else _theory_column(data, options.theory)
-    columns = (value, theory[0])
-    bounds = natural_bounds(np.asarray(finite_column(data.cells, value), dtype=np.float64))
-    statistic = (over_seeds, bounds)
-    lines = [_lines(part.data, names, x, columns, statistic) for part in parts]
-    every = [line for panel_lines in lines for line in panel_lines]
-    settings = {line.text: line.settings for line in every}
-    if len(settings) > len(PALETTE) and not is_one_number(data, names):
-        raise BadValue(
-            "x",
-            x.name,
-            f"the other parameters have {len(settings)} settings here, and a figure shows up to "
-            f"{len(PALETTE)} lines{_suggestion(data, x)}",
-        )
-    if x.scale != "category" and max(np.isfinite(line.shown).sum() for line in every) < 2:
-        raise BadValue("x", x.name, f"no line of {value} has two points here.")
-    looks = dict(zip(settings, line_looks(data.study, list(settings.values())), strict=True))
-    fitted = iter(fit_to_axis(every, floor, log=log))
-    lines = [[next(fitted) for _ in panel_lines] for panel_lines in lines]
-    plan = LinesPlan(x, label, parts, names, lines, looks, over_seeds, log, floor, value, theory[1])
-    return _without_alike_panels(plan)
-
-
-def _without_alike_panels(plan: LinesPlan) -> LinesPlan:
-    """The plan with its first panel alone, if the lines and bands of all others coincide."""
-    first, *others = plan.lines
-    gaps = [largest_gap(first, lines, log=plan.log) for lines in others]
-    if not gaps or plan.averaging.band == "seeds" or not max(gaps) <= COINCIDE:
-        return plan
-    titles = [part.title for part in plan.parts]
-    alike = (
-        f"Drawn for {titles[0]}; for {', '.join(titles[1:])} lines and bands are the same within "
-        f"{percent(COINCIDE)} of their span."
-    )
-    alone = replace(plan.parts[0], title="")
-    return replace(plan, parts=[alone], lines=[first], alike=alike)
-
-
-def _theory_column(data: FigureData, name: str) -> tuple[str, str]:
-    if data.less:
-        raise BadValue("theory", name, "a difference of runs has no column of a theory.")
-    return measured_column(data, name, "theory")
-
-
-def _parse_laws(data: FigureData, options: FigureOptions, plan: LinesPlan) -> list[Equation]:
-    if options.law and plan.x.scale == "category":
-        accepts = f"it takes a figure along a number, and {plan.x.name} is none."
+    x = parameter_axis(data, "x", options.x, log=options.is_log("x"))
+    series = _along(x, data, options, floor)
+    if options.law and x.scale == "category":
+        accepts = f"it takes a figure along a number, and {x.name} is none."
         raise BadValue("law", options.law[0], accepts)
-    return parse_equations(data, options, [plan.x], plan.value)
-
-
-def _draw_laws(
-    figure: Picture,
-    all_axes: Sequence[matplotlib.axes.Axes],
-    plan: LinesPlan,
-    equations: Sequence[Equation],
-    data: FigureData,
-) -> Legend:
+    figure, all_axes, legend = series.draw(options)
     for axes in all_axes:
         axes.set(xlim=axes.get_xlim(), ylim=axes.get_ylim())
     places = [
-        Place(axes, line.cells, plan.looks[line.text].colour, outlined=False)
-        for axes, lines in zip(all_axes, plan.lines, strict=True)
+        Place(axes, line.cells, series.looks[line.text].colour, outlined=False)
+        for axes, lines in zip(all_axes, series.lines.panels, strict=True)
         for line in lines
     ]
-    names, first_dash = (plan.x.name, plan.value), 2 if plan.theory else 1
-    return draw_equations(
-        figure, places, equations, names, data, colour="0.15", first_dash=first_dash
+    look: dict[str, Any] = {"colour": "0.15", "first_dash": 2 if series.theory else 1}
+    legend += draw_equations(figure, places, data, options, [x], series.value, **look)
+    legend_below(figure, legend, 2 * len(all_axes), heading(data.schema, series.lines.names))
+    return figure
+
+
+def _along(x: Axis, data: Cells, options: FigureOptions, round_off: float) -> Series:
+    value, label = measured_column(data, options.value)
+    numbers = require_numbers(data, value)[value]
+    if options.by == x.name:
+        raise BadValue("by", options.by, "it is an axis already; panels take another parameter.")
+    if data.refined and data.trained["seed"].nunique() > 1:
+        accepts = "points of a refined sweep have different seeds; choose one, such as seed=0."
+        raise BadValue("where", None, accepts)
+    theory = {}
+    if options.theory is not None:
+        if data.less or options.theory == value:
+            why = "a difference of runs has none." if data.less else DRAWN_ALREADY
+            raise BadValue("theory", options.theory, why)
+        theory = dict([measured_column(data, options.theory, "theory")])
+    free = free_parameters(data, [x.name])
+    by = options.by or panels_for_lines(data, free)
+    if len(parameter_values(data).get(by or "", ())) > MOST_PANELS and is_one_number(data, free):
+        by = None  # lines in shades
+    parts, names = panels(data, by), [name for name in free if name != by]
+    if data.averaged:  # by the means that are subtracted
+        options = replace(options, mean=None, band="interval")
+    over_seeds = averaging(options, data.trained["seed"].nunique())
+    lines = lines_of_cells([part.data for part in parts], names, x, [value, *theory], over_seeds)
+    looks = lines.looks(data.study)
+    if len(looks) > len(PALETTE) and not is_one_number(data, names):
+        accepts = f"the other parameters have {len(looks)} settings here, and a figure shows up to "
+        accepts += f"{len(PALETTE)} lines; make panels of one (option by), or draw a heatmap."
+        raise BadValue("x", x.name, accepts)
+    points = [line[value][["middle", "others"]].notna().any(axis=1).sum() for line in lines.every]
+    if x.scale != "category" and max(points) < 2:
+        raise BadValue("x", x.name, f"no line of {value} has two points here.")
+    series = Series(data.study, parts, lines, {value: label}, theory, looks, x=x)
+    start = (1.0, round_off, "start") if round_off else (numbers.max(), LEAST_SHARE, "largest")
+    return series.scaled(options.is_log("y", "value"), *start)
+
+
+# Against the step
+
+
+@styled
+def draw_curves(data: Cells, options: FigureOptions) -> Picture:
+    """Draw logged columns against the step, a panel for each value of the parameter `by`.
+
+    The columns are `options.value`, separated by commas; by default those that diverge, as losses
+    do, of the columns that are shown while a cell trains, the study's headline, or the first logged
+    column. Up to eight cells, with fewer than three seeds of a setting, are a curve each. More
+    cells are medians over seeds, with their quartiles, up to the last step that all seeds of a
+    curve have reached, unless the user wants another mean or band, or a curve of each seed. More
+    settings than colours have panels, if those of one parameter suffice, or otherwise shades of the
+    colour map. Columns of a theory are black.
+
+    Steps are logarithmic where they are logged so.
+    """
+    columns = logged_columns(data, options.value)
+    logged = data.steps[["key", *columns]].set_index("key").notna().any(axis=1)
+    others = set(logged.index) - set(logged.index[logged])  # their steps have other columns
+    kept = data.trained[~data.trained["key"].isin(others)]
+    data = data.with_trained(kept) if len(kept) else data
+    by = options.by or panels_for_lines(data, varying_parameters(data))
+    return draw_panels(panels(data, by), options)
+
+
+def draw_panels(
+    parts: Sequence[Panel], options: FigureOptions, *, least_share: float = LEAST_SHARE
+) -> Picture:
+    """Draw curves as `draw_curves` does, in given panels; the caller is `styled`.
+
+    Args:
+        least_share: the share of the start below which a logarithmic axis ends.
+    """
+    data = parts[0].data
+    columns = logged_columns(data, options.value)
+    theory = _logged_theory(data, columns, options.theory)
+    parts = told_apart(parts, columns, theory)
+    over_seeds = averaging(options, BAND)
+    lines = lines_of_steps([part.data for part in parts], [*columns, *theory], over_seeds)
+    series = series_of_steps(parts, lines, columns, options, theory, least_share)
+    figure, _, legend = series.draw(options)
+    figure.facts += series.seeds_above()
+    if data.study.stop and any(line.ends_early for line in lines.every):
+        figure.facts.append(f"{data.study.stop}.")
+    legend_below(figure, legend, 2 * len(parts), heading(data.schema, lines.names))
+    return figure
+
+
+def series_of_steps(
+    parts: Sequence[Panel],
+    lines: Lines,
+    columns: Sequence[str],
+    options: FigureOptions,
+    theory: Sequence[str] = (),
+    least_share: float = LEAST_SHARE,
+) -> Series:
+    """Return curves with their looks and scales, without columns that have no number to draw."""
+    data, every = parts[0].data, lines.every
+
+    def drawn(names: Sequence[str], least: float = -np.inf) -> dict[str, str]:
+        shown = [n for n in names if any((line[n]["middle"] > least).any() for line in every)]
+        return {name: axis_label(data.logged, name) for name in shown}
+
+    looks = lines.looks(data.study)
+    series = Series(data.study, parts, lines, drawn(columns), drawn(theory), looks)
+    steps, log = series.steps(), options.is_log("x")
+    starts = [line[series.value]["middle"] for line in every]
+    start = max((float(middle.iloc[0]) for middle in starts if len(middle)), default=0.0)
+    series = series.scaled(options.is_log("y", "value"), start, least_share, "start")
+    log_steps = is_log_spaced(steps[steps > 0]) if log is None else log
+    return replace(
+        series, log_steps=log_steps, theory=drawn(theory, 0.0 if series.log else -np.inf)
     )
 
 
-def _others(data: FigureData, x: Axis) -> list[str]:
-    return free_parameters(data, [x.name])
+def _logged_theory(data: Cells, columns: Sequence[str], theory: str | None) -> list[str]:
+    if theory is None:
+        return []
+    if len(columns) > 1:
+        raise BadValue("theory", theory, "it is drawn beside one column; name one as value.")
+    named = logged_columns(data, theory, "theory")
+    if len(named) > len(THEORY):
+        raise BadValue("theory", theory, f"it takes up to {len(THEORY)} columns.")
+    if columns[0] in named:
+        raise BadValue("theory", theory, DRAWN_ALREADY)
+    return named
 
 
-def _panels(data: FigureData, x: Axis, panel_parameter: str | None) -> str | None:
-    """The parameter of the panels: the user's, or one with at most as many lines as colours.
+def logged_columns(data: Cells, value: str | None, option: str = "value") -> list[str]:
+    """Return the columns that `value` names with commas between, for the option of that name."""
+    if data.steps.empty:
+        raise UserError("No steps were logged here; `overfit train` logs a cell's steps.")
+    logged, study = data.logged_columns, data.study
+    shown = [name for name in study.progress_columns if name in logged]
+    losses = [name for name in shown if data.logged[name].diverges]
+    requested = [] if value is None else [name.strip() for name in value.split(",")]
+    if value is not None and not all(requested):
+        raise BadValue(option, value, "it takes names of logged columns, separated by commas.")
+    usual = losses or [study.headline] * (study.headline in logged) or logged[:1]
+    selected = list(dict.fromkeys(requested)) or usual
+    for name in (name for name in selected if name not in logged):
+        hint = suggestion(name, logged)
+        raise BadValue(option, name, f"{study.name} logs no {name!r}; {hint}")
+    if len(selected) > len(DASHES):
+        raise BadValue("value", value, f"a figure of curves takes up to {len(DASHES)} columns.")
+    return selected
 
-    The user's parameter, if it is a number with more values than panels, makes lines in shades.
+
+def told_apart(
+    parts: Sequence[Panel], columns: Sequence[str], theory: Sequence[str]
+) -> Sequence[Panel]:
+    """Return panels in which colours tell settings apart, dashes columns, and black a theory.
+
+    Of several columns and parameters, one parameter has colours and the others have panels. Where
+    several settings have a theory, each has a panel in its colour. Too many panels are left as they
+    are.
     """
-    names = _others(data, x)
-    if panel_parameter is not None:
-        too_many = len(parameter_values(data).get(panel_parameter, ())) > MOST_PANELS
-        return None if too_many and is_one_number(data, names) else panel_parameter
-    return panels_for_lines(data, names, len(PALETTE))
+    data = parts[0].data
+    names = list(dict.fromkeys(name for part in parts for name in varying_parameters(part.data)))
+    split = list[str]()
+    if theory and any(_settings_with(part.data, names, theory) > 1 for part in parts):
+        split = names
+    elif len(columns) > 1 and len(names) > 1:
+        settings = [values for values, _ in split_settings(data, names)]
+        coloured = colour_parameter(data.study, settings)
+        split = [name for name in names if name != coloured] if coloured else []
+    pieces = list[tuple[Mapping[str, Value], Panel]]()
+    for part in parts:
+        for values, cells in split_settings(part.data, split):
+            title = ", ".join(filter(None, [short_settings(data.schema, values), part.title]))
+            pieces.append((values, Panel(title, part.data.with_trained(cells))))
+    if not split or len(pieces) > MOST_PANELS:
+        return parts
+    order = list(dict.fromkeys(str(values) for values, _ in pieces))
+    pieces.sort(key=lambda piece: order.index(str(piece[0])))  # a row for each
+    looks = line_looks(data.study, [values for values, _ in pieces])
+    pairs = zip(pieces, looks, strict=True)
+    return [replace(panel, colour=look.colour) for (_, panel), look in pairs]
 
 
-def _suggestion(data: FigureData, x: Axis) -> str:
-    names = _others(data, x)
-    if name := panels_that_help(data.cells, names, len(PALETTE)):
-        return f"; --by {name} makes panels of one of them."
-    return "; a heatmap over two of them shows more."
+def _settings_with(data: Cells, names: Sequence[str], theory: Sequence[str]) -> int:
+    """How many settings have a number of a theory that is not 0."""
+    logged = data.steps[list(theory)].fillna(0).ne(0).any(axis=1)
+    cells = data.trained[data.trained["key"].isin(data.steps.loc[logged, "key"])]
+    return len(cells[list(names)].drop_duplicates()) if names else min(1, len(cells))
 
 
-def _averaging(data: FigureData, options: FigureOptions) -> Averaging:
-    if data.refined:
-        for name in ("mean", "band"):
-            if (asked := getattr(options, name)) not in (None, "seeds"):
-                accepts = "points of a refined sweep have different seeds; each seed has a line."
-                raise BadValue(name, asked, accepts)
-        options = replace(options, mean=None, band="seeds")
-    if data.averaged:  # by the means that are subtracted
-        options = replace(options, mean=None, band="interval")
-    return averaging(options, data.cells["seed"].nunique())
+# At the best step sizes
 
 
-def _lines(
-    data: FigureData, names: list[str], x: Axis, columns: tuple[str, str], statistic: Statistic
-) -> list[Line]:
+@styled
+def draw_best_curves(data: Cells, options: FigureOptions) -> Picture:
+    """Draw logged columns against the step, each setting at its best step size.
+
+    The caption tells it, and how it is chosen: see `at_best_step_sizes`. Panels of the step size
+    show all of them.
+    """
+    if options.by == RATE:
+        return draw_panels(panels(data, options.by), options)
+    best, words = at_best_step_sizes(data, logged_columns(data, options.value)[0])
+    figure = draw_panels(panels(best, options.by), options, least_share=ROUND_OFF)
+    told = [name for name in varying_parameters(data) if name != RATE]
+    figure.facts += [*symbols_in_words(data.schema, told), *words]
+    return figure
+
+
+@styled
+def draw_learning(data: Cells, options: FigureOptions) -> Picture:
+    """Draw a classifier's logged columns side by side, each setting at its best step size.
+
+    Below them stand the differences to the first setting, seed by seed. With panels or several
+    runs, or another statistic, it draws as `draw_best_curves`.
+    """
+    if any((options.theory, options.by, options.mean, options.band, data.run_names)):
+        return draw_best_curves(data, options)
+    columns = logged_columns(data, options.value)
+    best, words = at_best_step_sizes(data, columns[0])
+    rows = [(lines_of_steps([best], columns, averaging(options, BAND)), "")]
+    less, first = _less_first(best, columns)
+    if less is not None:
+        of_first = f" minus {first}'s" if first.isalpha() else f"\nminus that of {first}"
+        rows.append((lines_of_steps([less], columns, MEAN), of_first))
+    figure = _draw_columns(best, rows, columns, options)
+    figure.facts += words
+    return figure
+
+
+def _less_first(data: Cells, columns: Sequence[str]) -> tuple[Cells | None, str]:
+    """Each setting's columns less those of the first one, seed by seed, and the first's name.
+
+    There is none without a second setting, or with fewer than three seeds that all have.
+    """
+    names = varying_parameters(data)
+    [(values, first), *others] = split_settings(data, names)
+    seeds = set(first["seed"]).intersection(*(cells["seed"] for _, cells in others))
+    if not others or len(seeds) < BAND or first["seed"].duplicated().any():
+        return None, ""
+    cells = data.trained[data.trained["seed"].isin(seeds)]
+    steps = data.steps.merge(cells[["key", "seed"]], on="key")
+    subtrahend = steps.loc[steps["key"].isin(first["key"]), ["seed", "step", *columns]]
+    pairs = steps.merge(subtrahend, on=["seed", "step"], suffixes=("", "_of_first"))
+    lessened = {name: pairs[name] - pairs[f"{name}_of_first"] for name in columns}
+    logged = pairs[["key", "step"]].assign(**lessened)
+    less = data.with_trained(cells).with_steps(logged)
+    return less, short_settings(data.schema, values)
+
+
+def _draw_columns(
+    data: Cells, rows: Sequence[tuple[Lines, str]], columns: Sequence[str], options: FigureOptions
+) -> Picture:
+    """Draw a panel for each column, and for each row of lines, with what its label ends with."""
+    study, parts, linear = data.study, [Panel("", data)], replace(options, log=frozenset[str]())
+    figure, all_axes = new_panels(len(rows) * len(columns), height=2.6, share_y=False)
+    for axes, ((lines, less), name) in zip(all_axes, itertools.product(rows, columns), strict=True):
+        series = series_of_steps(parts, lines, [name], linear if less else options)
+        is_last, note = lines is rows[-1][0], lines.label(name)
+        if not less:
+            series.dress(axes)
+        for line in lines.every:
+            series.draw_line(axes, line, banded=is_last)
+        if not less and (guess := GUESS.get(name)) is not None:
+            axes.axhline(guess, **THRESHOLD)
+        note = note if is_last else note.partition(",")[0]
+        axes.set_ylabel(label_with_note(f"{axis_label(data.logged, name)}{less}", note, HIGH))
+    for axes in all_axes:
+        place = axes.get_subplotspec()
+        axes.set_xlabel(study.step if place is None or place.is_last_row() else "")
+    title_panels(all_axes, [""] * len(all_axes))
+    labels = ", ".join(axis_label(data.logged, name) for name in columns)
+    first, *below = [(lines.kind(columns[0]), less.strip()) for lines, less in rows]
+    kind = first[0].partition(",")[0] if below else first[0]
+    figure.facts.append(f"{opening(labels)} against {study.step}: {kind}.")
+    figure.facts += [f"Below, {less} seed by seed: {kind}." for kind, less in below]
+    legend = series_of_steps(parts, rows[0][0], columns[:1], options).legend()
+    legend.append((Line2D([], [], **THRESHOLD), "guessing"))
+    names = [name for name in rows[0][0].names if name != "seed"]
+    legend_below(figure, legend, 2 * len(columns), heading(data.schema, names))
+    return figure
+
+
+@styled
+def draw_learning_rates(data: Cells, options: FigureOptions) -> Picture:
+    """Draw lines as `draw_lines`, with what guessing one of two classes gives where it is near."""
+    figure = draw_lines(data, options)
+    guess = GUESS.get(options.value or data.study.headline)
+    if guess is None or data.less:
+        return figure
+    for axes in figure.axes:
+        low, high = axes.get_ylim()
+        if not 1.4 * low - 0.4 * high < guess < 1.4 * high - 0.4 * low:
+            continue
+        margin = 0.08 * (high - low)
+        axes.set_ylim(min(low, guess - margin), max(high, guess + margin))
+        axes.axhline(guess, **THRESHOLD)
+        clear: dict[str, Any] = {"xytext": (0, 2), "textcoords": "offset points"}  # of descenders
+        across = axes.get_yaxis_transform()
+        axes.annotate(
+            "guessing", (0.01, guess), **clear, xycoords=across, size="small", va="bottom"
+        )
+    return figure
+
+
+def at_best_step_sizes(data: Cells, column: str) -> tuple[Cells, list[str]]:
+    """Return the cells of each setting at its best step size, and sentences that tell it.
+
+    The best one has the fewest failed seeds, and then the lowest mean of the study's headline over
+    seeds. Losses in round-off are equal: the step size with the fewest steps to a millionth is the
+    best of them. The step size of all cells returned is the first one, so that it does not vary.
+
+    Args:
+        data: the cells with their logged steps; of a single step size they are returned as is.
+    """
+    tried = parameter_values(data)[RATE]
+    if len(tried) < 2:
+        return data, []
+    grouping = [name for name in varying_parameters(data) if name != RATE]
+    headline = data.study.headline
+    shares, steps = _falls(data.steps, column)
+    settled = data.trained["key"].map(shares) < ROUND_OFF
+    ranked = data.trained.assign(
+        headline_=data.trained[headline].mask(settled, 0.0), steps_=data.trained["key"].map(steps)
+    )
+    cells = best_of_sweep(ranked, RATE, grouping, "headline_", "steps_")
+    best = data.with_trained(cells.drop(columns=["headline_", "steps_"]))
+    words = _in_words(data.with_trained(ranked), best, grouping)
+    drawn = best.trained.assign(**{RATE: best.trained[RATE].iloc[0]})
+    return best.without_plan(drawn), words
+
+
+def _falls(steps: pd.DataFrame, column: str) -> tuple[pd.Series[float], pd.Series[float]]:
+    """Return each column's end as a share of its start, and the steps to `MILLIONTH`, by cell key.
+
+    Steps are interpolated between logged ones, in the logarithm of the loss.
+    """
+    logged = steps[["key", "step", column]].dropna().sort_values(["key", "step"], kind="stable")
+    by_key = logged.groupby("key")[column]
+    share = logged[column] / by_key.transform("first")
+    gaps = np.log(share.clip(lower=1e-300) / MILLIONTH)
+    before, last = gaps.groupby(logged["key"]).shift(), logged.groupby("key")["step"].shift()
+    part = before / (before - gaps)  # of the way from the logged step before
+    crossed = (gaps <= 0) & (before > 0)
+    reached = (last + part * (logged["step"] - last))[crossed]
+    arrivals = reached.groupby(logged["key"]).first()
+    return share.groupby(logged["key"]).last(), arrivals
+
+
+def _in_words(ranked: Cells, best: Cells, grouping: list[str]) -> list[str]:
+    """Sentences on the best step size of each setting, and on what makes it the best."""
+    tried = parameter_values(ranked)[RATE]
+    settings = dict[str, list[str]]()
+    pairs = zip(split_settings(ranked, grouping), split_settings(best, grouping), strict=True)
+    for (values, every), (_, cells) in pairs:
+        rate, rates = cells[RATE].iloc[0], sorted(every[RATE].unique())
+        is_end = len(rates) > 2 and rate in (rates[0], rates[-1])
+        end = f" (the {'least' if rate == rates[0] else 'largest'} tried)" if is_end else ""
+        means = every.groupby(RATE)["headline_"].mean()
+        is_any = means.notna().all() and 0 < means.max() <= (1 + 1e-9) * means.min()
+        text = "any" if is_any else f"{brief(rate)}{end}"
+        settings.setdefault(text, []).append(short_settings(ranked.schema, values))
+    told = [f"{text} for {' / '.join(names)}" for text, names in settings.items()]
+    told = told if len(told) > 1 else list(settings)
+    headline = axis_label(ranked.schema, ranked.study.headline)
     return [
-        setting_line(
-            short_settings(data.study, values),
-            values,
-            cells,
-            x,
-            columns,
-            statistic,
-            less=bool(data.less),
-        )
-        for values, cells in split_settings(data, names)
+        f"Best of {len(tried)} step sizes: {'; '.join(told)}.",
+        f"The best has the fewest failed seeds, then the lowest mean of {headline}; of several in "
+        "round-off, below $10^{-12}$ of the start, the fewest steps to a millionth of it.",
     ]
-
-
-def _dress(axes: matplotlib.axes.Axes, x: Axis, *, log: bool) -> None:
-    axes.set_xlabel(wrap_text(x.label, WIDE))
-    if x.scale == "category":
-        x.dress(axes, "x")
-    else:
-        axes.set_xscale(x.scale)
-        x.place_ticks(axes.xaxis, float(x.positions[0]), float(x.positions[-1]))
-    axes.margins(x=0.04)
-    if log:
-        axes.set_yscale("log")
-
-
-def _fact(data: FigureData, plan: LinesPlan) -> str:
-    every = [line for lines in plan.lines for line in lines]
-    counts = np.concatenate([_seeds_of_points(line, plan) for line in every])
-    largest = int(counts.max())
-    kind, band = MEANS[plan.averaging.mean], plan.averaging.band_in_words(largest)
-    seed_lines, is_category = plan.averaging.band == "seeds", plan.x.scale == "category"
-    if seed_lines and is_category:
-        band = "a thin mark for each seed"
-    if not seed_lines:
-        band = f"{'bars' if is_category else 'band'}: {band}"
-        band = band if len(plan.looks) <= len(PALETTE) else "without bands"
-    middle = f"{mean_of_seeds(int(counts[counts > 0].min()), largest, kind)}, {band}"
-    if largest == 1 or data.refined or data.averaged:
-        middle = "a line for each seed" if data.refined else data.averaged or "one seed"
-    beside = f" {_theory_mark(plan)}: {plan.theory}{_hidden_theory(plan)}." if plan.theory else ""
-    label = f"{opening(plan.label)} against {plan.x.label}"
-    return f"{label}: {middle}{_without_number(data, plan)}.{beside}{_open_in_words(every)}"
-
-
-def _seeds_of_points(line: Line, plan: LinesPlan) -> np.ndarray:
-    if plan.averaging.mean != "median":
-        return line.count
-    return np.where(line.count > 0, (~np.isnan(line.seeds)).sum(axis=1), 0)
-
-
-def _without_number(data: FigureData, plan: LinesPlan) -> str:
-    numbers = finite_column(data.cells, plan.value)
-    missing = numbers.isna()
-    beyond = np.isinf(measured_or_missed(data.cells, plan.value)) & (not data.less)
-    if plan.averaging.mean != "median" or data.refined:
-        beyond &= False
-    words = ""
-    if beyond.any():
-        missed = data.cells[beyond]
-        reason, settings = misses_in_words(missed), common_settings(data, missed)
-        where = f" at {settings}" if settings else ""
-        count = plural(len(missed), "cell")
-        words = f"; {count}{where} ({reason}) taken as beyond the others"
-    left = missing & ~beyond
-    failed = left & (data.cells["status"] == "failed")
-    if failed.any():
-        reason = misses_in_words(data.cells[failed])
-        words += f"; {plural(int(failed.sum()), 'cell')} ({reason}) left out"
-    without = int((left & ~failed).sum())
-    return words + (f"; {plural(without, 'cell')} without a number left out" if without else "")
-
-
-def _open_in_words(lines: Sequence[Line]) -> str:
-    words = ""
-    if any(line.endless.any() for line in lines):
-        words = (
-            " Bands that end at the frame have no upper end; beside them, how many seeds of how "
-            "many arrive."
-        )
-    if any(np.isfinite(line.open).any() for line in lines):
-        words += (
-            " Open points: half of the seeds or more miss; the median of the others, and how many "
-            "of how many those are."
-        )
-    return words
-
-
-def _hidden_theory(plan: LinesPlan) -> str:
-    theories = [line.theory for lines in plan.lines for line in lines if line.theory is not None]
-    hidden = sum(int((theory <= 0).sum()) for theory in theories) if plan.log else 0
-    return f" ({plural(hidden, 'number')} of 0 or less not shown)" if hidden else ""
-
-
-def _theory_mark(plan: LinesPlan) -> str:
-    return "Bar without a point" if plan.x.scale == "category" else "Dashed"
-
-
-def _averaged(data: FigureData, plan: LinesPlan) -> str:
-    largest = max(int(line.count.max()) for lines in plan.lines for line in lines)
-    if largest < 2 or data.refined or data.averaged:
-        return ""
-    if len(plan.looks) > len(PALETTE):
-        return MEANS[plan.averaging.mean]
-    return plan.averaging.label(largest)
-
-
-def _legend(plan: LinesPlan, threshold: float | None) -> Legend:
-    every = [line for lines in plan.lines for line in lines]
-    texts = list(plan.looks)
-    legend: Legend = []
-    for text in (texts[index] for index in named_lines(len(texts)) if texts[index]):
-        look, same = plan.looks[text], [line for line in every if line.text == text]
-        is_drawn = any(np.isfinite(line.shown).any() for line in same)
-        reason = "" if is_drawn else f" ({same[0].reason or 'no number'})"
-        marker, dash = (look.marker, look.dash) if is_drawn else ("x", "")
-        handle = Line2D([], [], color=look.colour, marker=marker, linestyle=dash)
-        legend.append((handle, f"{text}{reason}"))
-    if reasons := " or ".join(line.reason for line in every if line.misses.any()):
-        text = f"every seed: {' or '.join(dict.fromkeys(reasons.split(' or ')))}"
-        legend.append((Line2D([], [], color="0.3", marker="x", linestyle=""), text))
-    if any(np.isfinite(line.open).any() for line in every):
-        circle = Line2D([], [], color="0.3", marker="o", markerfacecolor="white", linestyle="")
-        legend.append((circle, "half of the seeds or more miss"))
-    if plan.theory:
-        is_category = plan.x.scale == "category"
-        look_of_theory = {"marker": "_", "linestyle": ""} if is_category else BEHIND_IN_LEGEND
-        legend.append((Line2D([], [], color="0.3", **look_of_theory), plan.theory))
-    if threshold is not None:
-        legend.append((Line2D([], [], **THRESHOLD), f"threshold {tick_number(threshold)}"))
-    return legend

@@ -1,4 +1,4 @@
-"""Picture that a figure is drawn on: its size and look, its panels, and its file."""
+"""Picture that a figure is drawn on: its size and look, its panels, its file and its numbers."""
 
 from __future__ import annotations
 
@@ -10,83 +10,47 @@ import string
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import matplotlib.style
 import numpy as np
+import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PathCollection, PolyCollection, QuadMesh
+from matplotlib.contour import ContourSet
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.image import AxesImage
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+from PIL import PngImagePlugin
+from PIL.Image import Dither, Image, Quantize
 
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import write_user_file
-from overfit_cli.core.spreadsheet import csv_text
-from overfit_cli.figures.fit import fit_labels, titles_collide
-from overfit_cli.figures.labels import typeset, wrap_text
-from overfit_cli.figures.numbers import drawn_numbers
-from overfit_cli.figures.style import COLUMN, PAGE, RC, SIZES, WIDE, points
+from overfit_cli.figures.labels import wrap_text
+from overfit_cli.figures.style import COLUMN, PAGE, RC, SIZES, Look, current_look, letters_across
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-FORMATS = {".png": "png", ".pdf": "pdf", ".svg": "svg", ".csv": "csv"}
+FORMATS = ("png", "pdf", "svg", "csv")
 NARROWEST_PANEL = 1.6  # inches
-_LEAST_SIDE = 0.4  # inches, of axes
-MOST_FITS = 4  # times that labels are wrapped: each makes the axes a little smaller
-_NO_DATES = {
-    "png": {},
-    "pdf": {"CreationDate": None},
-    "svg": {"Date": None},
-}
-
-
-@dataclass(frozen=True)
-class Look:
-    """The size and style of a figure.
-
-    Attributes:
-        width, height: in inches; None for the figure's own.
-    """
-
-    width: float | None = None
-    height: float | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def dpi(self) -> float:
-        """Dots per inch of PNG files, and of what is no line in the others."""
-        dots = self.settings.get("savefig.dpi", RC["savefig.dpi"])
-        return float(self.settings.get("figure.dpi", 100) if dots == "figure" else dots)
-
-
-_look: contextvars.ContextVar[Look] = contextvars.ContextVar("look", default=Look())  # noqa: B039
+_NO_DATES = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
 _note: contextvars.ContextVar[str] = contextvars.ContextVar("note", default="")
 
 
 @contextmanager
 def looking(look: Look, note: str = "") -> Iterator[None]:
     """Give every picture that is made inside this look, and a sentence in small letters above."""
-    before, note_before = _look.set(look), _note.set(note)
+    before, note_before = current_look.set(look), _note.set(note)
     try:
         yield
     finally:
-        _look.reset(before)
+        current_look.reset(before)
         _note.reset(note_before)
-
-
-@contextmanager
-def with_settings(settings: Mapping[str, Any]) -> Iterator[None]:
-    """Give every picture that is made inside these settings of matplotlib, below the user's."""
-    look = _look.get()
-    before = _look.set(replace(look, settings={**settings, **look.settings}))
-    try:
-        yield
-    finally:
-        _look.reset(before)
 
 
 def _style(look: Look) -> Any:
@@ -107,7 +71,7 @@ def styled(draw: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(draw)
     def drawing(*args: P.args, **options: P.kwargs) -> R:
-        with _style(_look.get()):
+        with _style(current_look.get()):
             return draw(*args, **options)
 
     return drawing
@@ -125,48 +89,30 @@ class Picture(Figure):
         caption: a text for beside it; empty until it is whole.
         nothing: why it says nothing, such as `all of it has one colour`; empty where it says
             something. A page leaves such a picture out.
-        is_crowded: whether panels' titles collide at a width that the user names, once it is saved.
-        surfaces: the points of surfaces in three dimensions, (points, 3), by their axes.
+        surfaces: the points of surfaces in three dimensions, (points, 3), by their axes: matplotlib
+            keeps them to itself.
         maps: the points that a map's cells stand for, (points, 2), by the cells' artist.
     """
 
-    @property
-    def is_wide(self) -> bool:
-        """Whether it needs the full width of a page, beyond a column."""
-        return bool(self.get_figwidth() > 1.2 * COLUMN)
-
     def __init__(self, width: float, height: float, *, least: float = 0.0) -> None:
-        self.look = _look.get()
+        self.look = current_look.get()
         if self.look.width is not None and self.look.width < least:
-            raise BadValue(
-                "size", None, f"this figure needs {least:g} inches or more, such as page."
-            )
+            accepts = f"this figure needs {least:g} inches or more, such as page."
+            raise BadValue("size", None, accepts)
         self.facts: list[str] = []
         self.caption = self.nothing = ""
         self.metadata: Mapping[str, Mapping[str, str]] = {}
         self.surfaces: dict[Axes, Floats] = {}
         self.maps: dict[Artist, Floats] = {}
-        self._is_saved = False
-        self.is_crowded = False
         size = (self.look.width or min(width, PAGE), self.look.height or height)
         super().__init__(figsize=size)
         if _note.get():
-            note = wrap_text(_note.get(), int(WIDE * size[0] / COLUMN))
-            self.suptitle(note, x=0.01, ha="left", fontsize="small")
+            self.suptitle(_note.get(), x=0.01, ha="left", fontsize="small", wrap=True)
 
     def draw(self, renderer: Any) -> None:
-        """Draw it in its own style; before it is saved, wrap what doesn't fit."""
+        """Draw it in its own style."""
         with _style(self.look):
             super().draw(renderer)
-            # A figure is laid out in a pass without ink, which lays it out again.
-            if self._is_saved and isinstance(self.get_layout_engine(), ConstrainedLayoutEngine):
-                for _ in range(MOST_FITS):
-                    if not fit_labels(self, renderer):
-                        break
-                    super().draw(renderer)
-                if _move_title(self, renderer):
-                    super().draw(renderer)
-                self.is_crowded = self.look.width is not None and titles_collide(self, renderer)
 
     def savefig(self, fname: Any, *, transparent: bool | None = None, **options: Any) -> None:
         """Write it in its own style and dots per inch, with its metadata."""
@@ -178,19 +124,15 @@ class Picture(Figure):
             options["metadata"] = {**_NO_DATES[kind], **self.metadata.get(kind, {}), **given}
         with _style(self.look):
             options.setdefault("dpi", self.look.dpi)
-            self._is_saved = True
-            try:
-                super().savefig(fname, transparent=transparent, **options)
-            finally:
-                self._is_saved = False
+            super().savefig(fname, transparent=transparent, **options)
 
     def is_empty(self) -> bool:
         """Whether there is nothing in any of its axes."""
-        return not any(
-            np.isfinite(np.asarray(line.get_xydata(), dtype=np.float64)).all(axis=1).any()
-            for axes in self.axes
-            for line in axes.lines
-        ) and not any(axes.collections or axes.images or axes.patches for axes in self.axes)
+        points = [line.get_xydata() for axes in self.axes for line in axes.lines]
+        is_seen = any(np.isfinite(np.asarray(xy, float)).all(axis=1).any() for xy in points)
+        return not is_seen and not any(
+            axes.collections or axes.images or axes.patches for axes in self.axes
+        )
 
     def _repr_png_(self) -> bytes:
         # What a notebook looks for: without pyplot it would show the figure's name only.
@@ -203,27 +145,10 @@ def lay_out(figure: Figure) -> None:
         engine.execute(figure)
 
 
-def _move_title(figure: Figure, renderer: Any) -> bool:
-    title = getattr(figure, "_suptitle", None)
-    if title is None or not figure.axes:
-        return False
-    edge = min(axes.get_position().x0 for axes in figure.axes)
-    width = title.get_window_extent(renderer).width / figure.bbox.width
-    moves = edge + width <= 1 and title.get_position()[0] != edge
-    if moves:
-        title.set_x(edge)
-    return bool(moves)
-
-
 def is_narrow() -> bool:
     """Return whether the user wants a picture in which few panels fit side by side."""
-    width = _look.get().width
+    width = current_look.get().width
     return width is not None and width < 3 * NARROWEST_PANEL
-
-
-def colours_of_user() -> int:
-    """Return how many colours the cycle of the user's style sheet has; 0 where it sets none."""
-    return len(_look.get().settings.get("axes.prop_cycle", ()))
 
 
 def new_figure(*, width: float = COLUMN, height: float = 2.6) -> tuple[Picture, Axes]:
@@ -241,9 +166,9 @@ def new_panels(
     otherwise.
     """
     if count == 1:
-        figure, axes = new_figure(height=height)
-        return figure, [axes]
-    width = _look.get().width or PAGE
+        single, axes = new_figure(height=height)
+        return single, [axes]
+    width = current_look.get().width or PAGE
     across = 2 if count == 4 else min(count, 3)
     across = max(1, min(across, int(width / NARROWEST_PANEL)))
     rows = -(-count // across)
@@ -259,11 +184,9 @@ def new_panels(
 
 def label_outer(all_axes: Sequence[Axes]) -> None:
     """Leave ticks and labels to panels with none below them, and with none to their left."""
-    specs = [axes.get_subplotspec() for axes in all_axes]
-    places = [(spec.rowspan.start, spec.colspan.start) for spec in specs if spec is not None]
-    if len(places) < len(all_axes):
-        return
-    for axes, (row, column) in zip(all_axes, places, strict=True):
+    specs = [spec for axes in all_axes if (spec := axes.get_subplotspec()) is not None]
+    places = [(spec.rowspan.start, spec.colspan.start) for spec in specs]
+    for axes, (row, column) in zip(all_axes, places, strict=False):
         below, left = (row + 1, column) in places, (row, column - 1) in places
         axes.tick_params(labelbottom=not below, labelleft=not left)
         axes.set_xlabel("" if below else axes.get_xlabel())
@@ -273,85 +196,135 @@ def label_outer(all_axes: Sequence[Axes]) -> None:
 def title_panels(all_axes: Sequence[Axes], titles: Sequence[str]) -> None:
     """Give panels their titles, with letters where there are several: `(a) H = 1`.
 
-    Titles are smaller where one is too long for its panel, and then wrapped.
+    One that is too long for its panel is wrapped.
     """
     if len(titles) > 1:
         letters = itertools.cycle(string.ascii_lowercase)
-        titles = [
-            f"({letter}) {title}".rstrip() for letter, title in zip(letters, titles, strict=False)
-        ]
-    longest = max((len(typeset(title)) for title in titles), default=0)
-    size = points("axes.titlesize")
+        titles = [f"({next(letters)}) {title}".rstrip() for title in titles]
     for axes, title in zip(all_axes, titles, strict=True):
-        figure = axes.get_figure(root=True)
-        room = axes.get_position().width * (figure.get_figwidth() if figure else PAGE)
-        fits = 136 * room / size  # letters of this size
-        smaller = size * min(1.0, max(_SMALLEST_TITLE, fits / max(longest, 1)))
-        axes.set_title(wrap_text(title, max(1, int(fits / _SMALLEST_TITLE))), fontsize=smaller)
+        axes.set_title(wrap_text(title, letters_across(axes, "axes.titlesize")))
 
 
-_SMALLEST_TITLE = 0.7
-"""The share of its size to which a title is made smaller."""
-
-
-def file_content(figure: Figure, kind: str) -> bytes:
+def file_content(figure: Picture, kind: str) -> bytes:
     """Return `figure` as the content of a png, pdf or svg file, or its numbers as that of a csv."""
     if kind == "csv":
-        surfaces, maps = (getattr(figure, name, {}) for name in ("surfaces", "maps"))
-        return csv_text(drawn_numbers(figure, surfaces, maps)).encode()
-    look = figure.look if isinstance(figure, Picture) else Look()
+        return drawn_numbers(figure).to_csv(index=False, lineterminator="\n").encode()
     drawn = io.BytesIO()
-    with _style(look), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.filterwarnings("error", message=".*layout not applied.*")
         try:
-            figure.savefig(drawn, format=kind, dpi=look.dpi, metadata=_NO_DATES[kind])
-            fits = not any(_is_squeezed(axes, figure) for axes in figure.axes)
-            fits &= not (isinstance(figure, Picture) and figure.is_crowded)
+            figure.savefig(drawn, format=kind)
         except UserWarning:
-            fits = False
-    if not fits:
-        width, height = figure.get_size_inches()
-        size = f"{width:g}x{height:g}"
-        raise BadValue("size", size, "the figure needs more room, such as --size page.")
+            width, height = figure.get_size_inches()
+            accepts = "the figure needs more room, such as page."
+            raise BadValue("size", f"{width:g}x{height:g}", accepts) from None
     return in_palette(drawn.getvalue()) if kind == "png" else drawn.getvalue()
 
 
 def in_palette(content: bytes) -> bytes:
-    """Return a PNG in 256 colours, with its texts: a third as large, without a visible change.
-
-    The choice covers rare colours too, such as that of a thin line, and `kmeans` keeps frequent
-    ones, such as that of a band. What is transparent stays as it is.
-    """
-    from PIL import Image, PngImagePlugin
-
+    """Return a PNG in 256 colours, with its texts: a third as large; with transparency, as is."""
     image, small = PngImagePlugin.PngImageFile(io.BytesIO(content)), io.BytesIO()
     if image.mode == "RGBA" and image.getchannel("A").getextrema() != (255, 255):
         return content
     texts = PngImagePlugin.PngInfo()
     for name, text in image.text.items():
         texts.add_text(name, text)
-    covering, plain = Image.Quantize.MAXCOVERAGE, Image.Dither.NONE
-    reduced = image.convert("RGB").quantize(256, covering, kmeans=1, dither=plain)
+    reduced = reduce_colours(image.convert("RGB"), 256)
     reduced.save(small, "PNG", optimize=True, dpi=image.info["dpi"], pnginfo=texts)
     return small.getvalue()
 
 
-def _is_squeezed(axes: Axes, figure: Figure) -> bool:
-    box, (width, height) = axes.get_position(), figure.get_size_inches()
-    is_bar = axes.get_label() == "<colorbar>"
-    high, wide = box.height * height, box.width * width
-    return axes.axison and (high < _LEAST_SIDE or (wide < _LEAST_SIDE and not is_bar))
+def reduce_colours(image: Image, colours: int) -> Image:
+    """Return an image in so many colours: smaller, without a visible change.
+
+    The choice covers rare colours too, such as that of a thin line, and `kmeans` keeps frequent
+    ones, such as that of a band.
+    """
+    return image.quantize(colours, Quantize.MAXCOVERAGE, kmeans=1, dither=Dither.NONE)
 
 
-def save(figure: Figure, path: Path) -> None:
-    """Write `figure` to `path`, whole or not at all; the name's ending says in which format."""
-    kind = FORMATS.get(path.suffix.lower())
-    if kind is None:
+def save(picture: Picture, path: Path) -> None:
+    """Write a picture in the format of the name's ending, and its caption beside it in a .txt."""
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in FORMATS:
         raise BadValue("out", str(path), "the file's name must end in .png, .pdf, .svg or .csv.")
-    write_user_file(path, file_content(figure, kind), "out", "the figure")
-
-
-def save_with_caption(picture: Picture, path: Path) -> None:
-    """Write a picture, and its caption beside it with the ending .txt."""
-    save(picture, path)
+    write_user_file(path, file_content(picture, kind), "out", "the figure")
     write_user_file(path.with_suffix(".txt"), picture.caption.encode(), "out", "the caption")
+
+
+# The numbers that it shows
+
+COLUMNS = ("panel", "element", "label", "x", "y", "value")
+"""A row is a point of an element of a panel, in the order in which it is drawn: a band's outline,
+a map's cell at its parameters with its value, a contour with its level, a bar's two corners. A
+value without a meaning, such as that of a line, is empty."""
+
+
+def drawn_numbers(figure: Picture) -> pd.DataFrame:
+    """Return what a figure shows, a row for each point; see `COLUMNS`."""
+    panels = [axes for axes in figure.axes if axes.get_label() != "<colorbar>" and axes.axison]
+    rows = [pd.DataFrame(columns=list(COLUMNS))]
+    for number, axes in enumerate(panels, start=1):
+        named = axes.get_title() or axes.get_title(loc="left") or axes.get_ylabel()
+        panel = f"{number}: {' '.join(named.split())}" if named else str(number)
+        for element, label, points in _elements(axes, figure):
+            told = {"panel": panel, "element": element, "label": label}
+            at = dict(zip(("x", "y", "value"), points.T, strict=False))
+            rows.append(pd.DataFrame({**told, "value": np.nan, **at})[list(COLUMNS)])
+    return pd.concat(rows[1:] or rows, ignore_index=True)
+
+
+def _elements(axes: Axes, figure: Picture) -> Iterator[tuple[str, str, Floats]]:
+    if axes in figure.surfaces:
+        yield "surface", "", figure.surfaces[axes]
+    for artist in (*axes.lines, *axes.collections, *axes.images, *axes.patches):
+        label = " ".join(str(artist.get_label()).split())
+        if artist.get_visible():
+            for element, points in _points(artist, figure.maps.get(artist)):
+                yield element, "" if label.startswith("_") else label, points
+
+
+def _points(artist: Artist, cells: Floats | None) -> Iterator[tuple[str, Floats]]:
+    if isinstance(artist, Line2D):
+        yield "line", np.asarray(artist.get_xydata(), dtype=np.float64)
+    elif isinstance(artist, ContourSet):
+        for level, path in zip(artist.levels, artist.get_paths(), strict=False):
+            yield "contour", _with_value(path.vertices, float(level))
+    elif isinstance(artist, QuadMesh):
+        corners = np.asarray(artist.get_coordinates(), np.float64)  # (rows + 1, columns + 1, 2)
+        middles = ((corners[:-1, :-1] + corners[1:, 1:]) / 2).reshape(-1, 2)
+        yield "map", _with_value(middles if cells is None else cells, _known(artist.get_array()))
+    elif isinstance(artist, AxesImage):
+        yield "map", _of_image(artist)
+    elif isinstance(artist, PathCollection):
+        points, values = _known(artist.get_offsets()), artist.get_array()
+        yield "points", points if values is None else _with_value(points, _known(values))
+    elif isinstance(artist, PolyCollection | LineCollection):
+        element = "band" if isinstance(artist, PolyCollection) else "segments"
+        for path in artist.get_paths():
+            yield element, np.asarray(path.vertices, dtype=np.float64)
+    elif isinstance(artist, Rectangle):
+        (x, y), width, height = artist.get_xy(), artist.get_width(), artist.get_height()
+        yield "bar", np.array([[x, y], [x + width, y + height]], dtype=np.float64)
+
+
+def _known(values: object) -> Floats:
+    """An array as numbers, nan where it is masked."""
+    return np.asarray(np.ma.filled(np.ma.asarray(values, np.float64), np.nan))
+
+
+def _of_image(image: AxesImage) -> Floats:
+    """The middles of an image's pixels and their values; of colours the mean of the channels."""
+    values = _known(image.get_array())
+    values = values if values.ndim == 2 else values.mean(axis=2)
+    left, right, bottom, top = image.get_extent()
+    rows, columns = values.shape
+    x = left + (right - left) * (np.arange(columns) + 0.5) / columns
+    y = bottom + (top - bottom) * (np.arange(rows) + 0.5) / rows
+    y = y if image.origin == "lower" else y[::-1]
+    return _with_value(np.column_stack([a.ravel() for a in np.meshgrid(x, y)]), values)
+
+
+def _with_value(points: object, values: Floats | float) -> Floats:
+    xy = np.asarray(points, dtype=np.float64)
+    return np.column_stack([xy, np.broadcast_to(np.ravel(values), len(xy))])

@@ -7,15 +7,16 @@ so that the record's form is checked when it is read.
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 import io
 import json
 import logging
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from xml.etree import ElementTree
 
 import numpy as np
@@ -23,17 +24,15 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.text import shorten, visible
-from overfit_cli.figures.picture import Look
-from overfit_cli.sweeps.manifest import read_manifest
-from overfit_cli.sweeps.part_file import digest_of_numbers, key_of_cells
-from overfit_cli.sweeps.provenance import count_sources
-from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.core.text import VERSION, shorten, visible
+from overfit_cli.figures.style import Look
+from overfit_cli.sweeps.manifest import count_sources
 
 if TYPE_CHECKING:
     import pandas as pd
     from PIL.Image import Image
-    from pypdf import PdfReader
+
+    from overfit_cli.core.cells import Cells
 
 KEYWORD = "overfit"
 """The keyword of the record in a PNG file; PDF and SVG files have fields of their own."""
@@ -102,7 +101,6 @@ class FigureRecord(BaseModel, frozen=True, extra="forbid"):
         runs, minus: the run directories, in the order of the request, and the subtracted one.
         compared: how two sides were compared; None for other figures.
         claims: the claims that `overfit judge` drew, as it takes them; empty for other figures.
-        numbers: of a figure of version 0.1 that holds numbers, their SHA-256.
     """
 
     schema_version: Literal[1] = Field(alias="schema")
@@ -118,7 +116,6 @@ class FigureRecord(BaseModel, frozen=True, extra="forbid"):
     minus: SourceRecord | None = None
     compared: ComparisonRecord | None = None
     claims: tuple[Text, ...] = ()
-    numbers: Text = ""
 
     @property
     def sources(self) -> tuple[SourceRecord, ...]:
@@ -149,36 +146,86 @@ def versions() -> dict[str, str]:
     return {name: importlib.metadata.version(name) for name in ("matplotlib", "numpy")}
 
 
+def new_record(**request: Any) -> FigureRecord:
+    """Return the record of a figure that is drawn now."""
+    return FigureRecord(schema=1, overfit=VERSION, packages=versions(), **request)
+
+
 def record_of_cells(
-    path: Path,
-    study: str,
-    cells: pd.DataFrame,
+    cells: Cells,
     steps: pd.DataFrame | None = None,
     *,
     seconds: bool = False,
     out: Path | None = None,
     name: str = "",
 ) -> SourceRecord:
-    """Return the record of chosen cells of a run directory, for the figure in the file `out`.
+    """Return the record of a run directory's chosen cells, for the figure in the file `out`.
 
     Logged steps and the seconds that cells took are part of it where the figure draws them.
     """
-    manifest = read_manifest(path)
-    runs = manifest.runs if manifest is not None else ()
-    sources = count_sources(RunDirectory(path).sources(cells), cells["key"])
-    commits = [run.commit for run in runs if not run.source or run.source in sources]
+    run, trained = cells.runs[0], cells.trained
+    path, sources = run.path or Path(), count_sources(run.sources, trained["key"])
+    commits = [commit for source, commit in run.commits if not source or source in sources]
     return SourceRecord(
         path=path.as_posix(),
         beside=path_beside(path, out),
         name=name,
-        study=study,
-        version=int(cells["version"].iloc[0]),
-        commits=tuple(dict.fromkeys(filter(None, commits))),
+        study=cells.study.name,
+        version=int(trained["version"].iloc[0]),
+        commits=tuple(dict.fromkeys(commits)),
         sources=sources,
-        cells=len(cells),
-        key=key_of_cells(cells),
-        data=digest_of_numbers(cells, steps, seconds=seconds),
+        cells=len(trained),
+        key=key_of_cells(trained),
+        data=digest_of_numbers(trained, steps, seconds=seconds),
     )
+
+
+def key_of_cells(cells: pd.DataFrame) -> str:
+    """Return a name for a choice of cells, in 20 hexadecimal digits, as their own keys have.
+
+    It is the SHA-256 of the cells' keys, sorted, one a line.
+    """
+    return hashlib.sha256("\n".join(sorted(cells["key"])).encode()).hexdigest()[:20]
+
+
+def digest_of_numbers(
+    cells: pd.DataFrame, steps: pd.DataFrame | None = None, *, seconds: bool = False
+) -> str:
+    """Return the SHA-256 of everything that cells hold, and of their logged steps.
+
+    Neither the order of rows and columns matters, nor a column that holds nothing, nor whether
+    whole numbers are stored as real ones. Of each table it takes the number of rows, and of each
+    column, in the order of their names, the name and the values: numbers as float64,
+    little-endian, texts as a list in JSON.
+
+    Args:
+        steps: one row per cell and logged step; None where they don't matter.
+        seconds: whether the time that a cell took matters.
+    """
+    digest = hashlib.sha256()
+    left_out = set() if seconds else {"seconds"}
+    for content in _content(cells.drop(columns=left_out, errors="ignore"), ["key"]):
+        digest.update(content)
+    for content in () if steps is None else _content(steps, ["key", "step"]):
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def _content(table: pd.DataFrame, order: Sequence[str]) -> Iterator[bytes]:
+    yield f"{len(table)} rows\n".encode()
+    table = table.sort_values(list(order), kind="stable")
+    for name in sorted(table.columns):
+        if not table[name].isna().all():
+            yield f"{name}\n".encode()
+            yield _values(table[name])
+
+
+def _values(column: pd.Series[Any]) -> bytes:
+    if column.dtype.kind in "biuf":
+        numbers = column.to_numpy(dtype="<f8", na_value=np.nan)
+        return np.where(np.isnan(numbers), np.nan, numbers).astype("<f8").tobytes()
+    texts = column.astype(object).where(column.notna(), None).tolist()
+    return json.dumps(texts, default=str).encode()
 
 
 def path_beside(source: Path, out: Path | None) -> str:
@@ -202,7 +249,7 @@ def read_record(content: bytes) -> tuple[str, FigureRecord]:
     if not isinstance(text, str) or not text.lstrip().startswith("{"):
         raise UserError("it holds no record; it takes a PNG, PDF or SVG file that overfit drew.")
     try:
-        return kind, FigureRecord.model_validate_json(_with_band(text), strict=True)
+        return kind, FigureRecord.model_validate_json(text, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     field = shorten(".".join(map(str, first["loc"][:4])))
@@ -212,34 +259,23 @@ def read_record(content: bytes) -> tuple[str, FigureRecord]:
 def _text_in(content: bytes) -> tuple[str, str | None]:
     try:
         if content.startswith(b"\x89PNG\r\n\x1a\n"):
-            image = _open_png(content)
-            return "png", image.info.get(KEYWORD)
+            return "png", _open_png(content).info.get(KEYWORD)
         if content.startswith(b"%PDF-"):
-            file = _open_pdf(content)
-            keywords = file.metadata.keywords if file.metadata is not None else None
-            return "pdf", keywords
+            return "pdf", _keywords_of_pdf(content)
         if b"<svg" in content[:4096]:
-            drawing = ElementTree.fromstring(content)
-            return "svg", drawing.findtext(_DESCRIPTION)
+            return "svg", ElementTree.fromstring(content).findtext(_DESCRIPTION)
     except Exception as error:  # a damaged file raises all kinds of errors
         reason = visible(shorten(str(error).strip())) or type(error).__name__
         raise UserError(f"it isn't a whole figure ({reason}).") from None
     return "", None
 
 
-def _with_band(text: str) -> str:
-    if '"each_seed"' not in text:
-        return text
-    for switch, band in (("true", "seeds"), ("false", "sd")):
-        text = text.replace(f'"each_seed": {switch}', f'"band": "{band}"')
-    return text
-
-
-def _open_pdf(content: bytes) -> PdfReader:
+def _keywords_of_pdf(content: bytes) -> str | None:
     from pypdf import PdfReader
 
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it would warn about every flaw
-    return PdfReader(io.BytesIO(content))
+    facts = PdfReader(io.BytesIO(content)).metadata
+    return facts.keywords if facts is not None else None
 
 
 def _open_png(content: bytes) -> Image:
@@ -250,12 +286,6 @@ def _open_png(content: bytes) -> Image:
         image = Image.open(io.BytesIO(content), formats=["PNG"])
         image.load()  # metadata may stand behind the pixels
     return image
-
-
-def dots_in(content: bytes) -> int:
-    """Return the dots per inch of a PNG file; 0 where it does not say."""
-    dots: float = _open_png(content).info.get("dpi", (0.0,))[0]
-    return round(dots)
 
 
 def same_picture(kind: str, kept: bytes, drawn: bytes) -> bool:

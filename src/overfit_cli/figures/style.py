@@ -1,16 +1,26 @@
-"""One style for every figure: sizes of a paper's column, colours, ticks, numbers, legends."""
+"""One style for every figure: a paper's sizes, colours, markers, ticks and legends.
+
+A user's style sheet and size lie above it. A word, and a number with declared shades, has the same
+colour and marker in every figure.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextvars
+import logging
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import matplotlib
 import numpy as np
 from cycler import cycler
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis, XAxis
-from matplotlib.colors import to_rgba
+from matplotlib.axis import Axis
+from matplotlib.colors import to_rgb, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import (
@@ -21,10 +31,13 @@ from matplotlib.ticker import (
     NullFormatter,
     NullLocator,
 )
-from matplotlib.typing import ColorType
+from matplotlib.typing import ColorType, LineStyleType
 
 from overfit_cli.core.arrays import Floats
-from overfit_cli.core.parameters import ParameterInfo, Value
+from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.parameters import ParameterInfo, Value, describe
+from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.text import shorten
 from overfit_cli.figures.labels import power, tick_number, typeset, wrap_text
 
 COLUMN = 3.4  # inches: one column of a two-column paper
@@ -32,23 +45,15 @@ PAGE = 7.0  # and both
 WIDE, HIGH = 54, 34  # letters that fit across a column, and along its y axis, roughly
 HIGHLIGHT = "#D55E00"  # not in the colour map, and distinct for colour-blind readers
 # Okabe and Ito's palette, with grey in place of its yellow, which vanishes on white.
-_COLOURS = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#E69F00",
-    "#56B4E9",
-    "#000000",
-    "#999999",
-)
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 PALETTE = tuple(f"C{number}" for number in range(len(_COLOURS)))  # the colours of the style in use
+MARKERS = "os^Dvp*P"
+DASHES: tuple[LineStyleType, ...] = ("-", "--", ":", "-.")
 DIVERGING = "RdBu_r"  # blue below, red above
 MUTED = ("#BFD7EA", "#F6D5B8")  # two sides; black text is legible on both
 BOUND: dict[str, Any] = {"color": "black", "linestyle": (0, (4, 2)), "linewidth": 1.0}
 """The line of a paper's bound; a corrected one is `:`."""
 THRESHOLD: dict[str, Any] = {"color": "0.4", "linestyle": (0, (4, 2)), "linewidth": 0.8}
-_NAMED = 5
 Legend = list[tuple[Any, str]]  # an artist, or a container of artists, and its text
 RC: dict[str, Any] = {
     "axes.prop_cycle": cycler(color=_COLOURS),
@@ -67,6 +72,7 @@ RC: dict[str, Any] = {
     "xtick.major.size": 2.5,
     "ytick.major.size": 2.5,
     "legend.fontsize": 7,
+    "legend.title_fontsize": 7,
     "legend.frameon": False,
     "legend.handlelength": 1.4,
     "legend.columnspacing": 1.2,
@@ -80,16 +86,111 @@ RC: dict[str, Any] = {
     "svg.fonttype": "none",  # text stays text: searchable, and editable in a drawing program
     "svg.hashsalt": "overfit",  # the same figure gives the same bytes
 }
-
-
-SIZES = (
-    "axes.labelsize",
-    "axes.titlesize",
-    "xtick.labelsize",
-    "ytick.labelsize",
-    "legend.fontsize",
-)
+SIZES = [name for name in RC if re.search(r"labelsize|titlesize|fontsize$", name)]
 """The sizes of fonts that scale with `font.size`."""
+
+
+# The look that the user wants
+
+
+@dataclass(frozen=True)
+class Look:
+    """The size and style of a figure.
+
+    Attributes:
+        width, height: in inches; None for the figure's own.
+        style: the path of a style sheet, with the matplotlib settings in it.
+    """
+
+    width: float | None = None
+    height: float | None = None
+    style: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def dpi(self) -> float:
+        """Dots per inch of PNG files, and of what is no line in the others."""
+        dots = self.settings.get("savefig.dpi", RC["savefig.dpi"])
+        return float(self.settings.get("figure.dpi", 100) if dots == "figure" else dots)
+
+
+current_look: contextvars.ContextVar[Look] = contextvars.ContextVar("look", default=Look())  # noqa: B039
+"""The look of pictures that are made now."""
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*[x×]\s*(\d+(?:\.\d+)?)\s*(in|cm|mm)?")
+_INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
+_CYCLE = "axes.prop_cycle"
+SMALLEST, LARGEST = 0.5, 60.0  # inches
+LEAST_DPI, MOST_DPI = 20, 2400
+
+
+def read_look(size: str | None, style: Path | None) -> Look:
+    """Return the look that these options describe."""
+    width, height = (None, None) if size is None else _read_size(size)
+    if style is None:
+        return Look(width, height)
+    path = style.as_posix().encode(errors="backslashreplace").decode()
+    return Look(width, height, path, _read_style(style))
+
+
+def _read_size(text: str) -> tuple[float, float | None]:
+    widths = {"column": COLUMN, "page": PAGE}
+    if text in widths:
+        return widths[text], None
+    match = _SIZE.fullmatch(text.strip().lower())
+    if match is None:
+        accepts = "it takes column, page, or WIDTHxHEIGHT in inches, such as 3.4x2.6, or 85x65mm."
+        raise BadValue("size", shorten(text), accepts)
+    unit = _INCHES[match[3] or "in"]
+    width, height = float(match[1]) * unit, float(match[2]) * unit
+    if not all(SMALLEST <= side <= LARGEST for side in (width, height)):
+        accepts = f"both sides are at least {SMALLEST:g} and up to {LARGEST:g} inches."
+        raise BadValue("size", shorten(text), accepts)
+    return width, height
+
+
+def _read_style(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise BadValue("style", str(path), "there is no such file; it takes a .mplstyle file.")
+    log, said, settings = logging.getLogger("matplotlib"), list[str](), dict[str, Any]()
+
+    def hear(record: logging.LogRecord) -> bool:  # unknown settings, which matplotlib ignores
+        said.append(record.getMessage())
+        return False
+
+    log.addFilter(hear)
+    try:
+        read = matplotlib.rc_params_from_file(str(path), True, use_default_template=False)
+        settings = {str(name): value for name, value in read.items()}
+    except (ValueError, KeyError, OSError, UnicodeDecodeError) as error:
+        said.insert(0, str(error))
+    finally:
+        log.removeFilter(hear)
+    if said:
+        reason = said[0].strip().split("\n")[0].removesuffix(".")
+        reason = re.sub(r" in file .*?, line", ", line", reason)
+        raise BadValue("style", str(path), f"it is no matplotlib style sheet: {reason}.")
+    flaw, dots = "", Look(settings=settings).dpi
+    if _CYCLE in settings and not len(settings[_CYCLE]):
+        flaw = f"{_CYCLE} is empty; it takes one colour or more."
+    elif (colours := settings.get("image.cmap", "viridis")) not in matplotlib.colormaps:
+        flaw = f"matplotlib has no colour map {colours}, its image.cmap."
+    elif not LEAST_DPI <= dots <= MOST_DPI:
+        flaw = f"its savefig.dpi is {dots:g}; it takes {LEAST_DPI} to {MOST_DPI} dots per inch."
+    elif settings.get("text.usetex") and shutil.which("latex") is None:
+        flaw = "text.usetex needs LaTeX, which isn't installed here."
+    if flaw:
+        raise BadValue("style", str(path), flaw)
+    return settings
+
+
+def look_of_record(recorded: Look) -> Look:
+    """Return the look that a figure's record holds; its style sheet is read again."""
+    sides = [side for side in (recorded.width, recorded.height) if side is not None]
+    if not all(SMALLEST <= side <= LARGEST for side in sides):
+        raise UserError(f"its record names sides of {sides} inches.")
+    sheet = _read_style(Path(recorded.style)) if recorded.style else {}
+    return replace(recorded, settings=sheet)
 
 
 def points(name: str) -> float:
@@ -99,8 +200,107 @@ def points(name: str) -> float:
     return size
 
 
+def letters_across(axes: Axes, size: str) -> int:
+    """Return about how many letters of a size, such as `axes.titlesize`, fit across axes."""
+    figure = axes.get_figure(root=True)
+    width = axes.get_position().width * (figure.get_figwidth() if figure else COLUMN)
+    return max(1, int(165 * width / points(size)))
+
+
+# Colours, markers and dashes
+
 LIGHTEST = 0.8
 """The share of the colour map that shades use: above it they vanish on white."""
+
+Settings = Sequence[Mapping[str, Value]]
+"""The values of the parameters that vary, of each line; all lines name the same parameters."""
+
+
+@dataclass(frozen=True)
+class LineLook:
+    """The look of a line; the marker is empty where there are more lines than markers."""
+
+    colour: ColorType
+    marker: str
+    dash: LineStyleType
+
+
+def line_looks(study: AnyStudy, settings: Settings) -> list[LineLook]:
+    """Return the look of each line.
+
+    One parameter has colours: the only one, a word, or a number with declared shades. The others
+    together have markers and dashes. Without such a parameter each line has a colour.
+    """
+    name = colour_parameter(study, settings)
+    if name is None:
+        marks = MARKERS if len(settings) <= len(MARKERS) else [""] * len(settings)
+        return [
+            LineLook(*of_line, "-")
+            for of_line in zip(_in_order(len(settings)), marks, strict=False)
+        ]
+    values = list(dict.fromkeys(line[name] for line in settings))
+    colours = dict(zip(values, value_colours(study, name, values), strict=True))
+    others = [tuple(line[key] for key in line if key != name) for line in settings]
+    if len(values) == len(settings):  # the others go with it
+        info = describe(study.parameters).get(name)
+        is_word = info is not None and info.kind == "literal"
+        order: Sequence[Value] = info.choices if info is not None and is_word else values
+        has_marks, alike = len(values) <= len(MARKERS), _are_alike(list(colours.values()))
+        return [
+            LineLook(
+                colours[value],
+                MARKERS[order.index(value) :][:1] if has_marks else "",
+                DASHES[rank] if alike else "-",
+            )
+            for rank, value in enumerate(values)
+        ]
+    ranks = {other: rank for rank, other in enumerate(dict.fromkeys(others))}
+    return [
+        LineLook(colours[line[name]], MARKERS[ranks[other]], DASHES[ranks[other]])
+        for line, other in zip(settings, others, strict=True)
+    ]
+
+
+def _are_alike(colours: Sequence[ColorType]) -> bool:
+    """Whether a few colours, as shades of near numbers, are hard to tell apart."""
+    steps = np.linalg.norm(np.diff([to_rgb(colour) for colour in colours], axis=0), axis=1)
+    return len(colours) <= len(DASHES) and bool((steps < 0.25).any())
+
+
+def colour_parameter(study: AnyStudy, settings: Settings) -> str | None:
+    """Return the parameter whose values have a colour each; None where each line has its own."""
+    names, described = list(settings[0]) if settings else [], describe(study.parameters)
+    if len(names) == 1:
+        return names[0]
+    known = [name for name in names if name in described]
+    words = [name for name in known if described[name].kind == "literal"]
+    for name in [*words, *(name for name in known if described[name].shades)]:
+        others = {tuple(line[key] for key in line if key != name) for line in settings}
+        if len(others) <= len(DASHES) or len({line[name] for line in settings}) == len(settings):
+            return name
+    return None
+
+
+def value_colours(study: AnyStudy, name: str, values: Sequence[Value]) -> list[ColorType]:
+    """Return the colours of a parameter's values.
+
+    They are the registered ones where all have one. Other numbers have shades in their order, but
+    for the colours of a user's own cycle, if it has enough. Other words, such as names of run
+    directories, have the palette.
+    """
+    info = describe(study.parameters).get(name)
+    registered = [None if info is None else value_colour(info, value) for value in values]
+    if all(colour is not None for colour in registered):
+        return [colour for colour in registered if colour is not None]
+    of_user = len(current_look.get().settings.get(_CYCLE, ()))
+    is_number = info is not None and info.kind in ("int", "float")
+    if is_number and len(values) > max(1, of_user):
+        return shades(len(values))
+    return _in_order(len(values))
+
+
+def _in_order(count: int) -> list[ColorType]:
+    return list(PALETTE[:count]) if count <= len(PALETTE) else shades(count)
 
 
 def shades(count: int) -> list[ColorType]:
@@ -117,15 +317,14 @@ def value_colour(info: ParameterInfo, value: Value) -> ColorType | None:
     """Return the colour of a parameter's value, the same in every figure; None without one.
 
     A choice has the palette's colour at its position among all choices, a number with `shades` its
-    shade of the colour map, by ratio. A parameter of the model thereby fixes names and colours.
+    shade of the colour map, by ratio.
     """
-    if str(value) in info.choices[: len(PALETTE)] and info.kind == "literal":
+    if info.kind == "literal" and str(value) in info.choices[: len(PALETTE)]:
         return PALETTE[info.choices.index(str(value))]
     if info.shades is None or isinstance(value, str) or value <= 0:
         return None
     low, high = info.shades
-    share = np.clip(np.log(value / low) / np.log(high / low), 0, 1)
-    return _shade(share)
+    return _shade(np.clip(np.log(value / low) / np.log(high / low), 0, 1))
 
 
 def band_look(colour: ColorType, *, ground: float = 0.15) -> dict[str, Any]:
@@ -141,100 +340,49 @@ def band_look(colour: ColorType, *, ground: float = 0.15) -> dict[str, Any]:
     }
 
 
-def named_lines(count: int) -> list[int]:
-    """Return the indices of the lines in a legend: all, or a few if there are more than colours."""
-    count_named = count if count <= len(PALETTE) else _NAMED
-    return [int(index) for index in np.unique(np.linspace(0, count - 1, count_named).round())]
+# Legends and ticks
 
 
 def legend_below(figure: Figure, handles: Legend, columns: int = 3, heading: str = "") -> None:
-    """Put a legend under the axes, in as many columns as fit."""
+    """Put a legend under the axes, in as many columns as fit, and at most so many."""
     if not handles:
         return
-    artists = [artist for artist, _ in handles]
-    size = points("legend.fontsize")
-    fit = int(WIDE * figure.get_figwidth() / COLUMN * 7 / size)
-    texts = [wrap_text(text, fit) for _, text in handles]
-    while columns > 1 and _letters_across(texts, columns) > fit:
-        columns -= 1
+    letters = int(WIDE * figure.get_figwidth() / COLUMN * 7 / points("legend.fontsize"))
+    texts = [wrap_text(text, letters) for _, text in handles]
+    longest = max(len(typeset(line)) for text in texts for line in text.split("\n"))
     figure.legend(
-        artists,
+        [artist for artist, _ in handles],
         texts,
         loc="outside lower center",
-        ncols=columns,
+        ncols=max(1, min(columns, letters // (longest + 4))),
         title=heading or None,
-        title_fontsize=size,
     )
-
-
-def _letters_across(texts: list[str], columns: int) -> int:
-    widths = [max(len(typeset(line)) for line in text.split("\n")) for text in texts]
-    parts = np.array_split(widths, min(columns, len(widths)))  # as matplotlib fills columns
-    return sum(int(part.max()) + 4 for part in parts)
 
 
 def log_ticks(axis: Axis, low: float, high: float) -> None:
     """Set the ticks of a logarithmic axis from `low` to `high`, as plain numbers where short."""
-    short = low >= 1e-3 and high < 1e5
-    axis.set_minor_locator(NullLocator())
-    axis.set_minor_formatter(NullFormatter())
-    write = tick_number if short else power
-    axis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
+    write = tick_number if low >= 1e-3 and high < 1e5 else power
     with np.errstate(over="ignore"):
         ratio = np.float64(high) / low
-    if ratio < 4:
-        axis.set_major_locator(AutoLocator())
-        return
-    locator = LogLocator(subs=(1.0,))
-    for subs in ((1.0, 2.0, 5.0), (1.0, 2.0, 3.0, 5.0, 7.0)) if ratio < 300 else ():
-        finer = LogLocator(subs=subs)
-        ticks = _ticks_within(finer, low, high)
-        shares = np.log(ticks) / np.log(ratio)
-        if not _fit_along(axis, shares, [len(typeset(write(tick))) for tick in ticks]):
-            break
-        locator = finer
-        if ticks.size >= _LEAST_TICKS:
-            break
-    axis.set_major_locator(locator)
-
-
-def _ticks_within(locator: LogLocator, low: float, high: float) -> Floats:
-    ticks = np.asarray(locator.tick_values(low, high))
-    return ticks[(ticks >= low) & (ticks <= high)]
-
-
-_LEAST_TICKS = 3
-"""The number of ticks from which a logarithmic axis needs no finer ones."""
+    subs = (1.0, 2.0, 5.0) if ratio < 100 else (1.0, 3.0) if ratio < 1000 else (1.0,)
+    axis.set_major_locator(AutoLocator() if ratio < 4 else LogLocator(subs=subs))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_minor_formatter(NullFormatter())
 
 
 def log_steps(axes: Axes, last: float) -> None:
     """Scale the steps along x as log(t + 1), with ticks at 0 and at powers of ten."""
-    axes.set_xscale("function", functions=(_log_from_zero, _exp_from_zero))
+    axes.set_xscale("function", functions=(_log_from_zero, np.expm1))
     decades = int(np.log10(max(last, 1.0)))
-    stride = 1 + decades // _MOST_DECADES
+    stride = 1 + decades // 5
     ticks = [0.0, *(10.0**decade for decade in range(0, decades + 1, stride))]
-    texts = [power(tick) if tick >= 1e4 else tick_number(tick) for tick in ticks]
     axes.xaxis.set_major_locator(FixedLocator(ticks))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda tick, _: texts[ticks.index(tick)]))
+    axes.xaxis.set_major_formatter(
+        FuncFormatter(lambda tick, _: power(tick) if tick >= 1e4 else tick_number(tick))
+    )
     axes.xaxis.set_minor_locator(NullLocator())
-
-
-_MOST_DECADES = 5
-"""The number of powers of ten from which some have no tick."""
 
 
 def _log_from_zero(step: Floats) -> Floats:
     return np.log1p(np.maximum(step, -0.999))  # margins reach below step 0
-
-
-def _exp_from_zero(scaled: Floats) -> Floats:
-    return np.expm1(scaled)
-
-
-def _fit_along(axis: Axis, shares: Floats, letters: Sequence[int]) -> bool:
-    figure = axis.get_figure(root=True)
-    if figure is None or not isinstance(axis, XAxis):
-        return True
-    room = axis.axes.get_position().width * figure.get_figwidth()
-    needed = np.convolve(letters, [0.5, 0.5], "valid") + 0.5
-    return bool((np.diff(shares) * room >= needed * points("xtick.labelsize") * 0.56 / 72).all())

@@ -1,4 +1,4 @@
-"""Record of a function that is a study, and the decorator `experiment`.
+"""Descriptions of functions that are studies: their signature, and the decorator `experiment`.
 
 The decorator states what a signature can't. A run directory keeps the record, so that its cells can
 be read without the function: the record rebuilds the model of the parameters.
@@ -7,14 +7,19 @@ be read without the function: the record rebuilds the model of the parameters.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import inspect
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin
 
 from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Field,
+    FiniteFloat,
+    TypeAdapter,
     ValidationError,
     create_model,
     model_validator,
@@ -22,90 +27,21 @@ from pydantic import (
 
 from overfit_cli.core.cell import ROW_COLUMNS, Column
 from overfit_cli.core.claim import Claim
-from overfit_cli.core.errors import BadValue
-from overfit_cli.core.mathtext import TEXTS, typesetting_problem
-from overfit_cli.core.parameters import Parameter, StudyParameters, Value
-from overfit_cli.core.registry import (
-    sides_problem,
-    text_problem,
-    threshold_problem,
-    version_problem,
-)
+from overfit_cli.core.errors import UserError
+from overfit_cli.core.mathtext import without_bad_texts
+from overfit_cli.core.parameters import TRAINING_STEPS, Parameter, StudyParameters, Value
+from overfit_cli.core.text import is_text
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 _ATTRIBUTE = "__overfit__"
-_HOLDS: dict[str, Any] = {"columns": Column, "claims": Claim, "data": str}
 
 
-@dataclass(frozen=True)
-class Description:
-    """The arguments of `experiment`; see there."""
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """Decorator of a function that is a study, which says what its signature doesn't.
 
-    name: str | None = None
-    version: int = 1
-    title: str | None = None
-    headline: str = ""
-    threshold: float | None = None
-    sides: tuple[str, str] = ("", "")
-    columns: tuple[Column, ...] = ()
-    claims: tuple[Claim | str, ...] = ()
-    data: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        """Refuse what is of another type."""
-        problems = {
-            "name": self.name is not None and text_problem(self.name),
-            "version": version_problem(self.version),
-            "title": not isinstance(self.title, str | None) and "it takes a text",
-            "headline": not isinstance(self.headline, str) and "it takes the name of a column",
-            "threshold": threshold_problem(self.threshold),
-            "sides": sides_problem(self.sides),
-        }
-        for name, why in problems.items():
-            if why:
-                raise TypeError(f"experiment({name}={getattr(self, name)!r}): {why}")
-        for name, kind in _HOLDS.items():
-            for item in getattr(self, name):
-                if not isinstance(item, kind) and not (name == "claims" and isinstance(item, str)):
-                    called = "names of files" if kind is str else f"{kind.__name__}(...)"
-                    called += " and sentences" if name == "claims" else ""
-                    words = f"it takes a list of {called}"
-                    raise TypeError(f"experiment({name}=[{item!r}]): {words}")
-            names = [_name_of(item) for item in getattr(self, name)]
-            if len(set(names)) < len(names):
-                repeated = next(item for item in names if names.count(item) > 1)
-                raise TypeError(f"experiment({name}=...): two are called {repeated!r}; rename one")
-
-
-def _name_of(item: Column | Claim | str) -> str:
-    if not isinstance(item, str):
-        return item.name
-    if " " not in item:  # a file, or no claim
-        return item
-    from overfit_cli.claims.grammar import read
-
-    try:
-        return read(item).name
-    except BadValue as error:
-        raise TypeError(f"experiment(claims=...): {error}") from None
-
-
-def experiment(
-    *without_names: object,
-    name: str | None = None,
-    version: int = 1,
-    title: str | None = None,
-    headline: str = "",
-    threshold: float | None = None,
-    sides: tuple[str, str] = ("", ""),
-    columns: Sequence[Column] = (),
-    claims: Sequence[Claim | str] = (),
-    data: Sequence[str] = (),
-) -> Callable[[Decorated], Decorated]:
-    """Decorate a function that is a study, to say what its signature doesn't.
-
-    Args:
+    Attributes:
         name: the study's name; by default the module's and the function's.
         version: raised when the same cell would give other numbers; cells of two aren't mixed.
         title: what it is, in a line; by default the first line of its documentation.
@@ -118,67 +54,60 @@ def experiment(
         data: files that it reads, as seen from the folder of its file: a run directory is held to
             their content.
     """
-    if without_names:
-        raise TypeError("write @experiment(NAME=...), with parentheses and named arguments")
-    for argument, value in (("columns", columns), ("claims", claims), ("data", data)):
-        if not isinstance(value, Iterable) or isinstance(value, str):
-            raise TypeError(f"experiment({argument}={value!r}): it takes a list")
-    description = Description(
-        name,
-        version,
-        title,
-        headline,
-        threshold,
-        sides,
-        tuple(columns),
-        tuple(claims),
-        tuple(data),
-    )
 
-    def mark(function: Decorated) -> Decorated:
-        setattr(function, _ATTRIBUTE, description)
+    name: str | None = None
+    version: int = 1
+    title: str | None = None
+    headline: str = ""
+    threshold: float | None = None
+    sides: tuple[str, str] = ("", "")
+    columns: Sequence[Column] = ()
+    claims: Sequence[Claim | str] = ()
+    data: Sequence[str] = ()
+
+    def __new__(cls, *without_names: object, **named: object) -> Self:
+        """Refuse `@experiment` without parentheses."""
+        if without_names:
+            raise TypeError("write @experiment(NAME=...), with parentheses and named arguments")
+        return super().__new__(cls)
+
+    def __call__(self, function: Decorated) -> Decorated:
+        """Mark a function."""
+        setattr(function, _ATTRIBUTE, self)
         return function
 
-    return mark
+
+experiment = Experiment
 
 
-def description_of(function: Callable[..., Any]) -> Description | None:
+def description_of(function: Callable[..., Any]) -> Experiment | None:
     """Return what `experiment` says of a function; None of one that it doesn't decorate."""
-    description: Description | None = getattr(function, _ATTRIBUTE, None)
+    description: Experiment | None = getattr(function, _ATTRIBUTE, None)
     return description
 
 
-TYPES = {"int": int, "float": float, "bool": bool, "text": str}
+# Records
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
+Kind = Literal["int", "float", "bool", "text"]
+_KEPT = BeforeValidator(without_bad_texts)
+TYPES: Mapping[Kind, type] = {"int": int, "float": float, "bool": bool, "text": str}
 
 
-def _without_bad_texts(given: Any) -> Any:
-    """What a run directory keeps of a declaration, without texts that figures can't typeset."""
-    if not isinstance(given, dict):
-        return given
-    bad = {
-        name
-        for name in TEXTS
-        if isinstance(text := given.get(name), str) and typesetting_problem(name, text)
-    }
-    return {name: value for name, value in given.items() if name not in bad}
-
-
-class ParameterRecord(_Record):
+class ParameterRecord(BaseModel):
     """A parameter of a function: its type and its declaration.
 
     `default` is None where the parameter must be given; `choices` are those of a `Literal`;
     `argument` is its name in the signature, where that is another one.
     """
 
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
     name: str
-    kind: Literal["int", "float", "bool", "text"]
+    kind: Kind
     choices: tuple[str | int, ...] = ()
     default: int | float | bool | str | None = None
-    about: Annotated[Parameter, BeforeValidator(_without_bad_texts)] = Parameter()
+    about: Annotated[Parameter, _KEPT] = Parameter()
     argument: str = ""
 
     def field(self) -> tuple[Any, Any]:
@@ -186,23 +115,29 @@ class ParameterRecord(_Record):
         kind: Any = Literal[self.choices] if self.choices else TYPES[self.kind]
         return kind, self.about.field(self.default, real=self.kind == "float")
 
+    @model_validator(mode="after")
+    def _check(self) -> ParameterRecord:
+        if why := self._name_problem():
+            raise ValueError(f"{why}; call it something else, such as my_{self.name}")
+        if self.default is not None:
+            try:
+                kind, field = self.field()
+                accepted: Any = Annotated[kind, field]
+                TypeAdapter(accepted).validate_python(self.default, strict=True)
+            except (ValidationError, TypeError) as error:  # the type of bounds may have no order
+                refused = f"the default of {self.name}, {self.default!r}"
+                raise ValueError(f"{refused}: {why_refused(error)}") from None
+        return self
 
-class ColumnRecord(_Record):
-    """A column that a function returns or yields; see `Column`."""
-
-    name: str
-    meaning: str = ""
-    symbol: str = ""
-    unit: str = ""
-    label: str = ""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _leave_out_bad_texts(cls, given: Any) -> Any:
-        return _without_bad_texts(given)
+    def _name_problem(self) -> str:
+        if not self.name.isidentifier() or self.name.startswith("_"):
+            return "a name begins with a letter"
+        if self.name in ROW_COLUMNS or self.name == "step":
+            return "every row has a column of that name"
+        return "the name is taken" if hasattr(StudyParameters, self.name) else ""
 
 
-class FunctionRecord(_Record):
+class FunctionRecord(BaseModel):
     """A function that is a study, as a run directory keeps it.
 
     Attributes:
@@ -211,51 +146,38 @@ class FunctionRecord(_Record):
         columns: those that `experiment` declares; the cells may have more.
     """
 
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
     name: str
     label: str
-    version: int = 1
+    version: int = Field(default=1, ge=1, lt=2**63)
     title: str = ""
     reference: str = ""
     headline: str = ""
-    threshold: float | None = None
+    threshold: FiniteFloat | None = None
     sides: tuple[str, str] = ("", "")
     seeded: bool = True
     parameters: tuple[ParameterRecord, ...] = ()
-    columns: tuple[ColumnRecord, ...] = ()
+    columns: tuple[Annotated[Column, _KEPT], ...] = ()
     claims: bool = False
     data: tuple[str, ...] = ()
 
     @model_validator(mode="after")
-    def _check_parameters(self) -> FunctionRecord:
-        names = [parameter.name for parameter in self.parameters]
-        if len(set(names)) < len(names):
-            raise ValueError("two of its parameters have one name")
-        for parameter in self.parameters:
-            if why := name_problem(parameter.name):
-                raise ValueError(f"the parameter {parameter.name!r}: {why}")
-            if parameter.default is not None:
-                _check_default(parameter)
+    def _check(self) -> FunctionRecord:
+        if not self.name.strip() or not self.name.isprintable():
+            raise ValueError(f"its name is {self.name!r}, and no line that can be printed")
+        for kind in ("parameters", "columns"):
+            for name, count in Counter(item.name for item in getattr(self, kind)).items():
+                if count > 1:
+                    raise ValueError(f"two of its {kind} have one name, {name}")
         return self
 
 
-def name_problem(name: str) -> str:
-    """Return why no parameter can have this name; empty where one can."""
-    if not name.isidentifier() or name.startswith("_"):
-        return "a name begins with a letter"
-    if name in ROW_COLUMNS or name == "step":
-        return "every row has a column of that name"
-    return "the name is taken" if hasattr(StudyParameters, name) else ""
-
-
-def _check_default(parameter: ParameterRecord) -> None:
-    try:
-        kind, field = parameter.field()
-        model: Any = create_model("Default", __base__=StudyParameters, value=(kind, field))
-        model()
-    except (ValidationError, TypeError) as error:
-        words = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
-        default = f"the default of {parameter.name}, {parameter.default!r}"
-        raise ValueError(f"{default}: {words}") from None
+def why_refused(error: Exception) -> str:
+    """Return why a value is refused, by pydantic or by a check of ours."""
+    if isinstance(error, ValidationError):
+        return error.errors()[0]["msg"].removeprefix("Value error, ")
+    return str(error)
 
 
 class FunctionParameters(StudyParameters):
@@ -271,11 +193,8 @@ class FunctionParameters(StudyParameters):
         return _parameters_of, (self._record, self.model_dump())
 
 
-Model: TypeAlias = type[FunctionParameters]
-
-
 @functools.cache
-def parameter_model(record: FunctionRecord) -> Model:
+def parameter_model(record: FunctionRecord) -> type[FunctionParameters]:
     """Return the model of a function's parameters."""
     fields: dict[str, Any] = {item.name: item.field() for item in record.parameters}
     model = create_model("FunctionParameters", __base__=FunctionParameters, **fields)
@@ -285,3 +204,88 @@ def parameter_model(record: FunctionRecord) -> Model:
 
 def _parameters_of(record: FunctionRecord, values: Mapping[str, Value]) -> FunctionParameters:
     return parameter_model(record).model_construct(None, **values)
+
+
+# Signatures
+
+
+SEED = "seed"
+"""The parameter that takes the cell's seed."""
+
+_ACCEPTED = "it takes int, float, bool, str, or a Literal of texts or of whole numbers"
+
+
+def read_signature(function: Callable[..., Any], where: str) -> tuple[list[ParameterRecord], bool]:
+    """Return a function's parameters, and whether it takes a seed."""
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise UserError(f"{where}: it is async; a plain function is needed.")
+    inner = inspect.unwrap(function.func if isinstance(function, functools.partial) else function)
+    called = inner if hasattr(inner, "__globals__") else type(inner).__call__
+    try:
+        given = {
+            name: each.replace(annotation=eval(each.annotation, called.__globals__))
+            if isinstance(each.annotation, str)
+            else each
+            for name, each in inspect.signature(function).parameters.items()
+        }
+    except Exception as error:  # annotations may be anything, even names that don't exist
+        raise UserError(f"{where}: its annotations can't be read: {error}.") from error
+    records = list[ParameterRecord]()
+    for name, each in given.items():
+        try:
+            if name == SEED:
+                _check_seed(each)
+            else:
+                records.append(_read_parameter(each))
+        except (ValueError, TypeError) as error:
+            raise UserError(f"{where}, parameter {name}: {why_refused(error)}.") from error
+    return records, SEED in given
+
+
+def _check_seed(given: inspect.Parameter) -> None:
+    is_own = given.default in (None, given.empty) or type(given.default) is int
+    if not is_own or given.annotation not in (int, int | None, given.empty):
+        raise ValueError("it receives the cell's seed, an int; call anything else my_seed")
+
+
+def _read_parameter(given: inspect.Parameter) -> ParameterRecord:
+    if given.kind not in (given.POSITIONAL_OR_KEYWORD, given.KEYWORD_ONLY):
+        raise ValueError("each parameter is named in the signature, without * or /")
+    if given.default is None:
+        raise ValueError(f"its default is None; {_ACCEPTED}")
+    default = None if given.default is given.empty else given.default
+    hint: Any = type(default) if given.annotation is given.empty else given.annotation
+    hint, *extras = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    declared = [extra for extra in extras if isinstance(extra, Parameter)]
+    if len(declared) > 1 or Parameter in extras:
+        raise ValueError("it takes one Parameter(...), with its parentheses")
+    about = declared[0] if declared else Parameter()
+    kind, choices = _kind(hint)
+    if not all(is_text(value) for value in (default, *choices) if isinstance(value, str)):
+        raise ValueError("its texts can't be written in UTF-8")
+    if kind == "int" and any(type(v) is int and abs(v) >= 2**63 for v in (default, *choices)):
+        raise ValueError("whole numbers are below 2**63")
+    bounds = {about.at_least, about.above, about.at_most, about.below}
+    if (choices or kind in ("bool", "text")) and bounds != {None}:
+        raise ValueError("only numbers have bounds")
+    return ParameterRecord(
+        name=TRAINING_STEPS if given.name == "steps" else given.name,
+        kind=kind,
+        choices=choices,
+        default=float(default) if kind == "float" and type(default) is int else default,
+        about=about,
+        argument=given.name if given.name == "steps" else "",
+    )
+
+
+def _kind(hint: Any) -> tuple[Kind, tuple[Any, ...]]:
+    """The kind of a parameter, and its choices."""
+    choices = get_args(hint) if get_origin(hint) is Literal else ()
+    types = {type(choice) for choice in choices} or {hint}
+    kind = next((kind for kind, accepted in TYPES.items() if types == {accepted}), None)
+    if kind and not (choices and kind in ("float", "bool")):
+        return kind, choices
+    if hint is type(None):
+        raise ValueError(f"it has neither a type nor a default; {_ACCEPTED}")
+    shown = hint if choices else getattr(hint, "__name__", hint)
+    raise ValueError(f"its type is {shown}; {_ACCEPTED}")

@@ -1,31 +1,30 @@
 """A plain function as a study: its signature is its parameters, what it returns its columns.
 
 A run directory keeps a record of the function, so that figures need not load it. A study that is
-sent to another process takes the user's files with it.
+sent to another process takes the text of the user's files with it.
 """
 
 from __future__ import annotations
 
-import atexit
-import contextlib
 import functools
 import hashlib
+import importlib
 import inspect
 import math
-import os
-import shutil
-import sys
-import tempfile
-import threading
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+import pickle
+from collections import Counter
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import cloudpickle
+from pydantic import ValidationError
+
 from overfit_cli.core.cell import (
     ROW_COLUMNS,
+    Batch,
     Cell,
     CellResult,
-    Cells,
     Column,
     Identity,
     Results,
@@ -34,40 +33,37 @@ from overfit_cli.core.cell import (
     taken_columns,
 )
 from overfit_cli.core.claim import Claim
-from overfit_cli.core.errors import MissingError, UserError
+from overfit_cli.core.errors import BadValue, MissingError, UserError
+from overfit_cli.core.failures import is_installed
 from overfit_cli.core.files import error_text
 from overfit_cli.core.study import Study
 from overfit_cli.core.training import Training
 from overfit_cli.functions.experiment import (
-    ColumnRecord,
-    Description,
+    SEED,
+    Experiment,
     FunctionParameters,
     FunctionRecord,
     ParameterRecord,
     description_of,
     parameter_model,
+    read_signature,
+    why_refused,
 )
 from overfit_cli.functions.references import (
+    Function,
     Source,
+    files_of_reference,
     find_function,
-    folder_of_function,
-    forget,
-    read_files,
+    import_from,
     refuse_sent_code,
     source_of,
     split_reference,
-    state_of,
+    telling_why,
 )
-from overfit_cli.functions.signature import SEED, columns_written, read_signature
+from overfit_cli.functions.source import Code, Texts
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Function = Callable[..., Any]
-Files = tuple[tuple[str, bytes], ...]
-"""The content of files by their path from the folder that imports find them in."""
-
-MOST_STEPS = 2**63
 
 
 class FunctionStudy(Study[FunctionParameters]):
@@ -75,7 +71,7 @@ class FunctionStudy(Study[FunctionParameters]):
 
     Args:
         measured, logged: the columns of its cells and trajectories, where they are known.
-        folder: a folder with the user's files, where the study came with them.
+        texts: the user's files, where the study was sent with them.
         problem: why the function can't be called in this process.
     """
 
@@ -89,10 +85,10 @@ class FunctionStudy(Study[FunctionParameters]):
         function: Function | None = None,
         *,
         claims: Sequence[Claim | str] = (),
-        source_digest: str = "",
+        code: Code = Code(),  # noqa: B008 (it is immutable)
         measured: Sequence[str] = (),
         logged: Sequence[str] = (),
-        folder: Path | None = None,
+        texts: Texts | None = None,
         problem: str = "",
     ) -> None:
         self.record, self.function = record, function
@@ -101,42 +97,36 @@ class FunctionStudy(Study[FunctionParameters]):
         self.parameters = parameter_model(record)
         self.columns = _columns(record, measured)
         self.trajectory_columns = _columns(record, logged)
-        self.identity = Identity(source_digest, record)
-        self._claims = self._stated(claims)
-        self._folder, self._problem = folder, problem
+        self.identity = Identity(code.digest, record)
+        self._code, self._texts, self._problem = code, texts or Texts(), problem
+        self._claims = list[Claim]()
+        if claims:
+            from overfit_cli.claims.stated import claims_of_study
 
-    def _stated(self, claims: Sequence[Claim | str]) -> tuple[Claim, ...]:
-        if not claims:
-            return ()
-        from overfit_cli.claims.stated import claims_of_study
-
-        return tuple(claims_of_study(claims, self))
+            self._claims = claims_of_study(claims, self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the study with the user's files, where its function can be loaded from them."""
-        source_digest = self.identity.source
-        if self.function is not None and self.record.reference:
-            return _received, (self.record, source_digest, self._files, os.getpid())
-        made = functools.partial(FunctionStudy, source_digest=source_digest)
-        return made, (self.record, self.function)
+        """Pickle the text of the user's files, and a function that has no reference by value."""
+        files = [file for file in self._code.files if file.path and not is_installed(file.path)]
+        by_text = self.function is not None and self.record.reference and files
+        pickled = b"" if by_text else cloudpickle.dumps(self.function)
+        return _received, (self.record, Code(self._code.digest, tuple(files)), pickled)
 
     def source_files(self) -> Sequence[SourceFile]:
         """Return the function's file and those of the user's that it imports; else its own text."""
-        return read_files(self.record.reference, self.function)
+        return self._code.files
 
-    @functools.cached_property
-    def _files(self) -> Files:
-        return tuple((file.name, file.content) for file in self.source_files() if file.path)
-
-    def prepare(self, cells: Cells[FunctionParameters]) -> Mapping[str, str]:
+    def prepare(self, cells: Batch[FunctionParameters]) -> Mapping[str, str]:
         """Return fingerprints of the files that `experiment` names as the function's data."""
-        folder = folder_of_function(self.record.reference, self.function)
+        own = self._code.files[0].path if self._code.files else None
+        folder = own.parent if own else Path.cwd()
         return {name: _fingerprint(folder / name, self.name) for name in self.record.data}
 
     @property
     def has_steps(self) -> bool:
         """Whether the function is a generator."""
-        return inspect.isgeneratorfunction(inspect.unwrap(self.function or _no_function))
+        function = self.function
+        return function is not None and inspect.isgeneratorfunction(inspect.unwrap(function))
 
     @property
     def description(self) -> str:
@@ -153,9 +143,7 @@ class FunctionStudy(Study[FunctionParameters]):
         """Accept every name that rows don't have already: a function declares no columns."""
         if not isinstance(name, str) or not name:
             return f"{name!r} is not a column name"
-        if name in taken_columns(self.parameters):
-            return name_taken(name)
-        return ""
+        return name_taken(name) if name in taken_columns(self.parameters) else ""
 
     def claims(self) -> Sequence[Claim]:
         """The claims of `experiment`: of a study that is only read, those of the file now."""
@@ -169,13 +157,13 @@ class FunctionStudy(Study[FunctionParameters]):
             raise UserError(f"The claims of {self.name} can't be judged: {error}") from error
 
     def train(
-        self, batch: Cells[FunctionParameters], training: Training
+        self, batch: Batch[FunctionParameters], training: Training
     ) -> Results[FunctionParameters]:
         """Call the function for each cell."""
         if self.function is None:
             raise MissingError(self._problem or f"{self.name}: the function isn't loaded.")
         declared = self.record.parameters
-        with _importing_from(self._folder):
+        with self._texts.importing():
             for cell in batch:
                 seed = {SEED: cell.seed} if self.seeded else {}
                 values = cell.parameters.model_dump()
@@ -185,7 +173,7 @@ class FunctionStudy(Study[FunctionParameters]):
                 steps = told if type(told) is int else 0  # what yields nothing counts none itself
                 if isinstance(returned, Generator):
                     returned, steps = run_generator(cell, returned, training)
-                yield _result(cell, self._measurements(returned), steps)
+                yield CellResult(cell, self._measurements(returned), steps)
 
     def _measurements(self, returned: Any) -> dict[str, Any]:
         numbers = numbers_in(returned, "returned")
@@ -193,7 +181,8 @@ class FunctionStudy(Study[FunctionParameters]):
             raise ValueError("it returned no number")
         if self.record.headline and self.record.headline not in numbers:
             raise ValueError(f"it returned no {self.record.headline!r}, which is its headline")
-        return numbers
+        infinite = [name for name, number in numbers.items() if number and math.isinf(number)]
+        return {**numbers, **dict.fromkeys(infinite, math.nan)}  # a cell with nan has diverged
 
 
 def _documentation(function: Function | None) -> str:
@@ -202,28 +191,9 @@ def _documentation(function: Function | None) -> str:
     return (inspect.getdoc(function) or "") if function is not None else ""
 
 
-def _no_function() -> None:
-    """Stand in for a function that isn't loaded."""
-
-
 def _columns(record: FunctionRecord, names: Sequence[str]) -> tuple[Column, ...]:
     declared = {column.name: column for column in record.columns}
-    columns = [declared.get(name) or ColumnRecord(name=name) for name in names]
-    return tuple(
-        Column(column.name, column.meaning, "float", column.symbol, column.unit, column.label)
-        for column in columns
-    )
-
-
-def _result(
-    cell: Cell[FunctionParameters], numbers: dict[str, Any], steps: int
-) -> CellResult[FunctionParameters]:
-    """A cell's result; diverged where a number isn't finite, with the others kept."""
-    wrong = [name for name, value in numbers.items() if not math.isfinite(value or 0.0)]
-    if not wrong:
-        return CellResult(cell, numbers, steps)
-    kept: Any = {name: None if name in wrong else value for name, value in numbers.items()}
-    return CellResult(cell, kept, steps, reason=f"diverged: {wrong[0]} isn't finite")
+    return tuple(declared.get(name) or Column(name, "") for name in names)
 
 
 def run_generator(
@@ -245,18 +215,12 @@ def run_generator(
         row = numbers_in(yielded, "yielded")
         if taken := columns & row.keys():
             raise ValueError(name_taken(min(taken)))
-        step, steps = _next_step(row.pop("step", None), step)
+        named = row.pop("step", None)
+        if named is not None and (not step < named < 2**63 or named != int(named)):
+            problem = f"it yielded step = {named:g} after {step}"
+            raise ValueError(f"{problem}; steps are whole numbers that rise")
+        step, steps = (step + 1, step + 2) if named is None else (int(named), int(named))
         training.log(cell, step, row)
-
-
-def _next_step(named: float | None, last: int) -> tuple[int, int]:
-    if named is None:
-        return last + 1, last + 2
-    if not last < named < MOST_STEPS or named != int(named):
-        raise ValueError(
-            f"it yielded step = {named:g} after {last}; steps are whole numbers that rise"
-        )
-    return int(named), int(named)
 
 
 def numbers_in(row: Any, verb: str) -> dict[str, Any]:
@@ -284,12 +248,12 @@ def study_of_reference(reference: str) -> FunctionStudy:
 
     A file is loaded again after it has changed.
     """
-    return _study_at(reference, *state_of(reference))
+    return _study_of_files(reference, files_of_reference(reference))
 
 
 @functools.cache
-def _study_at(reference: str, *state: object) -> FunctionStudy:
-    return _make_study(*find_function(reference))
+def _study_of_files(reference: str, files: tuple[SourceFile, ...]) -> FunctionStudy:
+    return _make_study(*find_function(reference, files))
 
 
 def study_of_function(function: Function) -> FunctionStudy:
@@ -310,16 +274,15 @@ def study_of_rows(name: str, cells: pd.DataFrame) -> FunctionStudy:
     columns = [str(column) for column in cells.columns]
     if not {"seed", "status"} <= set(columns):
         raise UserError(f"study: {name} is a function; give the function itself, or all columns.")
-    names = columns[columns.index("seed") + 1 : columns.index("status")]
+    seed, status = columns.index("seed"), columns.index("status")
     kinds: Mapping[str, Any] = {"i": "int", "f": "float", "b": "bool"}
-    parameters = tuple(
-        ParameterRecord(name=each, kind=kinds.get(cells[each].dtype.kind, "text")) for each in names
-    )
-    after = columns[columns.index("status") + 1 :]
-    measured = [name for name in after if name not in ROW_COLUMNS]
-    return FunctionStudy(
-        FunctionRecord(name=name, label=name, parameters=parameters), measured=measured
-    )
+    parameters = [
+        ParameterRecord(name=each, kind=kinds.get(cells[each].dtype.kind, "text"))
+        for each in columns[seed + 1 : status]
+    ]
+    measured = [each for each in columns[status + 1 :] if each not in ROW_COLUMNS]
+    record = FunctionRecord(name=name, label=name, parameters=tuple(parameters))
+    return FunctionStudy(record, measured=measured)
 
 
 _given: dict[str, FunctionStudy] = {}
@@ -341,39 +304,43 @@ def study_of_record(record: FunctionRecord) -> FunctionStudy:
 
 
 def _make_study(function: Function, source: Source) -> FunctionStudy:
-    described = description_of(function) or Description()
+    described = description_of(function) or Experiment()
     where = f"{source.file}: {source.function}"
+    claims: Any = described.claims
+    if not isinstance(claims, list | tuple) or not all(
+        isinstance(each, Claim | str) for each in claims
+    ):
+        said = f"experiment(claims={claims!r}): it takes a list of Claim(...) and sentences"
+        raise UserError(f"{where}: {said}.")
     parameters, seeded = read_signature(function, where)
-    first_line = _documentation(function).partition("\n")[0]
+    given: dict[str, Any] = {
+        **vars(described),
+        "name": described.name or f"{source.module}:{source.function}",
+        "label": described.name or source.label,
+        "reference": source.reference,
+        "seeded": seeded,
+        "parameters": tuple(parameters),
+        "claims": bool(claims),
+    }
+    if described.title is None:
+        given["title"] = _documentation(function).partition("\n")[0]
     try:
-        record = FunctionRecord(
-            name=described.name or f"{source.module}:{source.function}",
-            label=described.name or source.label,
-            version=described.version,
-            title=first_line if described.title is None else described.title,
-            reference=source.reference,
-            headline=described.headline,
-            threshold=described.threshold,
-            sides=described.sides,
-            seeded=seeded,
-            parameters=tuple(parameters),
-            columns=tuple(ColumnRecord(**vars(column)) for column in described.columns),
-            claims=bool(described.claims),
-            data=described.data,
-        )
-    except ValueError as error:
-        raise UserError(f"{where}: {_validation_text(error)}.") from error
-    stated = {*columns_written(function), *(column.name for column in described.columns)}
-    stated |= {described.headline} - {""}
-    if taken := stated & taken_columns(parameter_model(record)):
-        raise UserError(f"{where}: {name_taken(min(taken))}.")
-    return FunctionStudy(record, function, claims=described.claims, source_digest=source.digest)
-
-
-def _validation_text(error: ValueError) -> str:
-    errors: Any = getattr(error, "errors", None)
-    text = str(errors()[0]["msg"] if errors else error)
-    return text.removeprefix("Value error, ")
+        record = FunctionRecord(**given)
+        study = FunctionStudy(record, function, claims=claims, code=source.code)
+    except ValidationError as error:
+        reason, first = why_refused(error), error.errors()[0]
+        if first["loc"]:
+            reason = f"experiment({first['loc'][0]}=...): {reason}, not {first['input']!r}"
+        raise UserError(f"{where}: {reason}.") from error
+    except BadValue as error:
+        raise UserError(f"{where}: experiment(claims=...): {error}") from error
+    for name, count in Counter(claim.name for claim in study.claims()).items():
+        if count > 1:
+            raise UserError(f"{where}: two of its claims have one name, {name}.")
+    for name in (described.headline, *(column.name for column in record.columns)):
+        if name in taken_columns(study.parameters):
+            raise UserError(f"{where}: {name_taken(name)}.")
+    return study
 
 
 # Studies sent to another process
@@ -396,67 +363,21 @@ def _digest_of_file(path: Path, *state: int) -> str:
 
 
 @functools.lru_cache(maxsize=16)
-def _received(
-    record: FunctionRecord, source_digest: str, files: Files, sender: int
-) -> FunctionStudy:
-    """The study that another process sent, loaded from its files.
+def _received(record: FunctionRecord, code: Code, pickled: bytes) -> FunctionStudy:
+    """The study that another process sent: its tasks share the modules that are made here.
 
-    A child of the sender shares its disk and loads the files where they are, as long as they are
-    unchanged. A worker of a cluster loads copies, so that those of two sweeps don't mix.
+    They are made of the texts, and know the paths that the files have there.
     """
-    is_child = sender in (os.getpid(), os.getppid())
-    where, name = split_reference(record.reference)
-    problem = f"{record.name}: its source isn't the same here."
-    for copied in [False] * (is_child or not files) + [True] * bool(files):
-        folder = _write_folder(files) if copied else None
-        reference = record.reference
-        if folder is not None and where.endswith(".py"):
-            reference = f"{folder / files[0][0]}:{name}"
-        try:
-            with _importing_from(folder):
-                # A module's reference stays the same when its files change: it is loaded anew.
-                if copied:
-                    loaded = _make_study(*find_function(reference))
-                else:
-                    loaded = study_of_reference(reference)
-        except UserError as error:
-            problem = str(error)
-            continue
-        if loaded.identity.source == source_digest:
-            return FunctionStudy(
-                record,
-                loaded.function,
-                claims=loaded.claims(),
-                source_digest=source_digest,
-                folder=folder,
-            )
-    return FunctionStudy(record, source_digest=source_digest, problem=problem)
-
-
-_FOLDER_PREFIX = "overfit-function-"
-
-
-def _write_folder(files: Files) -> Path:
-    folder = Path(tempfile.mkdtemp(prefix=_FOLDER_PREFIX))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    for name, content in files:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content)
-    return folder
-
-
-_IMPORTS = threading.RLock()
-"""Held while imports find a sent function's files: the search path is the whole process's."""
-
-
-@contextlib.contextmanager
-def _importing_from(folder: Path | None) -> Iterator[None]:
-    if folder is None:
-        yield
-        return
-    with _IMPORTS:
-        earlier = [path for path in sys.path if Path(path).name.startswith(_FOLDER_PREFIX)]
-        if earlier != [str(folder)]:
-            forget({str(file) for path in earlier for file in Path(path).rglob("*.py")})
-            sys.path[:] = [*(path for path in sys.path if path not in earlier), str(folder)]
-        yield
+    where, name = ("", "") if pickled else split_reference(record.reference)
+    if where.endswith(".py"):
+        import_from(Path(where).parent)
+    texts, function, problem = Texts(code.files, where), None, ""
+    try:
+        with texts.importing(), telling_why(record.name):
+            if pickled:
+                function = pickle.loads(pickled)
+            else:
+                function = getattr(importlib.import_module(texts.main), name)
+    except UserError as error:
+        problem = str(error)
+    return FunctionStudy(record, function, code=code, texts=texts, problem=problem)

@@ -9,38 +9,30 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
-import importlib.util
 import inspect
 import re
 import sys
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
-from importlib.machinery import PathFinder, SourceFileLoader
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.machinery import PathFinder
 from pathlib import Path
-from types import CodeType, ModuleType
-from typing import Any, Literal
+from types import ModuleType
+from typing import Any, NamedTuple
 
-from overfit_cli.core.cell import (
-    SourceFile,
-)
+from overfit_cli.core.cell import SourceFile
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.failures import error_in_words
 from overfit_cli.core.files import MANIFEST
 from overfit_cli.core.text import suggestion
-from overfit_cli.functions.digest import OwnFile, digest_of, own_files
-from overfit_cli.functions.experiment import (
-    description_of,
-)
+from overfit_cli.functions.experiment import description_of
+from overfit_cli.functions.source import Code, Texts, code_of_file, code_of_session, own_files
 
-_TYPE_FORMS = (type(Literal), type(Literal[0]))
-"""Types of `typing` that can be called, and are no functions."""
+Function = Callable[..., Any]
 
 PREFERRED = "train"
 """The function that a file implies where it has several."""
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """The source of a function.
 
     Attributes:
@@ -55,7 +47,7 @@ class Source:
     module: str
     function: str
     label: str
-    digest: str
+    code: Code
 
 
 _DRIVE = re.compile(r"\A[A-Za-z]:(?=[\\/])")
@@ -67,14 +59,16 @@ def is_reference(text: str) -> bool:
     return text.endswith(".py") or ":" in _DRIVE.sub("", text, count=1)
 
 
-def state_of(reference: str) -> tuple[object, ...]:
-    """Return what changes with a function's file, or one that it imports: paths, times, sizes."""
-    path = Path(split_reference(reference)[0]).resolve()
-    if not path.is_file():
-        return (path,)
-    _import_beside(path)
-    files = [file.path for file in own_files(OwnFile(path)) if file.path.is_file()]
-    return tuple((file, file.stat().st_mtime_ns, file.stat().st_size) for file in files)
+def split_reference(reference: str) -> tuple[str, str]:
+    """Return the file or module of a reference, and the function's name, empty without one."""
+    if reference.endswith(".py"):
+        return reference, ""
+    where, _, name = reference.rpartition(":")
+    if not where or ":" in _DRIVE.sub("", where, count=1) or not name.isidentifier():
+        raise UserError(
+            f"{reference!r}: it takes FILE.py, FILE.py:FUNCTION or package.module:FUNCTION."
+        )
+    return where, name
 
 
 def refuse_sent_code(reference: str) -> None:
@@ -99,39 +93,108 @@ def refuse_sent_code(reference: str) -> None:
                 )
 
 
-def _paths_of_module(name: str) -> list[Path]:
+def _paths_of_module(name: str) -> Iterator[Path]:
     """The files that an import of a module would run, those of its packages first."""
-    paths, folders, whole = list[Path](), [*sys.path, str(Path.cwd())], ""
-    for part in name.split("."):
-        whole = f"{whole}.{part}".lstrip(".")
-        spec = PathFinder.find_spec(whole, folders)
+    folders, parts = [*sys.path, str(Path.cwd())], name.split(".")
+    for end in range(1, len(parts) + 1):
+        spec = PathFinder.find_spec(".".join(parts[:end]), folders)
         if spec is None:
-            break
+            return
         folders = list(spec.submodule_search_locations or ())
-        # A folder without __init__.py is a package too, with no file of its own.
-        paths += [Path(spec.origin)] if spec.has_location and spec.origin else []
-    return paths
+        if spec.has_location and spec.origin:  # a folder without __init__.py has no file
+            yield Path(spec.origin)
 
 
-def find_function(reference: str) -> tuple[Callable[..., Any], Source]:
-    """Return the function that a reference names, and where it comes from."""
+# Loading
+
+
+def files_of_reference(reference: str) -> tuple[SourceFile, ...]:
+    """Return the file of a reference and those of the user's that it imports; none of a module."""
+    where, _ = split_reference(reference)
+    path = Path(where).resolve() if where.endswith(".py") else None
+    if path and not path.is_file():
+        raise UserError(f"{where}: there is no such file.")
+    importlib.invalidate_caches()
+    import_from(path.parent if path else Path.cwd())
+    return tuple(own_files(path)) if path else ()
+
+
+def import_from(folder: Path) -> None:
+    """Let imports find the files of a folder; last, so that a numpy.py there hides no library."""
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+
+
+def find_function(reference: str, files: Sequence[SourceFile]) -> tuple[Function, Source]:
+    """Return the function that a reference names, and where it comes from.
+
+    Args:
+        files: those of `files_of_reference`, of which modules are made.
+    """
     where, name = split_reference(reference)
-    is_file = where.endswith(".py")
-    module = _load_file(Path(where)) if is_file else _load_module(where)
-    name, function = _select_function(module, name, reference)
-    label = Path(where).stem if is_file else where
-    source = Source(
-        file=where,
-        reference=f"{Path(where).resolve() if is_file else where}:{name}",
-        module=label,
-        function=name,
-        label=label if _implied_name(module) == name else f"{label}-{name}",
-        digest=digest_of(function, _file_of(module), name),
-    )
-    return function, source
+    texts = Texts(files, where)
+    with telling_why(where), texts.importing():
+        module = importlib.import_module(texts.main)
+    for each in texts.files:  # one that it imported inside of a function is of before
+        sys.modules.pop(each, None)
+    sys.modules.update(texts.modules)
+    functions = _functions(module)
+    known = name or _implied(functions)
+    function = getattr(module, known, None)
+    if callable(function) and not inspect.isclass(function):
+        return function, _source(function, module, known, where)
+    if name:
+        problem = f"no function {name!r}; {suggestion(name, functions)}"
+    elif functions:
+        problem = f"{len(functions)} functions, and none is called {PREFERRED}; name one, such as "
+        problem += f"{reference}:{next(iter(functions))}."
+    else:
+        problem = "no function; define train(...) in it."
+    raise UserError(f"{reference}: it has {problem}")
 
 
-def source_of(function: Callable[..., Any]) -> Source:
+@contextlib.contextmanager
+def telling_why(where: str) -> Iterator[None]:
+    """Say in a sentence that what is loaded inside can't be; it may raise anything."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        is_relative = isinstance(error, ImportError) and "relative import" in str(error)
+        hint = " A file of a package is named package.module:FUNCTION." if is_relative else ""
+        raise UserError(f"{where}: it can't be loaded: {error_in_words(error)}.{hint}") from error
+
+
+def _functions(module: ModuleType) -> dict[str, Function]:
+    """The functions that a module defines itself, by name: the decorated ones where there are some.
+
+    None begins with _. What is called `train` is among them too if it is made there: decorated, a
+    `functools.partial`, or an object that can be called.
+    """
+    public = dict[str, Function]()
+    for name, value in vars(module).items():
+        if name[0] == "_" or not callable(value) or inspect.isclass(value):
+            continue
+        inner = inspect.unwrap(value)
+        is_own = inspect.isfunction(inner) and inner.__module__ == module.__name__
+        is_made = bool(description_of(value)) or not inspect.isroutine(inner)
+        if is_own or (name == PREFERRED and is_made):
+            public[name] = value
+    return {name: value for name, value in public.items() if description_of(value)} or public
+
+
+def _implied(functions: Mapping[str, Function]) -> str:
+    """The function that a module implies: its only one, or train; empty where it implies none."""
+    if len(functions) == 1:
+        return next(iter(functions))
+    return PREFERRED if PREFERRED in functions else ""
+
+
+# Sources
+
+
+def source_of(function: Function) -> Source:
     """Return the source of a function that Python gives, as in a script or notebook.
 
     A function that a module defines has the names that it has on the command line.
@@ -139,212 +202,25 @@ def source_of(function: Callable[..., Any]) -> Source:
     inner: Any = function.func if isinstance(function, functools.partial) else function
     name = str(getattr(inner, "__name__", type(inner).__name__)).strip("<>")
     module = sys.modules.get(getattr(inner, "__module__", None) or "", sys.modules["__main__"])
-    file, is_script = _file_of(module), module.__name__ == "__main__"
-    defined = file is not None and getattr(module, name, None) is function
-    label = file.path.stem if file and (is_script or not file.package) else module.__name__
-    reference = ""
-    if file and defined and not is_script:  # a script would run again where it is loaded
-        reference = f"{module.__name__ if file.package else file.path}:{name}"
-    label = label.strip("_")
-    long = f"{label}-{name}" if defined else name
-    short = label if defined and _implied_name(module) == name else long
-    # A script may change its own names between two sweeps.
-    digest = digest_of(function, file if defined and not is_script else None, name)
-    return Source(label, reference, label, name, short, digest)
+    return _source(function, module, name)
 
 
-def _file_of(module: ModuleType) -> OwnFile | None:
-    """The file of a module; None for a notebook or a session."""
-    file = getattr(module, "__file__", None)
-    if file is None or not Path(file).is_file():
-        return None
-    return OwnFile(Path(file).resolve(), module.__package__ or "")
-
-
-_PREFIX = "overfit_file_"
-
-
-def split_reference(reference: str) -> tuple[str, str]:
-    """The file or module of a reference, and the function's name, empty where it has none."""
-    if reference.endswith(".py"):
-        return reference, ""
-    where, _, name = reference.rpartition(":")
-    if not where or ":" in _DRIVE.sub("", where, count=1) or not name.isidentifier():
-        raise UserError(
-            f"{reference!r}: it takes FILE.py, FILE.py:FUNCTION or package.module:FUNCTION."
-        )
-    return where, name
-
-
-class _FromSource(SourceFileLoader):
-    """A loader that compiles each time.
-
-    Python matches cached byte code to a source by length and whole seconds, so that it may be of
-    the file before an edit.
-    """
-
-    def get_code(self, fullname: str) -> CodeType:
-        return self.source_to_code(self.get_data(self.path), self.path)
-
-
-def _load_file(path: Path) -> ModuleType:
-    """Run a file as a module; others beside it can be imported from it."""
-    if not path.is_file():
-        raise UserError(f"{path}: there is no such file.")
-    name = f"{_PREFIX}{path.stem}"
-    loader = _FromSource(name, str(path.resolve()))
-    spec = importlib.util.spec_from_file_location(name, path.resolve(), loader=loader)
-    if spec is None:
-        raise UserError(f"{path}: it can't be read as Python.")
-    _import_beside(path)
-    if name in sys.modules:  # it has changed, or what it imports
-        forget({str(file.path) for file in own_files(OwnFile(path.resolve()))})
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        loader.exec_module(module)
-    except BaseException as error:  # a file may even exit
-        del sys.modules[name]
-        if isinstance(error, KeyboardInterrupt):
-            raise
-        raise _unloadable(str(path), error) from error
-    return module
-
-
-def _import_beside(path: Path) -> None:
-    """Let imports find the files beside a path; last, so that a numpy.py there hides no library."""
-    folder = str(path.resolve().parent)
-    if folder not in sys.path:
-        sys.path.append(folder)
-
-
-def forget(files: Collection[str]) -> None:
-    """Make Python read these files again when they are imported next."""
-    importlib.invalidate_caches()
-    for name, module in list(sys.modules.items()):
-        if module is not sys.modules["__main__"] and vars(module).get("__file__") in files:
-            del sys.modules[name]
-
-
-def _load_module(name: str) -> ModuleType:
-    _import_beside(Path.cwd() / name)
-    try:
-        return importlib.import_module(name)
-    except BaseException as error:
-        if isinstance(error, KeyboardInterrupt):
-            raise
-        raise _unloadable(name, error) from error
-
-
-def _unloadable(where: str, error: BaseException) -> UserError:
-    hint = ""
-    if isinstance(error, ImportError) and "relative import" in str(error):
-        hint = " A file of a package is named package.module:FUNCTION."
-    return UserError(f"{where}: it can't be loaded: {error_in_words(error)}.{hint}")
-
-
-def _public(module: ModuleType) -> dict[str, Callable[..., Any]]:
-    """The functions that a module defines itself, by name, without those that begin with _.
-
-    What is called `train` is among them too if it is made there: decorated, a `functools.partial`,
-    or an object that can be called.
-    """
-    return {
-        name: value
-        for name, value in vars(module).items()
-        if name[0] != "_"
-        and (_is_defined_in(value, module) or (name == PREFERRED and _is_made(value)))
-    }
-
-
-def _is_made(value: object) -> bool:
-    if not callable(value) or inspect.isclass(value) or isinstance(value, _TYPE_FORMS):
-        return False
-    return bool(description_of(value)) or not inspect.isroutine(inspect.unwrap(value))
-
-
-def _is_defined_in(value: object, module: ModuleType) -> bool:
-    inner = inspect.unwrap(value) if callable(value) else value
-    return inspect.isfunction(inner) and inner.__module__ == module.__name__
-
-
-def _implied_name(module: ModuleType) -> str:
-    """The function that a module implies: its only public or decorated one, or train.
-
-    Empty where it implies none.
-    """
-    public = _public(module)
-    decorated = {name: value for name, value in public.items() if description_of(value)}
-    public = decorated or public
-    if PREFERRED in public:
-        return PREFERRED
-    return next(iter(public)) if len(public) == 1 else ""
-
-
-def _select_function(
-    module: ModuleType, name: str, reference: str
-) -> tuple[str, Callable[..., Any]]:
-    public = _public(module)
-    if name:
-        named = getattr(module, name, None)
-        if not callable(named) or inspect.isclass(named) or isinstance(named, _TYPE_FORMS):
-            raise UserError(f"{reference}: it has no function {name!r}; {suggestion(name, public)}")
-        return name, named
-    if implied := _implied_name(module):
-        return implied, public[implied]
-    if not public:
-        raise UserError(f"{reference}: it has no function; define train(...) in it.")
-    raise UserError(
-        f"{reference}: it has {len(public)} functions, and none is called {PREFERRED}; name one, "
-        f"such as {reference}:{next(iter(public))}."
-    )
-
-
-def file_of_function(reference: str, function: Any) -> OwnFile | None:
-    """The file that a function is loaded from; None where it has none."""
-    where = split_reference(reference)[0] if reference else ""
-    if where.endswith(".py"):
-        path, package = Path(where), ""
+def _source(function: Function, module: ModuleType, name: str, where: str = "") -> Source:
+    """The source of a function; `where` is the file or module that the user named it by."""
+    file, package = Path(getattr(module, "__file__", None) or ""), module.__package__ or ""
+    path = file.resolve() if file.is_file() else None  # a notebook has none
+    is_script = module.__name__ == "__main__"
+    defined = path is not None and getattr(module, name, None) is function
+    label = path.stem if path and (is_script or not package) else module.__name__
+    label = label if where else label.strip("_")
+    # A script would run again where it is loaded, and may change its own names between two sweeps.
+    if path and defined and not is_script:
+        named = where if where and not where.endswith(".py") else ""
+        reference = f"{named or (module.__name__ if package else path)}:{name}"
+        code = code_of_file(path, package, name)
     else:
-        module = sys.modules.get(getattr(_inner_function(function), "__module__", None) or "")
-        path = Path(getattr(module, "__file__", None) or "")
-        package = getattr(module, "__package__", None) or ""
-    return OwnFile(path.resolve(), package) if path.is_file() else None
-
-
-def _inner_function(function: Any) -> Any:
-    return function.func if isinstance(function, functools.partial) else function
-
-
-def folder_of_function(reference: str, function: Any) -> Path:
-    """The folder of a function's file; the working folder where it has none."""
-    where = split_reference(reference)[0] if reference else ""
-    if where.endswith(".py"):  # a worker of a cluster may lack the file, and share the folder
-        return Path(where).parent
-    file = file_of_function(reference, function)
-    return Path.cwd() if file is None else file.path.parent
-
-
-def read_files(reference: str, function: Any) -> tuple[SourceFile, ...]:
-    """The files that a function is loaded from, its own first; of one without a file its text."""
-    file = file_of_function(reference, function)
-    if file is None:
-        with contextlib.suppress(OSError, TypeError):
-            text = inspect.getsource(_inner_function(function))
-            name = str(_inner_function(function).__name__).strip("<>")
-            return (SourceFile(f"{name}.py", text.encode()),)
-        return ()
-    try:
-        return tuple(
-            SourceFile(_path_in_root(file).as_posix(), file.path.read_bytes(), file.path)
-            for file in own_files(file)
-            if file.path.is_file()
-        )
-    except OSError as error:
-        raise UserError(f"{error.filename}: it can't be read ({error.strerror}).") from error
-
-
-def _path_in_root(file: OwnFile) -> Path:
-    """The path of a file from the folder that imports find it in: the parent of its package."""
-    depth = len(file.package.split(".")) if file.package else 0
-    return file.path.relative_to(file.path.parents[depth])
+        reference, code = "", code_of_session(function, path, package if path else "")
+    short = f"{label}-{name}" if defined else name
+    if defined and _implied(_functions(module)) == name:
+        short = label
+    return Source(where or label, reference, label, name, short, code)

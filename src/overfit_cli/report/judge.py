@@ -1,99 +1,57 @@
-"""Judging: the runs that decide claims, the verdicts, and the families of claims.
+"""Judging: the runs that decide claims, the verdicts, families of claims, and what decides them.
 
 A claim is judged on the cells, or the logged steps, of the first run that bears on it: its preset's
 run, then others by name. Times of writing have no influence: a copy of the runs gives the same
 verdicts. The claims of a study that are of one kind are a family: each has a verdict alone, and one
-at the level of all together.
+at the level of all together. Of a sentence it is said how often its verdict would be wrong, and
+what would decide it: see `claims.rates`.
 """
 
 from __future__ import annotations
 
-import csv
-import functools
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
+from overfit_cli.claims.designs import Design, cells_without_rows, needs_in_words, settings_lacking
+from overfit_cli.claims.parts import Part
+from overfit_cli.claims.quantities import ContourPower
+from overfit_cli.claims.rates import FEWEST_PILOT, MOST_SEEDS, WANTED, Rates, seeds_to_decide
+from overfit_cli.claims.rules import fewest_seeds, verdicts_at_extremes
 from overfit_cli.claims.stated import Measure
-from overfit_cli.core.claim import (
-    KINDS,
-    Claim,
-    Interval,
-    Measurement,
-    Verdict,
-    number_with_interval,
-)
+from overfit_cli.core.claim import HOLDING, KINDS, Claim, Measurement, Verdict, number_with_interval
+from overfit_cli.core.errors import BadValue
 from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import percent, visible
-from overfit_cli.report.judged_table import judged_table
-from overfit_cli.report.runs import (
-    AFTER_THE_FIRST_CELL,
-    LoadedRun,
-    Table,
-    complete_cells,
-    load_runs,
-)
-from overfit_cli.stats.intervals import LEVEL, level_of_each, set_level, share_estimate
-from overfit_cli.sweeps import presets
-from overfit_cli.sweeps.presets import ERROR_RATES, PROFILES, find_preset
-
-
-def preset_runs(claim: Claim, profile: str) -> list[str]:
-    """Return the names of the run directories of a claim's preset, `profile`'s first.
-
-    A claim whose cells only a longer profile has is judged there, whatever profile is asked for.
-    """
-    preset = find_preset(claim.preset) if claim.preset else None
-    if preset is None:
-        return []
-    own = profile if claim.profile == PROFILES[0] else claim.profile
-    return [preset.run_name(name) for name in dict.fromkeys((own, profile, *PROFILES))]
+from overfit_cli.core.text import percent, plural, visible
+from overfit_cli.report.runs import AFTER_THE_FIRST_CELL, JudgedRun, complete_cells, load_runs
+from overfit_cli.stats.intervals import level_of_each, set_level
+from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.manifest import stated_claims
+from overfit_cli.sweeps.presets import PROFILES, find_preset
+from overfit_cli.sweeps.store import RunDirectory
 
 
 def sort_runs(paths: Iterable[Path], claim: Claim, profile: str) -> list[Path]:
-    """Sort run directories in the order in which they may decide a claim."""
-    preferred = preset_runs(claim, profile)
+    """Sort run directories in the order in which they may decide a claim.
 
-    def rank(path: Path) -> int:
-        name = path.resolve().name
-        return preferred.index(name) if name in preferred else len(preferred)
-
-    return sorted(paths, key=lambda path: (rank(path), str(path)))
-
-
-def judge_cells(cells: pd.DataFrame, study: AnyStudy) -> list[Judged]:
-    """Judge every claim of a study on cells from any source, such as a made-up world.
-
-    Args:
-        cells: one row per cell, with `seed` and the study's columns. An absent parameter has its
-            default, and cells without a `status` are done. With a column `step` there is one row
-            per cell and logged step, and the claims on trajectories are judged instead.
+    Those of its preset come first, `profile`'s before others. A claim whose cells only a longer
+    profile has is judged there, whatever profile is asked for.
     """
-    completed = complete_cells(cells.reset_index(drop=True), study)  # claims index by row
-    reads = "trajectories" if "step" in cells else "cells"
-    claims = [claim for claim in claims_of(study) if claim.reads == reads]
-    frame = Table(completed, study)
-    judged = [Judged(study.name, claim, frame.judge(claim), None) for claim in claims]
-    return judge_families(judged, lambda one: frame.judge(one.claim))
+    preset, preferred = find_preset(claim.preset) if claim.preset else None, list[str]()
+    if preset is not None:
+        own = profile if claim.profile == PROFILES[0] else claim.profile
+        preferred = [preset.run_name(name) for name in dict.fromkeys((own, profile, *PROFILES))]
 
+    def rank(path: Path) -> tuple[int, str]:
+        name = path.resolve().name
+        return preferred.index(name) if name in preferred else len(preferred), str(path)
 
-@functools.cache
-def simulated_rates() -> Mapping[str, Mapping[str, str]]:
-    """Return the error rates of the papers' claims by their addresses; shipped with the presets."""
-    path = presets.preset_folder() / ERROR_RATES
-    with path.open(encoding="utf-8", newline="") as file:
-        return {f"{row['study']}/{row['claim']}": row for row in csv.DictReader(file)}
-
-
-def _rate(share: str, runs: int) -> str:
-    errors = round(float(share.removesuffix(" %")) / 100 * runs)
-    limits = share_estimate(errors, runs, LEVEL)
-    return f"{errors} of {runs} worlds ({100 * limits.low:.1f} to {percent(limits.high, 1)})"
+    return sorted(paths, key=rank)
 
 
 @dataclass(frozen=True)
@@ -121,7 +79,7 @@ class Judged:
         return f"<Judged {visible(self.name)}: {self.headline}, {number}>"
 
     def _repr_html_(self) -> str:
-        return judged_table([self])
+        return JudgedClaims([self])._repr_html_()
 
     @property
     def address(self) -> str:
@@ -141,7 +99,7 @@ class Judged:
     @property
     def decided_after_selection(self) -> bool:
         """Whether it holds or fails only because other claims were dropped: see `Claim`."""
-        return self.claim.after_selection and self.headline in ("holds", "fails")
+        return self.claim.after_selection and self.headline in (*HOLDING, "fails")
 
     @property
     def lacks_seeds(self) -> bool:
@@ -151,24 +109,12 @@ class Judged:
     @property
     def contradiction(self) -> str:
         """The sentence of a paper that the verdict contradicts; see `Claim.contradiction`."""
-        return self.claim.contradiction(self.measurement)
+        return self.claim.contradiction(self.measurement) if self.headline == "fails" else ""
 
     def noted(self, sentences: Iterable[str]) -> Judged:
         """Return the claim with further sentences in its note."""
         note = " ".join(filter(None, [self.measurement.note, *sentences]))
         return replace(self, measurement=replace(self.measurement, note=note))
-
-    @property
-    def simulated_rates(self) -> str:
-        """The error rates of the verdict in simulated worlds, with limits; empty if unknown."""
-        row = simulated_rates().get(self.address)
-        if row is None:
-            return ""
-        wrong = [_rate(row[world], int(row["runs"])) for world in ("false: holds", "true: fails")]
-        return (
-            f"Simulated: it held in {wrong[0]} where it is false, failed in {wrong[1]} where it is "
-            "true; 5 % are allowed."
-        )
 
     @property
     def is_measured(self) -> bool:
@@ -180,11 +126,6 @@ class Judged:
         """Whether the claim was changed, added or removed after the run's first cell."""
         return AFTER_THE_FIRST_CELL in self.measurement.note
 
-    @property
-    def is_open(self) -> bool:
-        """Whether there are cells, and the claim is undecided."""
-        return self.measurement.verdict in ("inconclusive", "vacuous")
-
 
 class JudgedClaims(list[Judged]):
     """Judged claims, which a notebook shows as a table."""
@@ -195,7 +136,9 @@ class JudgedClaims(list[Judged]):
         return f"[{lines}]"
 
     def _repr_html_(self) -> str:
-        return judged_table(self)
+        from overfit_cli.report.page import claims_table
+
+        return claims_table(self)
 
 
 def relevant_claims(judged: Sequence[Judged]) -> list[Judged]:
@@ -250,24 +193,31 @@ def _judge_family(
     }
 
 
-def finite_or_null(value: float | None) -> float | None:
-    """Return a number for JSON: null where it is not finite, which JSON does not have."""
-    return value if value is not None and math.isfinite(value) else None
+# Runs
 
 
-def interval_or_null(interval: Interval | None) -> dict[str, float | str | None] | None:
-    """Return an interval for JSON; null without one."""
-    if interval is None:
-        return None
-    return {
-        "low": finite_or_null(interval.low),
-        "high": finite_or_null(interval.high),
-        "kind": interval.kind,
-    }
+def judge_cells(cells: pd.DataFrame, study: AnyStudy) -> list[Judged]:
+    """Judge every claim of a study on cells from any source, such as a made-up world.
+
+    Args:
+        cells: one row per cell, with `seed` and the study's columns. An absent parameter has its
+            default, and cells without a `status` are done. With a column `step` there is one row
+            per cell and logged step, and the claims on trajectories are judged instead.
+    """
+    reads = "trajectories" if "step" in cells else "cells"
+    run = JudgedRun(study, complete_cells(cells, study))
+    return judge_claims(run, [claim for claim in claims_of(study) if claim.reads == reads])
+
+
+def judge_claims(run: JudgedRun, claims: Iterable[Claim]) -> list[Judged]:
+    """Judge claims on one run, by themselves and all together."""
+    path = None if run.source is None else run.source.path
+    judged = [Judged(run.study.name, claim, run.judge(claim), path) for claim in claims]
+    return judge_families(judged, lambda one: run.judge(one.claim))
 
 
 def judge_runs(
-    runs: Sequence[LoadedRun], *, on_every_run: bool, profile: str = PROFILES[0]
+    runs: Sequence[JudgedRun], *, on_every_run: bool, profile: str = PROFILES[0]
 ) -> list[Judged]:
     """Judge every claim of every study.
 
@@ -294,7 +244,7 @@ def judge_runs(
     return judged
 
 
-def _with_design_and_rates(judged: Judged, runs: Mapping[Path, LoadedRun]) -> Judged:
+def _with_design_and_rates(judged: Judged, runs: Mapping[Path, JudgedRun]) -> Judged:
     """A user's sentence with its design and its rates in its note; another claim as it is."""
     claim = judged.claim
     measure = claim.measure
@@ -302,30 +252,17 @@ def _with_design_and_rates(judged: Judged, runs: Mapping[Path, LoadedRun]) -> Ju
         return judged
     run = runs[judged.directory]
     with run.looks_level():
-        design, rates = run.table(claim).design(claim), run.table(claim).rates(claim)
+        design, rates = run.design(claim), run.rates(claim)
     said = [*(design.sentences() if design else ()), *([rates.in_words()] if rates else ())]
     return judged.noted(said)
 
 
-def judge_all(sources: Sequence[Path], root: Path, conditions: Sequence[str] = ()) -> list[Judged]:
-    """Load runs and judge every claim: see `load_runs` and `judge_runs`."""
-    return judge_runs(load_runs(sources, root, conditions), on_every_run=bool(sources))
-
-
-def judge_run(run: LoadedRun) -> list[Judged]:
-    """Judge every claim of a run's study on its cells, without families."""
-    return [
-        Judged(run.study.name, claim, run.judge(claim), run.directory.path)
-        for claim in run.claims()
-    ]
-
-
-def _measure(runs: Sequence[LoadedRun], claim: Judged) -> Measurement:
+def _measure(runs: Sequence[JudgedRun], claim: Judged) -> Measurement:
     return next(run for run in runs if run.directory.path == claim.directory).judge(claim.claim)
 
 
 def _judge_claim(
-    study: str, claim: Claim, runs: Sequence[LoadedRun], *, on_every_run: bool
+    study: str, claim: Claim, runs: Sequence[JudgedRun], *, on_every_run: bool
 ) -> list[Judged]:
     no_cells = Measurement(verdict="not run", note=f"There are no cells of {study}.")
     reasons, measured = list[Measurement](), list[tuple[Measurement, Path]]()
@@ -341,3 +278,197 @@ def _judge_claim(
         return [Judged(study, claim, [*reasons, no_cells][0], None, has_cells=bool(runs))]
     is_only = len(measured) == 1
     return [Judged(study, claim, measurement, path, is_only) for measurement, path in measured]
+
+
+# Decisions
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A judged sentence, how sure its verdict is, and what would decide it.
+
+    Attributes:
+        design: the cells that it is judged on; None where none bears on it.
+        parts: the numbers that it is judged on; none where nothing is drawn, or none is known.
+        rates: how often it would be judged wrongly, and rightly; None where nothing is drawn, or
+            too few seeds are there.
+        extremes: the verdicts if all missing cells were as good as can be, and as bad; None where
+            none is missing, or that isn't known.
+        needed: the fewest seeds that would decide it in these cells' run, at the level of a further
+            look where more are needed than there are; 0 where they are not known.
+        at_least: the fewest seeds that could decide it, where there are too few to say more.
+        lacking: the parameters of which other values are needed, with those values.
+    """
+
+    judged: Judged
+    design: Design | None = None
+    parts: Sequence[Part] = ()
+    rates: Rates | None = None
+    extremes: tuple[Verdict, Verdict] | None = None
+    needed: int = 0
+    at_least: int = 0
+    lacking: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether further cells would decide it."""
+        return self.judged.headline in ("inconclusive", "not run")
+
+    @property
+    def lacks_cells(self) -> bool:
+        """Whether cells are missing that it takes and that can be run."""
+        missing = self.design is not None and self.design.is_mendable
+        return missing and (any(part.unknown for part in self.parts) or not self.parts)
+
+    def sentences(self) -> Iterator[str]:
+        """Yield the sentences about its design, its rates of error, and what would decide it."""
+        if self.design is not None:
+            yield from self.design.sentences()
+        if self.extremes is not None:
+            good, bad = (
+                f"it {verdict}" if verdict in (*HOLDING, "fails") else f"it is {verdict}"
+                for verdict in self.extremes
+            )
+            yield f"If the missing cells are as good as can be, {good}; if as bad, {bad}."
+        if self.rates is not None:
+            yield self.rates.in_words()
+        if self.design is not None and self.is_open:
+            if self.lacks_cells:
+                yield "The cells that are missing come first."
+            if self.parts:
+                yield self._plan_in_words(len(self.design.seeds))
+
+    def _plan_in_words(self, present: int) -> str:
+        share, family = percent(WANTED), self.judged.family
+        if family > 1:
+            share = f"{share} at the level of {family} verdicts together"
+        if self.at_least:
+            pilot = f"A plan takes {FEWEST_PILOT} seeds or more with all their cells"
+            return f"{pilot}; {self.at_least} could decide it."
+        if not self.needed:
+            return f"As measured, {MOST_SEEDS} seeds do not decide it."
+        verb = "takes" if self.needed > present else "is enough to have"
+        return (
+            f"As measured it {verb} {plural(self.needed, 'seed')} to decide it with a probability "
+            f"of {share}{', once they have all cells' * self.lacks_cells}."
+        )
+
+
+def decide(run: JudgedRun, texts: Sequence[str] = ()) -> list[Decision]:
+    """Judge sentences on a run; without any, the claims of its study and of its preset.
+
+    Args:
+        texts: sentences, or names of the run's own claims.
+    """
+    claims = [run.claim(text) for text in texts]
+    check_claims(run, claims or _present_claims(run))
+    return _decisions(run, claims or run.claims())
+
+
+def _decisions(run: JudgedRun, claims: Sequence[Claim]) -> list[Decision]:
+    return [_decision(run, each) for each in judge_claims(run, claims)]
+
+
+def _present_claims(run: JudgedRun) -> list[Claim]:
+    return [*claims_of(run.study)] if (run.cells["status"] == "done").any() else []
+
+
+def check_claims(run: JudgedRun, claims: Sequence[Claim]) -> None:
+    """Refuse a sentence that names what the cells do not have, and two of one name."""
+    names = [each.name for each in claims]
+    for each in claims:
+        if names.count(each.name) > 1:
+            accepts = "two are called so; write a name before: 'NAME: ...'."
+            raise BadValue("claim", each.name, accepts)
+        if (error := run.unknown_name(each)) is not None:
+            raise error
+
+
+def problem_with_claims(directory: RunDirectory) -> str:
+    """Return a sentence where a claim names what a run's cells do not have; or nothing."""
+    (run,) = load_runs([directory], directory.path)
+    try:
+        check_claims(run, [*_present_claims(run), *run.stated])
+    except BadValue as error:
+        return f"A claim can't be judged: {error}"
+    return ""
+
+
+def lines_on_claims(
+    directory: RunDirectory, grid: Grid, stated: Mapping[str, str]
+) -> Iterator[str]:
+    """Yield lines on how many seeds would decide the claims of a sweep before it runs.
+
+    They are those of a function, and those that are stated with the sweep or its preset. Cells that
+    are there already serve as a pilot.
+    """
+    study = grid.study
+    own = claims_of(study) if study.identity.function is not None else ()
+    claims = [*own, *stated_claims(study, stated)]
+    if claims and len(directory.contents()):
+        (run,) = load_runs([directory], directory.path)
+        check_claims(run, claims)
+        for decided in _decisions(run, claims):
+            yield f"{decided.judged.claim.name}: {decided.judged.headline} in {directory.path}."
+            yield from decided.sentences()
+        return
+    none = cells_without_rows(study)
+    for each in claims:
+        if isinstance(each.measure, Measure):
+            sentence = each.measure.sentence
+            needed = f"{plural(sentence.seeds, 'seed')} or more could decide it"
+            seeds = f" {needed}; this sweep has {len(grid.seeds)}." if study.seeded else ""
+            yield f"{each.name}: {needs_in_words(sentence, none)}{seeds}"
+
+
+# What would decide a sentence
+
+
+def _decision(run: JudgedRun, judged: Judged) -> Decision:
+    """Return how sure a verdict is; only the verdict of a claim that is no sentence."""
+    measure = judged.claim.measure
+    if not isinstance(measure, Measure):
+        return Decision(judged)
+    lacking = _lacking(run, judged, measure)
+    if not judged.is_measured:
+        return Decision(judged, lacking=lacking)
+    design, parts = run.design(judged.claim), run.parts(judged.claim)
+    with run.looks_level():
+        extremes = verdicts_at_extremes(parts)
+    if design is not None and measure.choose is None:
+        lacking = lacking or design.unswept
+    decided = Decision(judged, design, parts, extremes=extremes, lacking=lacking)
+    if parts and decided.is_open:
+        decided = _planned(run, decided)
+    with run.looks_level():
+        return replace(decided, rates=run.rates(judged.claim))
+
+
+def _lacking(run: JudgedRun, judged: Judged, measure: Measure) -> Mapping[str, str]:
+    """The values that a sentence needs and cells lack, where none bears on it."""
+    contours = any(isinstance(each.quantity, ContourPower) for each in measure.sentence.clauses)
+    without = contours and judged.headline == "inconclusive" and judged.measurement.value is None
+    if measure.choose is not None or (judged.is_measured and not without):
+        return {}
+    return run.of_sentence(judged.claim, settings_lacking) or {}
+
+
+def _planned(run: JudgedRun, decided: Decision) -> Decision:
+    parts, seeds = decided.parts, len(decided.parts[0].low)
+    if decided.lacks_cells:
+        known = np.logical_and.reduce([part.low == part.high for part in parts])
+        parts = [replace(part, low=part.low[known], high=part.high[known]) for part in parts]
+    family = max(1, decided.judged.family)
+    if len(parts[0].low) < FEWEST_PILOT:
+        with run.looks_level(1), set_level(level_of_each(family)):
+            return replace(decided, at_least=fewest_seeds(parts))
+    needed = None
+    if decided.lacks_cells:
+        with run.looks_level(), set_level(level_of_each(family)):
+            needed = seeds_to_decide(parts)
+        if needed is None:
+            return decided
+    if needed is None or needed > seeds:
+        with run.looks_level(1), set_level(level_of_each(family)):
+            needed = seeds_to_decide(parts, more_than=seeds)
+    return replace(decided, needed=needed or 0)

@@ -1,55 +1,41 @@
-"""The page of a report: `index.html`, which needs no other file.
+"""The page of a report, which needs no other file; its Markdown; and claims in a notebook.
 
 It opens with the findings and the counts of verdicts. Claims stand by paper, study and kind, with
-a drawing of each number; the tool's own questions and checks are folded where there are many. Every
-text in the page is freed of control characters and escaped.
+a drawing of each number; the tool's own questions are folded where there are many. What it says
+stands in `templates/`. Every text in it is freed of control characters and escaped.
 """
 
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
-import math
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+import numpy as np
+import pandas as pd
+from jinja2 import Environment
 from markupsafe import Markup, escape
 
-from overfit_cli.claims.rules import THEOREM_RULE
 from overfit_cli.claims.stated import Measure
-from overfit_cli.core.claim import (
-    BY_CELL,
-    KINDS,
-    MARKS,
-    VERDICTS,
-    Claim,
-    Kind,
-    Measurement,
-    Verdict,
-    number_parts,
-)
-from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import MINUS, VERSION, plural, power_of_ten, slug, visible
-from overfit_cli.report.contents import (
-    COUNTED,
-    ReportedPaper,
-    count_kinds,
-    detail_pairs,
-    family_sentences,
-    repetition,
-    shown_findings,
-)
-from overfit_cli.report.interval_bar import interval_bar, is_a_point, requirement_in_words
+from overfit_cli.claims.theorems import THEOREM_RULE
+from overfit_cli.core import claim as claims
+from overfit_cli.core.files import make_folder, write_user_file
+from overfit_cli.core.text import MINUS, VERSION, percent, power_of_ten, slug, visible
+from overfit_cli.report import words
+from overfit_cli.report.contents import Entry, count_kinds, count_verdicts, findings, repetition
 from overfit_cli.report.judge import Judged
-from overfit_cli.report.pictures import RunOnPage, draw_all, weight
-from overfit_cli.sweeps.presets import find_preset
-from overfit_cli.sweeps.provenance import package_commit
+from overfit_cli.report.pictures import draw_all
+from overfit_cli.report.verdict_files import claims_json
+from overfit_cli.stats.intervals import LEVEL, share_estimate
+from overfit_cli.sweeps import presets
+from overfit_cli.sweeps.manifest import package_commit
 
-TEMPLATES = Path(__file__).parent / "templates"
 STYLES = ("page.css", "diagrams.css", "narrow.css", "print.css")
 SCRIPTS = tuple(
     f"{name}.js"
@@ -57,138 +43,186 @@ SCRIPTS = tuple(
 )
 """The parts of the page's style and of its script, in order."""
 
-KIND_NAMES: dict[Kind, str] = {
-    "paper": "of the papers",
-    "sharp": "on tightness",
-    "ours": "of our own",
-}
-"""What the page calls the claims of each kind."""
-
 MOST_OPEN = 60
 """The most claims of a page that has those of every kind unfolded."""
 
-_SAID: Mapping[Verdict, str] = {
-    "holds": "hold",
-    "fails": "fail",
+_NAMES = {
+    "kinds": claims.KINDS,
+    "verdicts": claims.VERDICTS,
+    "words": words,
+    "repetition": repetition,
 }
-
-_HEADINGS = (
-    ("claim", "name"),
-    ("verdict", "verdict"),
-    ("measured", "value"),
-    ("in the paper", ""),
-)
-"""The headings of a table of claims, and the sort key of each."""
-
-_ORDERS = (
-    ("order of the paper", ""),
-    ("claim, A to Z", "name ascending"),
-    ("claim, Z to A", "name descending"),
-    ("verdict, holds first", "verdict ascending"),
-    ("verdict, not run first", "verdict descending"),
-    ("measured, least first", "value ascending"),
-    ("measured, most first", "value descending"),
-)
-"""The orders of a table of claims, in words and for the script."""
+"""What all templates of a report know."""
 
 
-def page(papers: Sequence[ReportedPaper], conditions: Sequence[str] = ()) -> str:
+def write_report(
+    papers: Sequence[Entry],
+    folder: Path,
+    conditions: Sequence[str] = (),
+    unexpected: Mapping[str, str] | None = None,
+    *,
+    name: str,
+) -> list[Path]:
+    """Write a report as a page, in Markdown and in JSON; return the paths.
+
+    Args:
+        unexpected: the difference of a claim's verdict to the expected one in words, by
+            `study/claim`; None without expected verdicts.
+    """
+    make_folder(folder, name)
+    files = {
+        folder / "index.html": page(papers, conditions),
+        folder / "report.md": markdown(papers, unexpected),
+        folder / "claims.json": claims_json(papers),
+    }
+    for file, text in files.items():
+        write_user_file(file, text.encode(), name)
+    return [*files]
+
+
+def markdown(papers: Sequence[Entry], unexpected: Mapping[str, str] | None = None) -> str:
+    """Return the verdicts by paper; for each study a table of claims, and its runs."""
+    template = words.templates().get_template("report.md")
+    return template.render(_NAMES, papers=papers, unexpected=unexpected or {})
+
+
+def page(papers: Sequence[Entry], conditions: Sequence[str] = ()) -> str:
     """Return the page: every claim and run of these papers, with the figures of the runs.
 
-    It draws the figures, which takes a second or two for each run. Texts from files and users are
-    escaped, and the page's policy permits its own script only.
+    It draws the figures, which takes a second or two for each run. The page's policy permits its
+    own script only.
     """
-    runs = [run for paper in papers for study in paper.studies for run in study.runs]
-    runs_on_page = {run.path: RunOnPage(run, f"run-{slug(run.name)}") for run in runs}
-    for study in (study for paper in papers if not paper.paper for study in paper.studies):
-        for run in study.runs:
-            runs_on_page[run.path].claims = [
-                each
-                for each in study.judged
-                if each.directory == run.path and isinstance(each.claim.measure, Measure)
-            ]
-    draw_all(sorted(runs_on_page.values(), key=lambda on_page: weight(on_page.run)), conditions)
-    by_kind = count_kinds(papers)
-    count = sum(len(paper.judged) for paper in papers)
-    environment = _environment()
-    studies = [study for paper in papers for study in paper.studies]
-    environment.globals["opens"] = lambda study, kind: (
-        count <= MOST_OPEN or kind in ("paper", "sharp") or not study.study.paper
-    )
-    return environment.get_template("page.html").render(
+    studies = [study for paper in papers for study in paper["studies"]]
+    runs = [run for study in studies for run in study["runs"]]
+    for study in studies:
+        for run in study["runs"]:
+            own = study["judged"] if study["study"].paper is None else ()
+            here = [each for each in own if each.directory == run["path"]]
+            run["claims"] = [each for each in here if isinstance(each.claim.measure, Measure)]
+            run["id"] = f"run-{slug(run['name'])}"
+    draw_all(runs, conditions)
+    judged = [claim for paper in papers for claim in paper["judged"]]
+    commit = package_commit()
+    template = _pages().get_template("page.html")
+    return template.render(
         papers=papers,
-        runs=runs_on_page,
+        runs={run["path"]: run for run in runs},
         conditions=conditions,
-        title=_title(papers),
-        question=_question(papers),
-        lead=_lead(papers),
-        printed=_printed(papers),
-        findings=[(paper, shown) for paper in papers if (shown := shown_findings(paper))],
-        by_kind=by_kind,
-        late=sum(claim.changed_late for paper in papers for claim in paper.judged),
-        stand_ins=[(study.study.name, text) for study in studies for text in study.stand_ins],
-        total={name: sum(counts[name] for counts in by_kind.values()) for name in VERDICTS},
-        origin=_written_sentence(),
+        judged=judged,
+        by_kind=count_kinds(judged),
+        total=count_verdicts(judged),
+        cells=sum(run["done"] + sum(run["reasons"].values()) for run in runs),
+        findings=[(paper, shown) for paper in papers if (shown := findings(paper))],
+        stand_ins=[(each["study"].name, text) for each in studies for text in each["stand_ins"]],
+        all_open=len(judged) <= MOST_OPEN,
+        written=f"{datetime.now(UTC):%Y-%m-%d} with overfit {VERSION}"
+        + (f" (commit {commit[:10]})" if commit else ""),
     )
 
 
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        finalize=_make_visible,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    style, script = (
-        concatenate(STYLES),
-        f'"use strict";\n(() => {{\n{concatenate(SCRIPTS)}}})();\n',
-    )
-    environment.filters["typeset"] = _typeset
-    environment.globals |= {
+def claims_table(judged: Sequence[Judged]) -> str:
+    """Return claims with their verdicts, numbers and margins, as a notebook shows them."""
+    return _pages().get_template("claims.html").render(judged=judged)
+
+
+@functools.cache
+def _pages() -> Environment:
+    environment = words.templates(autoescape=True)
+    style, script = _concatenate(STYLES), _concatenate(SCRIPTS)
+    script = f'"use strict";\n(() => {{\n{script}}})();\n'
+    environment.filters |= {"typeset": _typeset, "slug": slug}
+    environment.globals |= _NAMES | {
         "version": VERSION,
-        "kinds": KINDS,
-        "verdicts": VERDICTS,
-        "marks": MARKS,
-        "headings": _HEADINGS,
-        "orders": _ORDERS,
+        "marks": claims.MARKS,
         "style": Markup(style),
         "style_hash": _digest(style),
         "script": Markup(script),
         "script_hash": _digest(script),
-        "repetition": repetition,
-        "detail_pairs": detail_pairs,
-        "is_a_point": is_a_point,
-        "failure_in_words": _failure_in_words,
-        "infinite_in_words": _infinite_in_words,
-        "rule_in_words": _rule_in_words,
-        "note_in_words": _note_in_words,
-        "said": _SAID,
-        "family_sentences": family_sentences,
-        "kind_names": KIND_NAMES,
-        "counted_at": COUNTED,
-        "claim_id": _claim_id,
-        "number_parts": number_parts,
-        "interval_bar": interval_bar,
-        "requirement_in_words": requirement_in_words,
-        "verdicts_of": _verdicts_of,
-        "printed_counts": _printed_counts,
-        "is_late": lambda judged: judged.changed_late,
-        "further_words": _further_words,
-        "sortable": _sortable,
+        "rates": lambda judged: simulated_rates().get(judged.address),
+        "rule": lambda claim: claim.holds_where.replace(
+            THEOREM_RULE, f"{claims.BY_CELL}, of at least ten seeds"
+        ),
+        "number_parts": claims.number_parts,
+        "number_with_interval": claims.number_with_interval,
+        "bar": bar,
+        "counted": count_verdicts,
     }
     return environment
 
 
-def _make_visible(value: object) -> object:
-    """A value of a template: a text without control characters; markup and numbers unchanged.
+def _concatenate(names: Sequence[str]) -> str:
+    return "".join((words.TEMPLATES / name).read_text(encoding="utf-8") for name in names)
 
-    Jinja escapes everything but markup afterwards, in attributes too.
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+@functools.cache
+def simulated_rates() -> Mapping[str, str]:
+    """Return the error rates of the papers' claims in words, by the claims' addresses.
+
+    Without the file that is shipped with the presets, or with a damaged one, there are none.
     """
-    is_text = isinstance(value, str) and not isinstance(value, Markup)
-    return visible(str(value)) if is_text else value
+    path = presets.preset_folder() / presets.ERROR_RATES
+    try:
+        rows = pd.read_csv(path).to_dict("records")
+        return {f"{row['study']}/{row['claim']}": _rates_in_words(row) for row in rows}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        said = f"{path}: it can't be read ({error!r}), so that no error rates of claims are shown."
+        warnings.warn(said, UserWarning, stacklevel=2)
+        return {}
 
+
+def _rates_in_words(row: Mapping[Any, Any]) -> str:
+    runs, wrong = row["runs"], list[str]()
+    for world in ("false: holds", "true: fails"):
+        errors = round(float(row[world].removesuffix(" %")) / 100 * runs)
+        limits = share_estimate(errors, runs, LEVEL)
+        ends = f"{100 * limits.low:.1f} to {percent(limits.high, 1)}"
+        wrong.append(f"{errors} of {runs} worlds ({ends})")
+    return (
+        f"Simulated: it held in {wrong[0]} where it is false, failed in {wrong[1]} where it is "
+        "true; 5 % are allowed."
+    )
+
+
+# Drawings of numbers
+
+WIDTH, DECADE, ROOM, REQUIRED = 140.0, 10.0, 0.12, 6.0
+"""A drawing's units, the span from which on it is logarithmic, the share of its span that is left
+on either side, and the width of the number that a theorem requires."""
+
+
+def bar(measurement: claims.Measurement) -> dict[str, Any] | None:
+    """Return where the parts of a drawing lie: its margin, interval, value and target.
+
+    None without a finite number and something around it. The scale is logarithmic where all numbers
+    are positive and span more than `DECADE`; an open end reaches the drawing's edge.
+    """
+    value, interval, target = measurement.value, measurement.interval, measurement.target
+    ends = [interval.low, interval.high] if interval else [np.nan, np.nan]
+    around = [*(measurement.margin or (np.nan, np.nan)), *ends]
+    if value is None or not np.isfinite(value) or not (interval or measurement.margin):
+        return None
+    numbers = np.array([*around, value, np.nan if target is None else target])
+    finite = numbers[np.isfinite(numbers)]
+    is_log = finite.min() > 0 and finite.max() > DECADE * finite.min()
+    scaled = np.log if is_log else np.positive
+    low, high = scaled(finite.min()), scaled(finite.max())
+    room = ROOM * (high - low) or abs(low) or 1.0
+    with np.errstate(invalid="ignore"):  # where an end is open, and below zero
+        places = WIDTH * (scaled(numbers) - low + room) / (high - low + 2 * room)
+    placed = np.where(np.isinf(numbers), np.where(numbers < 0, 0.0, WIDTH), places).tolist()
+    margin, drawn = (None if np.isnan(pair).any() else pair for pair in (placed[:2], placed[2:4]))
+    at, aim = placed[4], None if target is None else placed[5]
+    if aim is not None and margin is None:
+        margin, aim = [aim - REQUIRED / 2, aim + REQUIRED / 2], None
+    scale = "logarithmic" if is_log else "linear"
+    return {"margin": margin, "interval": drawn, "value": at, "target": aim, "scale": scale}
+
+
+# Formulas
 
 _POWER = re.compile(r"(?<![\w.-])(-?\d[\d.]*)e([+-]?\d+)\b")
 _NEGATIVE = re.compile(r"(?<![\w.&;)/-])-(?=\d)")
@@ -219,103 +253,3 @@ def set_indices(escaped: str) -> str:
 
 def _power_of_ten(number: re.Match[str]) -> str:
     return f'<span class="number">{power_of_ten(number[1], int(number[2]))}</span>'
-
-
-def _claim_id(judged: Judged) -> str:
-    return f"claim-{judged.study}-{slug(judged.name)}"
-
-
-def _printed(papers: Sequence[ReportedPaper]) -> list[Judged]:
-    return [judged for paper in papers for judged in paper.judged if judged.claim.kind == "paper"]
-
-
-def _printed_counts(paper: ReportedPaper) -> list[tuple[Verdict, int]]:
-    return _verdicts_of(_printed([paper]))
-
-
-def _verdicts_of(judged: Sequence[Judged]) -> list[tuple[Verdict, int]]:
-    counts = Counter(claim.headline for claim in judged)
-    return [(verdict, counts[verdict]) for verdict in VERDICTS if counts[verdict]]
-
-
-def _further_words(claim: Claim) -> str:
-    preset = find_preset(claim.preset) if claim.preset else None
-    return " ".join([claim.figure, *([preset.name, preset.content.title] if preset else ())])
-
-
-def _failure_in_words(claim: Claim, study: AnyStudy) -> str:
-    if claim.kind == "paper":
-        return f"Contradicts {claim.source}{', whose hypotheses are met' * bool(claim.hypotheses)}."
-    if not study.paper:
-        return "The answer is no."
-    if claim.kind == "sharp":
-        return "Not as sharp as asked; no sentence of the paper is contradicted."
-    return "The answer to a question of our own is no."
-
-
-def _rule_in_words(claim: Claim) -> str:
-    return claim.holds_where.replace(THEOREM_RULE, f"{BY_CELL}, of at least ten seeds")
-
-
-def _note_in_words(judged: Judged) -> str:
-    named = f"{judged.claim.quantity.capitalize()}."
-    return judged.measurement.note.removeprefix(named).lstrip()
-
-
-def _infinite_in_words(measurement: Measurement) -> Iterator[str]:
-    details, interval = measurement.details, measurement.interval
-    bounds = [name for name in details if name.startswith("decades over the bound")]
-    if any(math.isinf(details[name]) for name in bounds):
-        yield "∞ decades: the bound is 0 there."
-    ends = (interval.low, interval.high) if interval else ()
-    rest = [number for name, number in details.items() if name not in bounds]
-    if any(
-        number is not None and math.isinf(number) for number in (measurement.value, *ends, *rest)
-    ):
-        yield "∞ stands for cells that did not reach the target: beyond all that was measured."
-
-
-def _sortable(value: float | None) -> float | str:
-    return "" if value is None or not math.isfinite(value) else value
-
-
-def concatenate(names: Sequence[str]) -> str:
-    """Return templates, one after the other."""
-    return "".join((TEMPLATES / name).read_text(encoding="utf-8") for name in names)
-
-
-def _digest(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def _written_sentence() -> str:
-    commit = package_commit()
-    commit_text = f" (commit {commit[:10]})" if commit else ""
-    return f"Written {datetime.now(UTC):%Y-%m-%d} with overfit {VERSION}{commit_text}."
-
-
-def _title(papers: Sequence[ReportedPaper]) -> str:
-    claims = plural(sum(len(paper.judged) for paper in papers), "claim")
-    published = sum(bool(paper.paper) for paper in papers)
-    papers_text = f" of {plural(published, 'paper')}" if published else ""
-    return f"{claims}{papers_text}, measured"
-
-
-def _question(papers: Sequence[ReportedPaper]) -> str:
-    published = [paper for paper in papers if paper.paper]
-    if not published:
-        return "Do these claims hold when they are measured?"
-    if len(published) == 1:
-        return f"Do the claims of {published[0].cited} hold when they are measured?"
-    return f"Do the claims of {len(published)} papers hold when they are measured?"
-
-
-def _lead(papers: Sequence[ReportedPaper]) -> str:
-    runs = [run for paper in papers for study in paper.studies for run in study.runs]
-    cells = sum(run.facts.done + sum(run.facts.reasons.values()) for run in runs)
-    directories = f"{len(runs)} run {'directory' if len(runs) == 1 else 'directories'}"
-    judged = [claim for paper in papers for claim in paper.judged]
-    return (
-        f"overfit trained {cells:,} cells, each a model of its own, in {directories}, and judged "
-        f"{plural(len(judged), 'claim')} on them."
-    )

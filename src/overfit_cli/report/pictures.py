@@ -11,25 +11,38 @@ import base64
 import io
 import shlex
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+import matplotlib
+import numpy as np
+import pandas as pd
 from jinja2.utils import htmlsafe_json_dumps
+from matplotlib.colors import to_hex
+from numpy.typing import NDArray
 from PIL import Image
 
+from overfit_cli.core.arrays import finite_column
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import UserError
-from overfit_cli.core.figure import FigureOptions, grid_figures
+from overfit_cli.core.figure import Figure, FigureOptions, grid_figures
 from overfit_cli.core.registry import figures_of
-from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import plural, shorten, slug, visible
+from overfit_cli.core.text import round_digits, shorten, visible
+from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.draw import Request, draw_figure
-from overfit_cli.figures.picture import Look, file_content
+from overfit_cli.figures.inputs import resolve_options
+from overfit_cli.figures.labels import brief, typeset
+from overfit_cli.figures.map_data import Map, MapPanel, lay_out_map
+from overfit_cli.figures.picture import file_content, reduce_colours
+from overfit_cli.figures.style import RC, Look
 from overfit_cli.report.claim_figure import NAME as CLAIM_FIGURE
 from overfit_cli.report.claim_figure import draw_claims
-from overfit_cli.report.contents import ReportedRun
-from overfit_cli.report.diagrams import load_diagram
-from overfit_cli.report.judge import Judged
-from overfit_cli.sweeps.presets import all_presets, presets_run_into
+from overfit_cli.report.contents import Entry
+from overfit_cli.stats.bands import MEANS, natural_bounds
+from overfit_cli.sweeps.presets import Preset, all_presets, presets_run_into
+
+Diagram = Mapping[str, Any]
+"""The numbers of a phase diagram for the page's script, which can be written as JSON."""
 
 MOST_BYTES = 3_600_000
 """The limit of all figures and diagrams of a page, which has 5 MB in all."""
@@ -37,181 +50,177 @@ MOST_BYTES = 3_600_000
 MOST_FIGURES = 3
 """The limit of figures for a run whose figures nobody chose."""
 
-DOTS_PER_INCH = 155
-COLOURS = 96
+DOTS_PER_INCH, WIDE = 155, 4.5
+"""The resolution of a figure, and the inches from which on it is wider than a paper's column."""
+
+COLOURS, SHADES = 96, 32
+"""The colours of a figure, and those of a diagram's scale."""
+
+FEWEST_VALUES, MOST_VALUES = 3, 100
+"""The limits of the values along a diagram's longer axis: smaller points can't be pointed at."""
 
 
-@dataclass(frozen=True)
-class PagePicture:
-    """A figure of a run, for the page.
-
-    Attributes:
-        address: the picture as a `data:` address.
-    """
-
-    name: str
-    caption: str
-    command: str
-    address: str
-    width: int
-    height: int
-
-    @property
-    def is_wide(self) -> bool:
-        """Whether it is wider than a column of a paper."""
-        return self.width > 4.5 * DOTS_PER_INCH
-
-
-@dataclass
-class RunOnPage:
-    """A run with its address within the page and its figures.
-
-    Attributes:
-        not_drawn: a sentence for each figure that cannot be drawn of its cells.
-        diagram: its phase diagram as JSON; empty for none.
-        claims: the sentences of a user's study that are judged on it, which have a drawing.
-    """
-
-    run: ReportedRun
-    id: str
-    pictures: list[PagePicture] = field(default_factory=list)
-    not_drawn: list[str] = field(default_factory=list)
-    diagram: str = ""
-    claims: Sequence[Judged] = ()
-    left_out: bool = False
-
-    @property
-    def summary(self) -> str:
-        """It in a line: its preset's title, its cells and its figures."""
-        facts = self.run.facts
-        presets = presets_run_into(self.run.path.resolve().name)
-        failed = sum(facts.reasons.values())
-        cells = f"{plural(facts.done, 'cell')}{f' and {failed} that failed' if failed else ''}"
-        names = ", ".join(picture.name for picture in self.pictures)
-        parts = [*(preset.content.title for preset in presets[:1]), cells, names]
-        return "; ".join(filter(None, parts))
-
-    def figure_id(self, name: str) -> str:
-        """Return the address within the page of one of its figures; empty where it has none."""
-        has_it = any(picture.name == name for picture in self.pictures)
-        return f"figure-{slug(self.run.name)}-{name}" if has_it else ""
-
-    @property
-    def has_map(self) -> bool:
-        """Whether a figure shows the diagram too: then the diagram is not printed."""
-        return any(picture.name == "heatmap" for picture in self.pictures)
-
-    @property
-    def size(self) -> int:
-        """The bytes of its figures and its diagram."""
-        return len(self.diagram.encode()) + sum(len(picture.address) for picture in self.pictures)
-
-
-def weight(run: ReportedRun) -> int:
-    """Return a number that sorts runs by importance, the most important first.
+def draw_all(runs: Sequence[Entry], conditions: Sequence[str]) -> None:
+    """Put the figures and the diagram of each run beside its facts, up to `MOST_BYTES` in all.
 
     Runs that decide claims and reproduce a figure of the paper come before those that do one.
     """
-    return -(bool(run.figure) + run.decides)
-
-
-def draw_all(runs: Sequence[RunOnPage], conditions: Sequence[str]) -> None:
-    """Draw the figures of one run after the other, up to `MOST_BYTES` in all."""
     remaining = MOST_BYTES
-    for run in runs:
+    for run in sorted(runs, key=lambda run: -(bool(run["figure"]) + run["decides"])):
+        presets = presets_run_into(run["path"].resolve().name)
+        run |= {"pictures": [], "not_drawn": [], "diagram": "", "left_out": False}
+        run["title"] = presets[0].content.title if presets else ""
         if remaining > 0:
-            _illustrate(run, conditions)
-        if remaining <= 0 or run.size > remaining:
-            run.pictures, run.diagram, run.left_out = [], "", True
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # loading the runs has shown the warnings
+                _illustrate(run, presets, conditions)
+        size = len(run["diagram"].encode()) + sum(len(one["address"]) for one in run["pictures"])
+        if remaining <= 0 or size > remaining:
+            run |= {"pictures": [], "diagram": "", "left_out": True}
             remaining = 0  # no less important run is shown in its place
-        remaining -= run.size
+        remaining -= size
 
 
-def _illustrate(target: RunOnPage, conditions: Sequence[str]) -> None:
-    named = [*([CLAIM_FIGURE] if target.claims else []), *_named_figures(target.run)]
-    others = () if _is_planned(target.run) else _figures_of_any_run(target.run.study)
-    for name in (*named, *(name for name in others if name not in named)):
-        if name not in named and len(target.pictures) >= MOST_FIGURES:
+def _illustrate(run: Entry, presets: Sequence[Preset], conditions: Sequence[str]) -> None:
+    own, others = figures_of(run["study"]), list[str]()
+    named = [name for preset in presets for name in preset.content.figures]
+    if not presets:
+        kept = sorted((run["path"] / "figures").glob("*.png"))
+        named = [path.stem for path in kept if path.stem in own]
+    named = [CLAIM_FIGURE, *named] if run["claims"] else named
+    if not any(preset.content.study == run["study"].name for preset in all_presets()):
+        others = [name for name in grid_figures() if name in own]
+    for name in dict.fromkeys([*named, *others]):
+        if name not in named and len(run["pictures"]) >= MOST_FIGURES:
             break
         try:
-            target.pictures.append(_picture(name, target, conditions))
+            run["pictures"].append(_picture(name, run, conditions))
         except UserError as error:
             if name in named:
-                target.not_drawn.append(f"{name}: {str(error).removeprefix(f'{name}: ')}")
+                run["not_drawn"].append(f"{name}: {str(error).removeprefix(f'{name}: ')}")
         except Exception as error:  # one figure must not cost the whole report
-            target.not_drawn.append(f"{name}: {_defect(error)}")
+            run["not_drawn"].append(f"{name}: {_defect(error)}")
     try:
-        target.diagram = _diagram(target.run, conditions)
+        diagram = make_diagram(run["run"].data, own.get("heatmap"))
+        run["diagram"] = htmlsafe_json_dumps(diagram, separators=(",", ":")) if diagram else ""
     except Exception as error:
-        target.not_drawn.append(f"phase diagram: {_defect(error)}")
-
-
-def _is_planned(run: ReportedRun) -> bool:
-    return any(preset.content.study == run.study.name for preset in all_presets())
-
-
-def _named_figures(run: ReportedRun) -> list[str]:
-    presets = presets_run_into(run.path.resolve().name)
-    if presets:
-        names = [name for preset in presets for name in preset.content.figures]
-    else:
-        kept = sorted((run.path / "figures").glob("*.png"))
-        names = [path.stem for path in kept if path.stem in figures_of(run.study)]
-    return list(dict.fromkeys(names))
+        run["not_drawn"].append(f"phase diagram: {_defect(error)}")
 
 
 def _defect(error: Exception) -> str:
     return f"its drawing failed ({type(error).__name__}: {visible(shorten(str(error)))})."
 
 
-def _figures_of_any_run(study: AnyStudy) -> Iterator[str]:
-    return (name for name in grid_figures() if name in figures_of(study))
-
-
-def _picture(name: str, target: RunOnPage, conditions: Sequence[str]) -> PagePicture:
-    run, quoted = target.run, shlex.quote(str(target.run.path))
+def _picture(name: str, run: Entry, conditions: Sequence[str]) -> Entry:
+    """A figure of a run as a `data:` address, with its caption and the command that draws it."""
+    judged, quoted = run["run"], shlex.quote(str(run["path"]))
     look = Look(settings={"savefig.dpi": DOTS_PER_INCH})
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # loading the runs has shown the warnings
-        if name == CLAIM_FIGURE:
-            command = f"overfit judge {quoted} --out {name}.png"
-            picture = draw_claims(run.path, target.claims, conditions, look=look)
-        else:
-            command = f"overfit plot {name} --from {quoted}"
-            picture = draw_figure(
-                Request(name, [run.directory], FigureOptions(), conditions, look=look)
-            )
-        if picture.nothing:
-            raise UserError(picture.nothing)
-        pixels = Image.open(io.BytesIO(file_content(picture, "png"))).convert("RGB")
+    if name == CLAIM_FIGURE:
+        command = f"overfit judge {quoted} --out {name}.png"
+        picture = draw_claims(judged, run["claims"], look=look)
+    else:
+        command = f"overfit plot {name} --from {quoted}"
+        request = Request(name, [judged.directory], FigureOptions(), conditions, look=look)
+        picture = draw_figure(request)
+    if picture.nothing:
+        raise UserError(picture.nothing)
+    pixels = Image.open(io.BytesIO(file_content(picture, "png"))).convert("RGB")
     small = io.BytesIO()
-    reduced = reduce_colours(pixels)
-    reduced.save(small, "WEBP", lossless=True, quality=100, method=4)
-    options = "".join(f" --where {shlex.quote(condition)}" for condition in conditions)
-    return PagePicture(
-        name=name,
-        caption=picture.caption.split("\n\n", 1)[0].replace("\n", " "),
-        command=f"{command}{options}",
-        address=f"data:image/webp;base64,{base64.b64encode(small.getvalue()).decode()}",
-        width=pixels.width,
-        height=pixels.height,
+    reduce_colours(pixels, COLOURS).convert("RGB").save(
+        small, "WEBP", lossless=True, quality=100, method=4
     )
+    return {
+        "name": name,
+        "caption": picture.caption.split("\n\n", 1)[0].replace("\n", " "),
+        "command": command + "".join(f" --where {shlex.quote(one)}" for one in conditions),
+        "address": f"data:image/webp;base64,{base64.b64encode(small.getvalue()).decode()}",
+        "width": pixels.width,
+        "height": pixels.height,
+        "is_wide": pixels.width > WIDE * DOTS_PER_INCH,
+    }
 
 
-def reduce_colours(pixels: Image.Image) -> Image.Image:
-    """Return a figure in `COLOURS` colours: it halves the page without a visible difference.
+# Phase diagrams
 
-    The choice covers rare colours too, such as that of a thin line: the median cut would mix them
-    with their neighbours.
+
+def make_diagram(data: Cells, heatmap: Figure | None) -> Diagram | None:
+    """Return the map that `overfit plot heatmap` draws of these cells, as numbers.
+
+    Each point has the heatmap's statistic with its 95 % interval, the least and the greatest value
+    over seeds, and the numbers of seeds with a value and without one. None where these cells make
+    no map, or one with too few or too many points, one colour, or no number at half of its points
+    or more.
     """
-    reduced = pixels.quantize(
-        COLOURS, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE
-    )
-    return reduced.convert("RGB")
+    if heatmap is None:
+        return None
+    try:
+        plan = lay_out_map(data, resolve_options(heatmap, FigureOptions(), data))
+    except UserError:
+        return None
+    lengths, study = (len(plan.x.values), len(plan.y.values)), data.study
+    is_sparse = 2 * len(plan.numbers) <= np.prod(lengths) * len(plan.panels)
+    if plan.nothing or is_sparse or not FEWEST_VALUES <= max(lengths) <= MOST_VALUES:
+        return None
+    shown = plan.value == study.headline and study.threshold is not None and all(study.sides)
+    threshold = study.threshold if shown else None
+    colours = matplotlib.colormaps[RC["image.cmap"]](np.linspace(0, 1, SHADES))
+    ends = (plan.norm.vmin, float(plan.norm.inverse(0.5)), plan.norm.vmax)
+    return {
+        "value": typeset(plan.label),
+        "mean": MEANS[plan.mean],
+        "why": plan.why,
+        "x": _axis(plan.x),
+        "y": _axis(plan.y),
+        "colours": [to_hex(colour) for colour in colours],
+        **dict(zip(("low", "middle", "high"), map(_json_number, ends), strict=True)),
+        **({"threshold": threshold, "sides": list(study.sides)} if shown else {}),
+        "panels": [
+            {"title": typeset(part.title), "points": _points(plan, part, threshold)}
+            for part in plan.panels
+        ],
+    }
 
 
-def _diagram(run: ReportedRun, conditions: Sequence[str]) -> str:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # loading the runs has shown the warnings
-        diagram = load_diagram(run.directory, conditions, run.loaded.every_cell)
-    return "" if diagram is None else htmlsafe_json_dumps(diagram, separators=(",", ":"))
+def _axis(axis: Axis) -> dict[str, Any]:
+    for digits in (2, 3, 4, 17):
+        ticks = [
+            typeset(brief(round_digits(value, digits) if isinstance(value, float) else value))
+            for value in axis.values
+        ]
+        if len(set(ticks)) == len(axis.values):
+            break
+    values = [typeset(brief(value)) for value in axis.values]
+    return {"label": typeset(axis.label), "values": values, "ticks": ticks}
+
+
+def _points(plan: Map, part: MapPanel, threshold: float | None) -> dict[str, list[float | None]]:
+    """What is known at each point, row by row: a list by name; None where there is no number."""
+    every = finite_column(plan.data.trained, plan.value)
+    low, high = part.interval(natural_bounds(np.asarray(every, dtype=np.float64)))
+    samples = np.where(np.isfinite(part.samples), part.samples, np.nan)
+    several = np.isfinite(part.number) & (part.arrived > 1)
+    above = np.where(part.arrived > 0, (samples > (threshold or 0.0)).sum(axis=-1), np.nan)
+    shades = plan.norm(np.ma.masked_invalid(part.number)).filled(np.nan)
+    columns: dict[str, NDArray[Any]] = {
+        "seeds": part.arrived,
+        "lost": part.seeds - part.arrived,
+        "middle": part.number,
+        "colour": np.round(shades * (SHADES - 1)),
+        "least": np.where(several, np.fmin.reduce(samples, axis=-1), np.nan),
+        "most": np.where(several, np.fmax.reduce(samples, axis=-1), np.nan),
+        "from": np.where(several, low, np.nan),
+        "to": np.where(several, high, np.nan),
+        **({} if threshold is None else {"above": above}),
+    }
+    rows = [plan.y.values.index(value) for value in part.y.values]
+    places = np.ix_(rows, [plan.x.values.index(value) for value in part.x.values])
+    points = {}
+    for name, column in columns.items():
+        whole = np.full((len(plan.y.values), len(plan.x.values)), np.nan)
+        whole[places] = np.where(part.seeds > 0, column, np.nan)
+        points[name] = [_json_number(number) for number in whole.ravel().tolist()]
+    return points
+
+
+def _json_number(number: Any) -> float | None:
+    return round_digits(number, 4) if pd.notna(number) and np.isfinite(number) else None

@@ -1,35 +1,30 @@
-"""Published numbers: a CSV or parquet file with a column for each parameter and measured column.
+"""Published numbers: a CSV file with a column for each parameter and measured column.
 
 A missing number is an empty field, or one of `MISSING`. Columns that only cells have are ignored.
-`report.uncertainty` says which columns beside a measured one give its uncertainty.
+Beside a measured column, such as `loss`, stand `loss_low` and `loss_high`, the ends of its 95 %
+interval, `loss_se`, its standard error, or `loss_sd`, the standard deviation over as many seeds as
+the column `seeds` says. The first of these that is there counts, so that what `export` writes can
+be read. Where seeds are not known, the error counts as exact: intervals are normal.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Collection, Mapping, Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from overfit_cli.core.cell import ROW_COLUMNS
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import error_text, read_bounded
-from overfit_cli.core.parameters import (
-    SEED,
-    ParameterInfo,
-    Value,
-    describe,
-    parameter_named,
-    parse_value,
-)
-from overfit_cli.core.spreadsheet import csv_text, unquoted
+from overfit_cli.core.parameters import SEED, ParameterInfo, Value, describe, parameter_named
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import shorten, suggestion
-from overfit_cli.report.uncertainty import FAILED, SEEDS, SUFFIXES, standard_errors
+from overfit_cli.stats.intervals import LEVEL, Summary, t_quantile
 from overfit_cli.stats.pairs import nearest_values, setting_keys
 
 ENDINGS = (".csv", ".parquet")
@@ -39,7 +34,53 @@ MOST_BYTES = 1 << 26
 MISSING = frozenset({"", "nan", "na", "null", "none"})
 """The spellings of a missing number, in small letters."""
 
-_NUMBER = ParameterInfo("it", "float", None, "", "", "", (), "a finite number, or nothing")
+SEEDS, FAILED = "seeds", "failed"
+"""The columns of how many seeds a mean is of, and of how many cells failed there."""
+
+SUFFIXES = ("_low", "_high", "_se", "_sd")
+"""What the columns of an uncertainty have behind the name of their measured column."""
+
+_NUMBER = ParameterInfo("it", accepts="a finite number, or nothing")
+
+
+def error_column(name: str) -> str:
+    """Return the column of a measured column's standard errors; no file can call one so."""
+    return f"standard error of {name}"
+
+
+def _of_point(name: str) -> str:
+    return f"{name} of the point"
+
+
+def summary_of_point(point: pd.Series[Any], name: str) -> Summary:
+    """Return a published mean; its error is nan where it is not known."""
+    seeds, error = (point.get(of, np.nan) for of in (_of_point(SEEDS), error_column(name)))
+    if np.isnan(seeds):
+        return Summary(float(point[name]), error, np.inf, 0)
+    return Summary(float(point[name]), error, seeds - 1, int(seeds))
+
+
+def error_of_mean(points: pd.DataFrame, name: str) -> Summary:
+    """Return 0 with the error of the mean over published points.
+
+    Whether published means share their seeds is not known. So their errors count as if they all
+    went the same way, which makes the interval too wide rather than too short.
+    """
+    fewest = summary_of_point(points.min(numeric_only=True), name)
+    error = float(points[error_column(name)].mean(skipna=False))
+    return fewest._replace(value=0.0, error=error)
+
+
+def has_failed(points: pd.DataFrame) -> bool:
+    """Return whether cells of a published point failed, as the file says."""
+    return _of_point(FAILED) in points and bool((points[_of_point(FAILED)] > 0).any())
+
+
+def beside_study(path: Path, study: AnyStudy) -> Path:
+    """Return a path, or that of the file of its name beside the study's code."""
+    module = sys.modules[type(study).__module__].__file__
+    beside = Path(module).with_name(str(path)) if module and path.name == str(path) else path
+    return beside if beside.is_file() and not path.exists() else path
 
 
 def read_published(
@@ -47,8 +88,7 @@ def read_published(
 ) -> pd.DataFrame:
     """Return the points of a file as cells: parameters, `status`, measured columns, their errors.
 
-    There is a `seed` where the file has one. Parameters may be called by their symbols. Columns
-    that only cells have (`key`, `reason`, ...) are ignored; a `status` says which rows failed.
+    There is a `seed` where the file has one. Parameters may be called by their symbols.
 
     Args:
         grid: values of parameters in a run: a real number in the file that agrees with one of them
@@ -56,97 +96,67 @@ def read_published(
     """
     parameters = {**describe(study.parameters), "seed": SEED}
     measured = [*(column.name for column in study.columns), "steps", "seconds"]
+    known = {*parameters, *measured, *ROW_COLUMNS}
+    besides = {SEEDS, FAILED, *(name + suffix for name in measured for suffix in SUFFIXES)} - known
     table = _read_table(path)
-    names = [*parameters, *measured, *ROW_COLUMNS.difference(parameters, measured)]
-    besides = {SEEDS, FAILED, *(name + suffix for name in measured for suffix in SUFFIXES)}
-    besides -= {*names}
-    table.columns = pd.Index([_full_name(path, str(name), study, names, besides) for name in table])
+    table.columns = pd.Index(
+        [_full_name(path, name, study, known | besides) for name in table.columns]
+    )
     if table.columns.has_duplicates:
         name = table.columns[table.columns.duplicated()][0]
         raise UserError(f"{path}: two columns are {name}; keep one of them.")
     if not set(measured) & set(table):
-        raise UserError(
-            f"{path}: none of its columns is one that {study.name} measures, such as "
-            f"{study.headline or 'steps'}."
-        )
-    columns = {
-        name: _parse(path, table[name], parameters.get(name))
-        for name in [*parameters, *measured]
-        if name in table
-    }
-    for name, values in (grid or {}).items():
+        example = study.headline or "steps"
+        lack = f"none of its columns is one that {study.name} measures, such as {example}."
+        raise UserError(f"{path}: {lack}")
+    read = [name for name in table if name in {*parameters, *measured, *besides}]
+    columns = pd.DataFrame(
+        {name: _parse(path, table[name], parameters.get(name)) for name in read}, table.index
+    )
+    for name in {"seed", SEEDS, FAILED} & {*read} - {*measured}:
+        wrong = columns[name].notna() & ((columns[name] < 0) | (columns[name] % 1 != 0))
+        _refuse(path, wrong, f"{name} takes a whole number of at least 0.")
+    for name, others in (grid or {}).items():
         if name in columns and parameters[name].kind == "float":
-            columns[name] = nearest_values(columns[name], values)
-    cells = pd.DataFrame(columns, index=table.index)
+            columns[name] = nearest_values(columns[name].to_list(), others)
+    given = [name for name in parameters if name in columns]
     failed = table["status"].str.strip() == "failed" if "status" in table else False
-    cells["status"] = np.where(failed, "failed", "done")
-    given = [name for name in parameters if name in cells]
-    point = setting_keys(cells, given)
-    if point.duplicated().any():
-        first, second = point.index[point == point[point.duplicated()].iloc[0]][:2]
-        same = f"the same {' and '.join(given)}" if given else "no parameter"
-        raise UserError(
-            f"{path}: rows {first} and {second} have {same}; give each row its own point, with a "
-            "column for each parameter that varies."
-        )
-    beside = {name: _parse(path, table[name], None) for name in table if name in besides}
-    errors = standard_errors(path, cells, pd.DataFrame(beside, index=table.index, dtype=float))
-    return pd.concat([cells, errors], axis=1)
+    cells = columns[[*given, *(name for name in measured if name in columns)]].assign(
+        status=np.where(failed, "failed", "done")
+    )
+    same = setting_keys(cells, given).duplicated(keep=False)
+    _refuse(path, same, f"another row has the same {' and '.join(given)}; give each its own point.")
+    return pd.concat([cells, _errors(path, columns, measured)], axis=1)
 
 
 def _read_table(path: Path) -> pd.DataFrame:
+    """The texts of a file, by their headings; the index counts rows from 1."""
     try:
-        text = _read_text(path)
-        first_line = text.partition("\n")[0]
-        if ";" in first_line and "," not in first_line:
-            raise UserError(f"{path}: semicolons separate its columns; write commas.")
-        lines = io.StringIO(text, newline=None)
+        content = read_bounded(path, MOST_BYTES)
+        if path.suffix.lower() == ".parquet":
+            content = pd.read_parquet(io.BytesIO(content)).to_csv(index=False).encode()
+        lines = io.StringIO(content.decode("utf-8-sig"), newline=None)
         # The header is read as a row, so that pandas renames no column and takes none for an index.
         rows = pd.read_csv(lines, header=None, dtype=str, keep_default_na=False, engine="python")
-    except OSError as error:
-        raise UserError(f"{path}: it can't be read ({error_text(error)}).") from error
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: it isn't text in UTF-8; save it as CSV in UTF-8.") from None
     except pd.errors.EmptyDataError:
         rows = pd.DataFrame()
-    except ValueError as error:
-        raise UserError(f"{path}: it is no CSV file ({error}).") from None
-    rows = rows[(rows != "").any(axis=1)].map(unquoted, na_action="ignore")
+    except (OSError, ValueError) as error:  # pyarrow's and pandas' own are of these
+        reason = error_text(error) if isinstance(error, OSError) else shorten(str(error))
+        raise UserError(f"{path}: it can't be read ({reason}).") from error
+    rows = rows[(rows != "").any(axis=1)]
     if len(rows) < 2:
         raise UserError(f"{path}: it has no row; write a header and a row for each point.")
-    header = rows.iloc[0].str.strip()
-    if (header == "").any():
-        raise UserError(f"{path}: a column has no name; give each its own.")
-    short = rows.index[rows.isna().any(axis=1)]
-    if len(short):
-        raise UserError(f"{path}: row {short[0]} has fewer fields than the header.")
-    return rows.iloc[1:].set_axis(header.to_list(), axis="columns")
+    _refuse(path, rows.isna().any(axis=1), "it has fewer fields than the header.")
+    return rows.iloc[1:].set_axis(rows.iloc[0].str.strip().to_list(), axis="columns")
 
 
-def _read_text(path: Path) -> str:
-    content = read_bounded(path, MOST_BYTES)
-    if path.suffix.lower() != ".parquet":
-        return content.decode("utf-8-sig")
-    try:
-        rows = pq.read_table(io.BytesIO(content)).to_pandas(ignore_metadata=True)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise UserError(f"{path}: it is no parquet file ({error}).") from None
-    return csv_text(rows)
-
-
-def _full_name(
-    path: Path, written: str, study: AnyStudy, names: Sequence[str], besides: Collection[str]
-) -> str:
-    name = written if written in names else parameter_named(study.parameters, written)
-    if name not in names and (name in besides or name == "n"):
-        return SEEDS if name == "n" else name
-    if name not in names:
-        hint = suggestion(written, set(names) - (ROW_COLUMNS - {"seed", "steps"}))
-        raise UserError(
-            f"{path}: {study.name} has no parameter and no measured column {shorten(written)!r}; "
-            f"{hint} Commas separate columns."
-        )
-    return name
+def _full_name(path: Path, written: str, study: AnyStudy, known: set[str]) -> str:
+    name = written if written in known else parameter_named(study.parameters, written)
+    if name in known or name == "n":
+        return name if name in known else SEEDS
+    hint = suggestion(written, known - (ROW_COLUMNS - {"seed", "steps"}))
+    lack = f"no parameter and no measured column {shorten(written)!r}"
+    raise UserError(f"{path}: {study.name} has {lack}; {hint} Commas separate columns.")
 
 
 def _parse(path: Path, texts: pd.Series[str], info: ParameterInfo | None) -> list[Value]:
@@ -154,9 +164,39 @@ def _parse(path: Path, texts: pd.Series[str], info: ParameterInfo | None) -> lis
     for row, text in texts.items():
         missing = info is None and text.strip().lower() in MISSING
         try:
-            values.append(np.nan if missing else parse_value(info or _NUMBER, text))
+            values.append(np.nan if missing else (info or _NUMBER).parse(text))
         except BadValue as error:
             raise UserError(f"{path}: row {row}: {texts.name}: {error.accepts}") from None
-        if info is SEED and int(values[-1]) < 0:
-            raise UserError(f"{path}: row {row}: seed {text}: it takes {SEED.accepts}.")
     return values
+
+
+def _errors(path: Path, columns: pd.DataFrame, measured: Sequence[str]) -> pd.DataFrame:
+    """The standard errors of each measured column, and the counts of seeds and failed cells."""
+    counts = [name for name in (SEEDS, FAILED) if name in columns and name not in measured]
+    errors = columns[counts].rename(columns=_of_point)
+    seeds = errors.get(_of_point(SEEDS), pd.Series(np.nan, columns.index))
+    freedom = (seeds - 1).where(seeds.notna(), np.inf)
+    for name in measured:
+        given = {s: columns[name + s] for s in SUFFIXES if name + s in columns}
+        if not given:
+            continue
+        if name not in columns or "seed" in columns or ("_low" in given) != ("_high" in given):
+            raise UserError(
+                f"{path}: {name}{next(iter(given))} stands beside {name} in a file without seed; "
+                f"{name}_low and {name}_high stand together."
+            )
+        if "_low" in given:
+            error = (given["_high"] - given["_low"]) / 2 / t_quantile(freedom, LEVEL)
+        else:
+            error = given.get("_se", given.get("_sd", seeds) / np.sqrt(seeds))
+        stated = pd.DataFrame(given).notna().all(axis=1)
+        words = f"{name} has no usable uncertainty; it needs 2 seeds or more, and {name}_sd seeds."
+        _refuse(path, stated & ~((error >= 0) & ~(seeds < 2)), words)
+        errors[error_column(name)] = error
+    return errors
+
+
+def _refuse(path: Path, wrong: pd.Series[bool], words: str) -> None:
+    if wrong.any():
+        row: Any = wrong.idxmax()
+        raise UserError(f"{path}: row {row}: {words}")

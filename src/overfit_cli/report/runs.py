@@ -1,90 +1,167 @@
-"""Runs to judge: their cells and logged steps as tables, and a claim's verdict on one of them."""
+"""Runs to judge: their cells and logged steps, what was planned, and a claim's verdict on them."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from overfit_cli.claims.cells import add_planned, repeated_seeds
+from overfit_cli.claims.cells import repeated_seeds, rows_with_absent
 from overfit_cli.claims.designs import Design, design_of
-from overfit_cli.claims.quantities import Part
+from overfit_cli.claims.parts import Part
 from overfit_cli.claims.rates import Rates
 from overfit_cli.claims.rates import rates as rates_of
-from overfit_cli.claims.seals import looks_in_words
+from overfit_cli.claims.seals import looks_in_words, spent_looks
 from overfit_cli.claims.stated import Measure
 from overfit_cli.claims.stated import claim as claim_of
-from overfit_cli.core.claim import Claim, Measurement, UndecidedError, not_run
+from overfit_cli.core.cells import Cells
+from overfit_cli.core.claim import HOLDING, Claim, Measurement, UndecidedError, not_run
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.parameters import build, describe
 from overfit_cli.core.registry import claims_of
 from overfit_cli.core.study import AnyStudy, stand_ins_of
 from overfit_cli.core.text import most_alike
 from overfit_cli.stats.intervals import level_of_each, set_level
-from overfit_cli.sweeps.load import (
-    chosen_cells,
-    load_logged_steps,
-    load_study_and_cells,
-    read_selections,
-    usable_directories,
-)
-from overfit_cli.sweeps.manifest import Manifest, planned_cells, read_manifest, stated_claims
+from overfit_cli.sweeps.load import load_run, usable_directories, with_settings
+from overfit_cli.sweeps.manifest import NO_MANIFEST, Manifest, stated_claims, warn_of_sources
 from overfit_cli.sweeps.presets import find_preset
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.subject import check_claims_of_preset
+
+T = TypeVar("T")
+
+AFTER_THE_FIRST_CELL = "after the first cell was trained"
+"""The words in the note of a claim that was changed, added or removed then."""
+
+NO_STEPS = "It needs logged steps: sweep with --trajectories."
 
 
 @dataclass(frozen=True)
-class Table:
-    """A table that claims are judged on.
+class JudgedRun:
+    """Cells that claims are judged on: those of a run directory, or from anywhere.
 
     Attributes:
-        rows: one per cell, or per cell and logged step.
+        cells: one row per cell; from anywhere they may have one per cell and logged step.
+        source: the run directory; None for cells from anywhere, of which no look is counted.
+        loaded: all cells of the run directory.
+        conditions: those that chose the cells.
     """
 
-    rows: pd.DataFrame
     study: AnyStudy
+    cells: pd.DataFrame
+    source: RunDirectory | None = None
+    loaded: Cells | None = None
+    conditions: tuple[str, ...] = ()
+    _repeated: dict[str, list[int]] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def directory(self) -> RunDirectory:
+        """The run directory, of cells that have one."""
+        assert self.source is not None
+        return self.source
+
+    @property
+    def manifest(self) -> Manifest:
+        """The manifest of the run directory."""
+        return NO_MANIFEST if self.source is None else self.source.manifest
 
     @functools.cached_property
-    def repeated_seeds(self) -> list[int]:
-        """The seeds whose numbers equal those of another seed."""
-        return repeated_seeds(self.rows, self.study.parameters)
+    def data(self) -> Cells:
+        """Everything that a figure of the run may be drawn from."""
+        assert self.loaded is not None
+        return self.loaded.where(*self.conditions)
+
+    @property
+    def judged_cells(self) -> Cells:
+        """The cells of a run directory that claims are judged on."""
+        return self.data.without_plan(self.cells)
+
+    # Verdicts
 
     def judge(self, claim: Claim) -> Measurement:
-        """Judge a claim; with repeated seeds a statistical verdict is `inconclusive`."""
-        measurement = claim.judge(self.rows)
-        if not (measurement.by_chance and self.repeated_seeds):
+        """Judge a claim on the run's cells, or on their logged steps.
+
+        The level is that of this look at the run's seeds, and the note says whether the claim was
+        changed since its first cell: see `claims.seals`.
+        """
+        measurement = self._measured(claim)
+        if self.source is None:
             return measurement
-        seeds = ", ".join(map(str, self.repeated_seeds))
+        words = [measurement.note]
+        if measurement.by_chance:
+            with self.looks_level():
+                words.append(looks_in_words(self.manifest.further_looks, level_of_each(1)))
+        words.append(self._seal_in_words(claim))
+        if measurement.verdict != "not run":
+            words += self._stand_ins
+        return replace(measurement, note=" ".join(filter(None, words)))
+
+    def _measured(self, claim: Claim) -> Measurement:
+        rows = self.rows(claim)
+        if claim.reads == "trajectories" and rows.empty:
+            return Measurement(verdict="not run", note=NO_STEPS)
+        with self.looks_level():
+            measurement = claim.judge(rows)
+        if self.source and measurement.needed_seeds:  # seeds that are added are a further look
+            with self.looks_level(1):
+                needed = claim.judge(rows)
+            measurement = replace(measurement, needed_seeds=needed.needed_seeds, note=needed.note)
+        if not measurement.by_chance:
+            return measurement
+        if claim.reads not in self._repeated:
+            self._repeated[claim.reads] = repeated_seeds(rows, self.study.parameters)
+        if not (seeds := ", ".join(map(str, self._repeated[claim.reads]))):
+            return measurement
         note = f"Seeds {seeds} repeat all numbers of another seed: they are no further draws."
-        return replace(
-            measurement, verdict="inconclusive", note=f"{measurement.note} {note}".strip()
-        )
+        note = f"{measurement.note} {note}".strip()
+        return replace(measurement, verdict="inconclusive", note=note)
 
-    def parts(self, claim: Claim) -> list[Part]:
-        """Return the numbers of a sentence; none without draws, or of another claim."""
-        measure = claim.measure
-        if not isinstance(measure, Measure) or not self.study.seeded:
-            return []
-        try:
-            return measure.parts(self.rows)
-        except (UndecidedError, UserError, KeyError):  # older cells lack a column
-            return []
+    def rows(self, claim: Claim) -> pd.DataFrame:
+        """Return what a claim is judged on: cells, absent ones included, or logged steps."""
+        return self._logged if self.source and claim.reads != "cells" else self._planned
 
-    def design(self, claim: Claim) -> Design | None:
-        """Return the cells that a sentence is judged on; None of another claim, or without any."""
+    @functools.cached_property
+    def _planned(self) -> pd.DataFrame:
+        if self.loaded is None or self.loaded.refined or self.conditions:
+            return self.cells
+        return rows_with_absent(self.loaded)
+
+    @functools.cached_property
+    def _logged(self) -> pd.DataFrame:
+        assert self.loaded is not None
+        return with_settings(self.loaded.steps, self.cells)
+
+    @functools.cached_property
+    def _stand_ins(self) -> list[str]:
+        return stand_ins_of(self.study, self.cells)
+
+    def looks_level(self, later: int = 0) -> AbstractContextManager[None]:
+        """Give intervals the level of this look at the run's seeds, or of a later one."""
+        later = later if self.source else 0
+        return set_level(level_of_each(spent_looks(self.manifest.further_looks + later)))
+
+    def of_sentence(self, claim: Claim, read: Callable[[Measure, pd.DataFrame], T]) -> T | None:
+        """Return what is read of a sentence on its rows; None where there is nothing to read."""
         if not isinstance(claim.measure, Measure):
             return None
         try:
-            return design_of(claim.measure, self.rows)
-        except (UndecidedError, UserError, KeyError):
+            return read(claim.measure, self.rows(claim))
+        except (UndecidedError, UserError, KeyError):  # older cells lack a column
             return None
+
+    def parts(self, claim: Claim) -> list[Part]:
+        """Return the numbers of a sentence; none without draws, or of another claim."""
+        return (self.of_sentence(claim, Measure.parts) or []) if self.study.seeded else []
+
+    def design(self, claim: Claim) -> Design | None:
+        """Return the cells that a sentence is judged on; None of another claim, or without any."""
+        return self.of_sentence(claim, design_of)
 
     def rates(self, claim: Claim) -> Rates | None:
         """Return how often a sentence would be judged wrongly; None where that isn't known."""
@@ -93,162 +170,7 @@ class Table:
             return None
         return rates_of(parts)
 
-
-def complete_cells(cells: pd.DataFrame, study: AnyStudy) -> pd.DataFrame:
-    """Return cells with all columns that cells of a run have; rows of steps have a key."""
-    if "seed" not in cells:
-        raise UserError("The cells have no column 'seed'.")
-    if cells["seed"].isna().any():
-        raise UserError("Some cells have no seed.")
-    described = describe(study.parameters)
-    for name, info in described.items():
-        if name in cells and info.kind in ("int", "float") and not is_numeric_dtype(cells[name]):
-            raise UserError(f"The cells' column {name!r} has {cells[name].iloc[0]!r}: no number.")
-    absent: dict[str, Any] = {"status": "done", "reason": "", "study": study.name}
-    absent |= {name: info.default for name, info in described.items()}
-    completed = cells.assign(**{name: value for name, value in absent.items() if name not in cells})
-    identity = [*described, "seed"]
-    if repeated := int(
-        completed.duplicated([*identity, *(["step"] if "step" in cells else [])]).sum()
-    ):
-        raise UserError(
-            f"{repeated} of the {len(cells)} rows have the parameters and seed of another."
-        )
-    _check_values(completed, study)
-    if "step" not in cells:
-        return completed
-    key = completed.groupby(identity, dropna=False).ngroup().astype(str)
-    completed = completed.assign(key=cells.get("key", key))
-    last = completed.groupby("key")["step"].transform("max")
-    return completed.assign(steps=cells.get("steps", last))
-
-
-def _check_values(cells: pd.DataFrame, study: AnyStudy) -> None:
-    names = list(describe(study.parameters))
-    for row in cells[names].drop_duplicates().to_dict("records"):
-        try:
-            build(study.parameters, {str(name): value for name, value in row.items()})
-        except BadValue as error:
-            raise UserError(f"The cells' {error.name} {error.value}: {error.accepts}") from error
-
-
-def unknown_name(claim: Claim, table: Table) -> BadValue | None:
-    """Return the error of a sentence that names what the cells do not have; None without one."""
-    if isinstance(claim.measure, Measure):
-        try:
-            claim.measure.parts(table.rows)
-        except BadValue as error:
-            return error
-        except UndecidedError:
-            pass
-    return None
-
-
-def _claim_of_wording(name: str, text: str, study: AnyStudy) -> Claim:
-    def unknown(_: pd.DataFrame) -> Measurement:
-        raise not_run("The code that measured it is gone.")
-
-    try:
-        return claim_of(text, study, name=name)
-    except UserError:
-        return Claim(name=name, source="", statement=text, holds_where="", measure=unknown)
-
-
-AFTER_THE_FIRST_CELL = "after the first cell was trained"
-"""The words in the note of a claim that was changed, added or removed then."""
-
-NO_STEPS = "It needs logged steps: sweep with --trajectories."
-
-
-def load_runs(
-    sources: Sequence[Path], root: Path, conditions: Sequence[str] = ()
-) -> list[LoadedRun]:
-    """Load the run directories to judge.
-
-    Args:
-        sources: the run directories; empty for the usable ones in `root`.
-        conditions: conditions on parameters that choose cells, such as `n=5:20`; they require
-            `sources`.
-    """
-    if conditions and not sources:
-        raise BadValue("where", conditions[0], "name the run directory that it is about.")
-    directories = [RunDirectory(path, "run") for path in dict.fromkeys(sources)]
-    directories = directories or sorted(
-        usable_directories(root), key=lambda directory: str(directory.path)
-    )
-    return [
-        LoadedRun(directory, *_load_study_and_cells(directory, conditions), bool(conditions))
-        for directory in directories
-    ]
-
-
-def _load_study_and_cells(
-    directory: RunDirectory, conditions: Sequence[str]
-) -> tuple[AnyStudy, pd.DataFrame]:
-    study, every = load_study_and_cells(directory)
-    cells = chosen_cells(every, read_selections(conditions, study))
-    directory.warn_of_sources(cells)
-    return study, cells
-
-
-@dataclass(frozen=True)
-class LoadedRun:
-    """A run directory and its cells; its logged steps are read when a claim needs them.
-
-    Attributes:
-        is_chosen: whether conditions chose these cells of the run's.
-    """
-
-    directory: RunDirectory
-    study: AnyStudy
-    cells: pd.DataFrame
-    is_chosen: bool = False
-
-    @property
-    def every_cell(self) -> pd.DataFrame | None:
-        """All cells of its directory; None where conditions chose some, and they must be read."""
-        return None if self.is_chosen else self.cells
-
-    def judge(self, claim: Claim) -> Measurement:
-        """Judge a claim on its cells, or on their logged steps.
-
-        The level is that of this look at the run's seeds, and the note says whether the claim was
-        changed since its first cell: see `claims.seals`.
-        """
-        measurement = self._measured(claim)
-        with self.looks_level():
-            words = looks_in_words(self._further_looks, level_of_each(1))
-        looks = words if measurement.by_chance else ""
-        parts = [measurement.note, looks, self._seal_in_words(claim)]
-        if measurement.verdict != "not run":
-            parts += self._stand_ins
-        return replace(measurement, note=" ".join(filter(None, parts)))
-
-    def _measured(self, claim: Claim) -> Measurement:
-        frame = self.table(claim)
-        if claim.reads == "trajectories" and frame.rows.empty:
-            return Measurement(verdict="not run", note=NO_STEPS)
-        with self.looks_level():
-            return frame.judge(claim)
-
-    def _seal_in_words(self, claim: Claim) -> str:
-        if self._manifest is None:
-            return ""
-        seals, after = self._manifest.seals, AFTER_THE_FIRST_CELL
-        if any(claim is removed for removed in self._removed):
-            return f"This claim was removed {after}; it is judged as it was then."
-        state = seals.state(claim)
-        if state not in ("changed", "added"):
-            return ""
-        words, before = f"This claim was {state} {after}.", seals.wordings.get(claim.name, "")
-        if state == "added" or not before:
-            return words
-        try:
-            verdict = self._measured(claim_of(before, self.study, name=claim.name)).verdict
-        except UserError:  # it was no sentence
-            return f"{words} It was: {before}"
-        verb = verdict if verdict in ("holds", "fails") else f"is {verdict}"
-        return f"{words} It was '{before}', which {verb}."
+    # Claims
 
     def claims(self) -> list[Claim]:
         """Return the claims of its study, and those of `sentences`."""
@@ -276,20 +198,14 @@ class LoadedRun:
     @functools.cached_property
     def stated(self) -> list[Claim]:
         """The claims of its presets, of a file that is gone as they were; and those of its user."""
-        if self._manifest is None:
-            return []
-        texts, gone = dict[str, str](), not self._manifest.presets
-        for path in self._manifest.presets:
-            try:
-                preset = find_preset(path)
-            except UserError:
+        texts, gone = dict[str, str](), not self.manifest.presets
+        for path in self.manifest.presets:
+            if not Path(path).is_file():
                 gone = True
-                continue
-            if preset is not None:
-                check_claims_of_preset(preset)
+            elif preset := find_preset(path):
                 texts |= preset.content.claims
-        stated = {**(self._manifest.sentences if gone else {}), **texts}
-        return stated_claims(self.study, {**stated, **self._manifest.stated})
+        stated = {**(self.manifest.sentences if gone else {}), **texts}
+        return stated_claims(self.study, {**stated, **self.manifest.stated})
 
     @functools.cached_property
     def _removed(self) -> list[Claim]:
@@ -297,43 +213,106 @@ class LoadedRun:
 
         One that names what no cell has, a misspelt column, could never be judged: it is left out.
         """
-        if self._manifest is None or self._manifest.claims is None:
+        if self.manifest.claims is None:
             return []
         present = [*claims_of(self.study), *self.stated]
-        removed = self._manifest.seals.removed(present)
+        removed = self.manifest.seals.removed(present)
         claims = [_claim_of_wording(name, text, self.study) for name, text in removed.items()]
         if not (self.cells["status"] == "done").any():
             return claims
-        return [each for each in claims if unknown_name(each, self.table(each)) is None]
+        return [each for each in claims if self.unknown_name(each) is None]
 
-    def table(self, claim: Claim) -> Table:
-        """Return the table that a claim is judged on: of cells, or of logged steps."""
-        return self._cells if claim.reads == "cells" else self._logged
+    def unknown_name(self, claim: Claim) -> BadValue | None:
+        """Return the error of a sentence that names what its cells do not have; None without."""
+        if isinstance(claim.measure, Measure):
+            try:
+                claim.measure.parts(self.rows(claim))
+            except BadValue as error:
+                return error
+            except UndecidedError:
+                pass
+        return None
 
-    @property
-    def _further_looks(self) -> int:
-        return 0 if self._manifest is None else self._manifest.further_looks
+    def _seal_in_words(self, claim: Claim) -> str:
+        if any(claim is removed for removed in self._removed):
+            return f"This claim was removed {AFTER_THE_FIRST_CELL}; it is judged as it was then."
+        state = self.manifest.seals.state(claim)
+        if state not in ("changed", "added"):
+            return ""
+        words = f"This claim was {state} {AFTER_THE_FIRST_CELL}."
+        before = self.manifest.seals.wordings.get(claim.name, "")
+        if state == "added" or not before:
+            return words
+        then = _claim_of_wording(claim.name, before, self.study)
+        if not isinstance(then.measure, Measure):
+            return f"{words} It was: {before}"
+        verdict = self._measured(then).verdict
+        verb = verdict if verdict in (*HOLDING, "fails") else f"is {verdict}"
+        return f"{words} It was '{before}', which {verb}."
 
-    def looks_level(self, later: int = 0) -> AbstractContextManager[None]:
-        """Give intervals the level of this look at the run's seeds, or of a later one."""
-        return set_level(level_of_each(2 ** (self._further_looks + later)))
 
-    @functools.cached_property
-    def _stand_ins(self) -> list[str]:
-        return stand_ins_of(self.study, self.cells)
+def _claim_of_wording(name: str, text: str, study: AnyStudy) -> Claim:
+    """The claim of a sentence; of other words one that is not run."""
 
-    @functools.cached_property
-    def _manifest(self) -> Manifest | None:
-        return read_manifest(self.directory.path)
+    def unknown(_: pd.DataFrame) -> Measurement:
+        raise not_run("The code that measured it is gone.")
 
-    @functools.cached_property
-    def _cells(self) -> Table:
-        manifest = self._manifest
-        if manifest is None or manifest.refined or self.is_chosen:
-            return Table(self.cells, self.study)
-        planned = planned_cells(self.directory.path, self.study)
-        return Table(add_planned(self.cells, planned), self.study)
+    try:
+        return claim_of(text, study, name=name)
+    except UserError:
+        return Claim(name=name, source="", statement=text, holds_where="", measure=unknown)
 
-    @functools.cached_property
-    def _logged(self) -> Table:
-        return Table(load_logged_steps(self.directory, self.cells), self.study)
+
+def load_runs(
+    directories: Sequence[RunDirectory], root: Path, conditions: Sequence[str] = ()
+) -> list[JudgedRun]:
+    """Load the run directories to judge.
+
+    Args:
+        directories: empty for the usable ones in `root`.
+        conditions: conditions on parameters that choose cells, such as `n=5:20`; they require
+            `directories`.
+    """
+    if conditions and not directories:
+        raise BadValue("where", conditions[0], "name the run directory that it is about.")
+    found = [*{one.path: one for one in directories}.values()]
+    found = found or sorted(usable_directories(root), key=lambda one: str(one.path))
+    runs = list[JudgedRun]()
+    for directory in found:
+        data = load_run(directory)
+        cells = data.without_plan(data.trained).where(*conditions).frame
+        warn_of_sources(directory.path, data.sources, cells)
+        runs.append(JudgedRun(data.study, cells, directory, data, tuple(conditions)))
+    return runs
+
+
+def complete_cells(cells: pd.DataFrame, study: AnyStudy) -> pd.DataFrame:
+    """Return cells with all columns that cells of a run have; rows of steps have a key."""
+    if "seed" not in cells:
+        raise UserError("The cells have no column 'seed'.")
+    if cells["seed"].isna().any():
+        raise UserError("Some cells have no seed.")
+    described, cells = describe(study.parameters), cells.reset_index(drop=True)
+    for name, info in described.items():
+        if name in cells and info.kind in ("int", "float") and not is_numeric_dtype(cells[name]):
+            raise UserError(f"The cells' column {name!r} has {cells[name].iloc[0]!r}: no number.")
+    usual: dict[str, Any] = {"status": "done", "reason": "", "study": study.name}
+    usual |= {name: info.default for name, info in described.items()}
+    usual = {**{column.name: np.nan for column in study.columns}, **usual}
+    completed = cells.assign(**{name: value for name, value in usual.items() if name not in cells})
+    identity = [*described, "seed"]
+    steps = ["step"] if "step" in cells else []
+    if repeated := int(completed.duplicated([*identity, *steps]).sum()):
+        said = f"{repeated} of the {len(cells)} rows have the parameters and seed of another."
+        raise UserError(said)
+    for row in completed[[*described]].drop_duplicates().to_dict("records"):
+        try:
+            build(study.parameters, {str(name): value for name, value in row.items()})
+        except BadValue as error:
+            raise UserError(f"The cells' {error.name} {error.value}: {error.accepts}") from error
+    if not steps:
+        return completed
+    key = completed.groupby(identity, dropna=False).ngroup().astype(str)
+    completed = completed.assign(key=cells.get("key", key))
+    last = completed.groupby("key")["step"].transform("max")
+    return completed.assign(steps=cells.get("steps", last))

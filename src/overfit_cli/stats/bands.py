@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from overfit_cli.core.arrays import LARGEST, Floats
 from overfit_cli.core.errors import BadValue
@@ -19,6 +20,14 @@ BANDS = {
     "quartiles": "the middle half",
     "seeds": "a thin line for each seed",
 }
+
+
+def mean_of_seeds(seeds: ArrayLike, mean: Mean) -> str:
+    """Write the number of seeds of means: `one seed`, `mean of 3 seeds`, `mean of 1 to 4 seeds`."""
+    least, greatest = int(np.min(seeds)), int(np.max(seeds))
+    if greatest == 1:
+        return "one seed"
+    return f"{MEANS[mean]} of {'' if least == greatest else f'{least} to '}{greatest} seeds"
 
 
 @dataclass(frozen=True)
@@ -131,6 +140,10 @@ def natural_bounds(values: Floats) -> tuple[float, float]:
 
 MEAN = Averaging()
 """The arithmetic mean with its 95 % interval."""
+
+
+MEDIAN = Averaging("median")
+"""The median with its 95 % interval."""
 
 
 MIDDLE_HALF = Averaging("median", "quartiles")

@@ -5,20 +5,16 @@ A boundary runs through the crossings of a threshold, which `stats.crossings` co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from overfit_cli.core.arrays import Floats, varying
-from overfit_cli.stats.crossings import crossing_table, crossings
-from overfit_cli.stats.intervals import (
-    Estimate,
-    level_of_each,
-    mean_estimate,
-)
+from overfit_cli.core.arrays import Floats
+from overfit_cli.stats.crossings import crossing_table
+from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +33,6 @@ class PowerLaw:
 
     Attributes:
         constant: C, in the unit of y · x^p.
-        slope: the power q = −1/p of x ∝ y^q.
         residual: the largest share by which a median x is off the fit.
         rows: the number of values of y that it is fitted to.
         left_out: the number of values of y whose median lies beyond the grid.
@@ -45,7 +40,6 @@ class PowerLaw:
 
     exponent: Estimate
     constant: Estimate
-    slope: Estimate
     residual: float
     rows: int
     left_out: int
@@ -91,24 +85,24 @@ def fit_power_law(
     fits = _fits(log_y, row_medians(log_x[:, resampled]).T)
     tails = [50 * (1 - level), 50 * (1 + level)]
     slopes, logarithms = np.percentile(fits[np.isfinite(fits).all(axis=1)], tails, axis=0).T
-    low, high = exponents_of(*slopes)
+    low, high = _exponents_of(*slopes)
     # Where slopes of both signs fit, p may have passed through infinity, to negative numbers.
     exponents = [-1 / fitted[0] if -1 / fitted[0] >= low else np.inf, low, high]
     with np.errstate(over="ignore"):
         constants = np.exp([fitted[1], *logarithms])
     kind = f"{100 * level:.4g} % bootstrap over {seeds} seeds"
-    exponent, constant, slope = (
+    exponent, constant = (
         Estimate(float(numbers[0]), float(numbers[1]), float(numbers[2]), kind, seeds)
-        for numbers in (exponents, constants, [fitted[0], *slopes])
+        for numbers in (exponents, constants)
     )
     lack = medians[has_median] - fitted[0] * (log_y - fitted[1])
     residual = float(np.expm1(np.abs(lack).max()))
     rows = int(has_median.sum())
-    return PowerLaw(exponent, constant, slope, residual, rows, int((~has_median).sum()))
+    return PowerLaw(exponent, constant, residual, rows, int((~has_median).sum()))
 
 
-def exponents_of(lowest: float, highest: float) -> tuple[float, float]:
-    """Return the least and the largest p = −1/slope of an interval of slopes.
+def _exponents_of(lowest: float, highest: float) -> tuple[float, float]:
+    """The least and the largest p = −1/slope of an interval of slopes.
 
     An interval with slopes of both signs has no upper end: p passes through infinity there.
     """
@@ -116,29 +110,11 @@ def exponents_of(lowest: float, highest: float) -> tuple[float, float]:
     return low_exponent, -1 / highest if highest * lowest > 0 else np.inf
 
 
-def slopes_within(y: ArrayLike, least: ArrayLike, most: ArrayLike) -> tuple[float, float]:
-    """Return the least and the largest slope of log(x) on log(y), of x anywhere between two ends.
-
-    Args:
-        y, least, most: positive, of shape (rows,): y, and the ends of x there.
-    """
-    log_y, low, high = (np.log(np.asarray(values, dtype=np.float64)) for values in (y, least, most))
-    weights = log_y - log_y.mean()
-    weights /= (weights**2).sum()
-    ends = (np.where(weights > 0, *pair) @ weights for pair in ((low, high), (high, low)))
-    smallest, largest = map(float, ends)
-    return smallest, largest
-
-
 def row_medians(values: Floats) -> Floats:
     """Return medians over the last axis, of numbers that may be infinite, without nan."""
-    ordered = np.sort(values, axis=-1)  # nan comes last
-    counts = np.isfinite(values).sum(axis=-1) + np.isinf(values).sum(axis=-1)
-    indices = np.stack([np.maximum(counts - 1, 0) // 2, counts // 2], axis=-1)
-    indices = np.minimum(indices, values.shape[-1] - 1)
-    lower, upper = np.moveaxis(np.take_along_axis(ordered, indices, axis=-1), -1, 0)
-    with np.errstate(invalid="ignore"):  # between minus infinity and infinity
-        return np.asarray(np.where(lower == upper, lower, (lower + upper) / 2))
+    with warnings.catch_warnings():  # of rows of nan, and between minus infinity and infinity
+        warnings.simplefilter("ignore")
+        return np.asarray(np.nanmedian(values, axis=-1))
 
 
 def _fits(log_y: Floats, medians: Floats) -> Floats:
@@ -164,122 +140,6 @@ def _fits(log_y: Floats, medians: Floats) -> Floats:
         return np.stack([slope, centre - intercept / slope], axis=1)
 
 
-@dataclass(frozen=True)
-class Curves:
-    """The curves whose crossings are compared: a measured column along x, for each y and seed.
-
-    Attributes:
-        power: the power p of x in y · x^p, which the boundary is expressed in.
-        onset: the value where the transition begins.
-    """
-
-    x: str
-    y: str
-    value: str
-    power: float
-    threshold: float
-    onset: float
-
-
-@dataclass(frozen=True)
-class Boundary:
-    """The boundary at one value of another parameter.
-
-    A curve that crosses the threshold beyond the grid does so at infinity, one that crosses it
-    before the grid at 0. The transition begins where a curve passes the onset.
-
-    Attributes:
-        median, low, high: y · x^p at the crossings of all curves: its median and quartiles.
-        constants: y · x^p at the crossing, the median over y, by seed.
-        onsets: y · x^p where the transition begins, likewise.
-        fit: p and C fitted over y; None where they cannot be fitted.
-        curves, never: the number of curves, and of those that do not cross.
-        reach: the least and the greatest x of the grid.
-    """
-
-    at: float
-    cells: pd.DataFrame
-    median: float
-    low: float
-    high: float
-    constants: pd.Series[float]
-    onsets: pd.Series[float]
-    fit: PowerLaw | None
-    curves: int
-    never: int
-    reach: tuple[float, float]
-
-
-def why_no_boundary(
-    cells: pd.DataFrame, fixed: Iterable[str], curves: Curves, least_values: int
-) -> str | None:
-    """Say why cells have no boundaries; None where they may have them.
-
-    Args:
-        fixed: the columns that must take one value: a curve would mix their values.
-    """
-    varied = varying(cells, fixed)
-    if varied:
-        return f"{', '.join(varied)} {'varies' if len(varied) == 1 else 'vary'} too"
-    for name in (curves.y, curves.x):
-        if (values := cells[name].nunique()) < least_values:
-            return f"it takes {least_values} values of {name}, and there are {values}"
-    if not (cells["status"] == "done").any():
-        return f"none of the {len(cells)} cells is done"
-    return None
-
-
-def boundaries(cells: pd.DataFrame, axis: str, curves: Curves) -> list[Boundary]:
-    """Find the boundary at each value of `axis`, ascending.
-
-    Args:
-        cells: one row per cell. Only the parameters x, y and `axis` may vary in it, and some
-            cells must be done at each value of `axis`.
-    """
-    groups = cells.groupby(cells[axis].astype(float))
-    return [_boundary(value, group, curves) for value, group in groups]
-
-
-def _boundary(axis_value: float, cells: pd.DataFrame, curves: Curves) -> Boundary:
-    x, y = curves.x, curves.y
-    crossing_points, onset_points = (
-        crossings(cells, x, y, curves.value, level) for level in (curves.threshold, curves.onset)
-    )
-    classified = crossing_points["side"] != "unknown"
-    crossing_points, onset_points = crossing_points[classified], onset_points[classified]
-    products, onsets = (
-        crossing_products(table, y, curves.power) for table in (crossing_points, onset_points)
-    )
-    median, low, high = products.quantile([0.5, 0.25, 0.75], interpolation="nearest").tolist()
-    return Boundary(
-        at=axis_value,
-        cells=cells,
-        median=median,
-        low=low,
-        high=high,
-        constants=products.groupby(crossing_points["seed"]).agg(_middle),
-        onsets=onsets.groupby(onset_points["seed"]).agg(_middle),
-        fit=fit_power_law(crossing_points, y),
-        curves=len(crossing_points),
-        never=int((crossing_points["side"] != "crosses").sum()),
-        reach=(float(cells[x].min()), float(cells[x].max())),
-    )
-
-
-def crossing_products(crossings: pd.DataFrame, y: str, power: float) -> pd.Series[float]:
-    """Return y · x^p at crossings; infinity and 0 where they lie beyond the grid and before it.
-
-    Args:
-        crossings: as `crossings` returns them, without unknown ones.
-    """
-    return crossings[y] * crossings["crossing"].clip(lower=0) ** power
-
-
-def _middle(values: pd.Series[float]) -> float:
-    ordered = np.sort(values.to_numpy())
-    return float(np.sqrt(ordered[(len(ordered) - 1) // 2] * ordered[len(ordered) // 2]))
-
-
 def scaling_exponents(
     cells: pd.DataFrame, axes: Sequence[str], value: str, level: float | None = None
 ) -> dict[str, Estimate] | None:
@@ -294,12 +154,22 @@ def scaling_exponents(
         The power p of value ∝ axis^p for each axis, the mean of the seeds' own fits; None where
         no seed has cells enough to separate the axes.
     """
+    powers = seeds_exponents(cells, axes, value)
+    if powers is None:
+        return None
+    return {axis: mean_estimate(each, level) for axis, each in powers.items()}
+
+
+def seeds_exponents(
+    cells: pd.DataFrame, axes: Sequence[str], value: str
+) -> dict[str, Floats] | None:
+    """Fit the power of each axis in a value, of each seed by itself; see `scaling_exponents`."""
     logs = np.log(cells[[*axes, value]].to_numpy(dtype=np.float64))  # (cells, axes + 1)
     by_seed = (logs[rows] for rows in cells.groupby("seed").indices.values())
     slopes = np.array([fit for seed_logs in by_seed if (fit := _fit(seed_logs)) is not None])
     if len(slopes) == 0:
         return None
-    return {axis: mean_estimate(powers, level) for axis, powers in zip(axes, slopes.T, strict=True)}
+    return dict(zip(axes, slopes.T, strict=True))
 
 
 def _fit(logs: Floats) -> Floats | None:
@@ -308,7 +178,5 @@ def _fit(logs: Floats) -> Floats | None:
     None where its cells do not separate the axes.
     """
     design = np.column_stack([np.ones(len(logs)), logs[:, :-1]])
-    if np.linalg.matrix_rank(design) < design.shape[1]:
-        return None
-    solution = np.linalg.lstsq(design, logs[:, -1], rcond=None)
-    return np.asarray(solution[0][1:], dtype=np.float64)
+    solution, _, rank, _ = np.linalg.lstsq(design, logs[:, -1], rcond=None)
+    return np.asarray(solution[1:], np.float64) if rank == design.shape[1] else None

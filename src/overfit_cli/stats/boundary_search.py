@@ -19,7 +19,7 @@ import numpy as np
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.text import round_digits
 from overfit_cli.stats.crossings import crossing
-from overfit_cli.stats.intervals import middle
+from overfit_cli.stats.intervals import middle, t_quantile
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -287,9 +287,7 @@ class _Spread(NamedTuple):
             return math.inf
         largest = max(self.variance, float(positions.var(ddof=1)) if len(positions) > 1 else 0.0)
         variance = largest if include_sampling else max(largest - self.sampling, 0.0)
-        from scipy import stats
-
-        quantile = float(stats.t.ppf((1 + CONFIDENCE) / 2, self.freedom))
+        quantile = float(t_quantile(self.freedom, CONFIDENCE))
         return quantile * math.sqrt(variance * (1 - count / total) / max(crossing, 1))
 
 

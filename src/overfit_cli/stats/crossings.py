@@ -5,12 +5,13 @@ A curve is a measured column along x, at one y and one seed, smoothed to be mono
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, cast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from overfit_cli.core.arrays import Floats, finite_column
-from overfit_cli.stats.intervals import median_estimate
+from overfit_cli.stats.bands import MEDIAN
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +31,7 @@ def share_above(
     curve that does not cross has no known side. So the share is a half at the median crossing.
 
     Args:
-        cells: one row per cell, with a finite `value`; each seed of a y is a curve.
+        cells: one row per cell that is done, with a finite `value`; a seed of a y is a curve.
         x, y: the columns along which a curve runs, and that tells curves apart beside `seed`.
         positions: values of x, of shape (positions,).
 
@@ -38,29 +39,37 @@ def share_above(
         A share for each position, by y; nan where no curve is known.
     """
     logarithmic = bool((cells[x] > 0).all() and (positions > 0).all())
-    scaled = cells.assign(**{x: np.log(cells[x])}) if logarithmic else cells
     sampled = np.log(positions) if logarithmic else positions
-    scale = scale_of(cells[value].to_numpy(dtype=np.float64), threshold)
-    shares: dict[float, Floats] = {}
-    for y_value, row in scaled.groupby(y, sort=True):
-        curves = [curve for _, curve in row.sort_values(x).groupby("seed")]
-        sides = np.array([_sides(curve, x, value, threshold, sampled, scale) for curve in curves])
-        curves_known = np.isfinite(sides).sum(axis=0)
-        with np.errstate(invalid="ignore"):
-            shares[cast("float", y_value)] = np.nansum(sides, axis=0) / curves_known
-    return shares
+    sides = dict[float, list[Floats]]()
+    for y_value, _, points, _, levels in _curves(cells, x, y, value, threshold):
+        at = np.log(points) if logarithmic else points
+        side = (np.sign(np.interp(sampled, at, levels)) + 1) / 2  # a half at the threshold
+        if not levels.min() <= 0 < levels.max():
+            side = np.where((sampled >= at[0]) & (sampled <= at[-1]), side, np.nan)
+        sides.setdefault(y_value, []).append(side)
+    with np.errstate(invalid="ignore"):
+        return {
+            y_value: np.nansum(each, axis=0) / np.isfinite(each).sum(axis=0)
+            for y_value, each in sides.items()
+        }
 
 
-def _sides(
-    curve: pd.DataFrame, x: str, value: str, threshold: float, positions: Floats, scale: Scale
-) -> Floats:
-    """The side of a curve at each position: 1 above, 0 below, a half on it; nan if not known."""
-    x_values = curve[x].to_numpy(dtype=np.float64)
-    levels = monotone_excess(curve[value].to_numpy(dtype=np.float64), threshold, scale)
-    sides = (np.sign(np.interp(positions, x_values, levels)) + 1) / 2  # a half at the threshold
-    if levels.min() <= 0 < levels.max():
-        return sides
-    return np.where((positions >= x_values[0]) & (positions <= x_values[-1]), sides, np.nan)
+def _curves(
+    cells: pd.DataFrame, x: str, y: str, value: str, threshold: float
+) -> Iterator[tuple[Any, Any, Floats, Floats, Floats]]:
+    """Yield y, the seed, x, the values and the monotone levels of each curve, of cells done."""
+    curves = cells.groupby([y, "seed"], sort=True).ngroup().to_numpy()
+    points = cells[x].to_numpy(dtype=np.float64)
+    values = np.asarray(finite_column(cells, value), dtype=np.float64)
+    usable = np.isfinite(values)
+    order = np.lexsort((points, curves))  # plain arrays: there may be many short curves
+    ends = np.flatnonzero(np.diff(curves[order])) + 1
+    names, seeds = cells[y].to_numpy(), cells["seed"].to_numpy()
+    scale = scale_of(values[usable], threshold)
+    for curve in np.split(order, ends) if len(order) else []:
+        done = curve[usable[curve]]
+        levels = monotone_excess(values[done], threshold, scale)
+        yield names[curve[0]], seeds[curve[0]], points[done], values[done], levels
 
 
 def crossing(x: Floats, value: Floats, threshold: float) -> float:
@@ -115,22 +124,12 @@ def crossings(cells: pd.DataFrame, x: str, y: str, value: str, threshold: float)
     """
     import pandas as pd
 
-    curves = cells.groupby([y, "seed"], sort=True).ngroup().to_numpy()
-    points = cells[x].to_numpy(dtype=np.float64)
-    values = np.asarray(finite_column(cells, value), dtype=np.float64)
-    usable = np.isfinite(values)
-    order = np.lexsort((points, curves))  # plain arrays: there may be many short curves
-    ends = np.flatnonzero(np.diff(curves[order])) + 1
-    names, seeds = cells[y].to_numpy(), cells["seed"].to_numpy()
-    rows, changes, scale = [], [], scale_of(values[usable], threshold)
-    for curve in np.split(order, ends) if len(order) else []:
-        done = curve[usable[curve]]
-        levels = monotone_excess(values[done], threshold, scale)
-        root = _root(points[done], levels)
-        passes = int(np.count_nonzero(np.diff(values[done] > threshold)))
+    rows, changes = [], []
+    for y_value, seed, points, values, levels in _curves(cells, x, y, value, threshold):
+        root = _root(points, levels)
+        passes = int(np.count_nonzero(np.diff(values > threshold)))
         change = levels[-1] - levels[0] if levels.size else 0.0
-        side = _side(points[done], levels, root)
-        rows.append((names[curve[0]], seeds[curve[0]], root, side, passes, change > 0))
+        rows.append((y_value, seed, root, _side(points, levels, root), passes, change > 0))
         changes.append(change)
     table = pd.DataFrame(rows, columns=[y, "seed", "crossing", "side", "passes", "rises"])
     after, before = ("below", "above") if _rises(table["side"], changes) else ("above", "below")
@@ -165,13 +164,14 @@ def medians_by_row(crossings: pd.DataFrame, y: str) -> pd.DataFrame:
         order statistics, and with fewer than six seeds the least and the greatest; `seeds`, how
         many curves are known; `never`, how many of them stay above or below.
     """
-    import pandas as pd
-
     table = crossing_table(crossings, y)
-    rows = [(y_value, *_summary(logs.dropna().to_numpy())) for y_value, logs in table.iterrows()]
+    with np.errstate(invalid="ignore"):  # between minus infinity and infinity
+        ends = MEDIAN.summarise(table.to_numpy(np.float64), (-np.inf, np.inf))
+    middle, low, high = map(np.exp, ends)
     never = crossings["side"].isin(SIDES).groupby(crossings[y]).sum()
-    medians = pd.DataFrame(rows, columns=[y, "crossing", "low", "high", "seeds"])
-    return medians.assign(never=never.reindex(medians[y]).to_numpy())
+    medians = table.assign(crossing=middle, low=low, high=high, seeds=table.notna().sum(axis=1))
+    medians = medians.assign(never=never.reindex(table.index)).reset_index()
+    return medians[[y, "crossing", "low", "high", "seeds", "never"]]
 
 
 def crossing_table(crossings: pd.DataFrame, y: str) -> pd.DataFrame:
@@ -229,12 +229,3 @@ def monotone_excess(value: Floats, threshold: float, scale: Scale) -> Floats:
 
 def _log_odds(share: Floats) -> Floats:
     return np.asarray(np.log(share) - np.log1p(-share))
-
-
-def _summary(logs: Floats) -> tuple[float, float, float, int]:
-    if logs.size == 0:
-        return np.nan, np.nan, np.nan, 0
-    estimate = median_estimate(logs)
-    ends = (estimate.low, estimate.high) if estimate.bounded else (logs.min(), logs.max())
-    median, low, high = np.exp([estimate.value, *ends]).tolist()
-    return median, low, high, logs.size

@@ -6,9 +6,10 @@ Its estimate's interval then contains those of all values in between.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -32,7 +33,12 @@ SHORT_DECIMAL = 1e-4
 
 def level_of_each(numbers: float) -> float:
     """Return the level of each of several intervals that together have the level of one."""
-    return 1 - (1 - _level.get()) / numbers
+    return 1 - error_of_each(numbers)
+
+
+def error_of_each(numbers: float) -> float:
+    """Return the error of each of several intervals that together have the error of one."""
+    return (1 - _level.get()) / numbers
 
 
 @contextmanager
@@ -51,11 +57,10 @@ class Estimate(NamedTuple):
     Attributes:
         low, high: the ends of the interval; nan where there are too few seeds for one.
         kind: the kind of the interval, such as `95 % t over 10 seeds`.
-        seeds: the number of independent values: near copies of another value do not count.
+        seeds: the number of values.
         inner: the ends of the interval that misses the number twice as often, 90 % for 95 %: two
             one-sided tests of equivalence compare it with a margin (Schuirmann 1987). None where
             it is not known.
-        copies: the number of values that are near copies, and do not count.
     """
 
     value: float
@@ -64,23 +69,11 @@ class Estimate(NamedTuple):
     kind: str
     seeds: int
     inner: tuple[float, float] | None = None
-    copies: int = 0
 
     @property
     def bounded(self) -> bool:
         """Whether the interval has an end."""
         return not (np.isnan(self.low) or (self.low == -np.inf and self.high == np.inf))
-
-    def transformed(self, function: Callable[[float], float]) -> Estimate:
-        """Return the estimate of an increasing function of the number."""
-        value, low, high = (function(number) for number in self[:3])
-        inner = self.inner and (function(self.inner[0]), function(self.inner[1]))
-        return self._replace(value=value, low=low, high=high, inner=inner)
-
-
-def inner_level(level: float) -> float:
-    """Return the level of the interval that misses its number twice as often."""
-    return 1 - 2 * (1 - level)
 
 
 def count_distinct(values: ArrayLike) -> int:
@@ -100,18 +93,13 @@ def is_short_decimal(values: ArrayLike) -> NDArray[np.bool_]:
 
 
 def mean_estimate(
-    values: ArrayLike,
-    level: float | None = None,
-    *,
-    within: tuple[float, float] = (-np.inf, np.inf),
-    up_to: ArrayLike | None = None,
+    values: ArrayLike, level: float | None = None, *, up_to: ArrayLike | None = None
 ) -> Estimate:
     """Return the mean of independent values with its t interval.
 
     Args:
-        values: shape (seeds,), finite; with `up_to` the least that each may be.
-        within: the least and the largest value that there can be, such as 0 and 1 of a share; the
-            interval ends there.
+        values: shape (seeds,); with `up_to` the least that each may be.
+        level: by default that of one interval.
         up_to: the most that each value may be, of the same shape. The interval contains the t
             intervals of all values in between: it is unbounded where one of them is.
     """
@@ -127,23 +115,19 @@ def mean_estimate(
     if count < 2:
         return Estimate(mean, np.nan, np.nan, kind, count)
     if not np.isfinite([least, most]).all():
-        return Estimate(mean, *within, kind, count)
-    deviation = _largest_deviation(least, most)
-    ends = [
-        np.clip([least.mean() - half, most.mean() + half], *within).tolist()
-        for half in (
-            float(t_half_width(deviation, count, each)) for each in (level, inner_level(level))
-        )
-    ]
-    (low, high), inner = ends
-    seeds = count_distinct(least)
-    return Estimate(mean, low, high, kind, seeds, (inner[0], inner[1]), count - seeds)
+        return Estimate(mean, -np.inf, np.inf, kind, count)
+    squares = np.maximum((least - mean) ** 2, (most - mean) ** 2)
+    deviation = np.sqrt(squares.sum() / (count - 1))
+    (low, high), inner = (
+        (float(least.mean() - half), float(most.mean() + half))
+        for half in (t_half_width(deviation, count, each) for each in (level, inner_level(level)))
+    )
+    return Estimate(mean, low, high, kind, count, inner)
 
 
-def _largest_deviation(least: Floats, most: Floats) -> float:
-    centre = (least.mean() + most.mean()) / 2
-    squares = np.maximum((least - centre) ** 2, (most - centre) ** 2)
-    return float(np.sqrt(squares.sum() / (len(least) - 1)))
+def inner_level(level: float) -> float:
+    """Return the level of the interval that misses its number twice as often."""
+    return 1 - 2 * (1 - level)
 
 
 def t_half_width(
@@ -156,12 +140,17 @@ def t_half_width(
         count: how many values each sample has, of the same shape: at least two, or nan where
             there are fewer.
     """
+    count = np.asarray(count)
+    quantile = t_quantile(count - 1, level or level_of_each(1))
+    return np.asarray(quantile * np.asarray(deviation) / np.sqrt(count))
+
+
+def t_quantile(freedom: ArrayLike, level: float) -> NDArray[np.float64]:
+    """Return the half-width of Student's t intervals, in standard errors."""
     from scipy.special import stdtrit
 
-    count = np.asarray(count)
-    quantile = stdtrit(count - 1, (1 + (level or level_of_each(1))) / 2)
-    half: NDArray[np.float64] = quantile * np.asarray(deviation) / np.sqrt(count)
-    return half
+    freedom = np.asarray(freedom, dtype=np.float64)
+    return np.asarray(stdtrit(freedom, (1 + level) / 2), dtype=np.float64)
 
 
 class Summary(NamedTuple):
@@ -200,9 +189,7 @@ def difference_estimate(
         values: shape (seeds,), finite.
         subtracted: shape (other seeds,), finite.
     """
-    estimate = difference_of_means(summarise(values), summarise(subtracted), level)
-    distinct = min(count_distinct(values), count_distinct(subtracted))
-    return estimate._replace(seeds=distinct, copies=estimate.seeds - distinct)
+    return difference_of_means(summarise(values), summarise(subtracted), level)
 
 
 def difference_of_means(first: Summary, second: Summary, level: float | None = None) -> Estimate:
@@ -212,8 +199,6 @@ def difference_of_means(first: Summary, second: Summary, level: float | None = N
         The difference, whose `seeds` are those of the smaller sample; its ends are nan where an
         error is not known.
     """
-    from scipy.special import stdtrit
-
     level = level or level_of_each(1)
     difference = first.value - second.value
     seeds = [str(each.seeds) if each.seeds else "unknown" for each in (first, second)]
@@ -228,36 +213,34 @@ def difference_of_means(first: Summary, second: Summary, level: float | None = N
         share**2 / each.freedom for share, each in zip(shares, (first, second), strict=True)
     )
     freedom = 1 / inverse if inverse > 0 else np.inf
-    half, inner = (
-        float(stdtrit(freedom, (1 + each) / 2)) * error for each in (level, inner_level(level))
-    )
+    half, inner = (float(t_quantile(freedom, each)) * error for each in (level, inner_level(level)))
     ends = (difference - inner, difference + inner)
     return Estimate(difference, difference - half, difference + half, kind, fewest, ends)
 
 
-def share_estimate(
-    successes: int, tries: int, level: float | None = None, *, unknown: int = 0
-) -> Estimate:
-    """Return the share of successes with its exact interval (Clopper and Pearson 1934).
-
-    Args:
-        level: the least confidence level; by default that of one interval.
-        unknown: further tries of these that may be successes: the interval allows for none and for
-            all of them.
-    """
-    level = level or level_of_each(1)
-    low, high = _exact_ends(successes, successes + unknown, tries, level)
+def share_estimate(successes: int, tries: int, level: float | None = None) -> Estimate:
+    """Return the share of successes with its exact interval (Clopper and Pearson 1934)."""
+    level, count = level or level_of_each(1), np.array(successes)
+    low, high = exact_ends(count, count, tries, 1 - level)
     kind = f"{100 * level:.4g} % exact over {tries} seeds"
-    inner = _exact_ends(successes, successes + unknown, tries, inner_level(level))
-    return Estimate((successes + unknown / 2) / tries, low, high, kind, tries, inner)
+    return Estimate(successes / tries, float(low), float(high), kind, tries)
 
 
-def _exact_ends(least: int, most: int, tries: int, level: float) -> tuple[float, float]:
+def exact_ends(least: Floats, most: Floats, tries: int, alpha: float) -> tuple[Floats, Floats]:
+    """Return the ends of exact intervals of shares, of whole numbers of successes."""
+    low, high = _exact_table(tries, alpha)
+    return low[np.asarray(least, int)], high[np.asarray(most, int)]
+
+
+@cache
+def _exact_table(tries: int, alpha: float) -> tuple[Floats, Floats]:
+    """The ends of the intervals of 0 to all successes."""
     from scipy.special import betaincinv
 
-    tail = (1 - level) / 2
-    low = float(betaincinv(least, tries - least + 1, tail)) if least else 0.0
-    high = float(betaincinv(most + 1, tries - most, 1 - tail)) if most < tries else 1.0
+    count = np.arange(tries + 1)
+    with np.errstate(invalid="ignore"):
+        low = np.where(count > 0, betaincinv(count, tries - count + 1, alpha / 2), 0.0)
+        high = np.where(count < tries, betaincinv(count + 1, tries - count, 1 - alpha / 2), 1.0)
     return low, high
 
 
@@ -280,33 +263,42 @@ def median_estimate(
     level = level or level_of_each(1)
     least = np.sort(np.asarray(values, dtype=np.float64))
     most = least if up_to is None else np.sort(np.asarray(up_to, dtype=np.float64))
-    count, lower, upper = len(least), middle(least), middle(most)
+    lower, upper = middle(least), middle(most)
+    low, high = order_ends(least, most, 1 - level)
+    kind = f"{100 * level:.4g} % by order over {len(least)} seeds"
     value = lower if lower == upper else (lower + upper) / 2
-    low, high = _ordered_ends(least, most, level)
-    kind = f"{100 * level:.4g} % by order over {count} seeds"
-    inner = _ordered_ends(least, most, inner_level(level))
-    seeds = count_distinct(least)
-    return Estimate(value, low, high, kind, seeds, inner, count - seeds)
+    return Estimate(value, float(low), float(high), kind, len(least))
 
 
-def _ordered_ends(least: Floats, most: Floats, level: float) -> tuple[float, float]:
-    """The ends of a median's interval, of values sorted by the least and by the most they may be.
+def order_ends(least: Floats, most: Floats, alpha: float) -> tuple[Floats, Floats]:
+    """Return the ends of medians' intervals, of values sorted along the last axis.
 
-    So few values as are left out on each side seldom lie on one side of the median.
+    They are sorted by the least and by the most that they may be. So few values as are left out on
+    each side seldom lie on one side of the median.
     """
-    excluded = ordered_tail(len(least), level)
-    return (float(least[excluded - 1]), float(most[-excluded])) if excluded else (-np.inf, np.inf)
+    excluded = order_tail(least.shape[-1], alpha)
+    if not excluded:
+        unbounded = np.full(least.shape[:-1], np.inf)
+        return -unbounded, unbounded
+    return least[..., excluded - 1], most[..., -excluded]
 
 
-def ordered_tail(count: int, level: float) -> int:
+@cache
+def order_tail(count: int, alpha: float) -> int:
     """Return which value from each side ends the interval of a median: 0 where none does."""
     from scipy.special import bdtr
 
-    return int(np.sum(bdtr(np.arange(count), count, 0.5) <= (1 - level) / 2))
+    return int(np.sum(bdtr(np.arange(count), count, 0.5) <= alpha / 2))
 
 
 def middle(values: ArrayLike) -> float:
     """Return the median; of an even number of values, the mean of the middle two."""
-    ordered = np.sort(np.asarray(values, dtype=np.float64))
-    lower, upper = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
-    return float(lower if lower == upper else (lower + upper) / 2)
+    return float(medians(np.sort(np.asarray(values, dtype=np.float64))))
+
+
+def medians(ordered: Floats) -> Floats:
+    """Return medians of values sorted along the last axis; those of one infinity are that."""
+    count = ordered.shape[-1]
+    lower, upper = ordered[..., (count - 1) // 2], ordered[..., count // 2]
+    with np.errstate(invalid="ignore"):
+        return np.where(lower == upper, lower, (lower + upper) / 2)

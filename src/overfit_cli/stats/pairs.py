@@ -41,7 +41,7 @@ class Pairs:
     Attributes:
         left, right: the rows; those at one position of both are a pair.
         by: `seed` where cells of one seed are paired, `means` where means over seeds are, and
-            `point` where the right table has no seeds, and each seed of the left has its point.
+            `point` where one table has no seeds: each seed of the other has its point.
         keys: the columns in which the rows of a pair agree, `seed` last where seeds are paired.
         here, there: the number of places of the left table, and of the right one.
         both: the number of places that both have.
@@ -64,8 +64,8 @@ def pair_up(
     Tables without a common seed are paired by their means over seeds.
 
     Args:
-        left: one row per cell, with `seed`, `status`, the parameters and the columns.
-        right: the same; a table of points has no `seed`.
+        left, right: one row per cell, with `seed`, `status`, the parameters and the columns; points
+            have no `seed`.
         names: the parameters whose values the cells of a pair share.
     """
     kind = _kind(left, right)
@@ -74,7 +74,7 @@ def pair_up(
     keys = [*names, "seed"] if kind == "seed" else list(names)
     left_keys, right_keys = setting_keys(left, keys), setting_keys(right, keys)
     matches = _numbered(left_keys).merge(_numbered(right_keys), on="key", suffixes=("", "_right"))
-    if kind == "point":
+    if "seed" not in right:
         matches = matches.sort_values("row_right", kind="stable")  # points stay in their order
     return Pairs(
         left.iloc[matches["row"]].reset_index(drop=True),
@@ -117,9 +117,9 @@ def nearest_values(printed: Sequence[Any], values: Sequence[Any]) -> list[Any]:
 
 
 def _kind(left: pd.DataFrame, right: pd.DataFrame) -> Kind:
-    if "seed" not in right:
+    if "seed" not in left or "seed" not in right:
         return "point"
-    return "seed" if set(left["seed"]) & set(right["seed"]) else "means"
+    return "seed" if left["seed"].isin(right["seed"]).any() else "means"
 
 
 def _numbered(keys: pd.Series[Any]) -> pd.DataFrame:

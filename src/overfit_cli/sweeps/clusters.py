@@ -7,17 +7,17 @@ for it for good.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import pickle
-import queue
 import socket
 import time
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import cloudpickle
 import joblib
@@ -26,18 +26,20 @@ from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import require_extra
 from overfit_cli.core.processes import delaying_interrupts, keeping_sigterm
 from overfit_cli.core.training import Device, resolve_device
-from overfit_cli.core.values import Backend, DeviceChoice
-from overfit_cli.sweeps.executors import Deadlines, Executor, Local
+from overfit_cli.core.values import Backend, DeviceChoice, number_of_jobs, valid_choice
+from overfit_cli.sweeps.executors import Executor, Local
 from overfit_cli.sweeps.worker import (
     KEPT,
     VERSIONS,
     Task,
     TaskRecord,
     Work,
-    numbers_of,
     pickled_work,
     run_remotely,
 )
+
+Call = tuple[str, bytes, bytes]
+"""The arguments of `run_remotely`."""
 
 SECONDS_BETWEEN_COUNTS = 1.0
 """The shortest time between two counts of a cluster's workers."""
@@ -49,16 +51,11 @@ SECONDS_TO_ANSWER = 15
 
 
 class Cluster(Executor):
-    """The workers of a cluster that is running already.
-
-    The futures of both backends have the methods of those of `concurrent.futures`.
-    """
+    """The workers of a cluster that is running already."""
 
     package: str
     absent: str
     """The sentence that nothing answers, after the name of an exception."""
-    gone: tuple[type[Exception], ...] = ()
-    """What a future raises when its cluster is gone."""
 
     def __init__(self, address: str, limit: int | None = None, device: Device = "cpu") -> None:
         super().__init__(f"on {self.name} at {address}", limit, device)
@@ -73,93 +70,27 @@ class Cluster(Executor):
 
     def _count_slots(self) -> int:
         if time.monotonic() >= self._next_count:
-            with self._answering():
+            try:
                 self._slots = self._ask_for_slots()
+            except Exception as error:  # of many kinds, by what the connection was doing
+                raise self._failure() from error
             self._next_count = time.monotonic() + SECONDS_BETWEEN_COUNTS
         return self._slots if self.limit is None else min(self._slots, self.limit)
 
-    @contextlib.contextmanager
-    def _answering(self) -> Iterator[None]:
-        """End the sweep with a sentence where a question inside isn't answered."""
-        try:
-            yield
-        except Exception as error:  # of many kinds, by what the connection was doing
-            raise self._failure() from error
+    def _sender(self, work: Work) -> Callable[[Task], Future[TaskRecord]]:
+        pickled = pickled_work(work)
+        return lambda task: self._submit((VERSIONS, pickled, cloudpickle.dumps(task)))
 
-    def run(self, work: Work, tasks: Iterable[Task], ahead: int) -> Iterator[TaskRecord]:
-        """Hand out tasks while there is room; see `Executor.run`."""
-        pickled, waiting = pickled_work(work), iter(tasks)
-        in_flight: dict[Future[TaskRecord], Task] = {}
-        ended = queue.SimpleQueue[Future[TaskRecord]]()
-        withheld, deadlines = list[Future[TaskRecord]](), Deadlines(work.execution.time_limit)
-        try:
-            while True:
-                jobs = self.jobs  # asked for in each round, as this notices a lost cluster
-                room = self.limit or ahead * jobs
-                while len(in_flight) < room and (task := next(waiting, None)):
-                    future = self._submit(pickled, cloudpickle.dumps(task))
-                    in_flight[future] = task
-                    deadlines.add(task)
-                    future.add_done_callback(ended.put)
-                if not in_flight:
-                    return
-                for numbers in deadlines.overdue(self._slots):
-                    lost = next(
-                        each for each in in_flight if numbers_of(in_flight[each]) == numbers
-                    )
-                    self._cancel([lost])
-                    del in_flight[lost]
-                    deadlines.remove(numbers)
-                    yield TaskRecord(numbers, kills=1)
-                try:
-                    future = ended.get(timeout=SECONDS_BETWEEN_COUNTS)
-                except queue.Empty:
-                    while withheld:
-                        ended.put(withheld.pop())
-                    continue
-                if future not in in_flight:  # its task was lost
-                    continue
-                record = self._record(future, in_flight[future])
-                if record is None:
-                    withheld.append(future)
-                    continue
-                deadlines.remove(numbers_of(in_flight.pop(future)))
-                yield record
-        finally:
-            with contextlib.suppress(Exception):  # the cluster may be gone
-                self._cancel(list(in_flight))
-
-    def _record(self, future: Future[TaskRecord], task: Task) -> TaskRecord | None:
-        """The record of a task that has ended; None while the worker that has it is silent."""
-        try:
-            # Ctrl-C in the midst of a call would have dask log an error of its own.
-            with delaying_interrupts():
-                return self._result(future)
-        except Exception as error:
-            if kills := self._kills(error):
-                return TaskRecord(numbers_of(task), kills=kills)
-            if isinstance(error, self.gone):
-                raise self._failure() from error
-            cause = getattr(error, "cause", error)  # ray wraps what the task has raised
-            if isinstance(cause, UserError):
-                raise self._failure(str(cause)) from error
-            raise self._failure(
-                f"a worker can't run a task ({type(cause).__name__}: {cause}); it needs "
-                f"{VERSIONS} and the package of the study"
-            ) from error
-
-    def _result(self, future: Future[TaskRecord]) -> TaskRecord | None:
-        """Return a task's result; None where it doesn't come."""
-        try:
-            return future.result(timeout=SECONDS_TO_ANSWER)
-        except TimeoutError:
-            if getattr(future, "status", "error") == "error" and future.done():
-                raise  # by the task; futures of dask alone have a status, and wait for results
-            self._ask_for_slots()  # raises where the cluster is silent
-            return None
+    def _kills(self, error: Exception) -> int:
+        if kills := self._killed(error):
+            return kills
+        cause = getattr(error, "cause", error)  # ray wraps what the task has raised
+        problem = f"a worker can't run a task ({type(cause).__name__}: {cause}); it needs "
+        problem += f"{VERSIONS} and the package of the study"
+        raise self._failure(str(cause) if isinstance(cause, UserError) else problem) from error
 
     def _failure(self, problem: str = "the cluster no longer answers") -> UserError:
-        return BadValue("address", self.address, f"{problem}. {KEPT}", exit_code=1)
+        return BadValue("address", self.address, f"{problem.rstrip('.')}. {KEPT}", exit_code=1)
 
     @abstractmethod
     def _connect(self) -> None:
@@ -170,16 +101,12 @@ class Cluster(Executor):
         """Return how many tasks all workers can run at a time; raise if the cluster is gone."""
 
     @abstractmethod
-    def _submit(self, work: bytes, task: bytes) -> Future[TaskRecord]:
-        """Hand out a task: `run_remotely` takes both arguments."""
+    def _submit(self, call: Call) -> Future[TaskRecord]:
+        """Hand out a call of `run_remotely`; the future has its result here."""
 
     @abstractmethod
-    def _kills(self, error: Exception) -> int:
+    def _killed(self, error: Exception) -> int:
         """Return how many workers were killed where a task has ended so; 0 at another error."""
-
-    @abstractmethod
-    def _cancel(self, futures: list[Any]) -> None:
-        """Take back tasks that wait for a worker; those that run may end."""
 
 
 class Dask(Cluster):
@@ -193,7 +120,6 @@ class Dask(Cluster):
     absent = (
         "no dask scheduler answers there ({}); `dask scheduler` starts one and says its address."
     )
-    gone = (CancelledError, OSError)
 
     def _connect(self) -> None:
         from distributed import Client
@@ -216,29 +142,44 @@ class Dask(Cluster):
             raise ConnectionError("the answer is old")
         return sum(threads.values())
 
-    def _submit(self, work: bytes, task: bytes) -> Future[TaskRecord]:
-        call = pickle.dumps(_Call((VERSIONS, work, task)))
-        future: Future[TaskRecord] = self._client.submit(pickle.loads, call, pure=False)
-        return future
+    def _submit(self, call: Call) -> Future[TaskRecord]:
+        sent = self._client.submit(pickle.loads, pickle.dumps(_Called(call)), pure=False)
+        loop = self._client.loop.asyncio_loop
+        return asyncio.run_coroutine_threadsafe(self._result(sent), loop)
 
-    def _kills(self, error: Exception) -> int:
+    async def _result(self, sent: Any) -> TaskRecord:
+        """Return a task's result, asked for again where the worker that has it is silent."""
+        from distributed import as_completed
+
+        async for _ in as_completed([sent], loop=self._client.loop):
+            pass
+        while True:
+            asked = self._client.gather(sent, asynchronous=True)
+            try:
+                record: TaskRecord = await asyncio.wait_for(asked, SECONDS_TO_ANSWER)
+            except TimeoutError:
+                if sent.status == "error":
+                    raise
+            else:
+                return record
+
+    def _killed(self, error: Exception) -> int:
         from distributed import KilledWorker
 
+        if isinstance(error, CancelledError | OSError):  # the client has lost its scheduler
+            raise self._failure() from error
         return 1 + error.allowed_failures if isinstance(error, KilledWorker) else 0
-
-    def _cancel(self, futures: list[Any]) -> None:
-        self._client.cancel(futures)
 
 
 @dataclass(frozen=True)
-class _Call:
+class _Called:
     """A call of `run_remotely` that is made where this is unpickled, as the task itself.
 
     A worker without this package would end when it unpickles a task that refers to it, and the
     sweep would wait for another worker.
     """
 
-    arguments: tuple[str, bytes, bytes]
+    arguments: Call
 
     def __reduce__(self) -> tuple[Any, ...]:
         return run_remotely, self.arguments
@@ -271,12 +212,9 @@ class Ray(Cluster):
                 ray.init(address=self.address, log_to_driver=False, logging_level=logging.ERROR)
         self._head: str = ray.get_runtime_context().gcs_address
         if not self._is_ours and self.address not in ("auto", self._head):
-            raise BadValue(
-                "address",
-                self.address,
-                f"this process is connected to the ray cluster at {self._head}; name that one or "
-                "auto, or call ray.shutdown().",
-            )
+            problem = f"this process is connected to the ray cluster at {self._head}"
+            accepts = f"{problem}; name that one or auto, or call ray.shutdown()."
+            raise BadValue("address", self.address, accepts)
         self._run = ray.remote(num_cpus=1, max_retries=0)(run_remotely)
 
     def __exit__(self, *error: object) -> None:
@@ -287,28 +225,29 @@ class Ray(Cluster):
         _knock(self._head)  # ray itself would wait for it, and then end this process
         return int(self._ray.cluster_resources().get("CPU", 0))
 
-    def _submit(self, work: bytes, task: bytes) -> Future[TaskRecord]:
-        future: Future[TaskRecord] = self._run.remote(VERSIONS, work, task).future()
+    def _submit(self, call: Call) -> Future[TaskRecord]:
+        future: Future[TaskRecord] = self._run.remote(*call).future()
         return future
 
-    def _kills(self, error: Exception) -> int:
+    def _killed(self, error: Exception) -> int:
         from ray.exceptions import RayError, RayTaskError
 
         # A RayTaskError was raised by the task itself; otherwise its worker or its node is gone.
         return int(isinstance(error, RayError) and not isinstance(error, RayTaskError))
 
-    def _cancel(self, futures: list[Any]) -> None:
+    def _drop(self, futures: Sequence[Any]) -> None:
         # A task that ends while ray cancels it can abort this process ("unexpected system state").
         # A connection of our own takes its tasks back when it is shut down.
-        if not self._is_ours:
-            for future in futures:
+        for future in () if self._is_ours else futures:
+            with contextlib.suppress(Exception):  # the cluster may be gone
                 self._ray.cancel(future.object_ref)
 
 
 def _knock(address: str) -> None:
-    """Connect to HOST:PORT and leave again, or raise OSError or ValueError."""
+    """Connect to HOST:PORT or [IPV6]:PORT and leave again, or raise OSError or ValueError."""
     host, _, port = address.rpartition(":")
-    socket.create_connection((host, int(port)), timeout=SECONDS_TO_CONNECT).close()
+    bare = host.removeprefix("[").removesuffix("]")
+    socket.create_connection((bare, int(port)), timeout=SECONDS_TO_CONNECT).close()
 
 
 def executor_of(
@@ -321,7 +260,11 @@ def executor_of(
         device: the device that cells train on. `auto` is this machine's GPU where it has one, and
             the processor on a cluster.
     """
-    cluster = {Dask.name: Dask, Ray.name: Ray}.get(backend)
+    jobs = number_of_jobs(jobs)
+    valid_choice("device", device, get_args(DeviceChoice))
+    cluster = {Dask.name: Dask, Ray.name: Ray}.get(
+        valid_choice("backend", backend, get_args(Backend))
+    )
     if cluster is not None:
         if not address:
             raise BadValue("backend", backend, "it requires address, that of the cluster.")

@@ -1,37 +1,42 @@
-"""Executors of tasks, and the one for this machine: worker processes or threads of joblib.
+"""Executors of tasks, and that of this machine: processes, threads, or this process alone.
 
 Tasks go out and records with their rows come back; this process writes them.
 """
 
 from __future__ import annotations
 
-import contextlib
-import multiprocessing
+import functools
+import itertools
+import math
 import os
+import queue
 import threading
 import time
-import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Literal, Self
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any, Literal, Self, TypeVar
 
-import joblib
-from joblib.externals.loky import get_reusable_executor
-from joblib.externals.loky.backend.process import LokyProcess
-from joblib.externals.loky.backend.utils import kill_process_tree
-from joblib.externals.loky.process_executor import TerminatedWorkerError
+import cloudpickle
+from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 
 from overfit_cli.core.errors import UserError
-from overfit_cli.core.processes import ignoring_interrupts, safe_path, start_worker
+from overfit_cli.core.processes import (
+    SAFE_PATH,
+    delaying_interrupts,
+    start_worker,
+    starting_workers,
+)
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Device
-from overfit_cli.sweeps.leftovers import clear_leftovers, quiet_tracker
 from overfit_cli.sweeps.worker import (
+    KEPT,
     Task,
     TaskRecord,
     Work,
     numbers_of,
     pickled_work,
+    run_sent,
     run_task,
 )
 
@@ -43,43 +48,35 @@ A worker ends a cell by itself, unless it is frozen or in compiled code.
 
 SECONDS_BETWEEN_LOOKS = 1.0
 
+_Key = TypeVar("_Key", bound=Hashable)
+
 
 class Deadlines:
     """The times at which tasks in flight are lost, if a limit on the time of cells is set.
 
-    Tasks run in the order in which they are handed out, one per job. Time in which this process
-    is stopped, as by Ctrl-Z, does not count.
+    Time in which this process is stopped, as by Ctrl-Z, does not count.
     """
 
     def __init__(self, limit: float | None) -> None:
         self._limit = limit
-        self._parts: dict[tuple[int, ...], int] = {}
-        self._ends: dict[tuple[int, ...], float] = {}
+        self._ends: dict[Hashable, float] = {}
         self._clock, self._seen = 0.0, time.monotonic()
 
-    def add(self, task: Task) -> None:
-        """Take in a task that is handed out.
+    def overdue(self, in_flight: Mapping[_Key, Task], jobs: int) -> _Key | None:
+        """Return a task that is lost now.
 
-        A batch may be split, down to single cells, and each of its parts may take as long as a
-        cell.
+        Tasks run in the order in which they were handed out, one per job. A batch may be split,
+        down to single cells, and each of its parts may take as long as a cell.
         """
-        self._parts[numbers_of(task)] = sum(2 * len(batch) - 1 for _, batch in task)
-
-    def remove(self, numbers: tuple[int, ...]) -> None:
-        """Forget a task that has ended."""
-        self._parts.pop(numbers, None)
-        self._ends.pop(numbers, None)
-
-    def overdue(self, jobs: int) -> list[tuple[int, ...]]:
-        """Return the numbers of the tasks that are lost now."""
-        if self._limit is None:
-            return []
         now = time.monotonic()
         self._clock += min(now - self._seen, 2 * SECONDS_BETWEEN_LOOKS)
         self._seen = now
-        for numbers, parts in list(self._parts.items())[:jobs]:
-            self._ends.setdefault(numbers, self._clock + parts * self._limit + GRACE)
-        return [numbers for numbers, end in list(self._ends.items()) if self._clock > end]
+        if self._limit is None:
+            return None
+        for key in itertools.islice(in_flight, jobs):
+            parts = sum(2 * len(batch) - 1 for _, batch in in_flight[key])
+            self._ends.setdefault(key, self._clock + parts * self._limit + GRACE)
+        return next((key for key in in_flight if self._clock > self._ends.get(key, math.inf)), None)
 
 
 class Executor(ABC):
@@ -92,6 +89,10 @@ class Executor(ABC):
 
     name: str
     has_processes = True
+    is_exact = True
+    """Whether no task may wait with a worker that the limit keeps busy."""
+    dies_as_one = False
+    """Whether a killed worker takes all tasks in flight with it."""
 
     def __init__(self, location: str, limit: int | None, device: Device) -> None:
         self.location, self.limit, self.device = location, limit, device
@@ -99,6 +100,19 @@ class Executor(ABC):
     @abstractmethod
     def _count_slots(self) -> int:
         """Return how many tasks can run at a time now; 0 on a cluster without workers."""
+
+    @abstractmethod
+    def _sender(self, work: Work) -> Callable[[Task], Future[TaskRecord]]:
+        """Return what hands out a task of a sweep."""
+
+    @abstractmethod
+    def _kills(self, error: Exception) -> int:
+        """Return how many workers were killed where a task has ended so; raise what else it is."""
+
+    def _drop(self, futures: Sequence[Any]) -> None:
+        """Take back tasks that wait for a worker; those that run may end."""
+        for future in futures:
+            future.cancel()
 
     @property
     def jobs(self) -> int:
@@ -123,19 +137,16 @@ class Executor(ABC):
 
     def check(self, work: Work) -> None:
         """Refuse a study that can't be pickled for the workers, before anything runs."""
-        if not self.has_processes:
-            return
         try:
-            pickled_work(work)
+            if self.has_processes:
+                pickled_work(work)
         except UserError:
             raise
         except Exception as error:  # an object of the study may raise anything
-            raise UserError(
-                f"{work.study.name} can't be sent to workers ({type(error).__name__}: {error}); "
-                "with one job on this machine, or with --backend threading, nothing is sent."
-            ) from error
+            cannot = f"{work.study.name} can't be sent to workers ({type(error).__name__}: {error})"
+            here = "with one job on this machine, or with the backend threading, nothing is sent"
+            raise UserError(f"{cannot}; {here}.") from error
 
-    @abstractmethod
     def run(self, work: Work, tasks: Iterable[Task], ahead: int) -> Iterator[TaskRecord]:
         """Hand out tasks, and give the record of each as it ends or its worker is killed.
 
@@ -144,6 +155,41 @@ class Executor(ABC):
         Args:
             ahead: how many tasks per job are handed out at a time.
         """
+        send, waiting = self._sender(work), iter(tasks)
+        in_flight: dict[Future[TaskRecord], Task] = {}
+        ended = queue.SimpleQueue[Future[TaskRecord]]()
+        deadlines = Deadlines(work.execution.time_limit)
+        try:
+            while True:
+                room = ahead * self.jobs  # asked for in each round: it notices a lost cluster
+                room = min(room, self.limit) if self.is_exact and self.limit else room
+                with delaying_interrupts():  # what is handed out by half can't be taken back
+                    while len(in_flight) < room and (task := next(waiting, None)):
+                        future = send(task)
+                        in_flight[future] = task
+                        future.add_done_callback(ended.put)
+                if not in_flight:
+                    return
+                late = deadlines.overdue(in_flight, self.jobs) if self.has_processes else None
+                try:
+                    future = late or ended.get(timeout=SECONDS_BETWEEN_LOOKS)
+                except queue.Empty:
+                    continue
+                if future not in in_flight:  # it was lost
+                    continue
+                task = in_flight.pop(future)
+                try:
+                    record = TaskRecord(numbers_of(task), kills=1) if late else future.result()
+                except Exception as error:
+                    lost = [task, *(in_flight.values() if self.dies_as_one else ())]
+                    numbers = sorted(itertools.chain.from_iterable(map(numbers_of, lost)))
+                    record = TaskRecord(tuple(numbers), kills=self._kills(error))
+                self._drop([late] if late else [])
+                yield record
+                if record.kills and self.dies_as_one:
+                    return
+        finally:
+            self._drop(list(in_flight))
 
     def __enter__(self) -> Self:
         return self
@@ -153,7 +199,7 @@ class Executor(ABC):
 
 
 class Local(Executor):
-    """The workers of this machine, as many as there are jobs."""
+    """The workers of this machine, as many as there are jobs; one job is this process itself."""
 
     def __init__(
         self, jobs: int, backend: Literal["loky", "threading"] = "loky", device: Device = "cpu"
@@ -161,7 +207,8 @@ class Local(Executor):
         super().__init__(f"on {backend}" if jobs > 1 else "", jobs, device)
         self.name = self._backend = backend
         self._jobs = jobs
-        self.has_processes = backend == "loky" and jobs > 1
+        self.has_processes = self.dies_as_one = backend == "loky" and jobs > 1
+        self.is_exact = not self.has_processes
 
     def _count_slots(self) -> int:
         return self._jobs
@@ -174,73 +221,70 @@ class Local(Executor):
         return Local(min(self._jobs, max(2, batches)), self._backend, self.device)
 
     def run(self, work: Work, tasks: Iterable[Task], ahead: int) -> Iterator[TaskRecord]:
-        """Hand out tasks as joblib takes them; a killed worker ends all that are handed out."""
-        handed_out = set[int]()
-        deadlines = Deadlines(work.execution.time_limit)
+        """Hand out tasks; see `Executor.run`. In one job they are trained in this thread."""
+        if self._jobs > 1:
+            return super().run(work, tasks, ahead)
+        return (run_task(work, task) for task in tasks)
 
-        def calls() -> Iterator[tuple[Callable[..., TaskRecord], Any, Any]]:
-            for task in tasks:
-                handed_out.update(numbers_of(task))
-                deadlines.add(task)
-                yield joblib.delayed(run_task)(work, task)
+    def _sender(self, work: Work) -> Callable[[Task], Future[TaskRecord]]:
+        if not self.has_processes:
+            return functools.partial(_in_a_thread, work)
+        pool, pickled = _pool(self._jobs), pickled_work(work)
+        self._workers = pool
 
-        limits, start = {}, {}
-        if self.has_processes:
-            limits = {"inner_max_num_threads": 1}
-            start = {"initializer": start_worker, "initargs": (os.getpid(),)}
-            clear_leftovers()
-            quiet_tracker()
-        with (
-            joblib.parallel_config(backend=self._backend, **limits),
-            safe_path(),
-            self._killing_overdue(deadlines) as overdue,
-        ):
-            parallel = joblib.Parallel(
-                n_jobs=self._jobs,
-                return_as="generator_unordered",
-                batch_size=1,
-                pre_dispatch=ahead * self._jobs,
-                **start,
-            )
-            # Workers start inside this call and inherit what it does with Ctrl-C: only this
-            # process answers it.
-            with ignoring_interrupts():
-                records = parallel(calls())
-            try:
-                for record in records:
-                    handed_out.difference_update(record.batches)
-                    deadlines.remove(record.batches)
-                    yield record
-            except TerminatedWorkerError:
-                yield TaskRecord(tuple(sorted(overdue or handed_out)), kills=1)
-            except GeneratorExit:
-                # Ctrl-C came while a record was dealt with. joblib ends its workers; it would
-                # advise on the tasks that it cancels. Threads that train may reset the filters of
-                # warnings meanwhile, and where warnings are errors it would be raised.
-                with contextlib.suppress(UserWarning), warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    records.close()
-                raise
-            except KeyboardInterrupt:
-                if self.has_processes:
-                    get_reusable_executor().shutdown(wait=False, kill_workers=True)
-                raise
+        def send(task: Task) -> Future[TaskRecord]:
+            sent = Future[TaskRecord]()
+            with starting_workers():
+                try:
+                    sent = pool.submit(run_sent, pickled, cloudpickle.dumps(task))
+                except BrokenProcessPool as error:
+                    sent.set_exception(error)
+            return sent
 
-    @contextlib.contextmanager
-    def _killing_overdue(self, deadlines: Deadlines) -> Iterator[list[int]]:
-        """Kill the worker processes when a task is overdue; give the numbers of its batches."""
-        overdue, ended = list[int](), threading.Event()
+        return send
 
-        def watch() -> None:
-            while not overdue and not ended.wait(SECONDS_BETWEEN_LOOKS):
-                overdue.extend(number for task in deadlines.overdue(self._jobs) for number in task)
-            for process in multiprocessing.active_children() if overdue else ():
-                if isinstance(process, LokyProcess):
-                    kill_process_tree(process)
+    def _kills(self, error: Exception) -> int:
+        if isinstance(error, UserError):
+            raise UserError(f"{error} {KEPT}", exit_code=1) from error
+        if not isinstance(error, BrokenProcessPool):
+            raise error
+        _pool.cache_clear()
+        return 1
 
-        if self.has_processes:
-            threading.Thread(target=watch, daemon=True).start()
+    def _drop(self, futures: Sequence[Any]) -> None:
+        if futures and self.has_processes:
+            _pool.cache_clear()
+            self._workers.shutdown(wait=False, kill_workers=True)
+
+
+_ONE_THREAD = ("BLIS_NUM_THREADS", "NUMBA_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+SECONDS_UNTIL_IDLE_WORKERS_END = 300
+
+
+@functools.lru_cache(maxsize=1)
+def _pool(jobs: int) -> ProcessPoolExecutor:
+    """Worker processes, which wait for a next sweep for a while.
+
+    They import nothing from the working folder.
+    """
+    return ProcessPoolExecutor(
+        jobs,
+        timeout=SECONDS_UNTIL_IDLE_WORKERS_END,
+        initializer=start_worker,
+        initargs=(os.getpid(), os.environ.get(SAFE_PATH)),
+        env=dict.fromkeys((*_ONE_THREAD, "VECLIB_MAXIMUM_THREADS", SAFE_PATH), "1"),
+    )
+
+
+def _in_a_thread(work: Work, task: Task) -> Future[TaskRecord]:
+    """Train a task in a thread that ends with this process."""
+    future = Future[TaskRecord]()
+
+    def train() -> None:
         try:
-            yield overdue
-        finally:
-            ended.set()
+            future.set_result(run_task(work, task))
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=train, daemon=True).start()
+    return future

@@ -1,48 +1,52 @@
-"""Grids: the product of the axes and the seeds, and the shards of a sweep.
+"""Grids: the product of the axes and the seeds, and the language of ranges.
 
-Values come as texts from the command line and from presets, or as values from Python. Some may be
-derived from others, lists may go together, and conditions may leave out points.
+Values come as texts from the command line and from presets, or as values from Python: `2:20`,
+`2:20:3`, `0.1:16`, `0.1:16:100:log`, `a,b,c`, or one value. Some may be derived from others, lists
+may go together, and conditions may leave out points.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
-import hashlib
 import itertools
 import math
-import random
 import re
+import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar, cast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from typing import Any, Self, cast
 
 import numpy as np
 
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.expressions import CLOSE, Expression, Names, read_conditions, read_expression
 from overfit_cli.core.parameters import (
     ParameterInfo,
     Value,
     build,
     describe,
-    find_name,
-    parameter_named,
-    parse_value,
     spellings,
     unknown_parameter,
 )
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import suggestion
+from overfit_cli.core.text import is_number, shorten
 from overfit_cli.core.values import whole_number
-from overfit_cli.stats.equations import Condition, Expression, parse_condition, parse_derived_value
-from overfit_cli.sweeps.points import Points, solved
-from overfit_cli.sweeps.ranges import MOST_VALUES, parse_range, parse_seeds, rounded
 
 MOST_CELLS = 5_000_000
 
+FARTHEST = 1e-6
+"""The largest distance to a whole number that is round-off."""
+
 Given = Value | Expression
 """A value of a parameter as it is given: itself, or an expression in other parameters."""
+
+Infos = Mapping[str, ParameterInfo]
+Columns = Mapping[str, Sequence[Any]]
+"""For each parameter that was set, its value at every point."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,44 @@ class Grid:
     given: Mapping[str, tuple[Given, ...]]
     seeds: tuple[int, ...]
     together: tuple[tuple[str, ...], ...] = ()
-    only: tuple[Condition, ...] = ()
+    only: tuple[str, ...] = ()
+
+    @classmethod
+    def read(
+        cls,
+        study: AnyStudy,
+        given: Mapping[str, Any],
+        seeds: Any,
+        together: Iterable[str] = (),
+        only: Iterable[str] = (),
+    ) -> Self:
+        """Read what a user types, a script gives, a preset sets, or a manifest records.
+
+        Args:
+            given: by parameter, a range as a text, a value, or several values and expressions; the
+                axes have the order of their declaration.
+            seeds: how many or which, as a number, several, or a text.
+            together: parameters that go together, such as `n,d`.
+            only: conditions such as `n >= d`.
+        """
+        infos = describe(study.parameters)
+        for name in given:
+            if name not in infos:
+                raise unknown_parameter(name, infos)
+        taken = {name: _taken(infos, name, given[name]) for name in infos if name in given}
+        groups = tuple(_tied(infos, taken, text) for text in together)
+        for name, times in Counter(itertools.chain(*groups)).items():
+            if times > 1:
+                raise BadValue("together", None, f"{name} is named twice; name it once.")
+        conditions = [" ".join(text.split()) for text in only]
+        for text in conditions:
+            read_conditions(text, _names(infos), "only")
+        tied = {*itertools.chain(*groups)}  # their lists keep what they repeat: it has a partner
+        values = {
+            name: items if name in tied else tuple(dict.fromkeys(items))
+            for name, items in taken.items()
+        }
+        return cls(study, values, _seeds(seeds), groups, tuple(dict.fromkeys(conditions)))
 
     @property
     def is_product(self) -> bool:
@@ -86,8 +127,8 @@ class Grid:
         """The values of each parameter that was set, as the grid's points have them."""
         if self.is_product:
             return cast("Mapping[str, tuple[Value, ...]]", self.given)
-        columns = self._points.columns
-        return {name: tuple(dict.fromkeys(columns[name])) for name in self.given}
+        columns = map(dict.fromkeys, zip(*self._points, strict=True))
+        return dict(zip(self.given, map(tuple, columns), strict=True))
 
     @property
     def axes(self) -> dict[str, tuple[Value, ...]]:
@@ -109,25 +150,22 @@ class Grid:
     @property
     def points(self) -> int:
         """The number of combinations of parameters."""
-        return self.full_points if self.is_product else self._points.count
+        return self.full_points if self.is_product else len(self._points)
 
     @property
     def size(self) -> int:
         """The number of cells."""
         return self.points * len(self.seeds)
 
-    def check(self) -> None:
-        """Refuse a grid that is too large, or has a value that its parameter doesn't take."""
-        self._check_size(self.size if self.is_product else self.full_points)
-        self._check_size(self.size)
-        if self.is_product:
-            for name, values in self.values.items():
-                for value in values:
-                    self._check_alone(name, value)
+    def check_seeds(self, name: str) -> None:
+        """Refuse seeds for a function that takes none: its cells would all be the same."""
+        if not self.study.seeded and self.seeds != (0,):
+            accepts = f"{self.study.name} takes no seed; give it a parameter seed: int."
+            raise BadValue(name, None, accepts)
 
     def cells(self) -> list[Cell]:
         """Return every cell."""
-        self.check()
+        _check_size(self.size)
         names = list(self.given)
         points = [
             build(self.study.parameters, dict(zip(names, point, strict=True)))
@@ -141,302 +179,170 @@ class Grid:
 
     def rows(self) -> Iterator[tuple[Value, ...]]:
         """Give the values of the parameters that were set, in their order, at every point."""
-        if self.is_product:
-            return itertools.product(*self.values.values())
-        return self._points.rows(list(self.given))
-
-    def some_cells(self, most: int) -> list[Cell]:
-        """Return at most so many cells, chosen at random; of a full product whole rows of it."""
-        if self.is_product:
-            return self.thinned(most).cells()
-        cells = self.cells()
-        return cells if len(cells) <= most else list(_sample(tuple(cells), most, random.Random(0)))
-
-    def thinned(self, most: int) -> Grid:
-        """Return a grid of at most `most` cells: of each axis and the seeds a random selection."""
-        chance = random.Random(0)
-        values, seeds = dict(self.values), self.seeds
-        while (thin := Grid(self.study, values, seeds)).size > most:
-            name = max(values, key=lambda name: len(values[name]), default="")
-            if name and len(values[name]) >= len(seeds):
-                values[name] = _half(values[name], chance)
-            else:
-                seeds = _half(seeds, chance)
-        return thin
+        return itertools.product(*self.values.values()) if self.is_product else iter(self._points)
 
     @functools.cached_property
-    def _points(self) -> Points:
-        self._check_size(self.full_points)
-        infos = describe(self.study.parameters)
+    def _points(self) -> list[tuple[Value, ...]]:
+        """The distinct points of a grid that is no product, as `rows` gives them."""
+        _check_size(self.full_points)
+        infos, names = describe(self.study.parameters), list(self.given)
         factors = [
             list(zip(*(self.given[name] for name in group), strict=True)) for group in self.groups
         ]
         rows = [tuple(itertools.chain(*row)) for row in itertools.product(*factors)]
-        names = [name for group in self.groups for name in group]
-        columns = {name: [row[index] for row in rows] for index, name in enumerate(names)}
-        points = solved(Points(infos, len(rows), columns), self.derived).distinct()
-        for condition in self.only:
-            points = points.chosen(condition)
+        taken = dict(zip(itertools.chain(*self.groups), zip(*rows, strict=True), strict=True))
+        solved = _solved(infos, taken, self.derived)
+        given = (solved[name] for name in names)
+        points = list(dict.fromkeys(zip(*given, strict=True))) if names else rows
+        for text in self.only:
+            for test in read_conditions(text, _names(infos), "only"):
+                columns = dict(zip(names, zip(*points, strict=True), strict=True))
+                every = range(len(points))
+                used = {ref.name: _at(infos, columns, ref.name, every) for ref in test.refs}
+                holds = np.broadcast_to(test.holds(used), len(points))
+                points = list(itertools.compress(points, holds))
+                if not points:
+                    raise BadValue("only", text, "no point of the grid meets it.")
         return points
 
-    def _check_size(self, size: int) -> None:
-        if size > MOST_CELLS:
-            raise UserError(f"The grid has {size} cells; a sweep takes up to {MOST_CELLS}.")
-
-    def _check_alone(self, name: str, value: Value) -> None:
-        """Check one value against its own bounds before the product is made: it may be large."""
-        others = {other: values[0] for other, values in self.values.items() if other != name}
-        build(self.study.parameters, {**others, name: value})
-
-
-_Item = TypeVar("_Item")
-
-
-def _half(items: tuple[_Item, ...], chance: random.Random) -> tuple[_Item, ...]:
-    return _sample(items, (len(items) + 1) // 2, chance)
+    def texts(self) -> dict[str, str]:
+        """Return what a user types for each parameter that isn't at its default, or is tied."""
+        infos, tied = describe(self.study.parameters), {*itertools.chain(*self.together)}
+        return {
+            name: ",".join(str(getattr(item, "text", item)) for item in items)
+            if name in self.derived
+            else range_text(infos[name], cast("tuple[Value, ...]", items))
+            for name, items in self.given.items()
+            if items != (infos[name].default,) or name in tied
+        }
 
 
-def _sample(items: tuple[_Item, ...], count: int, chance: random.Random) -> tuple[_Item, ...]:
-    return tuple(items[index] for index in sorted(chance.sample(range(len(items)), count)))
+def _check_size(size: int) -> None:
+    if size > MOST_CELLS:
+        raise UserError(f"The grid has {size} cells; a sweep takes up to {MOST_CELLS}.")
 
 
-def check_seeds(study: AnyStudy, seeds: tuple[int, ...], name: str = "seeds") -> None:
-    """Refuse seeds for a function that takes none: its cells would all be the same."""
-    if not study.seeded and seeds != (0,):
-        raise BadValue(name, None, f"{study.name} takes no seed; give it a parameter seed: int.")
-
-
-def make_grid(
-    study: AnyStudy,
-    texts: Mapping[str, str],
-    seeds: tuple[int, ...],
-    together: Sequence[str] = (),
-    only: Sequence[str] = (),
-) -> Grid:
-    """Read ranges into a grid.
-
-    Args:
-        texts: a range for each parameter that is set; the axes have the order of their declaration.
-        only: conditions such as `n >= d`.
-    """
-    infos = describe(study.parameters)
-    for name in texts:
-        if name not in infos:
-            raise unknown_parameter(name, infos)
-    given = {name: _read(infos, name, texts[name]) for name in infos if name in texts}
-    return _with_rules(Grid(study, given, seeds), together, only)
-
-
-def recorded_grid(
-    study: AnyStudy,
-    values: Mapping[str, Sequence[Value]],
-    together: Sequence[Sequence[str]],
-    only: Sequence[str],
-) -> Grid:
-    """The grid of one seed that a manifest has: a number given as a text is an expression."""
-    infos = describe(study.parameters)
-    names = spellings(infos)
-
-    def read(name: str, item: Value) -> Given:
-        is_number = name in infos and infos[name].kind in ("int", "float")
-        return (
-            parse_derived_value(name, item, names) if is_number and isinstance(item, str) else item
-        )
-
-    given = {name: tuple(read(name, item) for item in items) for name, items in values.items()}
-    return _with_rules(Grid(study, given, (0,)), [",".join(group) for group in together], only)
-
-
-def _with_rules(grid: Grid, together: Sequence[str], only: Sequence[str]) -> Grid:
-    infos = describe(grid.study.parameters)
-    groups = tuple(_tied(grid, text) for text in together)
-    for name, times in Counter(itertools.chain(*groups)).items():
-        if times > 1:
-            raise BadValue("together", None, f"{name} is named twice; name it once.")
-    conditions = tuple(parse_condition("only", text, spellings(infos)) for text in only)
-    tied = {*itertools.chain(*groups)}  # their lists keep what they repeat: it has a partner
-    given = {
-        name: items if name in tied else tuple(dict.fromkeys(items))
-        for name, items in grid.given.items()
-    }
-    return replace(grid, given=given, together=groups, only=tuple(dict.fromkeys(conditions)))
-
-
-def _tied(grid: Grid, text: str) -> tuple[str, ...]:
+def _tied(infos: Infos, taken: Mapping[str, tuple[Given, ...]], text: str) -> tuple[str, ...]:
     """The parameters that a text such as `n,d` names, if their lists are of one length."""
-    infos = describe(grid.study.parameters)
-    names = tuple(find_name(infos, part.strip()) for part in text.split(","))
+    known = spellings(infos)
+    names = tuple(known.get(part.strip(), part.strip()) for part in text.split(","))
     if len(names) < 2:
         raise BadValue("together", text, "it takes two parameters or more, such as n,d.")
     for name in names:
         if name not in infos:
-            hint = suggestion(name, infos)
-            raise BadValue("together", text, f"the study has no parameter {name!r}; {hint}")
-        if name not in grid.given:
+            raise BadValue("together", text, unknown_parameter(name, infos).accepts)
+        if name not in taken:
             raise BadValue("together", text, f"{name} has no list of values; give one.")
-    lengths = [f"{len(grid.given[name])} of {name}" for name in names]
-    if len({len(grid.given[name]) for name in names}) > 1:
-        counts = f"{', '.join(lengths[:-1])} and {lengths[-1]}"
+    *lengths, last = [f"{len(taken[name])} of {name}" for name in names]
+    if len({len(taken[name]) for name in names}) > 1:
+        counts = f"{', '.join(lengths)} and {last}"
         raise BadValue("together", text, f"it takes lists of equal length, not {counts}.")
     return names
 
 
-def _read(infos: Mapping[str, ParameterInfo], name: str, text: str) -> tuple[Given, ...]:
-    info, names, items = infos[name], spellings(infos), text.split(",")
-    arithmetic = [_is_arithmetic(item, names) for item in items]
-    is_number = info.kind in ("int", "float") and ":" not in text
-    if not is_number or not any(arithmetic) or not all(item.strip() for item in items):
-        return parse_range(info, text, distinct=False)
-    read = [
-        parse_derived_value(name, item, names) if formula else parse_value(info, item)
-        for item, formula in zip(items, arithmetic, strict=True)
-    ]
-    return tuple(read)
+def _taken(infos: Infos, name: str, given: Any) -> tuple[Given, ...]:
+    """The values of a parameter that a text names, or that Python or a manifest gives."""
+    info, names = infos[name], _names(infos)
+    if isinstance(given, str):
+        items = given.split(",")
+        is_list = info.is_number and ":" not in given and all(item.strip() for item in items)
+        if not is_list or not any(_is_arithmetic(item, names) for item in items):
+            return parse_range(info, given)
+        given = items
+    several = isinstance(given, Iterable) and not isinstance(given, bytes | Mapping)
+    if not several or getattr(given, "ndim", 1) == 0:
+        return (_plain(info, given),)
+    listed = list(itertools.islice(given, MOST_VALUES + 1))
+    if not listed:
+        raise BadValue(name, None, f"no value given; it takes {info.accepts}.")
+    if len(listed) > MOST_VALUES:
+        raise BadValue(name, None, f"it takes up to {MOST_VALUES} values.")
+    return tuple(_item(info, names, item) for item in listed)
 
 
-def _is_arithmetic(text: str, names: Mapping[str, str]) -> bool:
+def _item(info: ParameterInfo, names: Names, item: Any) -> Given:
+    """One of several values; a number that is given as a text may be an expression."""
+    if not isinstance(item, str) or not info.is_number:
+        return _plain(info, item)
+    if _is_arithmetic(item, names):
+        return read_expression(item, names, info.name)
+    return info.parse(item)
+
+
+def _names(infos: Infos) -> Names:
+    return Names({spelling: infos[name] for spelling, name in spellings(infos).items()})
+
+
+def _is_arithmetic(text: str, names: Names) -> bool:
     """Whether a text is an expression: it has a name, or an operator that no number has."""
     words = re.findall(r"(?<![\w.])[^\W\d]\w*", text)
     return any(word in names for word in words) or any(sign in text for sign in "*/(")
 
 
-MOST_SHARDS = 100_000
-ACCEPTS = "I/N, such as 2/8: the second of eight parts"
+def _solved(infos: Infos, columns: Columns, derived: Mapping[str, Sequence[Expression]]) -> Columns:
+    """Return the points with a value in place of each expression."""
+    needed = {
+        name: {other for expression in expressions for other in expression.names} & derived.keys()
+        for name, expressions in derived.items()
+    }
+    try:
+        order = list(TopologicalSorter(needed).static_order())
+    except CycleError as error:
+        name, *others = dict.fromkeys(error.args[1])
+        turn = f"{' and '.join(others)}, which depends on {name}" if others else "itself"
+        accepts = f"{name} depends on {turn}; give one of them numbers."
+        raise BadValue(name, ",".join(map(str, derived[name])), accepts) from None
+    for name in order:
+        column = list(columns[name])
+        for expression in dict.fromkeys(derived[name]):
+            indices = [index for index, item in enumerate(column) if item == expression]
+            used = {other: _at(infos, columns, other, indices) for other in expression.names}
+            results = np.zeros(len(indices)) + expression.value(used)
+            for place, index in enumerate(indices):
+                setting = {other: values[place] for other, values in sorted(used.items())}
+                column[index] = _of_expression(infos[name], expression, results[place], setting)
+        columns = {**columns, name: column}
+    return columns
 
 
-@dataclass(frozen=True)
-class Shard:
-    """One part of several.
-
-    Attributes:
-        number: which, from 1.
-    """
-
-    number: int
-    of: int
-
-    def __str__(self) -> str:
-        return f"{self.number}/{self.of}"
-
-    def cells_of(self, cells: Sequence[Cell], cost: Callable[[Cell], float]) -> list[Cell]:
-        """Return this shard's cells, in their order.
-
-        Cells are dealt out by falling cost, one to each shard and then back again, whether they are
-        finished or not: so each machine finds the same parts whenever it looks. Of the same cost,
-        neighbours in the grid go to different shards; who is first is drawn anew each time. So what
-        is missing falls to all alike, and so do costs that nobody knows, such as a function's.
-
-        Args:
-            cells: of the whole sweep, in the same order for all shards.
-        """
-        costs = [cost(cell) for cell in cells]
-        falling = sorted(range(len(cells)), key=lambda index: -costs[index])
-        ranks = list[int]()
-        for start in range(0, len(falling), 2 * self.of):
-            index = self._place(start)
-            ranks += [start + index, start + 2 * self.of - 1 - index]
-        chosen = sorted(falling[rank] for rank in ranks if rank < len(falling))
-        return [cells[rank] for rank in chosen]
-
-    def _place(self, turn: int) -> int:
-        """Its place from 0 in a turn, drawn by a hash: the same with every version of Python."""
-        drawn = [
-            hashlib.sha256(f"{number}/{self.of} {turn}".encode()).digest()
-            for number in range(1, self.of + 1)
-        ]
-        return sorted(drawn).index(drawn[self.number - 1])
+def _at(infos: Infos, columns: Columns, name: str, indices: Sequence[int]) -> Any:
+    """A parameter's values at some points: its default where it was not set."""
+    info, column = infos[name], columns.get(name)
+    if column is None and info.default is None:
+        raise BadValue(name, None, f"it has no default; give {info.accepts}.")
+    values = [info.default if column is None else column[index] for index in indices]
+    return np.array(values, dtype=np.float64 if info.is_number else object)
 
 
-def parse_shard(text: str | None, *, refined: bool = False) -> Shard | None:
-    """Return the shard that a text names; None for no text.
-
-    Args:
-        text: such as `2/8`.
-    """
-    if text is None:
-        return None
-    number, slash, count = text.partition("/")
-    # `isdecimal` alone takes digits of other scripts, and `int` would take thousands of them.
-    plain = all(part.isascii() and part.isdecimal() and len(part) < 9 for part in (number, count))
-    if not slash or not plain or not 1 <= int(number) <= int(count) <= MOST_SHARDS:
-        raise BadValue("shard", text, f"it takes {ACCEPTS}.")
-    if refined:
-        raise BadValue("shard", text, "refinement chooses cells from all of them.")
-    return Shard(int(number), int(count))
+def _of_expression(
+    info: ParameterInfo, expression: Expression, result: float, setting: Mapping[str, float]
+) -> Value:
+    number = float(result)
+    if math.isfinite(number) and info.kind != "int":
+        return rounded(number) + 0.0
+    near = round(number) if math.isfinite(number) else 2**63
+    if abs(near) < 2**63 and abs(number - near) <= min(FARTHEST, CLOSE * max(1.0, abs(number))):
+        return near
+    at = ", ".join(f"{name} = {value:g}" for name, value in setting.items())
+    hint = "; round(…), floor(…) or ceil(…) makes it whole" if info.kind == "int" else ""
+    begin = f"it is {number:g}{' at ' * bool(at)}{at}"
+    accepts = f"{begin}, and {info.name} takes {info.accepts}{hint}."
+    raise BadValue(info.name, expression.text, accepts)
 
 
-def grid_of_values(
-    study: AnyStudy,
-    given: Mapping[str, Any],
-    seeds: Any,
-    texts: Mapping[str, str],
-    together: Sequence[str] = (),
-    only: Sequence[str] = (),
-) -> Grid:
-    """Return a grid of what Python gave.
-
-    Args:
-        given: by parameter, its name or its symbol, one value, several, or a range as a text.
-        seeds: how many or which, as a number, several, or a text.
-        texts: the ranges of a preset, which hold where nothing is given.
-    """
-    infos = describe(study.parameters)
-    values = dict(make_grid(study, texts, (0,)).given)
-    spelled: dict[str, str] = {}
-    for written, taken in given.items():
-        name = parameter_named(study.parameters, written)
-        if name not in infos:
-            raise unknown_parameter(name, infos)
-        if name in spelled:
-            raise UserError(f"{spelled[name]} and {written}: {name} is given twice; give it once.")
-        spelled[name] = written
-        values[name] = _values(infos, name, taken)
-    chosen = _seeds(seeds)
-    check_seeds(study, chosen, "seeds")
-    ordered = {name: values[name] for name in infos if name in values}
-    return _with_rules(Grid(study, ordered, chosen), together, only)
-
-
-def _values(infos: Mapping[str, ParameterInfo], name: str, taken: Any) -> tuple[Given, ...]:
-    info = infos[name]
-    if isinstance(taken, str) and info.kind not in ("literal", "text"):
-        return _read(infos, name, taken)
-    several = isinstance(taken, Iterable) and not isinstance(taken, str | bytes | Mapping)
-    if not several or getattr(taken, "ndim", 1) == 0:
-        return (_value(info, taken),)
-    listed = list(itertools.islice(taken, MOST_VALUES + 1))
-    if not listed:
-        raise BadValue(info.name, None, f"no value given; it takes {info.accepts}.")
-    if len(listed) > MOST_VALUES:
-        raise BadValue(info.name, None, f"it takes up to {MOST_VALUES} values.")
-    return tuple(_value_or_expression(infos, name, item) for item in listed)
-
-
-def _value_or_expression(infos: Mapping[str, ParameterInfo], name: str, item: Any) -> Given:
-    if isinstance(item, str) and infos[name].kind in ("int", "float"):
-        names = spellings(infos)
-        if _is_arithmetic(item, names):
-            return parse_derived_value(name, item, names)
-    return _value(infos[name], item)
-
-
-def _value(info: ParameterInfo, given: Any) -> Value:
-    of_numpy = isinstance(given, np.generic | np.ndarray) and given.ndim == 0
-    plain = given.item() if of_numpy else given
-    is_number = isinstance(plain, int | float) and not isinstance(plain, bool)
-    if info.kind in ("int", "float"):
-        fits = is_number
-    else:
-        fits = isinstance(plain, bool if info.kind == "bool" else str)
-    if not fits:
-        if isinstance(given, np.ndarray):
-            accepts = f"it is an array of {given.ndim} axes; it takes {info.accepts}."
-            raise BadValue(info.name, None, accepts)
+def _plain(info: ParameterInfo, given: Any) -> Value:
+    """A value that Python gives, of any library, in the kind of its parameter."""
+    plain = given.item() if isinstance(given, np.generic | np.ndarray) and not given.ndim else given
+    kinds: Any = {"int": int | float, "float": int | float, "bool": bool}.get(info.kind, str)
+    if isinstance(plain, np.ndarray):
+        accepts = f"it is an array of {plain.ndim} axes; it takes {info.accepts}."
+        raise BadValue(info.name, None, accepts)
+    if not isinstance(plain, kinds) or (isinstance(plain, bool) and info.is_number):
         raise BadValue(info.name, plain, f"{info.name} takes {info.accepts}.")
-    if info.kind == "float":
-        return rounded(float(plain)) + 0.0
     if info.kind == "int" and abs(plain) >= 2**63:
         raise BadValue(info.name, plain, f"{info.name} takes {info.accepts} below 2**63.")
+    if info.kind == "float":
+        return rounded(float(plain)) + 0.0
     value: Value = int(plain) if info.kind == "int" and plain == plain // 1 else plain
     return value
 
@@ -450,3 +356,147 @@ def _seeds(given: Any) -> tuple[int, ...]:
             raise BadValue("seeds", None, "none given; it takes how many, or a list of them.")
         return chosen
     return parse_seeds(str(whole_number("seeds", given, 1)))
+
+
+# Ranges
+
+DEFAULT_POINTS = 40
+MOST_VALUES = 100_000
+
+
+def parse_range(info: ParameterInfo, text: str) -> tuple[Value, ...]:
+    """Return the values that `text` names, in the order given."""
+    if ":" in text and info.kind != "text":
+        return tuple(dict.fromkeys(_spaced(info, text)))
+    items = text.split(",")
+    if not all(item.strip() for item in items):
+        problem = "the list has an empty value" if len(items) > 1 else "no value given"
+        raise _refusal(info, text, f"{problem}; {info.name} takes {_forms(info)}.")
+    if len(items) > MOST_VALUES:
+        raise _refusal(info, text, f"it names {len(items)} values, more than {MOST_VALUES}.")
+    return tuple(_value(info, item) for item in items)
+
+
+def parse_seeds(text: str) -> tuple[int, ...]:
+    """Return the seeds: `5` is five of them, 0 to 4; `3:7` and `0,4,9` name them."""
+    info = ParameterInfo("seeds", "int", accepts="a whole number of at least 1")
+    values = tuple(dict.fromkeys(cast("tuple[int, ...]", parse_range(info, text))))
+    if len(values) == 1 and not {":", ","} & set(text):
+        if not 1 <= values[0] <= MOST_VALUES:
+            accepts = f"the number of seeds is from 1 to {MOST_VALUES}"
+            raise BadValue("seeds", shorten(text), f"{accepts}; to name seeds, write 3:7 or 0,4,9.")
+        return tuple(range(values[0]))
+    if min(values) < 0:
+        raise BadValue("seeds", shorten(text), "a seed is a whole number of at least 0.")
+    return values
+
+
+def range_text(info: ParameterInfo, values: Sequence[Value]) -> str:
+    """Return the text that `parse_range` reads as these values: a range where one gives them."""
+    forms = list[str]()
+    if info.is_number and len(values) > 3:
+        ends, (first, second) = f"{_text(values[0])}:{_text(values[-1])}", values[:2]
+        step = cast("float", second) - cast("float", first)
+        by_step = f":{len(values)}" if info.kind == "float" else f":{step}" if step != 1 else ""
+        forms = [f"{ends}{by_step}", f"{ends}:{len(values)}:log"]
+    for form in forms:
+        with contextlib.suppress(BadValue), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if parse_range(info, form) == tuple(values):
+                return form
+    return ",".join(map(_text, values))
+
+
+def _text(value: Value) -> str:
+    return str(value).removesuffix(".0") if isinstance(value, float) else str(value)
+
+
+def seeds_text(seeds: Sequence[int]) -> str:
+    """Return the text that `parse_seeds` reads as these seeds."""
+    first, last = seeds[0], seeds[-1]
+    if (*seeds,) != (*range(first, last + 1),):
+        return ",".join(map(str, seeds))
+    return f"{first}:{last}" if first else str(last + 1)
+
+
+def _refusal(info: ParameterInfo, text: str, accepts: str = "") -> BadValue:
+    """The error for a text; without a sentence of its own it shows every form."""
+    return BadValue(info.name, shorten(text), accepts or f"{info.name} takes {_forms(info)}.")
+
+
+def _value(info: ParameterInfo, text: str) -> Value:
+    """A value of a list or a range; where a number can't be read, the message shows every form."""
+    try:
+        return info.parse(text)
+    except BadValue as error:
+        if not info.is_number or is_number(text):
+            raise
+        raise _refusal(info, str(error.value)) from None
+
+
+def _spaced(info: ParameterInfo, text: str) -> Sequence[Value]:
+    """The values of `2:20`, `2:20:3`, `0.1:16`, `0.1:16:100` and `0.1:16:100:log`."""
+    first, last, *rest = text.split(":")
+    spacings = {"int": ("", "log"), "float": ("", "log", "linear")}.get(info.kind, ())
+    count, spacing = ([part.strip() for part in rest] + ["", ""])[:2]
+    if len(rest) > 2 or spacing not in spacings or (rest and not count):
+        raise _refusal(info, text)
+    start, stop = (cast("float", _value(info, end)) for end in (first, last))
+    if stop < start:
+        raise _refusal(info, text, f"the range runs backwards; write {last}:{first}.")
+    by_ratio = spacing == "log"
+    if info.kind == "float":
+        return _by_points(info, text, start, stop, count or str(DEFAULT_POINTS), by_ratio)
+    start, stop = int(start), int(stop)
+    if by_ratio:
+        spaced = _by_points(info, text, start, stop, count, by_ratio)
+        inner = [min(max(round(value), start), stop) for value in spaced[1:-1]]
+        values = tuple(dict.fromkeys([start, *inner, stop]))
+        if len(values) < len(spaced):
+            points = f"{len(spaced)} log-spaced points round to {len(values)}"
+            words = f"{info.name} {shorten(text)}: {points} distinct whole numbers"
+            warnings.warn(words, UserWarning, stacklevel=2)
+        return values
+    step = _count(info, text, count or "1")
+    if step == 0:
+        raise _refusal(info, text, f"the step of a range is at least 1, not {shorten(count)}.")
+    if step > max(1, stop - start):
+        problem = "its step is larger than the range"
+        raise _refusal(info, text, f"{problem}; {info.name} takes {_forms(info)}.")
+    if (many := (stop - start) // step + 1) > MOST_VALUES:
+        raise _refusal(info, text, f"it names {many} values, more than {MOST_VALUES}.")
+    return range(start, stop + 1, step)
+
+
+def _by_points(
+    info: ParameterInfo, text: str, start: float, stop: float, count: str, by_ratio: bool
+) -> list[float]:
+    points = _count(info, text, count)
+    if not (1 if start == stop else 2) <= points <= MOST_VALUES:
+        accepts = f"a range by points has from 2 to {MOST_VALUES} points, not {shorten(count)}."
+        raise _refusal(info, text, accepts)
+    if by_ratio and start <= 0:
+        raise _refusal(info, text, "spacing by ratio needs a start above 0.")
+    spaced = (np.geomspace if by_ratio else np.linspace)(start, stop, points)
+    return [rounded(value) for value in spaced.tolist()]
+
+
+def _count(info: ParameterInfo, text: str, digits: str) -> int:
+    """The number that digits write; of too many it is too large in any case."""
+    if not re.fullmatch("-?[0-9]+", digits):
+        raise _refusal(info, text)
+    return max(0, int(digits[:19]))
+
+
+def rounded(value: float) -> float:
+    """Return it with twelve digits: a point has one name, however its range was spaced."""
+    return value if value == 0 or not math.isfinite(value) else float(f"{value:.12g}")
+
+
+def _forms(info: ParameterInfo) -> str:
+    ranges = {
+        "int": "; a range 2:20, 2:20:3 (step 3) or 2:200:8:log (8 points); or a list 2,5,9",
+        "float": f"; a range 0.1:16 ({DEFAULT_POINTS} points), 0.1:16:100 (100 points) or "
+        "0.1:16:100:log; or a list 0.1,1,16",
+    }
+    return info.accepts + ranges.get(info.kind, ", or a list of them")

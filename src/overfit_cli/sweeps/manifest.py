@@ -1,6 +1,8 @@
-"""`manifest.json`: what was run into a directory, what it was made with, what it covers.
+"""`manifest.json`, and the provenance of cells: what was run, with which code, what it covers.
 
-A user may have edited the file.
+A user may have edited the file. A damaged one is an error, never "no manifest". An installed study
+comes with this package, so that the package's commit is its commit. A plain function has files of
+its own: theirs counts, and the run directory keeps a copy of them.
 """
 
 from __future__ import annotations
@@ -10,252 +12,40 @@ import importlib.metadata
 import math
 import os
 import platform
+import subprocess
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from overfit_cli.claims.seals import Seals, count_further_looks, digests, wording
 from overfit_cli.core.claim import Claim
-from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.files import (
-    MANIFEST,
-    SET_ASIDE,
-    error_text,
-    lock_folder,
-    read_bounded,
-    set_aside,
-    write_whole,
-)
+from overfit_cli.core.errors import UserError
+from overfit_cli.core.expressions import Expression
+from overfit_cli.core.files import MANIFEST, error_text, read_bounded, write_whole
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.registry import claims_of
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.training import processor_name, product_library
 from overfit_cli.functions.experiment import FunctionRecord
-from overfit_cli.stats.equations import Expression
-from overfit_cli.sweeps.grid import MOST_CELLS, Grid, recorded_grid
-from overfit_cli.sweeps.provenance import DIRTY, commit_of, keep_source
+from overfit_cli.functions.source import is_earlier
+from overfit_cli.sweeps.grid import Grid
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from overfit_cli.core.cells import Cells
 
+MOST_BYTES = 1 << 26
 MOST_PLANNED = 200_000
 """Points of which a figure shows the missing ones; to make millions takes minutes."""
 
 _PACKAGES = ("overfit-cli", "torch", "numpy", "pandas", "pyarrow", "joblib", "scipy", "matplotlib")
-
-
-def check_data(directory: Path, data: Mapping[str, str]) -> None:
-    """Hold a run to the data that the directory's other cells were trained on."""
-    manifest = read_manifest(directory)
-    before = manifest.data if manifest is not None else {}
-    for name, fingerprint in data.items():
-        if before.get(name, fingerprint) != fingerprint:
-            raise BadValue(
-                "out",
-                str(directory),
-                f"its cells were trained on other data ({name} had other content then); name "
-                "another directory, or the earlier data.",
-            )
-
-
-def check_stated(directory: Path, stated: Mapping[str, str]) -> None:
-    """Refuse a claim that comes after the first cell of a run directory."""
-    manifest = read_manifest(directory) if stated else None
-    for name, text in stated.items():
-        if manifest is not None and manifest.stated.get(name) != text:
-            raise BadValue(
-                "claim",
-                text,
-                f"{directory} was begun without it; name another directory, or judge it there, "
-                "where the verdict says that it was added after the first cell.",
-            )
-
-
-def record_run(
-    directory: Path,
-    grid: Grid,
-    settings: Mapping[str, str | int | float],
-    data: Mapping[str, str] | None = None,
-    command: Sequence[str] | None = None,
-    sentences: Mapping[str, str] | None = None,
-    preset: Path | None = None,
-    stated: Mapping[str, str] | None = None,
-) -> None:
-    """Add a run that trains something to the directory's manifest; what stands there stays.
-
-    A manifest that can't be read is set aside first.
-
-    Args:
-        command: what runs the same cells again; None for what was typed.
-        sentences: claims that the sweep's preset states, by name.
-        stated: claims that the user states with the sweep, by name.
-    """
-    study = grid.study
-    with lock_folder(directory):
-        if is_unreadable(directory):
-            set_aside(directory / MANIFEST, directory / SET_ASIDE)
-        before = read_manifest(directory)
-        if before is not None and before.study != study.name:
-            raise UserError(
-                f"{directory}: it holds cells of {before.study}, not of {study.name}; name "
-                "another directory."
-            )
-        every = {**(sentences or {}), **(stated or {})}
-        claims = [*claims_of(study), *stated_claims(study, every)]
-        is_own = study.identity.function is not None
-        presets = [str(preset.resolve())] if preset is not None and sentences else []
-        manifest = Manifest(
-            schema=1,
-            study=study.name,
-            version=study.version,
-            data={**(before.data if before else {}), **(data or {})},
-            runs=(*(before.runs if before else ()), _entry(grid, settings, command)),
-            function=study.identity.function,
-            claims=before.claims if before else digests(claims, with_code=is_own),
-            wordings=before.wordings if before else _wordings(claims if is_own else ()),
-            sentences=before.sentences if before else sentences or {},
-            stated=before.stated if before else stated or {},
-            presets=tuple(dict.fromkeys([*(before.presets if before else ()), *presets])),
-            merging=before.merging if before else (),
-        )
-        write_manifest(directory, manifest)
-        keep_source(directory, study)
-
-
-def stated_claims(study: AnyStudy, sentences: Mapping[str, str]) -> list[Claim]:
-    """Return the claims of sentences by name, on a study's cells."""
-    if not sentences:
-        return []
-    from overfit_cli.claims.stated import claim
-
-    return [claim(text, study, name=name) for name, text in sentences.items()]
-
-
-def _wordings(claims: Sequence[Claim]) -> dict[str, str]:
-    return {claim.name: wording(claim) for claim in claims}
-
-
-def is_described(directory: Path, study: AnyStudy) -> bool:
-    """Whether the manifest has a function's present record; True for an installed study."""
-    if study.identity.function is None:
-        return True
-    manifest = read_manifest(directory)
-    return manifest is not None and manifest.function == study.identity.function
-
-
-def planned_cells(directory: Path, study: AnyStudy) -> pd.DataFrame:
-    """Return the points that the runs into `directory` were meant to cover.
-
-    One row per point: `seed` and a column for each parameter, with defaults where a run set none.
-    """
-    import pandas as pd
-
-    frames = [pd.DataFrame(columns=["seed", *describe(study.parameters)])]
-    for run in _planned_runs(directory):
-        planned = pd.DataFrame(list(_points(study, run)))
-        seeds = pd.DataFrame({"seed": list(run.seeds)})
-        if len(planned) and len(seeds):
-            frames.append(seeds.merge(planned, how="cross"))
-    filled = [frame for frame in frames if len(frame)] or frames
-    return pd.concat(filled).drop_duplicates(ignore_index=True)
-
-
-def count_planned(directory: Path, study: AnyStudy) -> int:
-    """Return the number of points that `planned_cells` has; no frame of them is made."""
-    seeds = dict[tuple[Any, ...], set[int]]()
-    for run in _planned_runs(directory):
-        for point in _points(study, run):
-            seeds.setdefault(tuple(point.values()), set()).update(run.seeds)
-    return sum(map(len, seeds.values()))
-
-
-def _planned_runs(directory: Path) -> list[Run]:
-    """The runs into a directory that differ; none, with a warning, where they plan too much."""
-    manifest = read_manifest(directory)
-    # A sweep that was resumed twenty times has twenty entries of the same cells.
-    runs = {
-        repr((run.values, run.seeds, run.together, run.only)): run
-        for run in (manifest.runs if manifest else ())
-    }
-    points = sum(run.size // max(1, len(run.seeds)) for run in runs.values())
-    if points > MOST_PLANNED:
-        warnings.warn(
-            f"{directory / MANIFEST} plans {points} points, more than {MOST_PLANNED}: missing "
-            "points aren't shown.",
-            UserWarning,
-            stacklevel=3,
-        )
-        return []
-    return list(runs.values())
-
-
-def _points(study: AnyStudy, run: Run) -> Iterator[dict[str, Any]]:
-    # What the study refuses is no point: somebody may have edited the file.
-    with contextlib.suppress(UserError):
-        grid = recorded_grid(study, run.values, run.together, run.only)
-        for point in grid.rows():
-            with contextlib.suppress(ValidationError):
-                values = dict(zip(grid.given, point, strict=True))
-                yield study.parameters(**values).model_dump()
-
-
-def _entry(
-    grid: Grid, settings: Mapping[str, str | int | float], command: Sequence[str] | None
-) -> Run:
-    study = grid.study
-    commit, dirty = commit_of(study)
-    return Run(
-        source=study.identity.source,
-        values={
-            name: tuple(item.text if isinstance(item, Expression) else item for item in items)
-            for name, items in grid.given.items()
-        },
-        together=grid.together,
-        only=tuple(condition.text for condition in grid.only),
-        derived=tuple(grid.derived),
-        axes=tuple(grid.axes),
-        seeds=grid.seeds,
-        settings=dict(settings),
-        command=_typed() if command is None else tuple(command),
-        started=datetime.now(UTC).isoformat(timespec="seconds"),
-        packages={name: _version(name) for name in _PACKAGES},
-        python=platform.python_version(),
-        platform=platform.platform(),
-        processor=processor_name(),
-        products=product_library(),
-        cores=os.cpu_count(),
-        git_commit=commit,
-        git_dirty=dirty,
-    )
-
-
-def _typed() -> tuple[str, ...]:
-    """The command line; empty in a script or a notebook, where what is typed is no command."""
-    program = Path(sys.argv[0])
-    if program.stem != "overfit" and program.parent.name != "overfit_cli":
-        return ()
-    return ("overfit", *(_as_text(word) for word in sys.argv[1:]))
-
-
-def _as_text(word: str) -> str:
-    """A word of the command; what of it is no text is written as an escape."""
-    return word.encode(errors="backslashreplace").decode()
-
-
-def _version(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
-MOST_BYTES = 1 << 26
 
 _Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 _Real = Annotated[float, Field(allow_inf_nan=False)]
@@ -312,15 +102,28 @@ class Run(BaseModel):
         lengths = [len(taken) for name, taken in self.values.items() if name not in following]
         return math.prod(lengths) * len(self.seeds)
 
-    @model_validator(mode="after")
-    def _can_be_gone_through(self) -> Run:
-        if self.size > MOST_CELLS:
-            raise ValueError(f"it covers {self.size} cells, and a sweep takes up to {MOST_CELLS}")
-        return self
+    def grid(self, study: AnyStudy) -> Grid:
+        """Return its grid, as a sweep of its study reads it."""
+        # A number as a text is read to its last digit; one from Python is rounded.
+        recorded = {
+            name: [repr(item) if isinstance(item, float) else item for item in items]
+            for name, items in self.values.items()
+        }
+        return Grid.read(study, recorded, self.seeds, map(",".join, self.together), self.only)
+
+    def points(self, study: AnyStudy) -> Iterator[dict[str, Any]]:
+        """Yield the values of the parameters at each point, with defaults where none was set."""
+        # What the study refuses is no point: somebody may have edited the file.
+        with contextlib.suppress(UserError):
+            grid = self.grid(study)
+            for point in grid.rows():
+                with contextlib.suppress(ValidationError):
+                    values = dict(zip(grid.given, point, strict=True))
+                    yield study.parameters(**values).model_dump()
 
 
 class Manifest(BaseModel):
-    """The content of `manifest.json`.
+    """The content of `manifest.json`; false where there is none, and nothing is known.
 
     Attributes:
         study, version: whose cells these are, and the numerical version that ran last.
@@ -350,6 +153,9 @@ class Manifest(BaseModel):
     presets: tuple[str, ...] = ()
     merging: tuple[str, ...] = ()
 
+    def __bool__(self) -> bool:
+        return bool(self.study)
+
     @property
     def seals(self) -> Seals:
         """The digests of claims from before the first cell."""
@@ -361,6 +167,11 @@ class Manifest(BaseModel):
     def further_looks(self) -> int:
         """The number of runs that added seeds to earlier runs."""
         return count_further_looks([run.seeds for run in self.runs])
+
+    @property
+    def sources(self) -> set[str]:
+        """The digests of the code of its runs; of an installed study's an empty one."""
+        return {run.source for run in self.runs}
 
     @property
     def refined(self) -> bool:
@@ -378,46 +189,267 @@ class Manifest(BaseModel):
         refined = {
             (str(run.settings.get("value")), threshold)
             for run in self.runs
-            if "refine" in run.settings
-            and isinstance(threshold := run.settings.get("threshold"), float)
+            if isinstance(threshold := run.settings.get("threshold"), float)
         }
         return refined.pop() if len(refined) == 1 else None
 
+    def planned(self, study: AnyStudy) -> pd.DataFrame:
+        """Return the points that the runs were meant to cover; none where they are too many.
 
-def read_manifest(directory: Path) -> Manifest | None:
-    """Return the manifest; None where there is none, or, with a warning, none that can be read."""
+        One row per point: `seed` and a column for each parameter.
+        """
+        import pandas as pd
+
+        # A sweep that was resumed twenty times has twenty entries of the same cells.
+        runs = {
+            repr((run.values, run.seeds, run.together, run.only)): run for run in self.runs
+        }.values()
+        frames = [pd.DataFrame(columns=["seed", *describe(study.parameters)])]
+        if sum(run.size // max(1, len(run.seeds)) for run in runs) > MOST_PLANNED:
+            words = f"Runs of {self.study} plan more than {MOST_PLANNED} points"
+            warnings.warn(f"{words}: missing points aren't shown.", UserWarning, stacklevel=3)
+            return frames[0]
+        for run in runs:
+            points, seeds = pd.DataFrame(list(run.points(study))), pd.DataFrame({"seed": run.seeds})
+            if len(points) and len(seeds):
+                frames.append(seeds.merge(points, how="cross"))
+        return pd.concat(frames[1:] or frames).drop_duplicates(ignore_index=True)
+
+
+NO_MANIFEST = Manifest.model_construct(schema_version=1, study="", version=0)
+
+
+def read_manifest(directory: Path) -> Manifest:
+    """Return the manifest of a run directory; `NO_MANIFEST` where there is none."""
     path = directory / MANIFEST
     try:
         return Manifest.model_validate_json(read_bounded(path, MOST_BYTES), strict=True)
     except (FileNotFoundError, NotADirectoryError):
-        return None
+        return NO_MANIFEST
     except OSError as error:
         reason = error_text(error)
     except ValidationError as error:
-        reason = _in_words(error)
-    warnings.warn(
-        f"{path} can't be read ({reason}); the directory counts as one without a manifest.",
-        UserWarning,
-        stacklevel=2,
+        first: Any = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        field = ".".join(str(part) for part in first["loc"][:4])
+        reason = f"{field}: {first['msg']}" if field else str(first["msg"])
+    raise UserError(f"{path} is damaged ({reason}); restore it, or move it away.")
+
+
+def with_run(
+    before: Manifest,
+    grid: Grid,
+    settings: Mapping[str, str | int | float | None],
+    data: Mapping[str, str] | None = None,
+    command: Sequence[str] | None = None,
+    sentences: Mapping[str, str] | None = None,
+    preset: Path | None = None,
+    stated: Mapping[str, str] | None = None,
+) -> Manifest:
+    """Return a manifest with one more run that trains something; what stands there stays.
+
+    Args:
+        settings: how it is run, by name; None where that is as usual.
+        command: what runs the same cells again; None for what was typed.
+        sentences: claims that the sweep's preset states, by name.
+        stated: claims that the user states with the sweep, by name.
+    """
+    study, sentences, stated = grid.study, sentences or {}, stated or {}
+    function = study.identity.function
+    if not before:
+        claims = [*claims_of(study), *stated_claims(study, {**sentences, **stated})]
+        is_own = function is not None
+        before = Manifest(
+            schema=1,
+            study=study.name,
+            version=study.version,
+            claims=digests(claims, with_code=is_own),
+            wordings={claim.name: wording(claim) for claim in claims} if is_own else {},
+            sentences=sentences,
+            stated=stated,
+        )
+    presets = [str(preset.resolve())] if preset is not None and sentences else []
+    return before.model_copy(
+        update={
+            "version": study.version,
+            "data": {**before.data, **(data or {})},
+            "runs": (*before.runs, _run_of(grid, settings, command)),
+            "function": function,
+            "presets": tuple(dict.fromkeys([*before.presets, *presets])),
+        }
     )
-    return None
 
 
-def write_manifest(directory: Path, manifest: Manifest) -> None:
-    """Write a directory's manifest, whole or not at all."""
-    text = manifest.model_dump_json(indent=2, by_alias=True) + "\n"
-    write_whole(directory / MANIFEST, text.encode())
+def stated_claims(study: AnyStudy, sentences: Mapping[str, str]) -> list[Claim]:
+    """Return the claims of sentences by name, on a study's cells."""
+    if not sentences:
+        return []
+    from overfit_cli.claims.stated import claim
+
+    return [claim(text, study, name=name) for name, text in sentences.items()]
 
 
-def is_unreadable(directory: Path) -> bool:
-    """Whether there is a manifest that can't be read."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return (directory / MANIFEST).exists() and read_manifest(directory) is None
+def _run_of(
+    grid: Grid, settings: Mapping[str, str | int | float | None], command: Sequence[str] | None
+) -> Run:
+    study = grid.study
+    commit, dirty = commit_of(study)
+    return Run(
+        source=study.identity.source,
+        values={
+            name: tuple(item.text if isinstance(item, Expression) else item for item in items)
+            for name, items in grid.given.items()
+        },
+        together=grid.together,
+        only=grid.only,
+        derived=tuple(grid.derived),
+        axes=tuple(grid.axes),
+        seeds=grid.seeds,
+        settings={name: value for name, value in settings.items() if value is not None},
+        command=_typed() if command is None else tuple(command),
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
+        packages={name: importlib.metadata.version(name) for name in _PACKAGES},
+        python=platform.python_version(),
+        platform=platform.platform(),
+        processor=processor_name(),
+        products=product_library(),
+        cores=os.cpu_count(),
+        git_commit=commit,
+        git_dirty=dirty,
+    )
 
 
-def _in_words(error: ValidationError) -> str:
-    first: Any = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    field = ".".join(str(part) for part in first["loc"][:4])
-    message = str(first["msg"]).removeprefix("Value error, ")
-    return f"{field}: {message}" if field else message
+def _typed() -> tuple[str, ...]:
+    """The command line; empty in a script or a notebook, where what is typed is no command."""
+    program = Path(sys.argv[0])
+    if program.stem != "overfit" and program.parent.name != "overfit_cli":
+        return ()
+    # What of a word is no text is written as an escape.
+    words = [word.encode(errors="backslashreplace").decode() for word in sys.argv[1:]]
+    return ("overfit", *words)
+
+
+# Provenance
+
+SOURCES = "source"
+"""The folder of a run directory with the functions' files, in a folder for each digest."""
+
+DIRTY = "-dirty"
+"""Ends a commit whose files had changes that weren't committed."""
+
+BEFORE = "trained before the digest changed"
+
+SHORT = 8
+"""Digits of a source's digest that are shown."""
+
+
+def commit_of(study: AnyStudy) -> tuple[str | None, bool | None]:
+    """Return the commit of the code that trains, and whether a function's files differ from it.
+
+    Both are None where the code lies in no repository; an installed study's code isn't compared.
+    """
+    if not study.identity.source:
+        return package_commit(), None
+    paths = [file.path for file in study.source_files() if file.path is not None]
+    folders = paths[0].parents if paths else ()
+    root = next((folder for folder in folders if (folder / ".git").exists()), None)
+    commit = None if root is None else _git(root, "rev-parse HEAD")
+    if root is None or not commit:
+        return None, None
+    inside = [path for path in paths if path.is_relative_to(root)]
+    return commit, _git(root, "status --porcelain --ignored --", *inside) != ""
+
+
+def package_commit() -> str | None:
+    """Return the commit of this package's code; None where it runs from no checkout."""
+    here = Path(__file__).resolve()
+    if not any((folder / ".git").exists() for folder in here.parents[:4]):
+        return None
+    return _git(here.parent, "rev-parse HEAD")
+
+
+def _git(folder: Path, command: str, *paths: Path) -> str | None:
+    words = ["git", "-C", str(folder), *command.split(), *map(str, paths)]
+    try:
+        done = subprocess.run(words, capture_output=True, check=False)
+    except OSError:
+        return None
+    return None if done.returncode else done.stdout.decode(errors="replace").strip()
+
+
+def short_commit(commit: str, digits: int) -> str:
+    """Return a commit's first digits, with its mark of changes."""
+    return commit.removesuffix(DIRTY)[:digits] + (DIRTY if commit.endswith(DIRTY) else "")
+
+
+def keep_source(directory: Path, study: AnyStudy) -> None:
+    """Copy a function's files into the run directory, once for each digest of them."""
+    if not study.identity.source:
+        return
+    folder = directory / SOURCES / study.identity.source
+    for file in study.source_files():
+        path = folder / file.name
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, file.content)
+
+
+def is_before_digest(source: str) -> bool:
+    """Whether a cell was trained before digests were made as now, so that none tells its code."""
+    return bool(source) and is_earlier(source)
+
+
+def count_sources(sources: Mapping[str, str], keys: Iterable[str]) -> dict[str, int]:
+    """Return how many cells each source trained, the most first.
+
+    Args:
+        keys: the cells; those of which no digest is known don't count.
+    """
+    counts = Counter(filter(None, map(sources.get, keys)))
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def sources_in_words(runs: Mapping[str, Mapping[str, int]]) -> str:
+    """Say of how many sources cells are; empty where they are of one.
+
+    Args:
+        runs: the cells of each source, by the name of their run directory; a single one has none.
+    """
+    digests = {digest for counts in runs.values() for digest in counts}
+    texts = []
+    for name, counts in runs.items():
+        for digest, count in counts.items():
+            added = ", ".join(filter(None, [name, BEFORE if is_earlier(digest) else ""]))
+            texts.append(f"{count} of {digest[:SHORT]}…{f' ({added})' if added else ''}")
+    return f"Cells of {len(digests)} sources: {', '.join(texts)}." if len(digests) > 1 else ""
+
+
+def warn_of_sources(path: Path, sources: Mapping[str, str], cells: pd.DataFrame) -> None:
+    """Warn where cells of a run directory are of several sources."""
+    if words := sources_in_words({"": count_sources(sources, cells["key"])}):
+        warnings.warn(f"{path}: {words}", UserWarning, stacklevel=3)
+
+
+def provenance_in_words(parts: Mapping[str, Cells]) -> list[str]:
+    """Write of which sources cells are, and which data and thresholds of runs differ.
+
+    Nothing is written of what is one for all cells.
+    """
+    sentences, marks = list[str](), dict[str, dict[str, str]]()
+    for study in dict.fromkeys(part.study.name for part in parts.values()):
+        counts = {
+            name: count_sources(part.sources, part.trained["key"])
+            for name, part in parts.items()
+            if part.study.name == study
+        }
+        sentences.append(sources_in_words(counts))
+    for name, part in parts.items():
+        for data, mark in part.collections.items():
+            marks.setdefault(f"Data that differs: {data}, ", {})[name] = f"{mark[:SHORT]}…"
+        if part.boundary is not None:
+            column, level = part.boundary
+            text = f"{column} {level:g}".strip()
+            marks.setdefault("Refined at different thresholds: ", {})[name] = text
+    for begin, texts in sorted(marks.items()):
+        listed = ", ".join(f"{text} ({name})" for name, text in texts.items())
+        sentences.append(f"{begin}{listed}." if len({*texts.values()}) > 1 else "")
+    return [sentence for sentence in sentences if sentence]

@@ -1,34 +1,46 @@
-"""Presets: TOML files that name a study, axes and figures, one for each figure of a paper.
+"""Presets, and the subject of a command: the study, preset or function that the user names.
 
-Papers and their figures are names of presets too.
+A preset is a TOML file that names a study, axes and figures, one for each figure of a paper. Papers
+and their figures are names of presets too.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import hashlib
+import itertools
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated, cast, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from overfit_cli.core.cell import Paper
-from overfit_cli.core.errors import UserError
-from overfit_cli.core.files import read_toml
-from overfit_cli.core.registry import find_study
-from overfit_cli.core.text import most_alike, natural_key, shorten, suggestion
+from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.files import check_data_variable, read_toml, set_data_folder
+from overfit_cli.core.parameters import Value, describe
+from overfit_cli.core.registry import figures_of, find_study, study_names
+from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.text import brief, is_text, most_alike, natural_key, shorten, suggestion
 from overfit_cli.core.values import ProfileName, valid_choice
+from overfit_cli.functions.function_study import study_of_reference
+from overfit_cli.functions.references import is_reference, split_reference
+from overfit_cli.sweeps.grid import Given, Grid
 
 MOST_BYTES = 1 << 20
 PROFILES = get_args(ProfileName)
+DEFAULT_PROFILE = "quick"
 EXPECTED_VERDICTS = "expected-verdicts.toml"
 """The file among the presets with the verdicts of their quick profiles."""
 
 ERROR_RATES = "error-rates.csv"
 """The file among the presets with how often each claim's verdict errs in simulated worlds."""
 
+MEASURED_ON = 2
+"""The jobs on which the minutes of presets were measured."""
 
 _Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 _Value = str | bool | _Whole | float
@@ -58,9 +70,10 @@ class Profile(BaseModel):
     together: _Texts = ()
     only: _Texts = ()
 
-
-MEASURED_ON = 2
-"""The jobs on which the minutes of presets were measured."""
+    @property
+    def texts(self) -> dict[str, str]:
+        """The text of each parameter that it sets."""
+        return {name: str(value) for name, value in self.set.items()}
 
 
 class PresetFile(BaseModel):
@@ -109,10 +122,10 @@ class Preset:
 
     def profile(self, name: str) -> Profile:
         """Return the profile `quick` or `paper`, with the preset's own values below its own."""
-        chosen: Profile = getattr(self.content, valid_choice("profile", name, PROFILES))
-        together = (*self.content.together, *chosen.together)
-        only = (*self.content.only, *chosen.only)
-        shared = {**self.content.set, **chosen.set}
+        own = self.content
+        chosen: Profile = getattr(own, valid_choice("profile", name, PROFILES))
+        together, only = (*own.together, *chosen.together), (*own.only, *chosen.only)
+        shared = {**own.set, **chosen.set}
         return chosen.model_copy(update={"set": shared, "together": together, "only": only})
 
     @property
@@ -139,11 +152,6 @@ def all_presets() -> list[Preset]:
     return [_read(preset_folder() / f"{name}.toml") for name in preset_names()]
 
 
-def preset_texts(preset: Preset, profile: str) -> dict[str, str]:
-    """Return the text of each parameter that a profile sets."""
-    return {name: str(value) for name, value in preset.profile(profile).set.items()}
-
-
 def presets_run_into(run_name: str) -> list[Preset]:
     """Return the presets of which some profile is run into a directory of this name."""
     return [preset for preset in all_presets() if run_name in map(preset.run_name, PROFILES)]
@@ -161,18 +169,25 @@ def find_preset(name: str) -> Preset | None:
 
 
 def _read(path: Path) -> Preset:
-    facts = path.stat() if path.is_file() else None
-    return _parse(path, (facts.st_mtime_ns, facts.st_size) if facts else None)
+    facts = path.stat()
+    return _parse(path, facts.st_mtime_ns, facts.st_size)
 
 
 @functools.lru_cache(maxsize=256)
-def _parse(path: Path, state: object) -> Preset:
+def _parse(path: Path, *state: int) -> Preset:
     """The preset in a file; read again when the file's state, its time and size, has changed."""
-    content = read_toml(path, MOST_BYTES)
     try:
-        return Preset(path.stem, PresetFile.model_validate(content), path)
+        preset = Preset(path.stem, PresetFile.model_validate(read_toml(path, MOST_BYTES)), path)
     except ValidationError as error:
         raise UserError(f"{path}: {_sentence(error)}") from error
+    for name, text in preset.content.claims.items():
+        from overfit_cli.claims.grammar import read
+
+        try:
+            read(text)
+        except BadValue as error:
+            raise UserError(f"{path}: claims.{name}: {error.accepts}") from error
+    return preset
 
 
 def _sentence(error: ValidationError) -> str:
@@ -181,22 +196,18 @@ def _sentence(error: ValidationError) -> str:
     parts = [str(part) for part in first["loc"] if part not in kinds]
     field = ".".join(parts)
     if first["type"] == "extra_forbidden":
-        inside = len(first["loc"]) > 1
-        fields = (Profile if inside else PresetFile).model_fields
-        return f"it has no {field!r}; {suggestion(str(first['loc'][-1]), fields)}"
+        fields = (Profile if len(parts) > 1 else PresetFile).model_fields
+        return f"it has no {field!r}; {suggestion(parts[-1], fields)}"
     if first["type"] == "missing":
         return f"it lacks {field!r}, which every preset has."
-    given = _quoted(first["input"])
-    if "set" in parts[:-1]:
-        return f"{field} is {given}: it takes one value, or a range in quotes."
-    return f"{field} is {given}: {first['msg'].lower()}."
+    given = "a number too long to show"
+    with contextlib.suppress(ValueError):  # one of thousands of digits
+        given = shorten(repr(first["input"]))
+    accepts = "it takes one value, or a range in quotes"
+    return f"{field} is {given}: {accepts if 'set' in parts[:-1] else first['msg'].lower()}."
 
 
-def _quoted(value: object) -> str:
-    try:
-        return shorten(repr(value))
-    except ValueError:  # a number of thousands of digits
-        return "a number too long to show"
+# Papers and their figures
 
 
 @dataclass(frozen=True)
@@ -212,9 +223,19 @@ class Reproducible:
     asked: bool = False
 
     @property
+    def key(self) -> str:
+        """Its paper's, such as `jiang2024`."""
+        return self.paper.key if self.paper else "own"
+
+    @property
     def address(self) -> str:
         """The figure of the paper that it stands for: `jiang2024/fig1`."""
-        return f"{self.paper.key if self.paper else 'own'}/{self.preset.reproduces}"
+        return f"{self.key}/{self.preset.reproduces}"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What it is called alone, or with the presets of the same figure."""
+        return self.preset.name, self.address, f"{self.key}/{self.preset.name}"
 
 
 def all_reproducibles() -> list[Reproducible]:
@@ -222,7 +243,7 @@ def all_reproducibles() -> list[Reproducible]:
     items = [
         Reproducible(preset, find_study(preset.content.study).paper) for preset in all_presets()
     ]
-    return sorted(items, key=lambda preset: (natural_key(preset.address), preset.preset.name))
+    return sorted(items, key=lambda item: (natural_key(item.address), item.preset.name))
 
 
 def reproducible(names: Sequence[str]) -> list[Reproducible]:
@@ -232,28 +253,166 @@ def reproducible(names: Sequence[str]) -> list[Reproducible]:
         names: papers (`jiang2024`), figures (`jiang2024/fig1`) and presets (`fig1`); none for all.
     """
     every = all_reproducibles()
-    if not names:
-        return every
-    of_name: dict[str, list[Reproducible]] = {}
-    for item in every:
-        exact = Reproducible(item.preset, item.paper, asked=True)
-        if item.paper:
-            of_name.setdefault(item.paper.key, []).append(item)
-            of_name.setdefault(item.address, []).append(exact)
-            of_name.setdefault(f"{item.paper.key}/{item.preset.name}", [exact])
-        of_name[item.preset.name] = [exact]
+    papers = {item.paper.key for item in every if item.paper}
+    known = {*papers, *itertools.chain(*(item.names for item in every))}
     for name in names:
-        if name not in of_name:
-            raise UserError(
-                _unknown(name, of_name, [item.paper.key for item in every if item.paper])
-            )
-    wanted = {item.preset.name: item for name in names for item in of_name[name]}
-    wanted |= {item.preset.name: item for name in names for item in of_name[name] if item.asked}
-    return [wanted[item.preset.name] for item in every if item.preset.name in wanted]
+        if name not in known:
+            close = most_alike(name, known)
+            takes = f"it takes a paper ({', '.join(sorted(papers))}), a figure of one or a preset"
+            hint = f"did you mean {close!r}?" if close else f"{takes}: a dry run lists all."
+            raise UserError(f"{shorten(name)!r} is neither a paper nor one of its figures; {hint}")
+    marked = [replace(item, asked=not {*item.names}.isdisjoint(names)) for item in every]
+    return [item for item in marked if item.asked or not names or item.key in names]
 
 
-def _unknown(name: str, known: Collection[str], papers: Sequence[str]) -> str:
-    close = most_alike(name, known)
-    takes = f"it takes a paper ({', '.join(sorted(set(papers)))}), a figure of one or a preset"
-    hint = f"did you mean {close!r}?" if close else f"{takes}: `reproduce --dry-run` lists all."
-    return f"{shorten(name)!r} is neither a paper nor one of its figures; {hint}"
+# The subject of a command
+
+LONGEST = 120
+"""The most letters of a run directory's name."""
+
+_NOT_IN_NAMES = '/\\:<>"|?*'
+"""Characters of a text that no file's name may have on some system."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The subject of a command: a study or a function, with the profile of a preset.
+
+    Attributes:
+        typed: what the user wrote.
+        profile: the values and seeds that are used unless the user gives others.
+        size: the name of the profile.
+    """
+
+    study: AnyStudy
+    typed: str
+    profile: Profile
+    preset: Preset | None = None
+    size: str = DEFAULT_PROFILE
+
+    @classmethod
+    def of_study(cls, study: AnyStudy, typed: str) -> Subject:
+        """Return a study as a subject, with three seeds if it draws anything."""
+        return cls(study, typed, Profile() if study.seeded else Profile(seeds=1))
+
+    @property
+    def name(self) -> str:
+        """Its name in the names of run directories."""
+        if self.preset is not None:
+            return self.preset.name
+        function = self.study.identity.function
+        return self.study.name if function is None else function.label
+
+    @property
+    def sentences(self) -> Mapping[str, str]:
+        """The claims that its preset states, by name."""
+        return {} if self.preset is None else self.preset.content.claims
+
+    @property
+    def trajectories(self) -> bool:
+        """Whether its preset logs every step."""
+        return self.preset is not None and self.preset.content.trajectories
+
+    def sweep_name(self, grid: Grid) -> str:
+        """Return the name of a sweep's run directory: its study or preset, and what differs."""
+        usual: dict[str, Sequence[Given | None]] = {
+            name: [info.default] for name, info in describe(self.study.parameters).items()
+        }
+        usual.update(Grid.read(self.study, self.profile.texts, (0,)).given)
+        differing = {
+            name: grid.values[name] if name in grid.derived else cast("tuple[Value, ...]", taken)
+            for name, taken in grid.given.items()
+            if set(taken) != set(usual[name])
+        }
+        base = self.name if self.preset is None else self.preset.run_name(self.size)
+        return named_after(base, differing)
+
+    def training_name(self, grid: Grid, told: Collection[str]) -> str:
+        """Return the name of one cell's run directory, with the parameters that a user tells."""
+        if self.preset is not None and self.preset.content.directory and not told:
+            return self.preset.run_name(self.size)
+        values: dict[str, Sequence[Value]] = {name: grid.values[name] for name in told}
+        return named_after(self.name, values | ({"seed": grid.seeds} if any(grid.seeds) else {}))
+
+    def take_data_folder(self, folder: Path | None) -> None:
+        """Let the study read its data in a folder; None for that of the variable."""
+        if self.study.identity.function is None:
+            check_data_variable() if folder is None else set_data_folder(folder)
+        elif folder is not None:
+            files = f'{self.study.name} opens its files by itself; @experiment(data=["FILE"])'
+            accepts = f"{files} names them, and a run directory accepts only their present content."
+            raise BadValue("data", str(folder), accepts)
+
+
+def named_after(base: str, values: Mapping[str, Sequence[Value]]) -> str:
+    """Return `base` with what sets a run apart: `benign-vit-n20-snr`.
+
+    Of an axis the name alone is told: it may grow, and its cells are then reused.
+    """
+    parts = [
+        name if len(taken) > 1 else f"{name}{brief(taken[0], 12)}" for name, taken in values.items()
+    ]
+    name = "-".join([base, *parts])
+    name = "".join("_" if letter in _NOT_IN_NAMES else letter for letter in name)
+    if len(name) <= LONGEST:
+        return name
+    mark = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"{name[: LONGEST - len(mark) - 1]}-{mark}"
+
+
+def find_subject(typed: str, profile: str | None = None) -> Subject:
+    """Return what the user named: a study, a preset or its file, or a function.
+
+    Args:
+        typed: `benign-vit`, `fig1`, `mine.toml`, `FILE.py`, `FILE.py:NAME` or `module:NAME`.
+    """
+    if not is_text(typed):
+        raise UserError(f"{typed}: the name isn't text; it takes a path in UTF-8.")
+    preset = None if typed in study_names() else find_preset(typed)
+    if preset is not None:
+        return _of_preset(preset, typed, profile or DEFAULT_PROFILE)
+    study = _study_named(typed)
+    if study is None:
+        near = most_alike(typed, [*study_names(), *preset_names()])
+        near = f"{typed}.py" if Path(f"{typed}.py").is_file() else near
+        hint = (
+            f"did you mean {near!r}?" if near else "`overfit list` names those that are installed."
+        )
+        raise UserError(f"{typed!r} is neither a study nor a preset nor a file FILE.py; {hint}")
+    if typed != study.name in study_names():
+        raise UserError(f"{typed}: a study {study.name!r} is installed; give it another name.")
+    if profile is not None:
+        raise BadValue("profile", profile, f"{typed} is not a preset; only presets have profiles.")
+    return Subject.of_study(study, typed)
+
+
+def _study_named(name: str, folder: Path = Path()) -> AnyStudy | None:
+    """The study of a name, or the function that it refers to, in a file of a folder; else None."""
+    if name in study_names():
+        return find_study(name)
+    if not is_reference(name):
+        return None
+    is_file = split_reference(name)[0].endswith(".py")
+    return study_of_reference(str(folder / name) if is_file else name)
+
+
+def _of_preset(preset: Preset, typed: str, size: str) -> Subject:
+    content, profile, file = preset.content, preset.profile(size), preset.path.name
+    try:
+        study = _study_named(content.study, preset.path.parent)
+    except UserError as error:
+        raise UserError(f"{file}: {error}") from error
+    if study is None:
+        hint = suggestion(content.study, study_names())
+        raise UserError(f"{file}: {content.study!r} is neither a study nor a file FILE.py; {hint}")
+    for figure in content.figures:
+        if figure not in (figures := figures_of(study)):
+            hint = suggestion(figure, figures)
+            raise UserError(f"{file}: {study.name} has no figure {figure!r}; {hint}")
+    if not study.seeded and "seeds" not in profile.model_fields_set:
+        profile = profile.model_copy(update={"seeds": 1})
+    try:
+        assert Grid.read(study, profile.texts, (0,), profile.together, profile.only).points
+    except BadValue as error:  # the preset's own value: the user has given none of that name yet
+        raise UserError(f"{file}: {error}") from error
+    return Subject(study, typed, profile, preset, size)

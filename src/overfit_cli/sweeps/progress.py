@@ -1,217 +1,90 @@
-"""Progress of a sweep: its sentences, and on a screen a bar with the phase diagram."""
+"""Progress: a line now and then, a bar with the phase diagram, or the steps of a training.
+
+The diagram shows the mean headline at each point of the two axes with the most numbers, over the
+seeds and all other axes. A character is two points, one above the other: the colours of a half
+block. A point to come looks like the nearest one, but pale.
+"""
 
 from __future__ import annotations
 
 import math
 import sys
 import time
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console, Group, RenderableType
+import numpy as np
+from rich.color import Color
+from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.live import Live
 from rich.progress_bar import ProgressBar
+from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from overfit_cli.core.failures import count_alike
-from overfit_cli.core.notebook import WIDTH, NotebookPicture, in_notebook
+from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.processes import delaying_interrupts
-from overfit_cli.core.text import duration, duration_estimate, plural, size
-from overfit_cli.sweeps.diagram import SweepDiagram, diagram_of
-from overfit_cli.sweeps.executors import Executor
-from overfit_cli.sweeps.plan import Plan
-from overfit_cli.sweeps.run import Summary
-from overfit_cli.sweeps.speed import Estimate, Speed, cost_of
+from overfit_cli.core.study import MOST_PROGRESS_COLUMNS, AnyStudy
+from overfit_cli.core.text import duration, plural
+from overfit_cli.core.training import Device
+from overfit_cli.sweeps.executors import Executor, Local
+from overfit_cli.sweeps.plan import Plan, Speed, cost_of, diagram_axes
 from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.sweeps.worker import Task, TaskRecord, Work, numbers_of, record_of, train_all
 
 if TYPE_CHECKING:
-    from overfit_cli.sweeps.grid import Grid
-    from overfit_cli.sweeps.worker import TaskRecord
+    from numpy.typing import NDArray
 
-
-MOST_REASONS = 4
-"""Of more reasons why cells failed, a sentence says the number."""
-
-
-def plan_in_words(plan: Plan, directory: RunDirectory, executor: Executor) -> list[str]:
-    """Return what a sweep covers, what is there already, and what will run."""
-    grid = plan.grid
-    shape = shape_in_words(grid)
-    cells = plural(len(plan.cells), "cell")
-    shard = "" if plan.shard is None else f" of {grid.size}, shard {plan.shard}"
-    covers = f"{grid.study.name}: {cells}{shard} ({shape}), {directory.path}"
-    kept = [f"{plan.done} there already"] if plan.done else []
-    kept += [f"{plan.failed} there as failed (--retry-failed runs them)"] if plan.failed else []
-    kept += [f"{len(plan.again)} run again"] if plan.again else []
-    kept += [f"{plan.stale} stale, of another version of the study"] if plan.stale else []
-    if plan.shard is not None and not plan.cells:
-        return [f"{covers}.", "This shard has no cell: there are more shards than cells."]
-    to_run = f"{plan.to_run} to run, {executor.description}"
-    return [covers, "; ".join([*kept, to_run]) + ".", *source_in_words(plan)]
-
-
-def shape_in_words(grid: Grid) -> str:
-    """Return the factors of a grid, and what ties, derives or leaves out its points."""
-    lengths = [(group, len(grid.given[group[0]])) for group in grid.groups]
-    axes = [f"{' with '.join(group)} {length}" for group, length in lengths if length > 1]
-    rules = [
-        f"{name} = {', '.join(map(str, expressions))}" for name, expressions in grid.derived.items()
-    ]
-    if grid.only:
-        conditions = " and ".join(map(str, grid.only))
-        rules.append(f"{conditions} at {grid.points} of {plural(grid.full_points, 'point')}")
-    return "; ".join([" × ".join([*axes, f"seeds {len(grid.seeds)}"]), *rules])
-
-
-def source_in_words(plan: Plan) -> list[str]:
-    """Say how many cells of other code or of other parameters there are, if there are any."""
-    name, sentences = plan.grid.study.name, []
-    if plan.of_other_source:
-        cells = plural(plan.of_other_source, "cell")
-        sentences.append(
-            f"{cells} were trained by an earlier version of the code of {name}; they are kept. "
-            "Add --fresh to train all again, or --out DIR to keep both."
-        )
-    if plan.parameters_changed:
-        sentences.append(
-            f"The parameters of {name} have changed since cells there were trained "
-            f"({plan.parameters_changed}); those cells stay, and figures leave them out."
-        )
-    return sentences
-
-
-def estimate_in_words(plan: Plan, executor: Executor, likely: Estimate) -> str:
-    """Return what a plan with something to run would take."""
-    nothing = "Nothing was run or written."
-    memory = [] if likely.memory is None else [f"{size(likely.memory)} of memory"]
-    if likely.seconds is None or likely.disk is None:
-        needed = "".join(f"; about {words}" for words in memory)
-        told = ", so how long it takes isn't known"
-        if likely.seconds is not None:
-            usual = f"{duration_estimate(likely.seconds)} on {jobs_in_words(executor)}"
-            told = f". From the time that the preset took elsewhere: {usual}"
-        return f"No probe ended within {duration(likely.within)}{told}{needed}. {nothing}"
-    several = f"the mean of {likely.probes} timed probes"
-    source = f"From {several if likely.probes > 1 else 'one timed probe'}"
-    if likely.cut:
-        source = f"From a small probe, because a typical one took over {duration(likely.within)}"
-    time = f"{duration_estimate(likely.seconds)} on {jobs_in_words(executor)}"
-    if len(plan.batches) > 1 and math.isclose(likely.seconds - likely.start, likely.longest or 0.0):
-        time += ", as long as the longest batch"
-    takes = [time, *memory, f"{size(likely.disk)} on disk"]
-    return f"{source}: {', '.join(takes)}. {nothing}"
-
-
-def jobs_in_words(executor: Executor) -> str:
-    """Return how many jobs an estimate is for, and how many of them a cluster has now."""
-    jobs = executor.jobs
-    fewer = f" ({jobs} there now)" if jobs != executor.requested_jobs else ""
-    return f"{plural(executor.requested_jobs, 'job')}{fewer}"
-
-
-def failed_in_words(summary: Summary) -> str:
-    """Say how many cells failed, and why."""
-    kinds = count_alike(summary.failed)
-    shown, others = kinds[:MOST_REASONS], kinds[MOST_REASONS:]
-    reasons = [f"{kind.count} {kind.words}" for kind in shown]
-    if others:
-        count = sum(kind.count for kind in others)
-        reasons.append(f"{count} for {plural(len(others), 'other reason')}")
-    return f"{summary.failed.total()} failed ({', '.join(reasons)})"
-
-
-def earlier_in_words(summary: Summary) -> str:
-    """Say how many cells failed in earlier runs; nothing if none did."""
-    if not summary.earlier:
-        return ""
-    again = "runs it again" if summary.earlier == 1 else "runs them again"
-    return f", {summary.earlier} failed earlier; --retry-failed {again}"
-
-
-def restarts_in_words(summary: Summary) -> str:
-    """Say how often workers had to be started again; nothing if they hadn't."""
-    if not summary.restarts:
-        return ""
-    return f"; workers were killed and started again {plural(summary.restarts, 'time')}"
-
-
-def summary_in_words(plan: Plan, directory: RunDirectory, summary: Summary) -> list[str]:
-    """Return what a sweep did, where it lies, and what it left."""
-    done = f"{summary.trained} trained in {duration(summary.seconds)}, {plan.done} reused"
-    if summary.failed:
-        done += f", {failed_in_words(summary)}"
-    done += earlier_in_words(summary) + restarts_in_words(summary)
-    sentences = [f"Done: {done}. The cells are in {directory.path}/cells."]
-    return sentences + left_in_words(summary)
-
-
-def left_in_words(summary: Summary) -> list[str]:
-    """Return lines that show where failed cells raised, and how many cells were left for it."""
-    sentences = list[str]()
-    for kind in count_alike(summary.failed, summary.tracebacks)[:MOST_REASONS]:
-        if kind.traceback:
-            sentences.append(f"Failed ({plural(kind.count, 'cell')}):")
-            sentences += [f"  {line}" for line in kind.traceback.splitlines()]
-    if summary.left:
-        left = f"{plural(summary.left, 'cell')} {'was' if summary.left == 1 else 'were'} not run."
-        if summary.stopped:
-            again = "Correct the function and repeat the command with --retry-failed."
-            sentences.append(f"Stopped: {summary.stopped}. {left} {again}")
-        else:
-            sentences.append(f"Stopped after a failed cell (--fail-fast): {left}")
-    return sentences
-
+    Floats = NDArray[np.float64]
 
 SECONDS_BETWEEN_LINES = 5.0
-
-
 _SMALLEST_WIDTH_OF_DIAGRAM = 60
-
-
-_LINES_AROUND_DIAGRAM = 6
 
 
 class Progress:
     """The state of a running sweep, fed with one record per task."""
 
     def __init__(
-        self,
-        plan: Plan,
-        executor: Executor,
-        directory: RunDirectory,
-        output: Console,
-        speed: Speed,
+        self, plan: Plan, executor: Executor, directory: RunDirectory, output: Console, speed: Speed
     ) -> None:
-        self._plan, self._executor = plan, executor
-        self._speed = speed
+        self._plan, self._executor, self._speed = plan, executor, speed
         self._directory, self._output = directory, output
         self._began = time.monotonic()
         self._next_line = self._began + SECONDS_BETWEEN_LINES
         self.cells = self._failed = self._batches = 0
-        cells = [cell for batch in plan.batches for cell in batch]
-        self._cell_of = {cell.key: cell for cell in cells}
-        self._cost, self._cost_done = cost_of(plan.grid.study, cells), 0.0
-        self._diagram: SweepDiagram | None = None
-        self._live: Live | None = None
-        self._notebook = NotebookPicture() if in_notebook() and not output.quiet else None
+        self._cell_of = {cell.key: cell for batch in plan.batches for cell in batch}
+        self._cost, self._cost_done = cost_of(plan.grid.study, [*self._cell_of.values()]), 0.0
+        self._diagram: Diagram | None = None
+        self._picture: Live | None = None
 
     @contextmanager
     def shown(self) -> Iterator[Progress]:
         """Show the progress while inside; at the end, however it comes, the diagram stays."""
-        if not self._output.is_terminal and self._notebook is None:
-            yield self
-            return
-        if self._output.width >= _SMALLEST_WIDTH_OF_DIAGRAM:
+        output = self._output
+        has_colours = output.is_terminal and output.color_system in ("256", "truecolor")
+        if has_colours and output.width >= _SMALLEST_WIDTH_OF_DIAGRAM:
             self._diagram = diagram_of(self._plan, self._directory)
+        if output.is_terminal and not output.is_dumb_terminal and self._plan.batches:
+            to_terminal = sys.stderr.isatty()  # what goes to a file stays out of the picture
+            self._picture = Live(
+                console=output, auto_refresh=False, transient=True, redirect_stderr=to_terminal
+            )
         try:
-            with delaying_interrupts():
-                self._begin()
+            if self._picture is not None:
+                with delaying_interrupts():
+                    self._picture.start()
+                self._show()
             yield self
         finally:
             with delaying_interrupts():
-                self._end()
+                if self._picture is not None:
+                    self._picture.stop()
+                if self._diagram is not None and (self.cells or not self._plan.batches):
+                    output.print(self._diagram)
 
     def add(self, record: TaskRecord) -> None:
         """Take in a finished task, and show it."""
@@ -230,41 +103,14 @@ class Progress:
         """Return how many of the cells are finished, in words."""
         return f"{self.cells} of {plural(self._plan.to_run, 'cell')}"
 
-    def _begin(self) -> None:
-        if not self._plan.batches:
-            return
-        if self._notebook is not None:
-            self._notebook.show(self._picture())
-        elif not self._output.is_dumb_terminal:
-            self._live = Live(
-                console=self._output,
-                auto_refresh=False,
-                transient=True,
-                redirect_stderr=sys.stderr.isatty(),  # what goes to a file stays out of the picture
-            )
-            self._live.update(self._picture())
-            self._live.start(refresh=True)
-
-    def _end(self) -> None:
-        if self._live is not None:
-            self._live.stop()
-        has_cells = bool(self.cells) or not self._plan.batches
-        diagram = self._render_diagram() if has_cells else None
-        if self._notebook is None:
-            if diagram is not None:
-                self._output.print(diagram)
-        elif diagram is not None:
-            self._notebook.show(diagram, is_last=True)
-        elif self._plan.batches:
-            self._notebook.show(Text(f"{self.count()}."), is_last=True)
-
     def _show(self) -> None:
-        if self._live is not None:
+        if self._picture is not None:
+            line = Table.grid(padding=(0, 1))
+            bar = ProgressBar(total=self._cost, completed=self._cost_done, width=20)
+            line.add_row(*([bar] if self.cells else []), Text(self._sentence()))
+            shown = line if self._diagram is None else Group(self._diagram, line)
             with delaying_interrupts():
-                self._live.update(self._picture(), refresh=True)
-        elif self._notebook is not None:
-            with delaying_interrupts():
-                self._notebook.show(self._picture())
+                self._picture.update(shown, refresh=True)
         elif time.monotonic() >= self._next_line:
             # Fewer lines as time goes on: an hour's log stays readable.
             elapsed = time.monotonic() - self._began
@@ -272,44 +118,252 @@ class Progress:
             self._output.print(self._sentence())
 
     def _sentence(self) -> str:
+        if not self.cells:
+            workers = " of the workers that start" if self._executor.has_processes else ""
+            return f"{self.count()}; waiting for the first{workers}"
         failed = f", {self._failed} failed" if self._failed else ""
-        now = self._time() if self.cells else self._waits_for()
-        return f"{self.count()}{failed}; {now}"
-
-    def _waits_for(self) -> str:
-        """Return what comes before the first record: workers start, each job trains a batch."""
-        batches = self._plan.batches[: self._executor.jobs]
-        count = sum(len(batch) for batch in batches)
-        first = "the first cell" if count == 1 else f"the first {plural(count, 'cell')}"
-        if not self._executor.has_processes:
-            return f"waiting for {first}"
-        return f"waiting for {plural(self._executor.jobs, 'worker')} to start and train {first}"
-
-    def _time(self) -> str:
         so_far = f"{duration(time.monotonic() - self._began)} so far"
         batches = len(self._plan.batches) - self._batches
-        if not batches:
-            return so_far
         cost = max(0.0, self._cost - self._cost_done)
-        left = self._speed.time(cost, min(self._executor.jobs, batches))
-        if left is None:
-            return so_far
-        return f"{so_far}, {f'about {duration(left)}' if left >= 1 else 'less than 1 s'} left"
+        left = self._speed.time(cost, max(1, min(self._executor.jobs, batches)))
+        if left is not None and batches:
+            so_far += f", {f'about {duration(left)}' if left >= 1 else 'less than 1 s'} left"
+        return f"{self.count()}{failed}; {so_far}"
 
-    def _picture(self) -> RenderableType:
-        line = Table.grid(padding=(0, 1))
-        sentence = Text(self._sentence())
-        if self.cells:
-            bar = ProgressBar(total=self._cost, completed=self._cost_done, width=20)
-            line.add_row(bar, sentence)
-        else:
-            line.add_row(sentence)
-        diagram = self._render_diagram()
-        return line if diagram is None else Group(diagram, line)
 
-    def _render_diagram(self) -> RenderableType | None:
-        if self._diagram is None:
-            return None
-        width = self._output.width if self._notebook is None else WIDTH
-        height = max(4, min(24, self._output.height - _LINES_AROUND_DIAGRAM))
-        return self._diagram.render(width, height)
+# The phase diagram
+
+VIRIDIS = np.array(
+    [(68, 1, 84), (65, 68, 135), (42, 120, 142), (34, 168, 132), (122, 209, 81), (253, 231, 37)]
+)
+RED = np.array((200.0, 40.0, 40.0))
+WIDEST, WIDEST_POINT = 48, 4
+"""The characters that few points of a line are stretched to, and that one of many may have."""
+
+MOST_LINES, LINES_AROUND = 24, 6
+
+
+class Diagram:
+    """The means that arrived so far; rich prints it as high and wide as the console allows.
+
+    Attributes:
+        headline: the column that is shown; a function's isn't known before its first result.
+    """
+
+    def __init__(self, plan: Plan, y: str, x: str) -> None:
+        grid = plan.grid
+        self.headline, self._names = grid.study.headline, (y, x)
+        self._others = [name for name in grid.axes if name not in self._names]
+        self._values: list[list[Any]] = [sorted(grid.axes[name]) for name in self._names]
+        self._index = [{value: i for i, value in enumerate(each)} for each in self._values]
+        given = list(grid.given)
+        up, across = given.index(y), given.index(x)
+        self.points: set[tuple[Any, Any]] = {(row[up], row[across]) for row in grid.rows()}
+        # The sum of the headlines at each point, of how many cells, and how many cells arrived.
+        self._sums, self._numbers, self._arrived = np.zeros((3, *map(len, self._values)))
+
+    def point(self, cell: Cell) -> tuple[Any, Any]:
+        """Return where a cell lies, as (y, x)."""
+        y, x = self._names
+        return getattr(cell.parameters, y), getattr(cell.parameters, x)
+
+    def add(self, cell: Cell, headline: float | None) -> None:
+        """Take in a cell's headline; None or nan where the cell failed."""
+        y, x = self.point(cell)
+        spot = self._index[0][y], self._index[1][x]
+        self._arrived[spot] += 1
+        if headline is not None and math.isfinite(headline):
+            self._sums[spot] += headline
+            self._numbers[spot] += 1
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Give the title, lines of two rows of points each, the ends of x, and the key."""
+        (y, x), (ys, xs) = self._names, self._values
+        mean = f", mean over {', '.join(self._others)}" if self._others else ""
+        yield _line(f"{self.headline or 'result'} over {x} (across) and {y} (up){mean}")
+        labels = [f"{value:.4g}" for value in ys]
+        margin = max(map(len, labels)) + 1
+        room = max(1, options.max_width - margin)
+        most = max(4, min(MOST_LINES, console.height - LINES_AROUND))
+        up, across = _starts(len(ys), 2 * most), _starts(len(xs), room)
+        stretch = max(1, min(room, max(WIDEST, WIDEST_POINT * len(across))) // len(across))
+        colours, low, high = self._colours(up, across)
+        tops = range(len(up) - 1, -1, -2)
+        for number, top in enumerate(tops):
+            label = labels[up[top]] if number % math.ceil(len(tops) / 6) == 0 else ""
+            below = colours[top - 1] if top else np.full((len(across), 3), np.nan)
+            points = zip(colours[top], below, strict=True)
+            yield _line(f"{label:>{margin - 1}} ", *(_points(*each, stretch) for each in points))
+        first, last = f"{xs[0]:.4g}", f"{xs[-1]:.4g}"
+        yield _line(" " * margin + first + last.rjust(stretch * len(across) - len(first)))
+        key = list[str | tuple[str, Style]]()
+        if not math.isnan(low):
+            scale = (_points(colour, colour) for colour in _viridis(np.linspace(0, 1, 10)))
+            key += [f"{low:.3g} ", *scale, f" {high:.3g}   "]
+        if failed := int(((self._arrived > 0) & (self._numbers == 0)).sum()):
+            key += [_points(RED, RED), f" {plural(failed, 'point')} failed   "]
+        if coming := len(self.points) - int((self._arrived > 0).sum()):
+            key.append(f"{plural(coming, 'point')} to come, pale as the nearest")
+        yield _line(*key)
+
+    def _colours(
+        self, up: NDArray[np.int_], across: NDArray[np.int_]
+    ) -> tuple[Floats, float, float]:
+        """The colours of the means in bins, nan where nothing arrived; and the range of the means.
+
+        It is divided by ratio if all are positive.
+        """
+        from scipy.ndimage import distance_transform_edt
+
+        def binned(values: NDArray[Any]) -> Floats:
+            return np.add.reduceat(np.add.reduceat(values, up, axis=0), across, axis=1)
+
+        has_number = (self._numbers > 0).astype(float)
+        means = self._sums / np.maximum(self._numbers, 1)
+        numbers = means[self._numbers > 0] if has_number.any() else np.array([np.nan])
+        low, high = float(numbers.min()), float(numbers.max())
+        scale = np.log if low > 0 else np.asarray
+        begin, end = scale(np.array([low, high]))
+        scaled = scale(np.where(has_number > 0, means, 1.0)) * has_number
+        counts = binned(has_number)
+        mean = binned(scaled) / np.maximum(counts, 1)
+        colours = _viridis(
+            (mean - begin) / (end - begin) if low < high else np.full_like(mean, 0.5)
+        )
+        colours[counts == 0] = RED
+        to_come = binned(self._arrived) == 0
+        if to_come.all():
+            return np.full_like(colours, np.nan), low, high
+        nearest = distance_transform_edt(to_come, return_distances=False, return_indices=True)
+        pale = (0.5 * colours + 64)[tuple(nearest)]
+        pale[(counts == 0)[tuple(nearest)]] = np.nan
+        return np.where(to_come[..., None], pale, colours), low, high
+
+
+def diagram_of(plan: Plan, directory: RunDirectory) -> Diagram | None:
+    """Return a plan's diagram, with the cells that are there already.
+
+    None where there are no two axes of numbers, or where the plan's cells aren't at the points of
+    its grid: those of a later round of a refinement lie between them.
+    """
+    axes = diagram_axes(plan.grid)
+    if axes is None:
+        return None
+    diagram = Diagram(plan, *axes)
+    if {diagram.point(cell) for cell in plan.cells} != diagram.points:
+        return None
+    headlines = load_headlines(directory, plan.grid.study) if plan.to_run < len(plan.cells) else {}
+    to_run = {cell.key for batch in plan.batches for cell in batch}
+    kept = headlines.keys() - to_run
+    for cell in plan.cells:
+        if cell.key in kept:
+            diagram.add(cell, headlines[cell.key])
+    return diagram
+
+
+def load_headlines(directory: RunDirectory, study: AnyStudy) -> dict[str, float]:
+    """Return the headline of each cell there by its key; nan where it failed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the load after it says them
+        cells = directory.load_cells()
+    name = study.headline or cells.columns[[*cells].index("seconds") + 1]
+    numbers = cells[name].where(cells["status"] == "done").astype(float)
+    return dict(zip(cells["key"], numbers, strict=True))
+
+
+def _viridis(shares: Floats) -> Floats:
+    places = np.linspace(0, 1, len(VIRIDIS))
+    return np.stack([np.interp(shares, places, channel) for channel in VIRIDIS.T], axis=-1)
+
+
+def _points(upper: Floats, lower: Floats, times: int = 1) -> tuple[str, Style]:
+    if np.isnan(upper[0]) and np.isnan(lower[0]):
+        return " " * times, Style()
+    halves = [None if np.isnan(half[0]) else Color.from_rgb(*half) for half in (upper, lower)]
+    return "▀" * times, Style(color=halves[0], bgcolor=halves[1])
+
+
+def _starts(count: int, most: int) -> NDArray[np.int_]:
+    bins = min(most, count)
+    return np.arange(bins) * count // bins
+
+
+def _line(*parts: str | tuple[str, Style]) -> Text:
+    return Text.assemble(*parts, no_wrap=True, overflow="ellipsis")
+
+
+# The steps of a training
+
+_WIDTH = 12
+_THINNING = 1.1
+
+
+class Watch(Local):
+    """This process, which prints steps of its cell: the first ones, then ever fewer, and the last.
+
+    Columns are those that the study shows; of a study that declares none, those of its steps.
+
+    Attributes:
+        result: of the cell, once it has been trained.
+        error: what the study raised.
+        path: the run directory that the cell is kept in.
+    """
+
+    result: CellResult
+
+    def __init__(self, study: AnyStudy, device: Device, output: Console, path: Path) -> None:
+        super().__init__(1, device=device)
+        self.path = path
+        self.error: BaseException | None = None
+        self._output, self._next = output, 0
+        self._columns, self._open = [*study.progress_columns], not study.trajectory_columns
+        self._held: Mapping[str, float] | None = None
+
+    def run(self, work: Work, tasks: Iterable[Task], ahead: int) -> Iterator[TaskRecord]:
+        """Train the cell, and give its record."""
+        execution = replace(
+            work.execution, on_step=self._add, on_error=self._keep, on_task=self._say
+        )
+        for task in tasks:
+            [(_, batch)] = task
+            [self.result] = train_all(work.study, batch, execution)
+            self._print()
+            yield record_of(work.study, numbers_of(task), [self.result])
+
+    def _keep(self, error: BaseException) -> None:
+        self.error = error
+
+    def _say(self, task: str) -> None:
+        self._output.print(f"{task} ...")
+
+    def _add(self, row: Mapping[str, float]) -> None:
+        """Take in a logged step."""
+        logged = [name for name in row if name != "step"]
+        names = [*dict.fromkeys([*self._columns, *logged])][:MOST_PROGRESS_COLUMNS]
+        if self._open and names != self._columns:
+            self._columns, self._next = names, 0
+        if not row.keys().isdisjoint(self._columns):
+            self._held = row
+            if row["step"] >= self._next:
+                self._print()
+
+    def _print(self) -> None:
+        """Print the step that is held, if one is; the first one below the names of the columns."""
+        if self._held is None:
+            return
+        row, self._held = self._held, None
+        if not self._next:
+            words = [name.split("_") for name in self._columns]
+            height = max(map(len, words), default=1)
+            stacked = zip(*([""] * (height - len(each)) + each for each in words), strict=True)
+            for number, line in enumerate(stacked, 1):
+                self._line("step" if number == height else "", line)
+        self._next = max(int(row["step"]) + 1, math.ceil(row["step"] * _THINNING))
+        self._line(str(int(row["step"])), [_number(row.get(name)) for name in self._columns])
+
+    def _line(self, step: str, words: Iterable[str]) -> None:
+        self._output.print("  ".join([step.rjust(6), *(word.rjust(_WIDTH) for word in words)]))
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None or math.isnan(value) else f"{value:.4g}"

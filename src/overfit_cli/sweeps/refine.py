@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.errors import BadValue
+from overfit_cli.core.expressions import read_number
 from overfit_cli.core.parameters import Value, build, describe
-from overfit_cli.core.values import finite_number, whole_number
+from overfit_cli.core.values import whole_number
 from overfit_cli.stats.boundary_search import (
     FIRST_SEEDS,
     CrossingEstimate,
@@ -22,7 +23,7 @@ from overfit_cli.stats.boundary_search import (
     next_points,
 )
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.load import load_study_and_cells
+from overfit_cli.sweeps.load import load_run
 from overfit_cli.sweeps.store import RunDirectory
 
 LEAST_COARSE = 3
@@ -52,39 +53,30 @@ def boundary_target(grid: Grid, threshold: float | None) -> BoundaryTarget:
     study = grid.study
     candidates = [one for one in study.figures().values() if "threshold" in one.accepts]
     candidates = [one for one in candidates if one.reads == "cells" and one.axes == 2]
-    # The study's own, else one that shows two sides.
-    ranked = sorted(
-        candidates, key=lambda one: (one.options.threshold is None, one.name != "cutoff")
-    )
-    figure = next(iter(ranked), None)
-    if figure is None:
+    if not candidates:
         raise BadValue("refine", None, f"{study.name} has no figure of a boundary to refine.")
+    # The study's own, else one that shows two sides.
+    figure = min(candidates, key=lambda one: (one.options.threshold is None, one.name != "cutoff"))
     options = figure.options
     level = options.threshold if threshold is None else threshold
     if level is None:
-        raise BadValue(
-            "refine",
-            None,
-            f"{study.name} has no threshold of its own; name the value of "
-            f"{study.headline or 'its first column'} at which a cell changes sides as threshold.",
-        )
+        value = study.headline or "its first column"
+        accepts = f"name the value of {value} at which a cell changes sides as threshold."
+        raise BadValue("refine", None, f"{study.name} has no threshold of its own; {accepts}")
     x, y = (options.x, options.y) if options.x and options.y else _open_axes(grid)
     return BoundaryTarget(figure.name, x, y, options.value or study.headline, level)
 
 
 def _open_axes(grid: Grid) -> tuple[str, str]:
-    kinds = describe(grid.study.parameters)
-    numbers = [name for name, info in kinds.items() if info.kind in ("int", "float")]
-    real = [name for name in numbers if name in grid.axes and kinds[name].kind == "float"]
-    if not real or len(numbers) < 2:
-        raise BadValue(
-            "refine",
-            None,
-            "it refines along an axis of real numbers, for each value of another number; the axes "
-            f"here are {', '.join(grid.axes) or 'none'}.",
-        )
-    others = [name for name in numbers if name != real[0]]
-    return real[0], next((name for name in others if name in grid.axes), others[0])
+    kinds = {name: info.kind for name, info in describe(grid.study.parameters).items()}
+    numbers = [name for name, kind in kinds.items() if kind in ("int", "float")]
+    numbers.sort(key=lambda name: name not in grid.axes)
+    x = next((name for name in numbers if name in grid.axes and kinds[name] == "float"), "")
+    if not x or len(numbers) < 2:
+        wants = "it refines along an axis of real numbers, for each value of another number"
+        axes = ", ".join(grid.axes) or "none"
+        raise BadValue("refine", None, f"{wants}; the axes here are {axes}.")
+    return x, next(name for name in numbers if name != x)
 
 
 class Refinement:
@@ -95,10 +87,15 @@ class Refinement:
 
     Args:
         grid: the coarse grid; the search's axes are its only ones.
+        rounds: how many may follow that of the coarse grid.
+
+    Attributes:
+        estimates: what is known of the boundary.
+        asked: the cells that have been asked for so far.
     """
 
-    def __init__(self, grid: Grid, target: BoundaryTarget) -> None:
-        self.grid, self.target = grid, target
+    def __init__(self, grid: Grid, rounds: int, target: BoundaryTarget) -> None:
+        self.grid, self.rounds, self.target = grid, rounds, target
         coarse = self._checked_axes()
         self.search = Search(
             y=[float(y) for y in self._values(target.y)],
@@ -107,56 +104,70 @@ class Refinement:
             threshold=target.threshold,
             tolerance=(coarse[-1] - coarse[0]) / (FINE - 1),
         )
-        self._asked: list[Point] = []
+        self.estimates = list[CrossingEstimate]()
+        self.asked = list[Cell]()
+        self._points = dict[str, Point]()
         self._known = pd.DataFrame(columns=["y", "seed", "x", "value"])
+
+    @classmethod
+    def read(
+        cls, grid: Grid, rounds: int | None, threshold: float | str | None
+    ) -> Refinement | None:
+        """Return the refinement of a grid; None without rounds."""
+        if rounds is None:
+            if threshold is not None:
+                raise BadValue("threshold", threshold, "it requires refine, the number of rounds.")
+            return None
+        whole_number("refine", rounds, 0)
+        if not grid.is_product:
+            accepts = "it takes a full grid: leave out together, only and expressions in parameters"
+            raise BadValue("refine", rounds, f"{accepts}.")
+        level = None if threshold is None else read_number(threshold, "threshold")
+        return cls(grid, rounds, boundary_target(grid, level))
+
+    @property
+    def settings(self) -> dict[str, str | int | float]:
+        """What a manifest says of it."""
+        search, target = self.search, self.target
+        known = {"tolerance": search.tolerance, "threshold": float(target.threshold)}
+        return {"refine": self.rounds, **known, "value": target.value}
 
     @property
     def coarse_grid(self) -> Grid:
         """The grid of the first round: of the first seeds only."""
         return replace(self.grid, seeds=self.grid.seeds[:FIRST_SEEDS])
 
-    @property
-    def asked(self) -> int:
-        """The number of cells requested so far."""
-        return len(self._asked)
+    def rounds_of_cells(self) -> Iterator[list[Cell]]:
+        """Give the cells of each round, until everything has converged; `learn` comes between."""
+        points = first_points(self.search)
+        for _ in range(self.rounds + 1):
+            cells = self._cells(points)
+            self.asked += cells
+            self._points.update(zip((cell.key for cell in cells), points, strict=True))
+            if points:
+                yield cells
+                points = next_points(self.search, self._known)
 
-    def asked_cells(self) -> list[Cell]:
-        """Return the cells that have been asked for so far."""
-        return self._cells(self._asked)
-
-    def next_cells(self) -> list[Cell]:
-        """Return the cells of the next round; none where everything has converged."""
-        points = next_points(self.search, self._known) if self._asked else first_points(self.search)
-        self._asked += points
-        return self._cells(points)
-
-    def learn(self, directory: RunDirectory) -> list[CrossingEstimate]:
-        """Take in what the directory holds of the cells asked for; return what is known now."""
-        study, cells = load_study_and_cells(directory)
-        points = {
-            cell.key: point
-            for cell, point in zip(self._cells(self._asked), self._asked, strict=True)
-        }
-        rows = cells[cells["key"].isin(points.keys())]
+    def learn(self, directory: RunDirectory) -> None:
+        """Take in what the directory holds of the cells asked for."""
+        data, points = load_run(directory), self._points
+        rows = data.trained[data.trained["key"].isin(points.keys())]
         # Which column of a function's is the first is known once it has measured something.
-        self.target = replace(self.target, value=self.target.value or study.headline)
+        self.target = replace(self.target, value=self.target.value or data.study.headline)
         numbers = rows.get(self.target.value, pd.Series(math.nan, rows.index))
         values = numbers.where(rows["status"] == "done").astype(float)
-        self._known = pd.DataFrame(
-            [(*points[key], value) for key, value in zip(rows["key"], values, strict=True)],
-            columns=["y", "seed", "x", "value"],
-        )
-        return crossing_estimates(self.search, self._known)
+        known = [(*points[key], value) for key, value in zip(rows["key"], values, strict=True)]
+        self._known = pd.DataFrame(known, columns=["y", "seed", "x", "value"])
+        self.estimates = crossing_estimates(self.search, self._known)
 
     def _cells(self, points: Sequence[Point]) -> list[Cell]:
-        study = self.grid.study
+        study, target = self.grid.study, self.target
         others = {name: values[0] for name, values in self.grid.values.items()}
-        kinds = describe(study.parameters)
+        whole = describe(study.parameters)[target.y].kind == "int"
         cells = []
         for point in points:
-            y = int(point.y) if kinds[self.target.y].kind == "int" else point.y
-            values = others | {self.target.x: point.x, self.target.y: y}
-            parameters = build(study.parameters, values)
+            y = int(point.y) if whole else point.y
+            parameters = build(study.parameters, others | {target.x: point.x, target.y: y})
             cells.append(Cell(study.name, study.version, parameters, point.seed))
         return cells
 
@@ -166,34 +177,15 @@ class Refinement:
 
     def _checked_axes(self) -> list[float]:
         x, y = self.target.x, self.target.y
-        for name in self.grid.axes:
-            if name not in (x, y):
-                raise BadValue(
-                    "refine",
-                    None,
-                    f"{name} varies too; it refines along {x} for each {y}, at one value of "
-                    f"{name}, such as {self.grid.values[name][0]}.",
-                )
+        for name in self.grid.axes.keys() - {x, y}:
+            one = f"at one value of {name}, such as {self.grid.values[name][0]}"
+            accepts = f"{name} varies too; it refines along {x} for each {y}, {one}."
+            raise BadValue("refine", None, accepts)
         coarse = sorted(float(value) for value in self._values(x))
         begins = f"refining begins with at least {LEAST_COARSE} values of {x}, all above 0; "
         if coarse and coarse[0] <= 0:
             raise BadValue(x, None, f"{begins}{x} = {coarse[0]:g} isn't.")
         if len(coarse) < LEAST_COARSE:
-            raise BadValue(
-                x, None, f"{begins}there {'is' if len(coarse) == 1 else 'are'} {len(coarse)}."
-            )
+            are = "is" if len(coarse) == 1 else "are"
+            raise BadValue(x, None, f"{begins}there {are} {len(coarse)}.")
         return coarse
-
-
-def refinement_of(grid: Grid, rounds: int | None, threshold: float | None) -> Refinement | None:
-    """Return the refinement of a grid; None without rounds."""
-    if rounds is None:
-        if threshold is not None:
-            raise BadValue("threshold", threshold, "it requires refine, the number of rounds.")
-        return None
-    whole_number("refine", rounds, 0)
-    if not grid.is_product:
-        accepts = "it takes a full grid: leave out together, only and expressions in parameters."
-        raise BadValue("refine", rounds, accepts)
-    level = None if threshold is None else finite_number("threshold", threshold)
-    return Refinement(grid, boundary_target(grid, level))

@@ -1,39 +1,338 @@
-"""The run of a plan: tasks for an executor, part files, restarts, interruption."""
+"""The run of a sweep or a training: plan, data, manifest, rounds, and the loop over its tasks.
+
+The sentences are in `said`.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import math
 import random
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, get_args
 
-from overfit_cli.core.cell import NAME_TAKEN, CellResult
-from overfit_cli.core.errors import UserError
-from overfit_cli.core.failures import (
-    FailureKind,
-    count_alike,
-    is_exception,
-    kind_of,
-)
-from overfit_cli.core.files import error_text
+import pandas as pd
+from rich.console import Console
+
+from overfit_cli.claims.designs import read_stated
+from overfit_cli.core.cell import NAME_TAKEN, Cell, CellResult
+from overfit_cli.core.errors import BadValue, MissingError, UserError
+from overfit_cli.core.failures import count_alike, is_exception, kind_of
+from overfit_cli.core.files import error_text, results_folder
 from overfit_cli.core.processes import answering_interrupts, delaying_interrupts
-from overfit_cli.core.training import Execution, training_conditions
+from overfit_cli.core.registry import blaming
+from overfit_cli.core.training import Execution, resolve_device, training_conditions
+from overfit_cli.core.values import Backend, DeviceChoice, finite_number, valid_choice, whole_number
+from overfit_cli.sweeps import said
+from overfit_cli.sweeps.clusters import executor_of
 from overfit_cli.sweeps.executors import Executor
-from overfit_cli.sweeps.plan import Plan
-from overfit_cli.sweeps.speed import MOST_BATCHES, Speed, cost_of, task_size
-from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.worker import (
-    KEPT,
-    Batch,
-    Task,
-    TaskInterrupted,
-    TaskRecord,
-    Work,
-    record_of,
+from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.part import cell_schema
+from overfit_cli.sweeps.plan import (
+    MOST_BATCHES,
+    Plan,
+    Shard,
+    Speed,
+    coarse_to_fine,
+    cost_of,
+    estimate,
+    make_plan,
+    task_size,
 )
+from overfit_cli.sweeps.presets import Subject
+from overfit_cli.sweeps.progress import Progress, Watch
+from overfit_cli.sweeps.refine import Refinement
+from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.sweeps.worker import KEPT, Summary, Task, TaskRecord, Work, record_of
+
+LONGEST_DRY_RUN = 8.0
+"""The seconds after which the batch that a dry run times is cut."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of a sweep, as the command line and Python have them.
+
+    Attributes:
+        seeds, together, only: as `Grid.read` takes them, besides what a preset sets.
+        out: the run directory; None for one in `results/` with a name of its own.
+    """
+
+    seeds: Any = None
+    together: Sequence[str] = ()
+    only: Sequence[str] = ()
+    out: Path | None = None
+    jobs: int = -1
+    backend: Backend = "loky"
+    address: str | None = None
+    device: DeviceChoice = "auto"
+    shard: str | None = None
+    trajectories: bool = False
+    fresh: bool = False
+    retry_failed: bool = False
+    fail_fast: bool = False
+    time_limit: float | None = None
+    refine: int | None = None
+    threshold: float | str | None = None
+    claims: Sequence[str] = ()
+
+
+def grid_of(
+    subject: Subject, given: Mapping[str, Any] = MappingProxyType({}), how: Options = Options()
+) -> Grid:
+    """Return the grid of a sweep, with what the user gives before what a preset sets."""
+    own = subject.profile
+    seeds = str(own.seeds) if how.seeds is None else how.seeds
+    together, only = (*own.together, *how.together), (*own.only, *how.only)
+    try:
+        grid = Grid.read(subject.study, {**own.texts, **given}, seeds, together, only)
+    except BadValue as error:
+        if error.name == "together" and error.value in own.together:
+            raise UserError(f"{subject.typed} ties {error.value}: {error.accepts}") from error
+        raise
+    grid.check_seeds("seeds")
+    return grid
+
+
+@dataclass(frozen=True)
+class Session:
+    """A subject's grid, a directory and an executor, and the options with which it is run.
+
+    Attributes:
+        stated: the claims that the user states with the sweep, by name.
+        command: what runs the same cells again; None for what was typed.
+        spell: writes the name of an argument as the reader of the sentences gives it.
+    """
+
+    subject: Subject
+    grid: Grid
+    output: Console
+    directory: RunDirectory
+    executor: Executor
+    options: Options = Options()
+    shard: Shard | None = None
+    refinement: Refinement | None = None
+    stated: Mapping[str, str] = field(default_factory=dict)
+    command: Sequence[str] | None = None
+    spell: Callable[[str], str] = str
+
+    def say(self, *sentences: str) -> None:
+        """Print sentences, a line each; an empty one is none."""
+        for sentence in filter(None, sentences):
+            self.output.print(sentence)
+
+    @property
+    def sentences(self) -> Mapping[str, str]:
+        """The claims that the preset and the user state, by name."""
+        return {**self.subject.sentences, **self.stated}
+
+    @property
+    def execution(self) -> Execution:
+        """The settings with which cells are trained."""
+        how, logs = self.options, self.options.trajectories or self.subject.trajectories
+        return Execution(
+            self.executor.device, logs, fail_fast=how.fail_fast, time_limit=how.time_limit
+        )
+
+    def run(self) -> Summary:
+        """Run what the grid lacks, or in rounds the cells that its refinement chooses."""
+        total, refined = Summary(), self.refinement
+        for number, cells in enumerate([None] if refined is None else refined.rounds_of_cells()):
+            plan = self.plan(cells)
+            read = self.prepare(plan)
+            if refined is None:
+                self.describe(plan)
+            else:
+                self.say(said.round_begins(plan, number))
+            if not total.ended:
+                self.record(plan, read)
+            self.train(plan, read, total)
+            if refined is not None:
+                refined.learn(self.directory)
+            if total.stopped or (self.options.fail_fast and total.failed):
+                break
+        self.say(said.done(total, self.directory, self.spell), *said.failures(total, self.spell))
+        self.say(*(() if refined is None else said.boundary(refined)))
+        return total
+
+    def outline(self) -> Plan:
+        """Say what would run, and how long that would take; nothing is run.
+
+        Returns:
+            The plan; with a refinement, that of the coarse grid.
+        """
+        plan = self.plan()
+        self.prepare(plan)
+        self.describe(plan)
+        if plan.batches:
+            executor = self.executor_for(plan)
+            likely = estimate(plan, executor.requested_jobs, self.execution, LONGEST_DRY_RUN)
+            self.say(said.estimated(likely, executor, LONGEST_DRY_RUN))
+        else:
+            self.say("Nothing would run.")
+        self.say("" if self.refinement is None else said.rounds_to_come(self.refinement))
+        return plan
+
+    def plan(self, cells: list[Cell] | None = None) -> Plan:
+        """Compare the grid, or some cells of it, with what the directory holds."""
+        return make_plan(
+            self.grid if self.refinement is None else self.refinement.coarse_grid,
+            self.directory,
+            self.executor.device,
+            cells=cells,
+            fresh=self.options.fresh,
+            retry_failed=self.options.retry_failed,
+            trajectories=self.execution.trajectories,
+            shard=self.shard,
+        )
+
+    def executor_for(self, plan: Plan) -> Executor:
+        """Return the executor of a plan."""
+        return self.executor.for_batches(len(plan.batches))
+
+    def prepare(self, plan: Plan) -> Mapping[str, str]:
+        """Read what the plan's cells need from outside, and return its fingerprints."""
+        study = plan.grid.study
+        if not plan.batches:
+            if study.identity.function is not None:
+                with contextlib.suppress(MissingError):  # nothing needs it
+                    self.directory.check_data(study.prepare(plan.cells))
+            return {}
+        self.executor_for(plan).check(Work(study, self.execution))
+        with blaming(study, "preparing its data"):
+            read = study.prepare([cell for batch in plan.batches for cell in batch])
+        self.directory.check_data(read)
+        return read
+
+    def describe(self, plan: Plan) -> None:
+        """Say what a plan covers."""
+        self.say(*said.planned(plan, self.directory, self.executor_for(plan), self.spell))
+        self.say(self.directory.unfinished_merge())
+        with blaming(plan.grid.study, "its notes"):
+            self.say(*plan.grid.study.notes(plan.cells))
+
+    def record(self, plan: Plan, read: Mapping[str, str]) -> None:
+        """Put the directory in order, and enter a run that trains something into its manifest."""
+        self.directory.check_stated(self.stated)
+        self.say(*self.directory.prepare())
+        # An empty shard's directory says what it is a part of, so that it can be merged.
+        manifest, function = self.directory.manifest, plan.grid.study.identity.function
+        is_described = function is None or (manifest and manifest.function == function)
+        if not plan.batches and (plan.cells or manifest) and is_described:
+            return
+        executor = self.executor_for(plan)
+        how: dict[str, str | int | float | None] = {
+            "jobs": executor.jobs,
+            "backend": executor.name,
+            "device": executor.device,
+            "shard": None if self.shard is None else str(self.shard),
+            "time_limit": self.options.time_limit,
+            "trajectories": self.options.trajectories or None,
+            **({} if self.refinement is None else self.refinement.settings),
+        }
+        with writing_to(self.directory.path):
+            self.directory.record(
+                plan.grid,
+                how,
+                data=read,
+                command=self.command,
+                sentences=self.subject.sentences,
+                preset=self.subject.preset and self.subject.preset.path,
+                stated=self.stated,
+            )
+
+    def train(self, plan: Plan, read: Mapping[str, str], total: Summary) -> None:
+        """Train a plan's cells on the data that was read for it, showing how far it is.
+
+        Args:
+            total: what was done before, to be counted on.
+        """
+        executor, speed = self.executor_for(plan), Speed()
+        with blaming(plan.grid.study, "the cost of a cell"):
+            plan = replace(plan, batches=coarse_to_fine(plan, executor.jobs))
+            progress = Progress(plan, executor, self.directory, self.output, speed)
+        work = Work(plan.grid.study, self.execution, read)
+        try:
+            with progress.shown():
+                execute(plan, self.directory, work, executor, speed, total, progress.add)
+        except KeyboardInterrupt:
+            self.say(said.interrupted(progress.cells, progress.count(), self.directory))
+            raise
+
+    def cells(self) -> pd.DataFrame:
+        """Return the cells of the sweep that are there, in the order of the grid and its seeds."""
+        cells = self.grid.cells() if self.refinement is None else self.refinement.asked
+        if self.directory.contents().empty:
+            nothing: pd.DataFrame = cell_schema(self.grid.study).empty_table().to_pandas()
+            return nothing
+        points = {point: at for at, point in enumerate(dict.fromkeys(c.parameters for c in cells))}
+        by_point = sorted(cells, key=lambda cell: points[cell.parameters])
+        here = self.directory.load_cells().set_index("key", drop=False)
+        keys = [cell.key for cell in by_point if cell.key in here.index]
+        return here.loc[keys].reset_index(drop=True)
+
+
+@contextlib.contextmanager
+def open_sweep(
+    subject: Subject,
+    given: Mapping[str, Any],
+    how: Options,
+    output: Console,
+    spell: Callable[[str], str] = str,
+) -> Iterator[Session]:
+    """Give the session of a sweep, on an executor that is closed at the end.
+
+    Args:
+        given: the values of parameters that the user gives.
+    """
+    grid = grid_of(subject, given, how)
+    refinement = Refinement.read(grid, how.refine, how.threshold)
+    shard = None if how.shard is None else Shard.read(how.shard)
+    if shard is not None and refinement is not None:
+        raise BadValue("shard", how.shard, "refinement chooses cells from all of them.")
+    if how.time_limit is not None:
+        how = replace(how, time_limit=finite_number("time_limit", how.time_limit, above=0))
+    stated = read_stated(how.claims, subject.study, subject.sentences)
+    name = subject.sweep_name(grid) + ("" if refinement is None else "-refined")
+    directory = RunDirectory(how.out or results_folder() / name, "out")
+    with executor_of(how.backend, how.jobs, how.device, how.address) as executor:
+        yield Session(
+            subject, grid, output, directory, executor, how, shard, refinement, stated, spell=spell
+        )
+
+
+def train_cell(
+    subject: Subject, given: Mapping[str, Any], seed: Any, how: Options, output: Console
+) -> Watch:
+    """Train one cell again, print its steps, and keep it; return who has seen it.
+
+    Args:
+        given: the values of parameters that the user gives, one of each.
+    """
+    study = subject.study
+    grid = Grid.read(study, {**subject.profile.texts, **given}, (whole_number("seed", seed, 0),))
+    grid.check_seeds("seed")
+    for name, values in grid.axes.items():
+        takes = f"a training takes one value of {name}, not {len(values)}"
+        raise BadValue(name, None, f"{takes}; a sweep takes several.")
+    device = resolve_device(valid_choice("device", how.device, get_args(DeviceChoice)))
+    path = how.out or results_folder() / subject.training_name(grid, given)
+    watch, directory = Watch(study, device, output, path), RunDirectory(path, "out")
+    options = Options(fresh=True, trajectories=True)
+    session = Session(subject, grid, output, directory, watch, options)
+    plan = session.plan()
+    read = session.prepare(plan)
+    session.record(plan, read)
+    execute(plan, directory, Work(study, session.execution, read), watch)
+    return watch
+
+
+# The loop over the tasks of a plan
 
 CHANCES = 3
 """The killed workers with a batch in flight after which its cells count as failed."""
@@ -48,159 +347,113 @@ ELSEWHERE = 10
 """How many of these are from places of the grid that are chosen at random."""
 
 
-@dataclass
-class Summary:
-    """The outcome of a sweep.
-
-    Attributes:
-        left: how many cells weren't trained because others had failed.
-        earlier: how many cells failed in earlier runs, and weren't run again.
-        example: the key of a cell that raised; empty where none did.
-        stopped: why the sweep stopped by itself, with `--fail-fast` aside; empty where it didn't.
-    """
-
-    trained: int = 0
-    failed: Counter[str] = field(default_factory=Counter)
-    tracebacks: dict[FailureKind, str] = field(default_factory=dict)
-    restarts: int = 0
-    seconds: float = 0.0
-    left: int = 0
-    earlier: int = 0
-    example: str = ""
-    stopped: str = ""
-
-    def add(self, other: Summary) -> None:
-        """Count in what another run did."""
-        self.trained += other.trained
-        self.failed += other.failed
-        self.tracebacks = other.tracebacks | self.tracebacks
-        self.restarts += other.restarts
-        self.seconds += other.seconds
-        self.left += other.left
-        self.earlier += other.earlier
-        self.example = self.example or other.example
-        self.stopped = self.stopped or other.stopped
-
-    def count(self, record: TaskRecord) -> None:
-        """Count in what a task did."""
-        self.trained += record.trained
-        self.failed.update(record.reasons)
-        self.tracebacks = {**record.tracebacks, **self.tracebacks}
-        if not self.example and any(map(is_exception, record.reasons)):
-            self.example = next(key for key, headline in record.headlines if headline is None)
+@contextlib.contextmanager
+def writing_to(path: Path) -> Iterator[None]:
+    """Say in one sentence, inside, that a run directory can't be written to."""
+    try:
+        yield
+    except OSError as error:
+        problem = f"{path} can't be written to ({error_text(error)}). {KEPT}"
+        raise UserError(problem, exit_code=1) from error
 
 
 def execute(
     plan: Plan,
     directory: RunDirectory,
-    execution: Execution,
+    work: Work,
     executor: Executor,
-    *,
-    data: Mapping[str, str] | None = None,
     speed: Speed | None = None,
+    summary: Summary | None = None,
     on_record: Callable[[TaskRecord], None] = lambda record: None,
 ) -> Summary:
     """Run the plan's batches; what is finished is on disk when this returns or raises.
 
     Args:
         speed: takes in the time of each task before `on_record` is called.
+        summary: of what was done before, to be counted on.
         on_record: called in this process after each task.
     """
-    began = time.monotonic()
-    # A cell that is trained in this process may change the folder.
-    absolute = RunDirectory(directory.path.absolute(), directory.name)
-    work = Work(plan.grid.study, execution, data or {})
-    run = _Run(plan, work, executor, speed or Speed())
-    problems, written = [], set[str]()
+    total = summary or Summary()
+    began, before = time.monotonic() - total.seconds, total.ended
+    run = _Run(plan, work, executor, speed or Speed(), total)
 
-    def write(record: TaskRecord) -> str:
-        """Write a record's rows; return what is wrong with it, if anything."""
-        if record.problem:
-            return record.problem
-        try:
-            with delaying_interrupts():
-                written.update(absolute.write_tables(record.cells, record.steps))
-        except OSError as error:
-            return (
-                f"{absolute.path} can't be written to ({error_text(error)}); "
-                "what was written is kept, and the same command goes on from there."
-            )
-        return ""
-
-    with answering_interrupts(), training_conditions():
-        try:
-            for record in run.records():
-                if problem := write(record):
-                    problems.append(problem)
-                    run.stop.set()
-                    continue
-                run.summary.seconds = time.monotonic() - began
-                on_record(record)
-        except TaskInterrupted as interrupted:
-            if not write(interrupted.record):
-                on_record(interrupted.record)
-            raise
-        with contextlib.suppress(OSError):  # cells that stand twice are no loss
-            directory.finish(written, replaced=bool(plan.again))
-    if problems:
-        raise UserError(problems[0], exit_code=1)
-    run.summary.left = plan.to_run - run.summary.trained - run.summary.failed.total()
-    return run.summary
+    with (
+        answering_interrupts(),
+        training_conditions(),
+        contextlib.closing(run.records()) as records,
+    ):
+        for record in records:
+            if record.cells is not None:
+                with delaying_interrupts(), writing_to(directory.path):
+                    directory.append(record.cells, record.steps, work.study.identity.source)
+            total.seconds = time.monotonic() - began
+            on_record(record)
+        with contextlib.suppress(OSError, MemoryError):  # many parts are no loss
+            if total.ended > before:
+                directory.compact()
+    total.reused += plan.done
+    total.earlier += plan.failed
+    total.left += plan.to_run - (total.ended - before)
+    return total
 
 
 class _Run:
     """One sweep under way.
 
-    Setting `stop` hands out no further task; those in flight end and are kept.
+    Attributes:
+        stop: whether no further task is handed out; those in flight end and are kept.
     """
 
-    def __init__(self, plan: Plan, work: Work, executor: Executor, speed: Speed) -> None:
-        self.summary = Summary(earlier=plan.failed)
-        self.stop = threading.Event()
-        self._work, self._executor = work, executor
-        self._waiting: dict[int, Batch] = dict(enumerate(plan.batches))
+    def __init__(
+        self, plan: Plan, work: Work, executor: Executor, speed: Speed, summary: Summary
+    ) -> None:
+        self.summary, self.stop = summary, False
+        self._work, self._executor, self._speed = work, executor, speed
+        self._waiting = dict(enumerate(plan.batches))
         self._costs = [cost_of(work.study, batch) for batch in plan.batches]
-        self._speed = speed
         self._strikes: Counter[int] = Counter()
         self._losses = 0
-        self._sizes = [len(batch) for batch in plan.batches]
         self._any_done, self._alike = plan.done > 0, False
-        self._elsewhere = 0
+        self._enough = math.inf
+        """The failures alike that are enough to stop: some of them from anywhere in the grid."""
 
-    def records(self) -> Iterator[TaskRecord]:
+    def records(self) -> Generator[TaskRecord]:
         """Give a record for each task; after a killed worker go on with what is missing."""
-        # Tasks that wait for a worker couldn't be taken back.
-        ahead = 1 if self._work.execution.fail_fast else 2
-        while self._waiting and not self.stop.is_set():
+        fail_fast = self._work.execution.fail_fast
+        ahead = 1 if fail_fast else 2  # tasks that wait for a worker couldn't be taken back
+        while self._waiting and not self.stop:
             for record in self._executor.run(self._work, self._tasks(), ahead):
                 ended = self._fail_after_kills(record) if record.kills else record
                 if ended is None:
                     continue
-                for number in ended.batches:
-                    del self._waiting[number]
                 if ended is record:
                     cost = sum(self._costs[number] for number in record.batches)
                     self._speed.add(cost, record.seconds, is_cold=record.is_cold)
-                self.summary.count(ended)
-                self.summary.stopped = self._why_to_stop()
+                self._count(ended)
                 # Before its rows are written, as tasks are handed out meanwhile.
-                if self.summary.stopped or (self._work.execution.fail_fast and ended.reasons):
-                    self.stop.set()
+                self.stop |= bool(self.summary.stopped or (fail_fast and ended.reasons))
                 yield ended
 
-    def _why_to_stop(self) -> str:
-        """Return the failure of all cells so far, for which a sweep stops; empty if none."""
-        failed, trained = self.summary.failed, self.summary.trained
-        taken = next((reason for reason in failed if NAME_TAKEN in reason), "")
-        if taken and not trained:
-            return taken.removeprefix("error: ")
-        raised = all(map(is_exception, failed)) and len({*map(kind_of, failed)}) == 1
-        self._alike = raised and not trained and not self._any_done
-        if not self._alike or not 0 < self._elsewhere <= failed.total() >= MOST_ALIKE:
-            return ""
-        [alike] = count_alike(failed)
-        words = alike.words.removeprefix("error: ")
-        return f"the first {failed.total()} cells all failed alike: {words}"
+    def _count(self, ended: TaskRecord) -> None:
+        """Take in what a task did; a sweep stops where all cells so far have failed alike."""
+        summary = self.summary
+        summary.count(ended)
+        cells = [cell for number in ended.batches for cell in self._waiting.pop(number)]
+        if summary.example is None and any(map(is_exception, ended.reasons)):
+            failed = {key for key, headline in ended.headlines if headline is None}
+            summary.example = next(cell for cell in cells if cell.key in failed)
+        if summary.trained:
+            self._alike = False
+            return
+        taken = next((reason for reason in summary.failed if NAME_TAKEN in reason), "")
+        raised = all(map(is_exception, summary.failed)) and len({*map(kind_of, summary.failed)})
+        self._alike = raised == 1 and not self._any_done
+        if taken:
+            summary.stopped = taken.removeprefix("error: ")
+        elif self._alike and self._enough <= summary.failed.total() >= MOST_ALIKE:
+            [alike] = count_alike(summary.failed)
+            words = alike.words.removeprefix("error: ")
+            summary.stopped = f"the first {alike.count} cells all failed alike: {words}"
 
     def _tasks(self) -> Iterator[Task]:
         """The batches that wait, a task at a time.
@@ -214,23 +467,23 @@ class _Run:
             yield self._task(suspects[: (len(suspects) + 1) // 2])
             return
         numbers, start = list(self._waiting), 0
-        costs = [self._costs[number] for number in numbers]
-        left = sum(costs)
-        while start < len(numbers) and not self.stop.is_set():
-            if self._alike and not self._elsewhere:
+        left = sum(self._costs[number] for number in numbers)
+        while start < len(numbers) and not self.stop:
+            if self._alike and self._enough == math.inf:
                 numbers[start:] = self._from_elsewhere(numbers[:start], numbers[start:])
-                costs = [self._costs[number] for number in numbers]
             finished = len(self._costs) - len(self._waiting)
-            coming = costs[start : start + MOST_BATCHES]
+            coming = [self._costs[number] for number in numbers[start : start + MOST_BATCHES]]
             end = start + task_size(coming, left, self._executor.jobs, self._speed, finished)
-            left -= sum(costs[start:end])
+            left -= sum(self._costs[number] for number in numbers[start:end])
             yield self._task(numbers[start:end])
             start = end
 
     def _from_elsewhere(self, handed_out: Sequence[int], rest: Sequence[int]) -> list[int]:
         """The rest of the batches, some from anywhere first: an early region may fail by itself."""
         chosen = random.Random(0).sample(rest, min(ELSEWHERE, len(rest)))
-        self._elsewhere = sum(self._sizes[number] for number in (*handed_out, *chosen))
+        early = [number for number in (*handed_out, *chosen) if number in self._waiting]
+        waiting = sum(len(self._waiting[number]) for number in early)
+        self._enough = self.summary.failed.total() + waiting
         return [*chosen, *(number for number in rest if number not in chosen)]
 
     def _task(self, numbers: Sequence[int]) -> Task:
@@ -243,12 +496,13 @@ class _Run:
         if self._losses > MOST_LOSSES:
             raise UserError(
                 f"Workers were killed {self.summary.restarts} times; is memory short? Fewer "
-                f"--jobs need less. {KEPT}",
+                f"jobs need less. {KEPT}",
                 exit_code=1,
             )
         self._strikes.update(lost.batches)
         if len(lost.batches) != 1 or self._strikes[lost.batches[0]] < CHANCES:
             return None
-        [(_, batch)] = self._task(lost.batches)
-        failures = [CellResult(cell, reason="worker killed") for cell in batch]
+        failures = [
+            CellResult(cell, reason="worker killed") for cell in self._waiting[lost.batches[0]]
+        ]
         return record_of(self._work.study, lost.batches, failures)

@@ -1,4 +1,4 @@
-"""Tasks of a sweep: batches that a worker trains, and the record of their results.
+"""Tasks of a sweep: batches that a worker trains, the record of their results, and its summary.
 
 A study may raise, exit or return anything: each cell still gives one result, or the reason why it
 failed. A task's rows return as tables, which the process that the user started writes.
@@ -15,7 +15,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +29,8 @@ from overfit_cli.core.failures import (
     kept_traceback,
     tracebacks_by_kind,
 )
-from overfit_cli.core.files import DATA_VARIABLE
-from overfit_cli.core.processes import Interrupted, check_interrupts, passing_interrupts_on
+from overfit_cli.core.files import DATA_VARIABLE, keeping_variables
+from overfit_cli.core.processes import Interrupted, answering_interrupts, check_interrupts
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import VERSION, is_number, visible
 from overfit_cli.core.training import (
@@ -42,7 +41,7 @@ from overfit_cli.core.training import (
     resolve_device,
     training_conditions,
 )
-from overfit_cli.sweeps.part_file import cell_table, trajectory_table
+from overfit_cli.sweeps.part import cell_table, trajectory_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -134,15 +133,11 @@ def _check_result(study: AnyStudy, result: CellResult) -> CellResult:
             return _failed_result(result, f"{name} is {value!r}")
         if math.isnan(value):
             finite: Any = {
-                key: number if _is_finite(number) else None
+                key: number if number is not None and math.isfinite(number) else None
                 for key, number in result.measurements.items()
             }
             return replace(result, measurements=finite, reason=f"diverged: {name} isn't finite")
     return result
-
-
-def _is_finite(value: Any) -> bool:
-    return value is not None and math.isfinite(value)
 
 
 def storable(study: AnyStudy, result: CellResult) -> CellResult:
@@ -190,7 +185,6 @@ class TaskRecord:
     Attributes:
         headlines: for each cell, its key and its headline measurement; None where it failed.
         is_cold: whether it was the first task of its process, which imports libraries too.
-        problem: a sentence, if it couldn't be trained; empty otherwise.
         kills: how many workers were killed with it, one after another; it has no result then.
         headline: the column of the headlines; empty where nothing was measured.
         cells: the rows, one per cell; None where there is none.
@@ -202,7 +196,6 @@ class TaskRecord:
     reasons: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
     is_cold: bool = False
-    problem: str = ""
     kills: int = 0
     headline: str = ""
     cells: pa.Table | None = None
@@ -215,46 +208,66 @@ class TaskRecord:
         return len(self.headlines) - self.reasons.total()
 
 
-class TaskInterrupted(Interrupted):
-    """Ctrl-C in a task that the parent itself trains; `record` is of what was finished."""
+@dataclass
+class Summary:
+    """The outcome of a sweep.
 
-    def __init__(self, record: TaskRecord) -> None:
-        super().__init__()
-        self.record = record
+    Attributes:
+        reused: how many cells were there already.
+        left: how many cells weren't trained because others had failed.
+        earlier: how many cells failed in earlier runs, and weren't run again.
+        example: a cell that raised; None where none did.
+        stopped: why the sweep stopped by itself, not as it was asked to; empty where it didn't.
+    """
+
+    trained: int = 0
+    reused: int = 0
+    failed: Counter[str] = field(default_factory=Counter)
+    tracebacks: dict[FailureKind, str] = field(default_factory=dict)
+    restarts: int = 0
+    seconds: float = 0.0
+    left: int = 0
+    earlier: int = 0
+    example: Cell | None = None
+    stopped: str = ""
+
+    @property
+    def ended(self) -> int:
+        """The number of cells that were trained or have failed."""
+        return self.trained + self.failed.total()
+
+    def count(self, record: TaskRecord) -> None:
+        """Count in what a task did."""
+        self.trained += record.trained
+        self.failed.update(record.reasons)
+        self.tracebacks = {**record.tracebacks, **self.tracebacks}
 
 
 def run_task(work: Work, task: Task) -> TaskRecord:
     """Train a task. Errors in training become failed cells."""
-    numbers = numbers_of(task)
-    study, execution = work.study, work.execution
-    began = time.perf_counter()
+    began, is_cold = time.perf_counter(), next(_TASKS) == 0
     results: list[CellResult] = []
     try:
         with training_conditions():
-            for result in chain.from_iterable(
-                train_all(study, batch, execution) for _, batch in task
-            ):
+            batches = (train_all(work.study, batch, work.execution) for _, batch in task)
+            for result in itertools.chain.from_iterable(batches):
                 results.append(result)
-                if execution.fail_fast and result.reason:
+                if work.execution.fail_fast and result.reason:
                     break
     except MissingError as error:  # another machine than the one where the sweep was prepared
-        return unable(task, f"A worker lacks what {study.name} needs: {error}")
-    except Interrupted as error:
-        raise TaskInterrupted(record_of(study, numbers, results)) from error
-    seconds, is_cold = time.perf_counter() - began, next(_TASKS) == 0
-    return replace(record_of(study, numbers, results), seconds=seconds, is_cold=is_cold)
+        raise _lacking(work.study, error) from error
+    record = record_of(work.study, numbers_of(task), results)
+    return replace(record, seconds=time.perf_counter() - began, is_cold=is_cold)
 
 
 _TASKS = itertools.count()
 """Counts the tasks of this process."""
 
-
 KEPT = "What is finished is kept, and the same command goes on from there."
 
 
-def unable(task: Task, why: str) -> TaskRecord:
-    """Return the record of a task that this process can't train at all, for a reason."""
-    return TaskRecord(numbers_of(task), problem=f"{why} {KEPT}")
+def _lacking(study: AnyStudy, error: UserError) -> UserError:
+    return UserError(f"A worker lacks what {study.name} needs: {error}", exit_code=1)
 
 
 def record_of(study: AnyStudy, batches: Sequence[int], results: Sequence[CellResult]) -> TaskRecord:
@@ -264,26 +277,22 @@ def record_of(study: AnyStudy, batches: Sequence[int], results: Sequence[CellRes
     except Exception:  # a result may hold anything; the others are kept
         results = [storable(study, result) for result in results]
         cells, steps = cell_table(study, results), trajectory_table(study, results)
-    headline = study.headline or _first_measurement(results)
+    done = [result.measurements for result in results if not result.reason]
+    headline = study.headline or next((name for numbers in done for name in numbers), "")
+
+    def shown(result: CellResult) -> float | None:
+        value = None if result.reason else result.measurements.get(headline)
+        return None if value is None else float(value)
+
     return TaskRecord(
         batches=tuple(batches),
-        headlines=tuple((result.cell.key, _headline(result, headline)) for result in results),
+        headlines=tuple((result.cell.key, shown(result)) for result in results),
         reasons=Counter(result.reason for result in results if result.reason),
         headline=headline,
         cells=cells if results else None,
         steps=steps,
         tracebacks=tracebacks_by_kind((result.reason, result.traceback) for result in results),
     )
-
-
-def _headline(result: CellResult, name: str) -> float | None:
-    value = None if result.reason else result.measurements.get(name)
-    return None if value is None else float(value)
-
-
-def _first_measurement(results: Sequence[CellResult]) -> str:
-    done = (result.measurements for result in results if not result.reason)
-    return next((name for measurements in done for name in measurements), "")
 
 
 def pickled_work(work: Work) -> bytes:
@@ -294,27 +303,32 @@ def pickled_work(work: Work) -> bytes:
 
 
 def run_remotely(versions: str, pickled: bytes, pickled_task: bytes) -> TaskRecord:
-    """Train a task in this process of a cluster; the arguments are those of `Cluster._submit`.
+    """Train a task in this process of a cluster; see `run_sent`.
 
     Args:
         versions: of overfit and Python in the process that sent it.
-        pickled: the work, from `pickled_work`.
     """
     if versions != VERSIONS:
         raise UserError(f"a worker has {VERSIONS}, and this is {versions}")
+    with answering_interrupts(passing_on=True):
+        return run_sent(pickled, pickled_task, elsewhere=True)
+
+
+def run_sent(pickled: bytes, pickled_task: bytes, *, elsewhere: bool = False) -> TaskRecord:
+    """Train a task that another process has sent.
+
+    Args:
+        pickled: the work, from `pickled_work`.
+        elsewhere: whether this may be another machine, without the sender's device and data.
+    """
     task: Task = cloudpickle.loads(pickled_task)
     work, folder = _unpickle_work(pickled)
-    os.environ[DATA_VARIABLE] = folder if folder and Path(folder).exists() else _OWN_DATA
-    if not os.environ[DATA_VARIABLE]:
-        del os.environ[DATA_VARIABLE]
-    with passing_interrupts_on():
-        if problem := _missing_device(work.execution) or _problem_with_data(work, task):
-            return unable(task, problem)
+    with keeping_variables(DATA_VARIABLE):
+        if not elsewhere or (folder and Path(folder).exists()):
+            os.environ[DATA_VARIABLE] = folder
+        if elsewhere:
+            _check_machine(work, task)
         return run_task(work, task)
-
-
-_OWN_DATA = os.environ.get(DATA_VARIABLE, "")
-"""The data folder of this process, for sweeps that name none."""
 
 
 @functools.lru_cache(maxsize=4)
@@ -323,30 +337,18 @@ def _unpickle_work(pickled: bytes) -> tuple[Work, str]:
     return unpickled
 
 
-def _missing_device(execution: Execution) -> str:
-    """A sentence where this machine lacks the GPU of the sweep; empty where it doesn't."""
-    try:
-        resolve_device(execution.device)
-    except UserError:
-        return "A worker has no CUDA device."
-    return ""
-
-
-def _problem_with_data(work: Work, task: Task) -> str:
-    """Return how the data here differs from what the sweep has read; empty if it doesn't.
+def _check_machine(work: Work, task: Task) -> None:
+    """Refuse a task where this machine lacks something, or has other data than the sweep has read.
 
     A worker keeps what it has read, so it notices too that a file has changed since.
     """
-    if not work.data:
-        return ""
     try:
-        read = work.study.prepare([cell for _, batch in task for cell in batch])
+        resolve_device(work.execution.device)
+        cells = [cell for _, batch in task for cell in batch]
+        read = work.study.prepare(cells) if work.data else {}
     except UserError as error:
-        return f"A worker lacks what {work.study.name} needs: {error}"
+        raise _lacking(work.study, error) from error
     for name, fingerprint in read.items():
         if work.data.get(name) != fingerprint:
-            return (
-                f"A worker has other data than this process: its {name} had other content when "
-                "it was read."
-            )
-    return ""
+            other = "A worker has other data than this process"
+            raise UserError(f"{other}: its {name} had other content when it was read.")

@@ -19,11 +19,11 @@ from torch.nn import functional
 
 from overfit_cli import UserError
 from overfit_cli.core.cell import Cell, CellResult
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.classification import Task
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.processes import Interrupted
-from overfit_cli.core.study import FigureData
 from overfit_cli.studies.attention_kernel.classifier import Shape, Transformer, evaluate
 from overfit_cli.studies.attention_kernel.landscape import engine, theory
 from overfit_cli.studies.attention_kernel.landscape.claims import REAL
@@ -36,8 +36,9 @@ from overfit_cli.studies.attention_kernel.landscape.figures import _MEASURES, _m
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
 from overfit_cli.studies.attention_kernel.landscape.study import study
 from overfit_cli.studies.attention_kernel.landscape.theory import SavedLosses
-from overfit_cli.sweeps.part_file import cell_table, trajectory_table
-from overfit_cli.sweeps.subject import find_subject
+from overfit_cli.sweeps.part import cell_table, trajectory_table
+from overfit_cli.sweeps.presets import find_subject
+from overfit_cli.sweeps.run import grid_of
 from tests.fake_study import words
 from tests.judged import measure
 from tests.training import cell_of, train
@@ -489,10 +490,10 @@ def test_neighbouring_batches_are_of_different_networks() -> None:
 # The figure
 
 
-def drawing_of(*cells: Cell[KernelLandscapeParameters]) -> FigureData:
+def drawing_of(*cells: Cell[KernelLandscapeParameters]) -> Cells:
     results = trained(*cells)
     frames = [make(study, results).to_pandas() for make in (cell_table, trajectory_table)]
-    return FigureData(study, frames[0], pd.DataFrame(), frames[1])
+    return Cells.of(study, frames[0], pd.DataFrame(), frames[1])
 
 
 @pytest.mark.slow
@@ -509,9 +510,9 @@ def test_the_figure_has_a_row_for_each_kernel_of_one_network(tmp_path: Path) -> 
     titles = [axes.get_title(loc="left") for axes in figure.axes]
     for title, kernel in zip(filter(None, titles), ("softmax", "Gaussian"), strict=True):
         assert title.endswith(kernel)
-    softmax = data.cells.query("kernel == 'softmax'")["centre_loss"].astype(float)
+    softmax = data.trained.query("kernel == 'softmax'")["centre_loss"].astype(float)
     [seed, pair] = re.findall(r"Network (\d), pair of directions (\d)", text)[0]
-    shown = data.cells.query(f"kernel == 'softmax' and seed == {seed} and pair == {pair}")
+    shown = data.trained.query(f"kernel == 'softmax' and seed == {seed} and pair == {pair}")
     here, low, high = shown["centre_loss"].iloc[0], *softmax.quantile([0.25, 0.75])
     numbers = f"{here:.3g}\n{softmax.median():.3g} [{low:.3g}, {high:.3g}]"
     assert f"\nthis pair (1 of 4)\nmedian of all [quartiles]\nloss at centre\n{numbers}" in text
@@ -526,10 +527,10 @@ def test_the_surface_that_is_shown_is_the_one_nearest_the_medians() -> None:
 
 def test_a_figure_without_a_surface_that_is_done_is_refused() -> None:
     data = drawing_of(cell())
-    failed = data.cells.assign(status="failed")
+    failed = data.trained.assign(status="failed")
     with pytest.raises(UserError, match="No cell with a surface is done here"):
         figure = study.figures()["landscape"]
-        figure.draw(FigureData(study, failed, data.planned, data.trajectories), FigureOptions())
+        figure.draw(Cells.of(study, failed, data.planned, data.steps), FigureOptions())
 
 
 # Claims
@@ -587,7 +588,7 @@ def test_the_papers_claims_are_on_its_data_and_steps_and_ours_on_generated_revie
 def test_the_paper_profile_has_the_cells_that_the_papers_claims_take(
     preset: str, index: int
 ) -> None:
-    cells = find_subject(preset, "paper").grid().cells()
+    cells = grid_of(find_subject(preset, "paper")).cells()
     assert all(REAL[index].items() <= cell.parameters.model_dump().items() for cell in cells)
 
 

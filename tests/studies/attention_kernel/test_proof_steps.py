@@ -12,11 +12,7 @@ from torch import Tensor
 
 from overfit_cli.studies.attention_kernel.parameters import KERNELS
 from overfit_cli.studies.attention_kernel.reference import attention_by_definition
-from overfit_cli.studies.attention_kernel.regression import (
-    linear_layers,
-    reference,
-    theory,
-)
+from overfit_cli.studies.attention_kernel.regression import linear_layers, reference, theory
 from overfit_cli.studies.attention_kernel.regression.data import Problem, draw_problem
 from overfit_cli.studies.attention_kernel.regression.parameters import LAYERS
 from overfit_cli.studies.attention_kernel.regression.study import study

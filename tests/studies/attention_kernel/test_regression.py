@@ -13,11 +13,7 @@ from overfit_cli.core.parameters import build
 from overfit_cli.core.training import logged_steps
 from overfit_cli.studies.attention_kernel.parameters import KERNELS
 from overfit_cli.studies.attention_kernel.regression import engine, lemmas, reference, theory
-from overfit_cli.studies.attention_kernel.regression.data import (
-    draw_problem,
-    outputs,
-    token_values,
-)
+from overfit_cli.studies.attention_kernel.regression.data import draw_problem, outputs, token_values
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 from overfit_cli.studies.attention_kernel.regression.study import study
 from tests.studies.attention_kernel import regression_oracle as oracle

@@ -10,10 +10,7 @@ import pytest
 import torch
 
 from overfit_cli.studies.attention_kernel.parameters import KERNELS
-from overfit_cli.studies.attention_kernel.regression import (
-    lemmas,
-    tangent,
-)
+from overfit_cli.studies.attention_kernel.regression import lemmas, tangent
 from overfit_cli.studies.attention_kernel.regression.data import Problem, draw_problem
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 from overfit_cli.studies.attention_kernel.regression.reference import MultiHeadAttention

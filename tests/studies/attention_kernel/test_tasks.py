@@ -13,10 +13,9 @@ import overfit_cli
 from overfit_cli import UserError
 from overfit_cli.core.parameters import Value, build
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.datasets.pathfinder.lra import DIRECTORIES
-from overfit_cli.datasets.pathfinder.paddles import PathfinderSettings
-from overfit_cli.datasets.reviews import ReviewSettings, generated_reviews
 from overfit_cli.studies.attention_kernel.pathfinder.data import pathfinder_task
+from overfit_cli.studies.attention_kernel.pathfinder.lra import DIRECTORIES
+from overfit_cli.studies.attention_kernel.pathfinder.paddles import PathfinderSettings
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
 from overfit_cli.studies.attention_kernel.pathfinder.study import study as pathfinder
 from overfit_cli.studies.attention_kernel.text.data import (
@@ -25,9 +24,10 @@ from overfit_cli.studies.attention_kernel.text.data import (
     text_task,
 )
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
+from overfit_cli.studies.attention_kernel.text.reviews import ReviewSettings, generated_reviews
 from overfit_cli.studies.attention_kernel.text.study import study as text
 from tests.command import run
-from tests.datasets.imdb_files import REVIEWS, write_folder
+from tests.studies.attention_kernel.imdb_files import REVIEWS, write_folder
 from tests.training import cell_of, train
 
 SMALL: dict[str, Value] = {

@@ -8,7 +8,7 @@ from pathlib import Path
 from overfit_cli.core.cell import Cell
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.study import study
-from overfit_cli.sweeps.grid import make_grid
+from overfit_cli.sweeps.grid import Grid
 from tests.judged import claims_by_name
 
 BY_NAME = claims_by_name("benign-vit")
@@ -21,7 +21,7 @@ def preset(name: str, **changed: str) -> list[Cell[BenignVitParameters]]:
     quick = content["quick"]
     values = content["set"] | quick.get("set", {}) | changed
     texts = {key: str(value) for key, value in values.items()}
-    cells = make_grid(study, texts, tuple(range(quick["seeds"]))).cells()
+    cells = Grid.read(study, texts, tuple(range(quick["seeds"]))).cells()
     return [
         Cell(study.name, study.version, cell.parameters, cell.seed)
         for cell in cells

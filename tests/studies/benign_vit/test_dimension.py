@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,22 +11,16 @@ import pytest
 import torch
 
 import overfit_cli
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.study import FigureData
 from overfit_cli.figures.inputs import resolve_options
 from overfit_cli.studies.benign_vit.reference import VisionTransformer, logistic_loss
+from overfit_cli.studies.benign_vit.vit.boundary import balance_at, boundaries, why_no_boundary
 from overfit_cli.studies.benign_vit.vit.data import Weights, draw
 from overfit_cli.studies.benign_vit.vit.figures_dimension import draw_dimension
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters, token_scales
 from overfit_cli.studies.benign_vit.vit.study import FIGURES, study
-from overfit_cli.studies.benign_vit.vit.theory import (
-    BALANCE,
-    balance_at,
-    boundaries,
-    learning_balance,
-    predicted_boundary,
-    why_no_boundary,
-)
+from overfit_cli.studies.benign_vit.vit.theory import BALANCE, learning_balance, predicted_boundary
 from tests.command import run
 from tests.fake_study import words
 from tests.judged import measure
@@ -68,7 +61,7 @@ def test_boundaries_are_those_that_made_the_cells() -> None:
         assert (item.curves, item.never) == (20, 0)
 
 
-def test_a_seeds_constant_is_the_middle_of_its_curves() -> None:
+def test_a_boundarys_median_and_a_seeds_constant_are_the_middle_of_curves_alike() -> None:
     """Of four N, with boundaries at 800, 900, 1100 and 1200: between the second and the third."""
     parts = [
         made_up({1e3: constant, 1e6: constant}, noise=0).query(f"n == {n}")
@@ -76,6 +69,7 @@ def test_a_seeds_constant_is_the_middle_of_its_curves() -> None:
     ]
     actual = boundaries(pd.concat(parts), "d", 0.2)
     assert actual[0].constants.to_numpy() == pytest.approx(np.sqrt(900 * 1100), rel=0.01)
+    assert actual[0].median == pytest.approx(np.sqrt(900 * 1100), rel=0.01)
 
 
 def test_seeds_that_never_cross_count_as_beyond_the_grid() -> None:
@@ -135,16 +129,16 @@ def test_the_curve_is_figure_1s_with_its_tokens_and_the_balance_of_learning_with
     equation_of = FIGURES["heatmap"].equation_of
     assert equation_of is not None
     cells = made_up({1e3: 1e3})
-    data = FigureData(study, cells, cells, pd.DataFrame())
+    data = Cells.of(study, cells, cells, pd.DataFrame())
     assert equation_of(data) == "n * snr**2 = 1000"
-    weaker = replace(data, cells=cells.assign(sigma_p_tilde=2.0, tokens=4))
+    weaker = data.with_trained(cells.assign(sigma_p_tilde=2.0, tokens=4))
     assert equation_of(weaker) == f"n * snr**2 = {BALANCE}"
     assert predicted_boundary([20, 20, 10], [16, 4, 4]).tolist() == [1000, 804, 204]
-    mixed = replace(data, cells=cells.assign(tokens=np.where(cells["n"] > 10, 4, 16)))
+    mixed = data.with_trained(cells.assign(tokens=np.where(cells["n"] > 10, 4, 16)))
     assert equation_of(mixed) == equation_of(weaker)  # each panel has its own constant
     assert resolve_options(FIGURES["heatmap"], FigureOptions(), mixed).law is None
     panels = FigureOptions(x="snr", y="n", by="tokens")
-    each = replace(data, cells=pd.concat([cells.assign(tokens=4), cells.assign(tokens=8)]))
+    each = data.with_trained(pd.concat([cells.assign(tokens=4), cells.assign(tokens=8)]))
     assert resolve_options(FIGURES["heatmap"], panels, each).law == (equation_of(weaker),)
 
 
@@ -179,7 +173,7 @@ def test_the_figure_is_drawn_of_a_sweep_over_dimensions(tmp_path: Path) -> None:
 def test_boundaries_beyond_the_grid_are_arrows_at_the_edge(tmp_path: Path) -> None:
     cells = made_up({1e3: 0.1, 1e6: 1e3, 1e9: 1e9}, noise=0.3).assign(key="k")
     some = cells[(cells["d"] != 1e6) | (cells["n"] * cells["snr"] ** 2 < 1e3)]
-    data = FigureData(study, some, some, pd.DataFrame())
+    data = Cells.of(study, some, some, pd.DataFrame())
     figure = draw_dimension(data, FigureOptions())
     lines = [line for line in figure.axes[0].lines if line.get_marker() in ("^", "v")]
     assert [line.get_marker() for line in lines] == ["^", "v"]
@@ -191,6 +185,6 @@ def test_boundaries_beyond_the_grid_are_arrows_at_the_edge(tmp_path: Path) -> No
 
 def test_the_caption_says_which_lines_coincide() -> None:
     cells = made_up({1e3: 300.0, 1e6: 1e3, 1e9: 1e3}, noise=0.0).assign(key="k")
-    figure = draw_dimension(FigureData(study, cells, cells, pd.DataFrame()), FigureOptions())
+    figure = draw_dimension(Cells.of(study, cells, cells, pd.DataFrame()), FigureOptions())
     assert "The lines of $d$ = $10^{6}$ and $d$ = $10^{9}$ coincide." in figure.facts
     assert sum("coincide" in fact for fact in figure.facts) == 1

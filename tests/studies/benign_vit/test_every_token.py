@@ -181,8 +181,8 @@ def test_norms_and_products_that_hardly_move_could_not_have_failed() -> None:
         ("stray-products-benign", {"stray_product_move": 1e-4}),
     ):
         measurement = measure(name, doctored(name).assign(**columns))
-        assert measurement.verdict == "vacuous"
-        assert "out of reach by" in measurement.note
+        assert measurement.verdict == "holds by far"
+        assert "decades or more below the bound" in measurement.note
 
 
 @pytest.mark.parametrize("side", ["benign", "harmful"])
@@ -200,10 +200,11 @@ def test_a_class_of_token_that_lags_breaks_the_growth_of_all() -> None:
     for name, side in (("lemma53-every-product", "signal"), ("harmful-every-product", "noise")):
         steps = doctored(name)
         linear = np.log1p((steps["part"] - STAGE_2).clip(lower=0) / STAGE_3)
+        linear = linear * (1 + steps["seed"] / 1e4) + steps["seed"] / 1e4
         for source in TOKEN_CLASSES:
-            lagging = steps.assign(**{f"{side}_gap_{source}": linear + steps["seed"] / 1e4})
+            lagging = steps.assign(**{f"{side}_gap_{source}": linear})
             assert measure(name, lagging).verdict != "holds", (name, source)
-        lagging = steps.assign(**{f"product_signal_{side}": linear + steps["seed"] / 1e4})
+        lagging = steps.assign(**{f"product_signal_{side}": linear})
         assert measure(name, lagging).verdict == "fails", name
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from overfit_cli.core.arrays import Floats
 from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.study import study
@@ -58,11 +59,11 @@ def test_the_tightest_cell_is_the_one_that_misses_most() -> None:
 @functools.cache
 def theorems_cells() -> pd.DataFrame:
     """Both theorems' cells as the theorems have them: benign losses go with ε."""
-    rows = []
+    rows, noise = [], np.random.default_rng(0)
     for name in ("theorem-benign", "theorem-benign-stage3", "theorem-harmful"):
         cells, regime = preset(name), side_of(name)
         for setting, cell in zip(settings(cells), cells, strict=True):
-            scatter = 1 + 0.001 * (cell.seed + 1) * (1 + setting.n / 1000)
+            scatter = 1 + 0.001 * ((cell.seed + 1) * (1 + setting.n / 1000) + noise.normal())
             steps = predicted_steps(setting, setting.output_scale, regime)
             benign = regime == "benign"
             rows.append(
@@ -72,6 +73,11 @@ def theorems_cells() -> pd.DataFrame:
                 | {"test_margin": -0.4 * scatter * np.log(setting.epsilon), "test_error": 0.1}
             )
     return pd.DataFrame(rows)
+
+
+def around(number: float, cells: pd.DataFrame) -> Floats:
+    """A number for each cell, which scatters by a thousandth of itself."""
+    return number * (1 + 0.001 * np.random.default_rng(1).normal(size=len(cells)))
 
 
 def cells_of_stage_3() -> pd.DataFrame:
@@ -215,12 +221,12 @@ def test_there_is_a_t_where_training_takes_fewer_steps_than_t() -> None:
 
 def test_a_test_loss_of_order_one_is_not_o_of_1_and_the_other_way_round() -> None:
     cells = theorems_cells()
-    flat = cells.assign(test_loss=0.15 * (1 + cells["seed"] / 1e3))
+    flat = cells.assign(test_loss=around(0.15, cells))
     assert measure("theorem-benign-test-loss", flat).verdict == "fails"
     assert measure("theorem-harmful-test-loss", flat).verdict == "holds", "Θ(1) is at least 0.1"
-    half = cells.assign(test_loss=0.45 * (1 + cells["seed"] / 1e3))
+    half = cells.assign(test_loss=around(0.45, cells))
     assert measure("theorem-harmful-test-loss", half).verdict == "holds"
-    falling = cells.assign(test_loss=50 * cells["epsilon"] * (1 + cells["seed"] / 1e3))
+    falling = cells.assign(test_loss=cells["epsilon"] * around(50, cells))
     assert measure("theorem-harmful-test-loss", falling).verdict == "fails"
     assert measure("theorem-benign-test-loss", falling).verdict == "holds"
 

@@ -8,10 +8,7 @@ import pytest
 
 from overfit_cli.stats.boundaries import scaling_exponents
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.vit.theory import (
-    condition_items,
-    predicted_steps,
-)
+from overfit_cli.studies.benign_vit.vit.theory import condition_items, predicted_steps
 
 
 def test_exponents_are_those_that_made_the_numbers() -> None:

@@ -11,8 +11,8 @@ from scipy.integrate import solve_ivp
 
 from calibration.benign_vit import WORLDS
 from calibration.rates import design
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.study import FigureData
 from overfit_cli.core.training import named_rng
 from overfit_cli.studies.benign_vit.vit import theory
 from overfit_cli.studies.benign_vit.vit.figures import draw_deficit
@@ -84,7 +84,7 @@ def test_the_deficit_is_that_of_the_reduced_dynamics() -> None:
 def test_the_deficit_has_one_line_for_the_paper_and_a_legend_for_all(tmp_path: Path) -> None:
     name = "attention-deficit-formula"
     rows = WORLDS[name].true(design("attention-deficit"), named_rng(3, "wide", name))
-    data = FigureData(study, rows, rows, pd.DataFrame())
+    data = Cells.of(study, rows, rows, pd.DataFrame())
     figure = draw_deficit(data, FigureOptions())
     black = [line for line in figure.axes[0].lines if line.get_color() == "black"]
     assert len(black) == 1

@@ -21,11 +21,18 @@ import overfit_cli
 from overfit_cli import UserError
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.classification import Course
-from overfit_cli.datasets.reviews import END, PAD, START, UNKNOWN, known_words, pad_rows, read_sst2
-from overfit_cli.stats.shortcut_rules import word_counts_accuracy
-from overfit_cli.studies.multihead.sst2.data import sst2_task
+from overfit_cli.studies.multihead.sst2.data import sst2_task, word_counts_accuracy
 from overfit_cli.studies.multihead.sst2.engine import PRETRAINED, build_model
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
+from overfit_cli.studies.multihead.sst2.sentences import (
+    END,
+    PAD,
+    START,
+    UNKNOWN,
+    known_words,
+    pad_rows,
+    read_sst2,
+)
 from overfit_cli.studies.multihead.sst2.study import study
 from overfit_cli.studies.multihead.sst2.training import logits_of
 from tests.command import python, run
@@ -121,14 +128,18 @@ def test_parquet_files_of_several_parts_give_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("dev", "words"),
     [
-        ("label\tsentence\n1\tfine\nx\tdull\n", "dev.tsv, line 3: the label is 'x'; .* 0 and 1"),
-        ("label\tsentence\n-1\tfine\n", "line 2: the label is '-1'"),
-        ("label\tsentence\n1\tso\tfine\n", "line 2: it has 3 fields .* the first line has 2"),
-        ("label\tsentence\n\n1\tfine\n", "line 2: it has 1 fields"),
-        ("label\tsentence\n1\t \n", "line 2: the sentence is empty"),
+        (
+            "label\tsentence\n1\tfine\nx\tdull\n",
+            "dev.tsv, row 2: it has the label 'x' and",
+        ),
+        ("label\tsentence\n-1\tfine\n", "row 1: it has the label '-1'"),
+        ("label\tsentence\n1\tso\tfine\n", "row 1: it has the label 'so'"),
+        ("label\tsentence\n1\tfine\n1\tso\tfine\n", "dev.tsv: it isn't a whole .tsv file"),
+        ("label\tsentence\n\n1\tfine\n", "row 1: it has the label '' and the sentence ''"),
+        ("label\tsentence\n1\t \n", "row 1: .* the sentence ''"),
         ("1\tfine\n", "its columns are 1, fine; it takes label, and sentence or content"),
         ("label\tsentence\n", "SST-2's split dev has no sentences"),
-        ("", "its columns are ;"),
+        ("", "dev.tsv: it isn't a whole .tsv file"),
     ],
 )
 def test_a_malformed_row_is_named_with_its_file_and_line(
@@ -145,15 +156,15 @@ def test_files_that_are_missing_or_of_another_kind_are_named(tmp_path: Path) -> 
         read_sst2(tmp_path)
     write(tmp_path)
     (tmp_path / "dev.tsv").write_bytes(b"label\tsentence\n1\tfine\n0\t\xff\n")
-    with pytest.raises(UserError, match=r"dev.tsv, line 3: it isn't UTF-8 text"):
+    with pytest.raises(UserError, match=r"dev.tsv: it isn't a whole .tsv file"):
         read_sst2(tmp_path)
     (tmp_path / "dev.tsv").unlink()
     (tmp_path / "validation.parquet").write_bytes(b"PAR1 and no more")
-    with pytest.raises(UserError, match=r"validation.parquet: it is not a complete parquet file"):
+    with pytest.raises(UserError, match=r"validation.parquet: it isn't a whole .parquet file"):
         read_sst2(tmp_path)
     frame = pd.DataFrame({"sentence": ["fine", None], "label": [1, 0]})
     frame.to_parquet(tmp_path / "validation.parquet")
-    with pytest.raises(UserError, match=r"validation.parquet, row 2: the sentence is empty"):
+    with pytest.raises(UserError, match=r"validation.parquet, row 2: .* the sentence ''"):
         read_sst2(tmp_path)
     (tmp_path / "train.tsv").unlink()
     os.mkfifo(tmp_path / "train.tsv")

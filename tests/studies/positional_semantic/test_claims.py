@@ -8,9 +8,7 @@ import pytest
 
 from calibration import positional_semantic as worlds
 from calibration.rates import design
-from overfit_cli.studies.positional_semantic.claims import (
-    published_theory,
-)
+from overfit_cli.studies.positional_semantic.claims import published_theory
 from overfit_cli.studies.positional_semantic.transition import transitions
 from tests.judged import measure
 
@@ -49,22 +47,24 @@ def test_a_crossing_below_the_sampled_values_decides_nothing() -> None:
 
 
 def test_a_jump_of_one_overlap_alone_is_no_first_order() -> None:
-    cells = crossing("positional-published", 1.0).assign(slope=0.001)
-    is_semantic = cells["start"] == "semantic"
-    both = cells.assign(theta=np.where(is_semantic, 0.5, 0.01), m=np.where(is_semantic, 0.01, 0.25))
+    cells = crossing("positional-published", 1.0)
+    is_semantic, noise = cells["start"] == "semantic", 1e-4 * RANDOM.standard_normal(len(cells))
+    theta, m = np.where(is_semantic, 0.5, 0.01), np.where(is_semantic, 0.01, 0.25)
+    both = cells.assign(theta=theta + noise, m=m + noise, slope=0.001 + noise)
     assert measure("first-order", both).verdict == "holds"
-    assert measure("first-order", both.assign(m=0.25)).verdict == "fails"
-    assert measure("first-order", both.assign(theta=0.5)).verdict == "fails"
-    assert measure("first-order", both.assign(slope=0.2)).verdict == "fails"
+    assert measure("first-order", both.assign(m=0.25 + noise)).verdict == "fails"
+    assert measure("first-order", both.assign(theta=0.5 + noise)).verdict == "fails"
+    assert measure("first-order", both.assign(slope=0.2 + noise)).verdict == "fails"
 
 
 def test_a_limit_of_one_solution_says_nothing_on_the_others_cells() -> None:
     cells = design("positional-published")
-    exact = cells.assign(theta=0.5, replica_theta=0.5)
-    wrong = exact.assign(theta=exact["theta"].mask(exact["start"] == "positional", 0.9))
+    noise = 1e-4 * RANDOM.standard_normal(len(cells))
+    near = cells.assign(theta=0.5 + noise, replica_theta=0.5)
+    wrong = near.assign(theta=near["theta"].mask(near["start"] == "positional", 0.9))
     claim = "semantic-theta-solved"
-    assert measure(claim, wrong).verdict == measure(claim, exact).verdict
-    off = exact.assign(theta=exact["theta"].mask(exact["start"] == "semantic", 0.55))
+    assert measure(claim, wrong).verdict == measure(claim, near).verdict == "holds"
+    off = near.assign(theta=near["theta"].mask(near["start"] == "semantic", 0.55 + noise))
     assert measure(claim, off).verdict == "fails"
 
 

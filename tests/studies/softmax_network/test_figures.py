@@ -13,12 +13,9 @@ import pytest
 
 import overfit_cli
 from overfit_cli import UserError
-from overfit_cli.figures.powers import fitted_power, largest_residual
-from overfit_cli.studies.softmax_network.convergence.widths import (
-    median_width,
-    sufficient_widths,
-)
+from overfit_cli.studies.softmax_network.convergence.widths import median_width, sufficient_widths
 from overfit_cli.studies.softmax_network.figures import quartiles_over_seeds
+from overfit_cli.studies.softmax_network.powers import fitted_power, largest_residual
 from tests.fake_study import prose, words
 
 NETWORKS = ["softmax", "exp", "relu"]

@@ -24,7 +24,7 @@ function colourBar(diagram) {
 }
 
 function legend(diagram) {
-  const states = new Set(diagram.panels.flatMap((panel) => panel.places.map(stateOf)));
+  const states = new Set(diagram.panels.flatMap((panel) => placesOf(panel).map(stateOf)));
   const list = make("ul", { class: "legend" });
   const bar = make("li");
   bar.append(colourBar(diagram));
@@ -36,13 +36,6 @@ function legend(diagram) {
     if (state === "partly") swatch.append(corner(1, 1, 16, 12));
     const line = make("li");
     line.append(swatch, stateInWords(diagram, state));
-    list.append(line);
-  }
-  for (const { name, style } of diagram.lines) {
-    const swatch = makeSvg("svg", { viewBox: "0 0 18 14", class: "swatch", "aria-hidden": "true" });
-    swatch.append(...lineStrokes("M0 7H18", style));
-    const line = make("li");
-    line.append(swatch, name);
     list.append(line);
   }
   return list;
@@ -60,7 +53,6 @@ function drawDiagram(holder, diagram, name) {
       rect.ownerSVGElement.append(mark);
     }
     text.textContent = sentence(diagram, place, x, y);
-    reading.replaceChildren(text, ...(place && place.curve ? curve(diagram, place) : []));
   };
   const panels = make("div", { class: "panels" });
   for (const panel of diagram.panels) {

@@ -1,6 +1,16 @@
 // A panel of a phase diagram: a grid of points, for the pointer and the arrow keys.
 const LINE = 13; // the height of a line of text
 
+// What is known at each point of a panel, from its lists of numbers; null where there are no cells.
+function placesOf(panel) {
+  const { seeds, ...lists } = panel.points;
+  return seeds.map((count, index) => {
+    if (count === null) return null;
+    const known = Object.entries(lists).map(([name, list]) => [name, list[index]]).filter(([, number]) => number !== null);
+    return { seeds: count, ...Object.fromEntries(known) };
+  });
+}
+
 // The state of a point: a number over all seeds, some of which may have none, or why it has none.
 function stateOf(place) {
   if (!place) return "none";
@@ -56,21 +66,6 @@ function placeRect(diagram, layout, place, x, y) {
   return rect;
 }
 
-// A line over the colours, with an outline that keeps it readable on all of them: a contour is white,
-// an equation orange.
-function lineStrokes(path, style) {
-  return [`outline ${style}`, style].map((look) => makeSvg("path", { class: `line ${look}`, d: path }));
-}
-
-function drawLines(diagram, panel, layout) {
-  const move = `translate(${layout.left} ${layout.bottom}) scale(${layout.width} ${-layout.height})`;
-  const group = makeSvg("g", { transform: move, "aria-hidden": "true" });
-  panel.lines.forEach((path, index) => {
-    if (path) group.append(...lineStrokes(path, diagram.lines[index].style));
-  });
-  return group;
-}
-
 // The mark of a point without a number of some seeds: its upper right corner.
 function corner(x, y, width, height) {
   const side = Math.min(width, height) * 0.5;
@@ -97,6 +92,7 @@ function keyHandler(places, layout, x, y) {
 
 function drawPanel(diagram, panel, name, show) {
   const layout = layOut(diagram);
+  const known = placesOf(panel);
   const label = `${diagram.value}${panel.title ? `, ${panel.title}` : ""}, ${name}`;
   const svg = makeSvg("svg", {
     viewBox: `0 0 ${layout.size.join(" ")}`, role: "grid", "aria-label": label,
@@ -107,7 +103,7 @@ function drawPanel(diagram, panel, name, show) {
   for (let y = layout.lines - 1; y >= 0; y -= 1) {
     const line = makeSvg("g", { role: "row" });
     for (let x = 0; x < layout.columns; x += 1) {
-      const place = panel.places[y * layout.columns + x];
+      const place = known[y * layout.columns + x];
       const rect = placeRect(diagram, layout, place, x, y);
       const select = () => show(rect, place, x, y);
       rect.addEventListener("pointerenter", select);
@@ -123,7 +119,7 @@ function drawPanel(diagram, panel, name, show) {
     svg.append(line);
   }
   places[0].setAttribute("tabindex", "0");
-  svg.append(corners, drawLines(diagram, panel, layout), axes(diagram, layout));
+  svg.append(corners, axes(diagram, layout));
   return svg;
 }
 

@@ -17,10 +17,10 @@ from overfit_cli.claims.cells import (
     select_values,
 )
 from overfit_cli.claims.comparison import BestSetting, Comparison, Place, check_edge
-from overfit_cli.claims.rules import Margin, judge_estimate
+from overfit_cli.claims.parts import Margin, Part
+from overfit_cli.claims.rules import judge
 from overfit_cli.core.claim import Claim, Kind, Measurement, inconclusive, not_run
 from overfit_cli.core.parameters import StudyParameters
-from overfit_cli.stats.intervals import level_of_each, mean_estimate
 
 SOURCE = "Song et al. 2024, section 5.3.1"
 
@@ -140,15 +140,14 @@ class ClassifierClaims:
 
     def _compared(self, judge: Judge, data: Data) -> Callable[[pd.DataFrame], Measurement]:
         place = Place(self.paper_rate, self.preset) if data.name else None
-        compare = BEST_KERNELS.judged_by(
-            judge, self.parameters.model_fields, ("gaussian", "softmax"), place
-        )
+        names, kernels = self.parameters.model_fields, ("gaussian", "softmax")
 
         def measure(cells: pd.DataFrame) -> Measurement:
             chosen = select_values(cells, data.values)
             if chosen.empty:
                 raise not_run(f"It needs cells of {describe_values(data.values)}.")
-            return compare(chosen)
+            gaussian, softmax = BEST_KERNELS.several(chosen, names, kernels, place)
+            return judge(gaussian, softmax, chosen)
 
         return measure
 
@@ -202,9 +201,20 @@ def _loss_difference(first: BestSetting, second: BestSetting, cells: pd.DataFram
         f"Test loss averaged over {first.column('steps').max():g} steps: {first.in_words()}, less "
         f"{second.in_words()}, seed by seed.",
         chosen=_count_tried(first, second),
-        more=BEST_KERNELS.at_shared_values(cells, (first.name, second.name)),
+        more=_at_shared_rates(cells, first.name, second.name),
     )
     return check_edge(measured, first, second)
+
+
+def _at_shared_rates(cells: pd.DataFrame, first: str | int, second: str | int) -> dict[str, float]:
+    """Count the step sizes that both kernels have, and those at which the first is lower."""
+    completed = cells[(cells["status"] == "done") & cells["kernel"].isin([first, second])]
+    places = completed.groupby(["learning_rate", "kernel"])
+    table = places[SPEED].mean().unstack()[[first, second]].dropna()
+    return {
+        "step sizes of both": len(table),
+        f"step sizes of both at which {first} is lower": int((table[first] < table[second]).sum()),
+    }
 
 
 def _accuracy_difference(
@@ -234,8 +244,8 @@ def _difference(
         for rank, values in (("first", first), ("second", second))
         for name, number in (("mean", values.mean()), ("deviation", values.std()))
     }
-    estimate = mean_estimate(first - second, level_of_each(chosen))
-    return judge_estimate(estimate, margin, details=details | dict(more or {}), note=note)
+    parts = [Part.of(first - second, margin)]
+    return judge(parts, details=details | dict(more or {}), note=note, among=chosen)
 
 
 def _count_tried(first: BestSetting, second: BestSetting) -> int:

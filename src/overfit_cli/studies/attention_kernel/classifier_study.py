@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from overfit_cli.core.batched_training import BYTES_OF_LIBRARIES
-from overfit_cli.core.cell import Cell, CellResult, Cells, Column, Results
+from overfit_cli.core.cell import Batch, Cell, CellResult, Column, Results
 from overfit_cli.core.classification import COLUMNS, TRAJECTORY_COLUMNS, Task
 from overfit_cli.core.figure import Figure, learning_figures
 from overfit_cli.core.study import Study
@@ -40,7 +40,7 @@ class TransformerStudy(Study[P]):
     def sample_length(self, parameters: P) -> int:
         """Return the number of tokens of a sample."""
 
-    def prepare(self, cells: Cells[P]) -> Mapping[str, str]:
+    def prepare(self, cells: Batch[P]) -> Mapping[str, str]:
         """Read each collection of data once, so that what is missing is said before a sweep."""
         read = ("task", "source", "tokens", "difficulty", "size", "n", "test_samples")
         first = {
@@ -94,7 +94,7 @@ class ClassifierStudy(TransformerStudy[P]):
     def probe(self, cell: Cell[P]) -> Cell[P]:
         return cell.with_at_most(n=256, training_steps=10, test_samples=64)
 
-    def train(self, batch: Cells[P], training: Training) -> Results[P]:
+    def train(self, batch: Batch[P], training: Training) -> Results[P]:
         from overfit_cli.studies.attention_kernel.classifier import train_cell
 
         for cell in batch:

@@ -1,4 +1,4 @@
-"""What the claims of several studies share, and how the steps to the target loss scale with H."""
+"""Pieces of claims of several studies, and the scaling with H of the steps to the target loss."""
 
 from __future__ import annotations
 
@@ -8,16 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import (
-    STEP_LIMIT,
-    repeated_seeds,
-)
-from overfit_cli.claims.rules import (
-    Margin,
-)
+from overfit_cli.claims.cells import STEP_LIMIT
+from overfit_cli.claims.parts import Margin
 from overfit_cli.claims.stated import Choose, stated_claim
 from overfit_cli.core.claim import Claim, Kind, Measurement, not_run
-from overfit_cli.stats.intervals import Estimate
 from overfit_cli.studies.multihead.parameters import MultiheadParameters
 
 PAPER_NAME = "Deora et al. 2024"
@@ -123,11 +117,3 @@ def with_step_ends(cells: pd.DataFrame) -> pd.DataFrame:
     least = arrived.fillna(taken.where(ended & above_target)).fillna(1.0).clip(lower=1.0)
     ends = {"least_steps": least, "most_steps": arrived.fillna(np.inf)}
     return cells.assign(**{STEPS: arrived, **ends})
-
-
-def independent_seeds(
-    estimate: Estimate, cells: pd.DataFrame, model: type[MultiheadParameters]
-) -> Estimate:
-    """Count the seeds whose whole cells are no copies: whole numbers of steps agree by chance."""
-    copies = len(repeated_seeds(cells, model))
-    return estimate._replace(seeds=cells["seed"].nunique() - copies)

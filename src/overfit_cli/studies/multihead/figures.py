@@ -11,13 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.typing import ColorType, LineStyleType
 
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import describe
-from overfit_cli.core.study import FigureData
-from overfit_cli.figures.curve_data import Curve, gather_curves
-from overfit_cli.figures.hidden_lines import name_line
-from overfit_cli.figures.keys import Corner, draw_key
 from overfit_cli.figures.labels import brief, parameter_values, setting, split_settings, tick_number
 from overfit_cli.figures.picture import Picture, lay_out, styled, title_panels
 from overfit_cli.figures.style import (
@@ -29,6 +26,7 @@ from overfit_cli.figures.style import (
     log_ticks,
     value_colour,
 )
+from overfit_cli.figures.summaries import Line, lines_of_steps
 from overfit_cli.stats.bands import MEAN, MIDDLE_HALF
 from overfit_cli.studies.multihead.planted.parameters import FOUND_AT
 
@@ -51,18 +49,16 @@ class Row:
 
     Attributes:
         columns: what is drawn, and what each is called; the first has a full line.
-        corner: where the names of two columns stand, if nothing is drawn there.
         log: whether y is logarithmic; None where it is if the last numbers span a decade or more.
     """
 
     label: str
     columns: dict[str, str]
-    corner: Corner = "upper left"
     log: bool | None = False
 
 
 ROWS = (
-    Row("loss", {"train_loss": "training", "test_loss": "test"}, "lower left", log=True),
+    Row("loss", {"train_loss": "training", "test_loss": "test"}, log=True),
     Row(
         "averaged norm",
         {
@@ -72,7 +68,7 @@ ROWS = (
         log=None,
     ),
     Row("attention on\nrelevant tokens", {"attention": ""}),
-    Row("cosine with\nplanted head", {"alignment_w": "$W$", "alignment_u": "$U$"}, "lower right"),
+    Row("cosine with\nplanted head", {"alignment_w": "$W$", "alignment_u": "$U$"}),
     Row("share of seeds\nthat find it", {FOUND: ""}),
     Row(r"margin over $\Vert U\Vert$", {"margin": ""}),
 )
@@ -94,7 +90,7 @@ class Column:
     """A column of panels: a setting of the parameters other than H."""
 
     title: str
-    data: FigureData
+    data: Cells
 
 
 @dataclass(frozen=True)
@@ -106,24 +102,24 @@ class Look:
     has_band: bool
 
 
-Curves = Mapping[int, Curve]
+Curves = Mapping[int, Line]
 """The curve of each H with a number in a panel."""
 
 
 @styled
-def draw_heads(data: FigureData, options: FigureOptions) -> Picture:
+def draw_heads(data: Cells, options: FigureOptions) -> Picture:
     """Draw losses, norms, attention or alignment, and margins; a column for each setting.
 
     Lines are medians over seeds with a band of their middle half. Where some seeds find a planted
     head and others don't, a median hides the fewer: their share has a row. Of cells that differ in
     their number of steps alone those that train longest are drawn: the others are their beginnings.
     """
-    if data.trajectories.empty:
+    if data.steps.empty:
         raise UserError("No steps were logged here; `overfit train` logs a cell's steps.")
     data = _with_found(data)
     columns = _columns(data)
     rows = [row for row in ROWS if _is_logged(data, row)]
-    heads = sorted(data.cells["heads"].unique().tolist())
+    heads = sorted(data.trained["heads"].unique().tolist())
     looks = _looks(data, heads)
     count = len(columns)
     width = min(PAGE, COLUMN * max(1.0, 0.85 * count))
@@ -146,7 +142,7 @@ def draw_heads(data: FigureData, options: FigureOptions) -> Picture:
                 0, f"Lines: {kind}{_bands_in_words(looks)}.{_seeds_in_words(columns)}"
             )
     for axes, column in zip(grid[-1], columns, strict=True):
-        last = float(column.data.trajectories["step"].max())
+        last = float(column.data.steps["step"].max())
         log_steps(axes, last)
         axes.set_xlim(0, last)
         axes.set_xlabel("gradient steps")
@@ -164,23 +160,23 @@ def draw_heads(data: FigureData, options: FigureOptions) -> Picture:
     return figure
 
 
-def _with_found(data: FigureData) -> FigureData:
+def _with_found(data: Cells) -> Cells:
     """The data with steps that say whether the planted head is found there, as 0 or 1."""
-    steps = data.trajectories
+    steps = data.steps
     if "alignment_w" not in steps:
         return data
     found = (steps["alignment_w"] > FOUND_AT) & (steps["alignment_u"] > FOUND_AT)
-    return replace(data, trajectories=steps.assign(**{FOUND: found.astype(float)}))
+    return data.with_steps(steps.assign(**{FOUND: found.astype(float)}))
 
 
-def _columns(data: FigureData) -> list[Column]:
+def _columns(data: Cells) -> list[Column]:
     varied = [name for name, values in parameter_values(data).items() if len(values) > 1]
     names = [name for name in varied if name not in ("heads", "training_steps")]
     columns = []
     for _, cells in split_settings(data, names):
         longest = cells[cells["training_steps"] == cells["training_steps"].max()]
-        steps = data.trajectories[data.trajectories["key"].isin(longest["key"])]
-        part = replace(data, cells=longest, trajectories=steps)
+        steps = data.steps[data.steps["key"].isin(longest["key"])]
+        part = data.with_trained(longest).with_steps(steps)
         columns.append(Column(_title(part, names), part))
     if len(columns) > MOST_SETTINGS:
         raise UserError(
@@ -190,8 +186,8 @@ def _columns(data: FigureData) -> list[Column]:
     return columns
 
 
-def _title(part: FigureData, names: Sequence[str]) -> str:
-    values = part.cells.iloc[0]
+def _title(part: Cells, names: Sequence[str]) -> str:
+    values = part.trained.iloc[0]
     texts = []
     if not names or set(names) & set(_STEPS):
         optimiser = OPTIMISERS.get(values["optimiser"], values["optimiser"])
@@ -201,19 +197,19 @@ def _title(part: FigureData, names: Sequence[str]) -> str:
         )
         texts.append(rf"{optimiser}, $\eta$ = {size}")
     others = [name for name in names if name not in _STEPS]
-    return ", ".join([*texts, *(setting(part.study, name, values[name]) for name in others)])
+    return ", ".join([*texts, *(setting(part.schema, name, values[name]) for name in others)])
 
 
 def _titles(columns: Sequence[Column], rows: int) -> list[str]:
     return [column.title for column in columns] + [""] * (len(columns) * (rows - 1))
 
 
-def _is_logged(data: FigureData, row: Row) -> bool:
-    steps = data.trajectories
+def _is_logged(data: Cells, row: Row) -> bool:
+    steps = data.steps
     return any(name in steps and steps[name].notna().any() for name in row.columns)
 
 
-def _looks(data: FigureData, heads: Sequence[int]) -> dict[int, Look]:
+def _looks(data: Cells, heads: Sequence[int]) -> dict[int, Look]:
     info = describe(data.study.parameters)["heads"]
     banded = heads
     if len(heads) > MOST_BANDS:
@@ -228,39 +224,37 @@ def _looks(data: FigureData, heads: Sequence[int]) -> dict[int, Look]:
 def _gather(columns: Sequence[Column], row: Row, heads: Sequence[int]) -> tuple[list[Curves], str]:
     parts = [_of_heads(column.data, count) for column in columns for count in heads]
     averaging = MEAN if FOUND in row.columns else MIDDLE_HALF
-    gathered = gather_curves(parts, list(row.columns), most_single=1, over_seeds=averaging)
-    single = [curves[0] if curves else None for curves in gathered.curves]
+    gathered = lines_of_steps(parts, list(row.columns), averaging, most_single=1)
+    single = [lines[0] if lines else None for lines in gathered.panels]
     if FOUND in row.columns:  # a seed that diverged finds nothing
-        done = [float((part.cells["status"] == "done").mean()) for part in parts]
+        done = [float((part.trained["status"] == "done").mean()) for part in parts]
         single = [
-            curve and replace(curve, mean=curve.mean * share)
+            curve and replace(curve, tables={FOUND: curve[FOUND] * share})
             for curve, share in zip(single, done, strict=True)
         ]
     by_panel = [single[start : start + len(heads)] for start in range(0, len(single), len(heads))]
     return [
         {count: curve for count, curve in zip(heads, curves, strict=True) if curve is not None}
         for curves in by_panel
-    ], gathered.kind
+    ], gathered.kind(next(iter(row.columns)))
 
 
-def _of_heads(data: FigureData, count: int) -> FigureData:
-    cells = data.cells[data.cells["heads"] == count]
-    steps = data.trajectories[data.trajectories["key"].isin(cells["key"])]
-    return replace(data, cells=cells, trajectories=steps)
+def _of_heads(data: Cells, count: int) -> Cells:
+    cells = data.trained[data.trained["heads"] == count]
+    steps = data.steps[data.steps["key"].isin(cells["key"])]
+    return data.with_trained(cells).with_steps(steps)
 
 
 def _draw(axes: Axes, row: Row, curves: Curves, looks: Mapping[int, Look]) -> None:
     for count, curve in curves.items():
         look = looks[count]
         for name, dash in zip(row.columns, DASHES, strict=False):
-            middle = curve.mean[name].dropna()
+            steps, table = curve[name].index, curve[name]
             thin: dict[str, Any] = {"color": look.colour, "linewidth": look.width}
-            [line] = axes.plot(middle.index, middle, linestyle=dash, **thin)
-            if row.columns.keys() == {"train_loss", "test_loss"}:
-                name_line(line, f"{row.columns[name]} loss", f"$H$ = {brief(count)}")
-            low, high = curve.low[name].dropna(), curve.high[name].dropna()
+            axes.plot(steps, table["middle"], linestyle=dash, **thin)
             if look.has_band and name != FOUND:
-                axes.fill_between(low.index, low, high, color=look.colour, alpha=0.15, linewidth=0)
+                band: dict[str, Any] = {"color": look.colour, "alpha": 0.15, "linewidth": 0}
+                axes.fill_between(steps, table["low"], table["high"], **band)
 
 
 def _name_columns(all_axes: Sequence[Axes], row: Row) -> None:
@@ -274,16 +268,16 @@ def _name_columns(all_axes: Sequence[Axes], row: Row) -> None:
         letters = ", ".join(axes.get_title(loc="left")[:3] for axes in guided)
         handles.append(Line2D([], [], **_GUIDE))
         names.append(GUIDE if len(guided) == len(drawn) else f"{GUIDE} in {letters}")
-    draw_key(drawn, handles, names, row.corner)
+    drawn[0].legend(handles, names, loc="best", borderaxespad=0.2, handlelength=1.8)
 
 
 def _scale(all_axes: Sequence[Axes], row: Row, curves: Sequence[Curves]) -> None:
     ends = [
-        float(curve.mean[name].dropna().iloc[-1])
+        float(curve[name]["middle"].iloc[-1])
         for panel in curves
         for curve in panel.values()
         for name in row.columns
-        if curve.mean[name].notna().any()
+        if len(curve[name])
     ]
     log = row.log if row.log is not None else min(ends) > 0 and max(ends) > 10 * min(ends)
     if row.columns.keys() == {"train_loss", "test_loss"}:
@@ -311,8 +305,9 @@ def _scale_losses(all_axes: Sequence[Axes], curves: Sequence[Curves]) -> None:
     """Give losses a logarithmic axis, one for all unless a panel would use hardly any of it."""
     ranges = []
     for panel in curves:
-        lows = [curve.mean.min().min() for curve in panel.values()]
-        highs = [curve.high.max().max() for curve in panel.values()]
+        tables = [table for curve in panel.values() for table in curve.tables.values()]
+        lows = [table["middle"].min() for table in tables]
+        highs = [table["high"].max() for table in tables]
         ranges.append((max(min(lows), SMALLEST_LOSS), max(1.0, np.nanmax([1.0, *highs]))))
     low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
     spans = [np.log(top / bottom) for bottom, top in ranges]
@@ -339,7 +334,7 @@ _GUIDE: dict[str, Any] = {"color": "black", "linewidth": 1.0, "linestyle": (0, (
 
 def _draw_guide(axes: Axes, curves: Curves) -> None:
     """Draw a line that falls as 1/t above the ends of the training losses, if these are near it."""
-    ends = [curve.mean["train_loss"].dropna() for curve in curves.values()]
+    ends = [curve["train_loss"]["middle"] for curve in curves.values()]
     last = max(float(end.index[-1]) for end in ends)
     top = max(float(end.iloc[-1]) for end in ends)
     bottom, highest = axes.get_ylim()
@@ -355,7 +350,7 @@ def _mark_margins(all_axes: Sequence[Axes], columns: Sequence[Column]) -> None:
     """Draw γ_attn; the axis begins at −γ_attn or above, and a panel says where margins begin."""
     marks = {}
     for axes, column in zip(all_axes, columns, strict=True):
-        measured = column.data.cells.dropna(subset=["margin", "margin_share"])
+        measured = column.data.trained.dropna(subset=["margin", "margin_share"])
         if len(measured):
             marks[axes] = float((measured["margin"] / measured["margin_share"]).median())
     if not marks:
@@ -381,7 +376,7 @@ def _bands_in_words(looks: Mapping[int, Look]) -> str:
 
 
 def _seeds_in_words(columns: Sequence[Column]) -> str:
-    counts = [column.data.cells["seed"].nunique() for column in columns]
+    counts = [column.data.trained["seed"].nunique() for column in columns]
     if len(set(counts)) == 1:
         return ""
     each = zip(counts, columns, strict=True)
@@ -390,7 +385,7 @@ def _seeds_in_words(columns: Sequence[Column]) -> str:
 
 def _losses_in_words(curves: Sequence[Curves]) -> list[str]:
     """Sentences on losses that leave the axis, and on those that lie flat below 1/t."""
-    losses = [curve.mean["train_loss"].dropna() for panel in curves for curve in panel.values()]
+    losses = [curve["train_loss"]["middle"] for panel in curves for curve in panel.values()]
     sentences = []
     if any(loss.iloc[-1] < SMALLEST_LOSS for loss in losses):
         sentences.append(f"Losses below {tick_number(SMALLEST_LOSS)} are not shown.")
@@ -410,7 +405,7 @@ def _losses_in_words(curves: Sequence[Curves]) -> list[str]:
 def _misses_in_words(columns: Sequence[Column]) -> list[str]:
     sentences = []
     for column in columns:
-        cells = column.data.cells
+        cells = column.data.trained
         found = (cells["alignment_w"] > FOUND_AT) & (cells["alignment_u"] > FOUND_AT)
         missed = (~found).groupby(cells["heads"]).agg(["sum", "size"])
         texts = [

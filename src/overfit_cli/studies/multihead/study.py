@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from overfit_cli.core.batched_training import BYTES_OF_LIBRARIES, group_cells, shared_values
-from overfit_cli.core.cell import Batches, Cell, CellResult, Cells, Column, Results
+from overfit_cli.core.cell import Batch, Batches, Cell, CellResult, Column, Results
 from overfit_cli.core.figure import (
     CURVES,
     HEATMAP,
@@ -17,13 +17,16 @@ from overfit_cli.core.figure import (
     FigureOptions,
     collect_figures,
     defaults_but,
-    lazy_drawing,
+    lazily,
 )
-from overfit_cli.core.study import FigureData, Study
+from overfit_cli.core.study import Study
 from overfit_cli.core.text import percent, plural
 from overfit_cli.core.training import Training
 from overfit_cli.studies.multihead import PAPER
 from overfit_cli.studies.multihead.parameters import MultiheadParameters, Problem
+
+if TYPE_CHECKING:
+    from overfit_cli.core.cells import Cells
 
 P = TypeVar("P", bound=MultiheadParameters)
 
@@ -74,9 +77,16 @@ CERTIFICATES = (
     ),
 )
 _MEASURED = (
-    Column("test_loss", "test loss", symbol="L"),
-    Column("test_error", "share of test samples of the wrong sign", label="test error"),
-    Column("train_error", "share of training samples of the wrong sign", label="training error"),
+    Column("test_loss", "test loss", symbol="L", diverges=True),
+    Column(
+        "test_error", "share of test samples of the wrong sign", label="test error", diverges=True
+    ),
+    Column(
+        "train_error",
+        "share of training samples of the wrong sign",
+        label="training error",
+        diverges=True,
+    ),
     Column("norm_w", "mean norm of W over heads", symbol=r"\frac{1}{H}\sum \|W_h\|"),
     Column(
         "norm_u",
@@ -101,23 +111,26 @@ _MEASURED = (
 def cell_columns(*special: Column) -> tuple[Column, ...]:
     """Return the columns of a study's cells, its own after what all have."""
     return (
-        Column("train_loss", "final training loss", symbol=r"\hat L"),
+        Column("train_loss", "final training loss", symbol=r"\hat L", diverges=True),
         Column(
             "log10_train_loss",
             "its decimal logarithm, which doesn't underflow",
             label="log₁₀ training loss",
+            diverges=True,
         ),
         Column(
             "mean_train_loss",
             "mean training loss over all steps",
             symbol=r"\frac{1}{K}\sum \hat L",
             label="mean training loss",
+            diverges=True,
         ),
         Column(
             "steps_to_target",
             "steps until the training loss is below the target",
             kind="int",
             label="steps to the target loss",
+            reached=False,
         ),
         *_MEASURED,
         *special,
@@ -160,8 +173,10 @@ def cell_columns(*special: Column) -> tuple[Column, ...]:
 def step_columns(*special: Column) -> tuple[Column, ...]:
     """Return the columns of a study's logged steps, its own after what all have."""
     return (
-        Column("train_loss", "training loss", symbol=r"\hat L"),
-        Column("log10_train_loss", "its decimal logarithm", label="log₁₀ training loss"),
+        Column("train_loss", "training loss", symbol=r"\hat L", diverges=True),
+        Column(
+            "log10_train_loss", "its decimal logarithm", label="log₁₀ training loss", diverges=True
+        ),
         *_MEASURED,
         *special,
         Column("loss_times_step", "training loss times the step"),
@@ -184,7 +199,7 @@ class MultiheadStudy(Study[P]):
                 name="heads",
                 title="Losses, norms, attention and margins against the step, a line for each H",
                 reads="trajectories",
-                draw=lazy_drawing("overfit_cli.studies.multihead.figures:draw_heads"),
+                draw=lazily("overfit_cli.studies.multihead.figures:draw_heads"),
                 source=self.source_of_heads,
                 reproduces=self._reproduces_heads,
             ),
@@ -200,12 +215,12 @@ class MultiheadStudy(Study[P]):
     source_of_heads: str = ""
     """The figures of the paper that show its training."""
 
-    def _reproduces_heads(self, data: FigureData) -> bool:
+    def _reproduces_heads(self, data: Cells) -> bool:
         free = ("heads", "optimiser", "learning_rate", "step_rule", "momentum", "certify")
-        is_known = data.cells["optimiser"].isin(OPTIMISERS_OF_FIGURES).all()
+        is_known = data.trained["optimiser"].isin(OPTIMISERS_OF_FIGURES).all()
         return bool(is_known) and defaults_but(*free)(data)
 
-    def batches(self, cells: Cells[P], device: str) -> Batches[P]:
+    def batches(self, cells: Batch[P], device: str) -> Batches[P]:
         """Group cells of a seed that share their draws and shapes; costliest first."""
         by_heads = sorted(cells, key=lambda cell: cell.parameters.heads)
         return group_cells(by_heads, _shape, _pairs, _LARGEST_BATCH[device], self.cost)
@@ -227,7 +242,7 @@ class MultiheadStudy(Study[P]):
         tested = 4 * settings.tokens * settings.d * settings.test_samples
         return BYTES_OF_LIBRARIES + 8.0 * (trained + tested)
 
-    def train(self, batch: Cells[P], training: Training) -> Results[P]:
+    def train(self, batch: Batch[P], training: Training) -> Results[P]:
         from overfit_cli.studies.multihead.training import train_batch
 
         problem = self.draw(batch[0].parameters, batch[0].seed)

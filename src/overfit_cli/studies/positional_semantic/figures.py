@@ -13,10 +13,10 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from overfit_cli.core.arrays import finite_column
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import describe
-from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.axes import parameter_axis
 from overfit_cli.figures.labels import axis_label, setting, varying_parameters
@@ -47,24 +47,24 @@ _LINEAR = "linear_test_error"
 _FACTORS = (0.2, 0.5, 1, 2, 5)
 
 
-def has_plane(data: FigureData) -> bool:
+def has_plane(data: Cells) -> bool:
     """Return whether ω and α vary, of both starts, and nothing else."""
     return set(varying_parameters(data)) == {"omega", "alpha", "start"} and _has_both(data)
 
 
-def has_lines(data: FigureData) -> bool:
+def has_lines(data: Cells) -> bool:
     """Return whether α varies, of both starts, and of the others ω alone."""
     varying = set(varying_parameters(data))
     return {"alpha", "start"} <= varying <= {"omega", "alpha", "start"} and _has_both(data)
 
 
-def has_sizes(data: FigureData) -> bool:
+def has_sizes(data: Cells) -> bool:
     """Return whether d and α vary, of both starts, and nothing else."""
     return set(varying_parameters(data)) == {"d", "alpha", "start"} and _has_both(data)
 
 
-def _has_both(data: FigureData) -> bool:
-    return set(_STARTS) <= set(data.cells["start"])
+def _has_both(data: Cells) -> bool:
+    return set(_STARTS) <= set(data.trained["start"])
 
 
 def _check(fits: bool, figure: str, needed: str, preset: str) -> None:
@@ -72,18 +72,18 @@ def _check(fits: bool, figure: str, needed: str, preset: str) -> None:
         raise UserError(f"The figure `{figure}` needs {needed}, as in `overfit sweep {preset}`.")
 
 
-def _colour(data: FigureData, start: str) -> Any:
+def _colour(data: Cells, start: str) -> Any:
     return value_colour(describe(data.study.parameters)["start"], start) or PALETTE[0]
 
 
 @styled
-def draw_phase(data: FigureData, options: FigureOptions) -> Picture:
+def draw_phase(data: Cells, options: FigureOptions) -> Picture:
     """Draw the plane of ω and α: the losses' difference, and θ, m and error at the lesser."""
     _check(has_plane(data), "phase", "both starts over ω and α", "positional-phase")
     x, y = (parameter_axis(data, side, name) for side, name in (("x", "alpha"), ("y", "omega")))
     figure = Picture(PAGE, 4.6, least=5.0)
     panels = figure.subplots(2, 2, sharex=True, sharey=True)
-    gaps, tables = _phase_tables(data.cells)
+    gaps, tables = _phase_tables(data.trained)
     most = float(np.nanmax(np.abs(gaps.to_numpy())))
     shown: list[tuple[str, pd.DataFrame, Normalize, str | None]] = [
         ("(positional − semantic loss) / $d$", -gaps, TwoSlopeNorm(0, -most, most), DIVERGING),
@@ -111,7 +111,7 @@ def draw_phase(data: FigureData, options: FigureOptions) -> Picture:
         ("linear", panels.flat[3:], r"\alpha_l", "D"),
     )
     for transition, chosen, symbol, marker in lines:
-        table = transitions(data.cells, transition, "omega")
+        table = transitions(data.trained, transition, "omega")
         for axes in chosen:
             artists = _draw_transition(axes, table, marker)
         legend.append((artists[1], f"measured ${symbol}$, median and 95 % interval"))
@@ -123,7 +123,7 @@ def draw_phase(data: FigureData, options: FigureOptions) -> Picture:
         f"the seeds on which these end in two solutions, with m of {DISTINCT:g} or more; (b, c) "
         "overlaps of the start with less loss, or of the positional one where both end in one "
         "solution on all seeds; (d) its test error over that of the best linear map. Means over "
-        f"{plural(data.cells['seed'].nunique(), 'seed')}."
+        f"{plural(data.trained['seed'].nunique(), 'seed')}."
     )
     return figure
 
@@ -182,42 +182,40 @@ def _draw_means(
         axes.plot(line.index, line, color=look["color"], linewidth=1)
 
 
-def _draw_starts(axes: Axes, data: FigureData, rows: pd.DataFrame, column: str, limit: str) -> None:
+def _draw_starts(axes: Axes, data: Cells, rows: pd.DataFrame, column: str, limit: str) -> None:
     for start in _STARTS:
         look = {"color": _colour(data, start), "fmt": _MARKERS[start]}
         _draw_means(axes, rows[rows["start"] == start], "alpha", column, limit, **look)
 
 
-def _lay_out(
-    data: FigureData, rows: int, height: float, omegas: Sequence[float]
-) -> tuple[Picture, Any]:
+def _lay_out(data: Cells, rows: int, height: float, omegas: Sequence[float]) -> tuple[Picture, Any]:
     figure = Picture(PAGE, height, least=5.0)
     panels = figure.subplots(rows, len(omegas), sharex=True, sharey="row", squeeze=False)
     for axes in panels[-1]:
-        axes.set_xlabel(axis_label(data.study, "alpha"))
-    titles = [setting(data.study, "omega", omega) for omega in omegas]
+        axes.set_xlabel(axis_label(data.schema, "alpha"))
+    titles = [setting(data.schema, "omega", omega) for omega in omegas]
     title_panels(list(panels.flat), [*titles, *[""] * (rows - 1) * len(omegas)])
     return figure, panels
 
 
-def _seeds(data: FigureData) -> str:
-    return f"Means over {plural(data.cells['seed'].nunique(), 'seed')} with 95 % t intervals"
+def _seeds(data: Cells) -> str:
+    return f"Means over {plural(data.trained['seed'].nunique(), 'seed')} with 95 % t intervals"
 
 
 _ROWS = (("theta", r"$\theta$"), ("m", "$m$"), ("test_error", "test error"))
 
 
 @styled
-def draw_overlaps(data: FigureData, options: FigureOptions) -> Picture:
+def draw_overlaps(data: Cells, options: FigureOptions) -> Picture:
     """Draw θ, m and the test error against α, a column of panels for each ω."""
     _check(has_lines(data), "overlaps", "both starts along α", "positional-published")
-    omegas = sorted(data.cells["omega"].unique())[-4:]
+    omegas = sorted(data.trained["omega"].unique())[-4:]
     figure, panels = _lay_out(data, 3, 5.2, omegas)
     published, theory = (
         _beside_cells(data, numbers) for numbers in (published_means(), published_theory())
     )
     for column, omega in zip(panels.T, omegas, strict=True):
-        rows = data.cells[data.cells["omega"] == omega]
+        rows = data.trained[data.trained["omega"] == omega]
         of_omega = published[np.isclose(published["omega"], omega)]
         for axes, (name, label) in zip(column, _ROWS, strict=True):
             _draw_starts(axes, data, rows, name, f"replica_{name}")
@@ -247,14 +245,14 @@ def draw_overlaps(data: FigureData, options: FigureOptions) -> Picture:
     return figure
 
 
-def _beside_cells(data: FigureData, numbers: pd.DataFrame) -> pd.DataFrame:
+def _beside_cells(data: Cells, numbers: pd.DataFrame) -> pd.DataFrame:
     names = ["d", "sigma", "weight_decay"]
-    alike = data.cells[names].drop_duplicates()
+    alike = data.trained[names].drop_duplicates()
     same = len(alike) == 1 and np.allclose(alike.iloc[0], numbers[names].iloc[0])
     return numbers if same else numbers.iloc[:0]
 
 
-def _legend_of_starts(data: FigureData) -> Legend:
+def _legend_of_starts(data: Cells) -> Legend:
     labels = describe(data.study.parameters)["start"].value_labels
     return [
         (Line2D([], [], color=_colour(data, start), marker=_MARKERS[start]), labels[start])
@@ -263,21 +261,21 @@ def _legend_of_starts(data: FigureData) -> Legend:
 
 
 @styled
-def draw_branches(data: FigureData, options: FigureOptions) -> Picture:
+def draw_branches(data: Cells, options: FigureOptions) -> Picture:
     """Draw training losses of both starts over d against α, and their difference, for each ω."""
     _check(has_lines(data), "branches", "both starts along α", "positional-phase")
-    table = transitions(data.cells, "energy", "omega")
+    table = transitions(data.trained, "energy", "omega")
     crossed = table[(table["alpha"] > 0) & np.isfinite(table["alpha"])]["omega"].unique()
-    every = sorted(data.cells["omega"].unique())
+    every = sorted(data.trained["omega"].unique())
     omegas = sorted(crossed)[-3:] or every[-3:]
     uncrossed = ", ".join(f"{omega:g}" for omega in every if omega not in crossed)
     left_out = f" No seed's losses cross at ω = {uncrossed}." * bool(uncrossed)
     left_out += f" The {len(omegas)} largest other ω are drawn." * (len(crossed) > len(omegas))
     figure, panels = _lay_out(data, 2, 3.6, omegas)
-    gaps = loss_gaps(data.cells)
-    scaled = data.cells.assign(
-        loss=data.cells["train_loss"] / data.cells["d"],
-        limit=data.cells["replica_loss"] / data.cells["d"],
+    gaps = loss_gaps(data.trained)
+    scaled = data.trained.assign(
+        loss=data.trained["train_loss"] / data.trained["d"],
+        limit=data.trained["replica_loss"] / data.trained["d"],
     )
     for (losses, differences), omega in zip(panels.T, omegas, strict=True):
         _draw_starts(losses, data, scaled[scaled["omega"] == omega], "loss", "limit")
@@ -306,14 +304,14 @@ def _mark_crossing(axes: Axes, table: pd.DataFrame) -> None:
 
 
 @styled
-def draw_sizes(data: FigureData, options: FigureOptions) -> Picture:
+def draw_sizes(data: Cells, options: FigureOptions) -> Picture:
     """Draw the overlaps that vanish, and the transition over its limit, against d."""
     _check(has_sizes(data), "sizes", "both starts along d and α", "positional-sizes")
     figure = Picture(PAGE, 2.6, least=5.0)
     panels = figure.subplots(1, 3)
     vanishing = (("semantic", "m", "$m$"), ("positional", "theta", r"$\theta$"))
     for axes, (start, column, symbol) in zip(panels, vanishing, strict=False):
-        rows = data.cells[data.cells["start"] == start]
+        rows = data.trained[data.trained["start"] == start]
         means = rows.groupby(["d", "seed"])[column].mean().reset_index()  # over α
         means["status"] = "done"
         _draw_means(axes, means, "d", column, color=_colour(data, start), fmt=_MARKERS[start])
@@ -323,13 +321,13 @@ def draw_sizes(data: FigureData, options: FigureOptions) -> Picture:
         axes.plot(sizes, scale * sizes**-0.5, label="$d^{-1/2}$", **BOUND)
         axes.set(yscale="log", ylabel=f"{symbol} of the {start} start")
         axes.legend()
-    table = transitions(data.cells, "energy", "d").dropna(subset="ratio").assign(status="done")
+    table = transitions(data.trained, "energy", "d").dropna(subset="ratio").assign(status="done")
     known = table[(table["ratio"] > 0) & np.isfinite(table["ratio"])]
     _draw_means(panels[2], known, "d", "ratio", color="black", fmt="o")
     panels[2].axhline(1, **THRESHOLD)
     panels[2].set_ylabel(r"measured $\alpha_c$ over the limit's")
     for axes in panels:
-        axes.set(xscale="log", xlabel=axis_label(data.study, "d"))
+        axes.set(xscale="log", xlabel=axis_label(data.schema, "d"))
         axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
         axes.xaxis.set_minor_locator(NullLocator())
     for axes in panels[:2]:

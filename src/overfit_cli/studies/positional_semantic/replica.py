@@ -36,10 +36,7 @@ from scipy.special import expit, logit, ndtri
 from scipy.stats import qmc
 
 from overfit_cli.core.arrays import Floats
-from overfit_cli.studies.positional_semantic.parameters import (
-    MIXINGS,
-    PositionalSemanticParameters,
-)
+from overfit_cli.studies.positional_semantic.parameters import MIXINGS, PositionalSemanticParameters
 
 Branch = Literal["semantic", "positional"]
 

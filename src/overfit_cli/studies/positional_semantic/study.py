@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from overfit_cli.core.batched_training import BYTES_OF_LIBRARIES, group_cells, shared_values
-from overfit_cli.core.cell import Batches, CellResult, Cells, Column, Results
+from overfit_cli.core.cell import Batch, Batches, CellResult, Column, Results
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.figure import (
     CURVES,
@@ -15,8 +15,7 @@ from overfit_cli.core.figure import (
     Figure,
     FigureOptions,
     collect_figures,
-    lazy_check,
-    lazy_drawing,
+    lazily,
 )
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
@@ -42,8 +41,10 @@ _AT_STEPS = (
         symbol="m",
         label="overlap with the positions",
     ),
-    Column("test_error", "error on fresh samples, ½ ‖f − y‖² / d", label="test error"),
-    Column("train_loss", "training loss with the penalty", label="training loss"),
+    Column(
+        "test_error", "error on fresh samples, ½ ‖f − y‖² / d", label="test error", diverges=True
+    ),
+    Column("train_loss", "training loss with the penalty", label="training loss", diverges=True),
     Column("linear_test_error", "test error of the best linear map", label="linear test error"),
     Column(
         "slope",
@@ -107,8 +108,8 @@ class PositionalSemantic(Study[P]):
                     name=name,
                     title=title,
                     reads="cells",
-                    draw=lazy_drawing(f"{folder}:draw_{name}"),
-                    fits=lazy_check(f"{folder}:has_{needed}"),
+                    draw=lazily(f"{folder}:draw_{name}"),
+                    fits=lazily(f"{folder}:has_{needed}"),
                     source=f"{PAPER}",
                 )
                 for name, title, needed in named
@@ -123,7 +124,7 @@ class PositionalSemantic(Study[P]):
 
         return CLAIMS
 
-    def batches(self, cells: Cells[P], device: str) -> Batches[P]:
+    def batches(self, cells: Batch[P], device: str) -> Batches[P]:
         return group_cells(cells, _shape, _scores, _LARGEST_BATCH[device], self.cost)
 
     def cost(self, cell: PositionalSemanticCell) -> float:
@@ -139,7 +140,7 @@ class PositionalSemantic(Study[P]):
         numbers = 4 * 2 * settings.n * drawn + 60 * settings.test_samples
         return BYTES_OF_LIBRARIES + 8.0 * numbers
 
-    def train(self, batch: Cells[P], training: Training) -> Results[P]:
+    def train(self, batch: Batch[P], training: Training) -> Results[P]:
         from overfit_cli.studies.positional_semantic.training import train_batch
 
         return train_batch(batch, training)

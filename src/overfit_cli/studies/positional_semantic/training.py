@@ -9,7 +9,7 @@ import torch
 
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.batched_training import BatchedTraining, CellState, without_gradients
-from overfit_cli.core.cell import CellResult, Cells, Results
+from overfit_cli.core.cell import Batch, CellResult, Results
 from overfit_cli.core.training import Row, Training, drop_nonfinite, failure, logged_steps
 from overfit_cli.studies.positional_semantic.data import (
     Problem,
@@ -35,7 +35,7 @@ RIDGE = 1e-4
 P = PositionalSemanticParameters
 
 
-def train_batch(batch: Cells[P], training: Training) -> Results[P]:
+def train_batch(batch: Batch[P], training: Training) -> Results[P]:
     """Train cells of one seed that share their samples."""
     training.say("Drawing the sentences")
     problem = draw_problem(batch[0].parameters, batch[0].seed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import matplotlib.axes
 import numpy as np
@@ -13,18 +14,31 @@ from matplotlib.lines import Line2D
 from matplotlib.typing import ColorType, LineStyleType
 
 from overfit_cli.core.arrays import Floats
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.parameters import StudyParameters, describe
-from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.axes import Axis
-from overfit_cli.figures.hidden_lines import name_line
-from overfit_cli.figures.labels import common_settings, varying_parameters
-from overfit_cli.figures.palette import MARKERS
+from overfit_cli.figures.labels import (
+    brief,
+    is_word,
+    parameter_values,
+    short_setting,
+    value_label,
+    varying_parameters,
+)
 from overfit_cli.figures.picture import Picture
-from overfit_cli.figures.powers import fitted_power
-from overfit_cli.figures.style import COLUMN, PAGE, Legend, band_look, log_ticks, value_colour
+from overfit_cli.figures.style import (
+    COLUMN,
+    MARKERS,
+    PAGE,
+    Legend,
+    band_look,
+    log_ticks,
+    value_colour,
+)
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
+from overfit_cli.studies.softmax_network.powers import fitted_power
 
 
 @dataclass(frozen=True)
@@ -50,7 +64,7 @@ def looks_of(parameters: type[StudyParameters], name: str) -> Mapping[str, Look]
 NETWORKS = looks_of(SoftmaxConvergenceParameters, "activation")
 
 
-def done_cells(data: FigureData, varying: Iterable[str]) -> pd.DataFrame:
+def done_cells(data: Cells, varying: Iterable[str]) -> pd.DataFrame:
     """Return the cells that are done."""
     if undrawn := [name for name in varying_parameters(data) if name not in {*varying}]:
         vary, each = ("varies", "it") if len(undrawn) == 1 else ("vary", "each")
@@ -58,7 +72,7 @@ def done_cells(data: FigureData, varying: Iterable[str]) -> pd.DataFrame:
             f"{' and '.join(undrawn)} {vary} here, and this figure doesn't draw that; choose one "
             f"value of {each}, as by the condition {undrawn[0]}=VALUE."
         )
-    done = data.cells[data.cells["status"] == "done"]
+    done = data.trained[data.trained["status"] == "done"]
     if done.empty:
         raise UserError("No cell is done here.")
     return done
@@ -149,9 +163,7 @@ def draw_series(
         if not drawn.any():
             continue
         if joined:
-            [line] = axes.plot(across[drawn], middles[drawn], linestyle=dash, color=look.colour)
-            if not marker:
-                name_line(line, look.name)
+            axes.plot(across[drawn], middles[drawn], linestyle=dash, color=look.colour)
             axes.fill_between(across, low, high, **band_look(look.colour))
         else:
             axes.vlines(across[drawn], low[drawn], high[drawn], colors=[look.colour])
@@ -195,18 +207,35 @@ def say_how_averaged(
     figure.facts.append(f"{middle}: medians of {seeds}, {spread}: the middle half{addition}.")
 
 
-def misses_in_words(data: FigureData) -> str:
+def misses_in_words(data: Cells) -> str:
     """Write how many cells don't come to ε, at which settings, and how they count; else nothing."""
-    missed = data.cells[data.cells["steps_to_epsilon"].isna()]
+    missed = data.trained[data.trained["steps_to_epsilon"].isna()]
     if missed.empty:
         return ""
     count, verb = plural(len(missed), "cell"), "doesn't" if len(missed) == 1 else "don't"
-    settings = common_settings(data, missed)
+    settings = _common_settings(data, missed)
     where = f", at {settings}," if settings else ""
     counts = "counts" if len(missed) == 1 else "count"
     return (
         f"{count}{where} {verb} come to ε within the steps and {counts} as slower than all others"
     )
+
+
+def _common_settings(data: Cells, cells: pd.DataFrame, most: int = 4) -> str:
+    """Write what some of a figure's cells have in common: `exp, d = 3`; empty if nothing.
+
+    Args:
+        most: the largest number of values of a parameter that are listed.
+    """
+    texts = []
+    for name, values in parameter_values(data).items():
+        shared = [value for value in values if value in set(cells[name].tolist())]
+        if shared and len(shared) < len(values) and len(shared) <= most:
+            first, *others = shared
+            word = is_word(data.schema, name)
+            write = partial(value_label, data.schema, name) if word else brief
+            texts.append(", ".join([short_setting(data.schema, name, first), *map(write, others)]))
+    return ("; " if any(", " in text for text in texts) else ", ").join(texts)
 
 
 def write_powers(

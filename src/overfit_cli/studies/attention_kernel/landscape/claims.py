@@ -8,13 +8,7 @@ from functools import partial
 
 import pandas as pd
 
-from overfit_cli.claims.cells import (
-    Values,
-    add_absent,
-    describe_values,
-    one_setting,
-    select_values,
-)
+from overfit_cli.claims.cells import Values, add_absent, describe_values, one_setting, select_values
 from overfit_cli.claims.stated import stated_claim
 from overfit_cli.core.claim import Claim, Kind, inconclusive, not_run
 from overfit_cli.core.parameters import Value

@@ -14,9 +14,9 @@ from matplotlib.colors import Normalize
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.study import FigureData
 from overfit_cli.figures.labels import power as power_of_ten
 from overfit_cli.figures.labels import short_settings, split_settings, varying_parameters
 from overfit_cli.figures.picture import Picture, styled, title_panels
@@ -27,16 +27,16 @@ LEVELS = 14
 DIRECTIONS = ("direction $d_1$ in $W^Q$", "direction $d_2$ in $W^K$")
 
 
-def draw_landscape(data: FigureData, options: FigureOptions) -> Picture:
+def draw_landscape(data: Cells, options: FigureOptions) -> Picture:
     """Draw the surfaces of the most typical network and pair of directions, one row per kernel."""
-    cells = data.cells[data.cells["key"].isin(data.trajectories["key"])]
+    cells = data.trained[data.trained["key"].isin(data.steps["key"])]
     cells = cells[cells["status"] == "done"]
     if cells.empty:
         raise UserError("No cell with a surface is done here.")
     names = [name for name in varying_parameters(data) if name not in ("pair", "kernel")]
     seed, pair = _most_typical(cells, [*names, "kernel"])
     is_shown = (cells["seed"] == seed) & (cells["pair"] == pair)
-    groups = list(split_settings(replace(data, cells=cells), [*names, "kernel"]))
+    groups = list(split_settings(data.without_plan(cells), [*names, "kernel"]))
     rows = [
         _surface(group, group[is_shown[group.index]].iloc[0], names, data) for _, group in groups
     ]
@@ -74,7 +74,7 @@ def _most_typical(cells: pd.DataFrame, names: list[str]) -> tuple[int, int]:
 
 
 def _outside_in_words(
-    data: FigureData, shown: pd.DataFrame, groups: Sequence[tuple[Any, pd.DataFrame]]
+    data: Cells, shown: pd.DataFrame, groups: Sequence[tuple[Any, pd.DataFrame]]
 ) -> str:
     outside = []
     for _, group in groups:
@@ -82,7 +82,7 @@ def _outside_in_words(
         for column, words in _MEASURES.items():
             low, high = group[column].astype(float).quantile([0.25, 0.75])
             if not low <= float(row[column]) <= high:
-                kernel = short_settings(data.study, {"kernel": row["kernel"]})
+                kernel = short_settings(data.schema, {"kernel": row["kernel"]})
                 outside.append(f"{kernel}'s {words.replace(chr(10), ' ')}")
     return f"; outside the middle half: {', '.join(outside)}" if outside else ""
 
@@ -109,13 +109,13 @@ def _grid_in_words(surface: Surface) -> str:
     )
 
 
-def _surface(cells: pd.DataFrame, row: pd.Series, names: list[str], data: FigureData) -> Surface:
-    points = data.trajectories[data.trajectories["key"] == row["key"]].sort_values("step")
+def _surface(cells: pd.DataFrame, row: pd.Series, names: list[str], data: Cells) -> Surface:
+    points = data.steps[data.steps["key"] == row["key"]].sort_values("step")
     across, up = (np.unique(points[name].to_numpy(dtype=np.float64)) for name in ("a", "b"))
     heights = points["loss"].to_numpy(dtype=np.float64).reshape(len(across), len(up))
     return Surface(
         title=short_settings(
-            data.study, {"kernel": row["kernel"], **{name: row[name] for name in names}}
+            data.schema, {"kernel": row["kernel"], **{name: row[name] for name in names}}
         ),
         measures={
             words: (

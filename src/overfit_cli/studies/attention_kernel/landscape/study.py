@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from overfit_cli.core.cell import Batches, Cell, CellResult, Cells, Column, Results
+from overfit_cli.core.cell import Batch, Batches, Cell, CellResult, Column, Results
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.classification import Task
-from overfit_cli.core.figure import Figure, collect_figures, lazy_drawing
+from overfit_cli.core.figure import Figure, collect_figures, lazily
 from overfit_cli.core.training import Training
 from overfit_cli.studies.attention_kernel.classifier_study import DRAWING, TransformerStudy
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
@@ -19,7 +19,7 @@ LANDSCAPE = Figure(
     title="The loss around a network under each kernel, as a surface and as contours",
     source="Song et al. 2024, figure 4",
     reads="trajectories",
-    draw=lazy_drawing("overfit_cli.studies.attention_kernel.landscape.figures:draw_landscape"),
+    draw=lazily("overfit_cli.studies.attention_kernel.landscape.figures:draw_landscape"),
 )
 
 
@@ -69,7 +69,7 @@ class KernelLandscape(TransformerStudy[P]):
     def sample_length(self, parameters: P) -> int:
         return parameters.tokens if parameters.task == "text" else parameters.size**2
 
-    def batches(self, cells: Cells[P], device: str) -> Batches[P]:
+    def batches(self, cells: Batch[P], device: str) -> Batches[P]:
         """Give each cell a batch of its own; neighbours are cells of different networks."""
 
         def order(cell: Cell[P]) -> tuple[float, int, str, int]:
@@ -88,7 +88,7 @@ class KernelLandscape(TransformerStudy[P]):
         short = cell.with_at_most(training_steps=10, second_steps=2, points=5)
         return short.with_at_most(n=samples, test_samples=64)
 
-    def train(self, batch: Cells[P], training: Training) -> Results[P]:
+    def train(self, batch: Batch[P], training: Training) -> Results[P]:
         from overfit_cli.studies.attention_kernel.landscape.engine import train_cell
 
         for cell in batch:

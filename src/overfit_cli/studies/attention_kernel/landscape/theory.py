@@ -43,10 +43,13 @@ MEASURES = (
         label="sharpness",
     ),
     Column(
-        "centre_loss", "loss of the network, at the surface's centre", label="loss at the centre"
+        "centre_loss",
+        "loss of the network, at the surface's centre",
+        label="loss at the centre",
+        diverges=True,
     ),
-    Column("lowest_loss", "lowest loss of the surface"),
-    Column("highest_loss", "highest loss of the surface"),
+    Column("lowest_loss", "lowest loss of the surface", diverges=True),
+    Column("highest_loss", "highest loss of the surface", diverges=True),
 )
 
 SAVED_EVERY = 5.0

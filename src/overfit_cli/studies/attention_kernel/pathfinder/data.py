@@ -13,11 +13,11 @@ from overfit_cli.core.classification import Examples, Task
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import data_folder, fingerprint, name_data_in_errors
 from overfit_cli.core.training import named_rng
-from overfit_cli.datasets.pathfinder.lra import read_lra
-from overfit_cli.datasets.pathfinder.paddles import PathfinderSettings
-from overfit_cli.datasets.pathfinder.samples import PathfinderImages, Stream, images
-from overfit_cli.stats.shortcut_rules import best_accuracy_of_positions
+from overfit_cli.studies.attention_kernel.pathfinder.lra import read_lra
+from overfit_cli.studies.attention_kernel.pathfinder.paddles import PathfinderSettings
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
+from overfit_cli.studies.attention_kernel.pathfinder.positions import best_accuracy_of_positions
+from overfit_cli.studies.attention_kernel.pathfinder.samples import PathfinderImages, Stream, images
 
 
 def pathfinder_task(parameters: KernelPathfinderParameters, seed: int) -> Task:

@@ -8,8 +8,12 @@ from typing import Any, Literal
 
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.parameters import parameter
-from overfit_cli.datasets.pathfinder.paddles import LARGEST, MINIMA, PathfinderSettings
 from overfit_cli.studies.attention_kernel.parameters import ClassifierParameters
+from overfit_cli.studies.attention_kernel.pathfinder.paddles import (
+    LARGEST,
+    MINIMA,
+    PathfinderSettings,
+)
 
 
 def _setting(name: str, meaning: str, unit: str = "", label: str = "") -> Any:

@@ -7,11 +7,7 @@ from collections.abc import Sequence
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.classification import Task
 from overfit_cli.studies.attention_kernel.classifier_study import ClassifierStudy
-from overfit_cli.studies.attention_kernel.parameters import (
-    PAPER_RATES,
-    PAPER_STEPS,
-    PAPER_TRAINING,
-)
+from overfit_cli.studies.attention_kernel.parameters import PAPER_RATES, PAPER_STEPS, PAPER_TRAINING
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
 
 

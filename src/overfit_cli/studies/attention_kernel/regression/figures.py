@@ -12,21 +12,17 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural, round_digits
-from overfit_cli.figures.best_curves import draw_best_curves
-from overfit_cli.figures.curve_scale import ROUND_OFF
-from overfit_cli.figures.cutoff import draw_sides
-from overfit_cli.figures.labels import (
-    brief,
-    symbols_in_words,
-    varying_parameters,
-)
+from overfit_cli.figures.labels import brief, symbols_in_words, varying_parameters
+from overfit_cli.figures.lines import draw_best_curves
 from overfit_cli.figures.lines import draw_lines as draw_plain_lines
-from overfit_cli.figures.panels import Panel
-from overfit_cli.figures.picture import Picture, styled, with_settings
-from overfit_cli.figures.style import Legend
+from overfit_cli.figures.map import draw_map
+from overfit_cli.figures.map_data import MapPanel
+from overfit_cli.figures.picture import Picture, styled
+from overfit_cli.figures.series import ROUND_OFF
+from overfit_cli.figures.style import Legend, current_look
 from overfit_cli.studies.attention_kernel.regression.parameters import LAYERS
 from overfit_cli.studies.attention_kernel.regression.theory import least_width
 
@@ -34,23 +30,27 @@ LONG_HANDLES: Mapping[str, Any] = {"legend.handlelength": 3.2}
 
 
 def _with_long_handles(
-    draw: Callable[[FigureData, FigureOptions], Picture],
-    data: FigureData,
+    draw: Callable[[Cells, FigureOptions], Picture],
+    data: Cells,
     options: FigureOptions,
 ) -> Picture:
-    with with_settings(LONG_HANDLES):
+    look = current_look.get()
+    before = current_look.set(replace(look, settings={**LONG_HANDLES, **look.settings}))
+    try:
         return draw(data, options)
+    finally:
+        current_look.reset(before)
 
 
-def draw_lines(data: FigureData, options: FigureOptions) -> Picture:
+def draw_lines(data: Cells, options: FigureOptions) -> Picture:
     """Draw lines whose legend shows the whole pattern of a dash."""
     return _with_long_handles(draw_plain_lines, data, options)
 
 
-def draw_losses(data: FigureData, options: FigureOptions) -> Picture:
+def draw_losses(data: Cells, options: FigureOptions) -> Picture:
     """Draw losses at the best step sizes; the caption tells the theorem whose setting it is."""
     figure = draw_best_curves(data, options)
-    figure.facts += _setting_in_words(data.cells)
+    figure.facts += _setting_in_words(data.trained)
     return figure
 
 
@@ -103,35 +103,33 @@ def _round_off_in_words(cells: pd.DataFrame) -> list[str]:
     ]
 
 
-def draw_final_losses(data: FigureData, options: FigureOptions) -> Picture:
+def draw_final_losses(data: Cells, options: FigureOptions) -> Picture:
     """Draw lines of a loss over its start, down to its round-off."""
     figure = draw_plain_lines(data, options, floor=ROUND_OFF)
     told = [name for name in varying_parameters(data) if name != options.x]
-    figure.facts += symbols_in_words(data.study, told)
+    figure.facts += symbols_in_words(data.schema, told)
     if options.x == "learning_rate":
-        figure.facts.append(f"Step sizes tried: {data.cells['learning_rate'].nunique()}.")
+        figure.facts.append(f"Step sizes tried: {data.trained['learning_rate'].nunique()}.")
     return figure
 
 
-def draw_ranks(data: FigureData, options: FigureOptions) -> Picture:
+def draw_ranks(data: Cells, options: FigureOptions) -> Picture:
     """Draw where δ of softmax is above zero with its five sizes; other kernels are left out."""
-    chosen, several = data, data.cells["kernel"].nunique() > 1
+    chosen, several = data, data.trained["kernel"].nunique() > 1
     if several:
-        cells, planned = (
-            frame[frame["kernel"] == "softmax"] if "kernel" in frame else frame
-            for frame in (data.cells, data.planned)
-        )
-        chosen = replace(data, cells=cells, planned=planned)
+        chosen = replace(data, frame=data.frame[data.frame["kernel"] == "softmax"])
     is_plain = (options.x, options.y) == ("d_h", "d") and not data.less
 
-    def overlay(axes: Axes, part: Panel) -> Legend:
-        return _draw_fifth_size(axes, part.data.cells) if is_plain else []
+    def overlay(axes: Axes, part: MapPanel) -> Legend:
+        return _draw_fifth_size(axes, part.data.trained) if is_plain else []
 
-    figure = _with_long_handles(styled(partial(draw_sides, overlay=overlay)), chosen, options)
+    figure = _with_long_handles(
+        styled(partial(draw_map, overlay=overlay, sides=True)), chosen, options
+    )
     if several:
         figure.facts.append("Softmax cells alone.")
     if is_plain:
-        _tick_widths(figure, sorted(chosen.cells["d_h"].unique()))
+        _tick_widths(figure, sorted(chosen.trained["d_h"].unique()))
         figure.facts.append(
             "Black line: (M − 1)·d = M·n, M being the fewest samples with M·n > D "
             "tokens, up to N. Dashed: what Remark 4 says is necessary for δ > 0; the other lines "
@@ -148,10 +146,10 @@ def _tick_widths(figure: Picture, widths: list[int]) -> None:
         axes.minorticks_off()
 
 
-def _agreement(data: FigureData, threshold: float) -> list[str]:
-    is_above = data.cells["delta"] > threshold
-    sides = is_above.groupby([data.cells[name] for name in ("n", "tokens", "d", "d_h")]).nunique()
-    seeds = plural(data.cells["seed"].nunique(), "seed")
+def _agreement(data: Cells, threshold: float) -> list[str]:
+    is_above = data.trained["delta"] > threshold
+    sides = is_above.groupby([data.trained[name] for name in ("n", "tokens", "d", "d_h")]).nunique()
+    seeds = plural(data.trained["seed"].nunique(), "seed")
     return [f"All {seeds} lie on one side in every cell."] if (sides == 1).all() else []
 
 

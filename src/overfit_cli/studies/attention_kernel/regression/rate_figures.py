@@ -12,16 +12,24 @@ from matplotlib.lines import Line2D
 from matplotlib.typing import ColorType
 
 from overfit_cli.core.arrays import Floats
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import describe
-from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.inputs import require_numbers
 from overfit_cli.figures.labels import axis_label, setting, short_setting
-from overfit_cli.figures.palette import MARKERS, value_colours
 from overfit_cli.figures.picture import Picture, new_figure, styled, title_panels
-from overfit_cli.figures.style import BOUND, COLUMN, PAGE, Legend, legend_below, log_ticks
+from overfit_cli.figures.style import (
+    BOUND,
+    COLUMN,
+    MARKERS,
+    PAGE,
+    Legend,
+    legend_below,
+    log_ticks,
+    value_colours,
+)
 from overfit_cli.stats.bands import MIDDLE_HALF
 from overfit_cli.stats.intervals import middle
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
@@ -33,7 +41,7 @@ _PROVED = 0.25
 
 
 @styled
-def draw_eigenvalue(data: FigureData, _: FigureOptions) -> Picture:
+def draw_eigenvalue(data: Cells, _: FigureOptions) -> Picture:
     """Draw the slowest rate over the paper's against the heads, and below it over its bound 2/H."""
     cells = require_numbers(data, "rate_margin")
     trained = cells["trained"].unique()
@@ -56,12 +64,12 @@ def draw_eigenvalue(data: FigureData, _: FigureOptions) -> Picture:
             _draw_margins(lower, chosen, beside, heads / 2, colour, marker)
         lower.set_xticks(heads, [f"{head:g}" for head in heads])
         lower.minorticks_off()
-        lower.set_xlabel(axis_label(data.study, "heads"))
+        lower.set_xlabel(axis_label(data.schema, "heads"))
     log_ticks(grid[0, 0].yaxis, *grid[0, 0].get_ylim())
     grid[0, 0].set_ylabel(f"slowest rate over {theorem}'s\n$2\\lambda_{{\\min}}(K)/{rate}$")
     grid[1, 0].set_ylabel("the same\nover $2/H$")
     if len(sizes) > 1:
-        title_panels(list(grid[0]), [setting(data.study, "d", size) for size in sizes])
+        title_panels(list(grid[0]), [setting(data.schema, "d", size) for size in sizes])
     seeds = plural(cells["seed"].nunique(), "seed")
     figure.facts.append(
         f"Twice the smallest eigenvalue of K = Σ_h ‖W_O,h‖² B_h B_hᵀ over {theorem}'s rate, at the "
@@ -72,7 +80,7 @@ def draw_eigenvalue(data: FigureData, _: FigureOptions) -> Picture:
     if theorem == "Theorem 2":
         figure.facts.append("Dotted: the rate that the proof ends with, β/4.")
     legend: Legend = [
-        (Line2D([], [], color=colour, marker=marker), short_setting(data.study, "d_h", width))
+        (Line2D([], [], color=colour, marker=marker), short_setting(data.schema, "d_h", width))
         for width, (colour, marker) in zip(widths, looks, strict=True)
     ]
     legend.append((Line2D([], [], color="0.4"), "$2/H$"))
@@ -119,10 +127,10 @@ def _write_counts(axes: Axes, counts: Sequence[tuple[float, float, str]], most: 
 
 
 @styled
-def draw_tangent_steps(data: FigureData, _: FigureOptions) -> Picture:
+def draw_tangent_steps(data: Cells, _: FigureOptions) -> Picture:
     """Draw steps to a millionth of the loss against the step size, with those predicted."""
     require_numbers(data, "steps_to_millionth")
-    cells = data.cells
+    cells = data.trained
     figure, axes = new_figure(height=3.6)
     axes.set(xscale="log", yscale="log")
     kernels = [
@@ -136,10 +144,10 @@ def draw_tangent_steps(data: FigureData, _: FigureOptions) -> Picture:
     for row, (kernel, colour) in enumerate(zip(kernels, colours, strict=True)):
         chosen = cells[cells["kernel"] == kernel]
         _draw_arrivals(axes, chosen, colour, MARKERS[row], 0.97 - _ROW * row)
-        words = short_setting(data.study, "kernel", kernel)
+        words = short_setting(data.schema, "kernel", kernel)
         legend.append((Line2D([], [], color=colour, marker=MARKERS[row], markersize=3.5), words))
     axes.axhline(most, color="0.4", linewidth=0.8, linestyle=":")
-    axes.set_xlabel(axis_label(data.study, "learning_rate"))
+    axes.set_xlabel(axis_label(data.schema, "learning_rate"))
     axes.set_ylabel("steps to a millionth of the first loss")
     axes.set_xlim(left=axes.get_xlim()[0] / 3)  # room for a count
     log_ticks(axes.xaxis, *axes.get_xlim())

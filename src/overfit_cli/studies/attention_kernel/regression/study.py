@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from overfit_cli.core.batched_training import BYTES_OF_LIBRARIES, group_cells
-from overfit_cli.core.cell import Batches, CellResult, Cells, Column, Results
+from overfit_cli.core.cell import Batch, Batches, CellResult, Column, Results
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.figure import (
     CURVES,
@@ -16,7 +16,7 @@ from overfit_cli.core.figure import (
     Figure,
     FigureOptions,
     collect_figures,
-    lazy_drawing,
+    lazily,
 )
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
@@ -31,9 +31,14 @@ from overfit_cli.studies.attention_kernel.regression.parameters import (
 
 P = KernelRegressionParameters
 MEASUREMENTS = (
-    Column("relative_loss", "final loss over the starting loss", label="final / initial loss"),
+    Column(
+        "relative_loss",
+        "final loss over the starting loss",
+        label="final / initial loss",
+        diverges=True,
+    ),
     Column("start_loss", "loss at the start", symbol="f(M_0)"),
-    Column("train_loss", "final loss", symbol="f(M_t)"),
+    Column("train_loss", "final loss", symbol="f(M_t)", diverges=True),
     Column(
         "floor",
         "closed-form lower bound of the loss, where W_Q alone is trained",
@@ -44,12 +49,14 @@ MEASUREMENTS = (
         "steps until the loss is 1e-6 of its start",
         kind="int",
         label="steps to 10⁻⁶ of start loss",
+        reached=False,
     ),
     Column(
         "steps_to_trillionth",
         "steps until the loss is 1e-12 of its start",
         kind="int",
         label="steps to 10⁻¹² of start loss",
+        reached=False,
     ),
     Column("gradient_query_start", "gradient in W_Q at the start", symbol=r"\|\nabla_{W^Q} f\|"),
     Column("gradient_key_start", "gradient in W_K at the start", symbol=r"\|\nabla_{W^K} f\|"),
@@ -167,7 +174,7 @@ MEASUREMENTS = (
 )
 
 TRAJECTORY = (
-    Column("train_loss", "loss", symbol="f"),
+    Column("train_loss", "loss", symbol="f", diverges=True),
     Column("floor", "closed-form lower bound of the loss", label="closed-form floor"),
     Column("bound_paper", "theorem's bound, the paper's constant", label="paper's bound"),
     Column("bound_corrected", "theorem's bound, corrected constant", label="corrected bound"),
@@ -206,7 +213,7 @@ FIGURES = collect_figures(
         options=FigureOptions(
             value="train_loss", theory="bound_paper,bound_corrected,floor", by=_PANELS
         ),
-        draw=lazy_drawing(f"{_FIGURES}:draw_losses"),
+        draw=lazily(f"{_FIGURES}:draw_losses"),
     ),
     replace(
         LINES,
@@ -214,7 +221,7 @@ FIGURES = collect_figures(
         title="Final loss against the step size, for each kernel",
         options=FigureOptions(x="learning_rate", value="relative_loss", by=_PANELS),
         axes=0,
-        draw=lazy_drawing(f"{_FIGURES}:draw_final_losses"),
+        draw=lazily(f"{_FIGURES}:draw_final_losses"),
     ),
     replace(
         LINES,
@@ -222,7 +229,7 @@ FIGURES = collect_figures(
         title="Slowest rate over the paper's, against the number of heads",
         accepts=frozenset(),
         axes=0,
-        draw=lazy_drawing(f"{_RATES}:draw_eigenvalue"),
+        draw=lazily(f"{_RATES}:draw_eigenvalue"),
     ),
     replace(
         LINES,
@@ -236,7 +243,7 @@ FIGURES = collect_figures(
             log=frozenset({"x", "value"}),
         ),
         axes=0,
-        draw=lazy_drawing(f"{_FIGURES}:draw_lines"),
+        draw=lazily(f"{_FIGURES}:draw_lines"),
     ),
     replace(
         LINES,
@@ -244,7 +251,7 @@ FIGURES = collect_figures(
         title="Steps to a millionth of the loss against the step size, with those predicted",
         accepts=frozenset(),
         axes=0,
-        draw=lazy_drawing(f"{_RATES}:draw_tangent_steps"),
+        draw=lazily(f"{_RATES}:draw_tangent_steps"),
     ),
     replace(
         CUTOFF,
@@ -265,7 +272,7 @@ FIGURES = collect_figures(
             ),
         ),
         axes=0,
-        draw=lazy_drawing(f"{_FIGURES}:draw_ranks"),
+        draw=lazily(f"{_FIGURES}:draw_ranks"),
     ),
 )
 
@@ -302,7 +309,7 @@ class KernelRegression(Study[P]):
 
         return CLAIMS
 
-    def batches(self, cells: Cells[P], device: str) -> Batches[P]:
+    def batches(self, cells: Batch[P], device: str) -> Batches[P]:
         """Group cells of one shape, whatever their seed, target and step size; costliest first."""
         by_seed = sorted(cells, key=lambda cell: cell.seed)
         largest = LARGEST_BATCH[device] * _DEMO_BYTES
@@ -321,7 +328,7 @@ class KernelRegression(Study[P]):
         tensors = max(_bytes_of_tensors(cell), LARGEST_BATCH["cpu"] * _DEMO_BYTES)
         return BYTES_OF_LIBRARIES + tensors
 
-    def train(self, batch: Cells[P], training: Training) -> Results[P]:
+    def train(self, batch: Batch[P], training: Training) -> Results[P]:
         from overfit_cli.studies.attention_kernel.regression.training import train_batch
 
         return train_batch(batch, training)

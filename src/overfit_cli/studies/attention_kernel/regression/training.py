@@ -14,12 +14,7 @@ from overfit_cli.core.batched_training import BatchedTraining, CellState, withou
 from overfit_cli.core.cell import CellResult, Results
 from overfit_cli.core.training import Row, Training, drop_nan, logged_steps
 from overfit_cli.studies.attention_kernel.parameters import KERNELS
-from overfit_cli.studies.attention_kernel.regression import (
-    engine,
-    lemmas,
-    tangent,
-    theory,
-)
+from overfit_cli.studies.attention_kernel.regression import engine, lemmas, tangent, theory
 from overfit_cli.studies.attention_kernel.regression import lemmas as measures
 from overfit_cli.studies.attention_kernel.regression.counts import (
     ROUND_OFF,

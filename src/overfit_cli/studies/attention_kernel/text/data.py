@@ -9,17 +9,29 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 
+from overfit_cli.core.arrays import Floats
 from overfit_cli.core.classification import Examples, Task
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import data_folder, fingerprint, name_data_in_errors
 from overfit_cli.core.training import named_rng
-from overfit_cli.datasets.imdb import VOCABULARY, read_imdb
-from overfit_cli.datasets.reviews import PADDING, ReviewSettings, Stream, Texts, generated_reviews
-from overfit_cli.stats.shortcut_rules import ridge_accuracy
+from overfit_cli.studies.attention_kernel.text.imdb import VOCABULARY, read_imdb
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
+from overfit_cli.studies.attention_kernel.text.reviews import (
+    PADDING,
+    ReviewSettings,
+    Stream,
+    Texts,
+    generated_reviews,
+)
+
+Labels = NDArray[np.int64]
 
 WORDS = 64
+
+RIDGE = 1.0
+"""The penalty on the squared weights: the weight of one further sample."""
 
 
 def text_task(parameters: KernelTextParameters, seed: int) -> Task:
@@ -85,8 +97,24 @@ def bag_of_words_accuracy(train: Texts, test: Texts, vocabulary: int) -> float:
     return ridge_accuracy(counts[0], train.labels, counts[1], test.labels)
 
 
-def _counts(texts: Texts, vocabulary: int) -> NDArray[np.float64]:
+def _counts(texts: Texts, vocabulary: int) -> Floats:
     counts = np.empty((len(texts.tokens), vocabulary))
     for row, tokens, length in zip(counts, texts.tokens, texts.lengths.tolist(), strict=True):
         row[:] = np.bincount(tokens[:length], minlength=vocabulary)
     return np.delete(counts, PADDING, axis=1)
+
+
+def ridge_accuracy(train: Floats, train_labels: Labels, test: Floats, test_labels: Labels) -> float:
+    """Return the test accuracy of ridge regression on standardised features.
+
+    The rule is fitted by least squares of the labels ±1, with a small penalty. A sample is called
+    positive where the rule is above 0.
+    """
+    centre, spread = train.mean(axis=0), train.std(axis=0)
+    spread[spread == 0] = 1.0
+    features = (train - centre) / spread
+    signs = 2.0 * train_labels - 1.0
+    gram = features.T @ features + RIDGE * np.eye(features.shape[1])
+    weights = linalg.solve(gram, features.T @ (signs - signs.mean()), assume_a="pos")
+    scores = (test - centre) / spread @ weights + signs.mean()
+    return float(np.mean((scores > 0) == (test_labels == 1)))

@@ -12,19 +12,13 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import finite_numbers, one_setting, require_done
-from overfit_cli.claims.joined import joined
-from overfit_cli.claims.rules import (
-    LEAST_VALUES,
-    Margin,
-    exponentiate,
-    judge_estimate,
-    judge_estimates,
-    tolerance_margin,
-)
+from overfit_cli.claims.parts import Margin, Part, Statistic, tolerance_margin
+from overfit_cli.claims.quantities import LEAST_FOR_POWER as LEAST_VALUES
+from overfit_cli.claims.rules import judge, judge_estimate
+from overfit_cli.claims.stated import joined
 from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.stats.boundaries import fit_power_law
 from overfit_cli.stats.crossings import crossing_table, crossings
-from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate, median_estimate
 from overfit_cli.studies.benign_vit.cnn.parameters import BenignCnnParameters
 from overfit_cli.studies.benign_vit.vit.claims.figure_1 import MOST_FAILED
 from overfit_cli.studies.benign_vit.vit.theory import FIGURE_1_EXPONENT, FIGURE_1_THRESHOLD
@@ -65,8 +59,9 @@ def _power(cells: pd.DataFrame, model: str) -> Measurement:
     if fit is None:
         raise inconclusive("Fewer than three medians cross the threshold.")
     q = float(cells["power"].iloc[0]) if model == "cnn" else FIGURE_1_EXPONENT
+    p = fit.exponent
     return judge_estimate(
-        fit.exponent.transformed(lambda p: p - q),
+        p._replace(value=p.value - q, low=p.low - q, high=p.high - q),
         WHOLE,
         details={"p": fit.exponent.value, "C": fit.constant.value, "values of N": fit.rows},
         note=f"p less {q:g}, through the median crossings.",
@@ -82,17 +77,19 @@ def _advantage(cells: pd.DataFrame, thresholds: Mapping[float, str]) -> Measurem
     logs = pd.concat(rows)
     if logs.isna().to_numpy().any():
         raise inconclusive("Some seeds have no boundary of one of the models at some N.")
-    level = level_of_each(len(logs))
-    return judge_estimates(
-        {str(name): (exponentiate(_estimate(row, level)), FEWER) for name, row in logs.iterrows()},
+    return judge(
+        [
+            Part.of(np.exp(row), FEWER, _statistic(row), called=str(name))
+            for name, row in logs.iterrows()
+        ],
         note="The signal-to-noise ratio at the CNN's boundary over that at the transformer's, or "
         "at least so much where the latter lies below the grid or the former above it.",
     )
 
 
-def _estimate(logs: pd.Series[float], level: float) -> Estimate:
-    """The mean; the median where the transformer's boundary lies above the grid on some seed."""
-    return (median_estimate if np.isinf(logs).any() else mean_estimate)(logs, level)
+def _statistic(logs: pd.Series[float]) -> Statistic:
+    """The median where the transformer's boundary lies above the grid on some seed."""
+    return "median" if np.isinf(logs).any() else "geometric mean"
 
 
 def _log_ratios(cells: pd.DataFrame, threshold: float, name: str) -> pd.DataFrame:

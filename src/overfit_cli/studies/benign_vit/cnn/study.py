@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from overfit_cli.core.cell import Cell, CellResult, Cells, Results
+from overfit_cli.core.cell import Batch, Cell, CellResult, Results
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.figure import (
     BOUNDARY,
@@ -68,7 +68,7 @@ class BenignCnn(BenignVit):
 
         return CLAIMS
 
-    def notes(self, cells: Cells[P]) -> Sequence[str]:
+    def notes(self, cells: Batch[P]) -> Sequence[str]:
         return ()  # Condition 4.1 is not this study's subject
 
     def cost(self, cell: Cell[P]) -> float:
@@ -79,7 +79,7 @@ class BenignCnn(BenignVit):
         step = 2 * rows * rows * settings.filters + _STEP_OVERHEAD
         return 2.0 * _expected_steps(settings) * step
 
-    def train(self, batch: Cells[P], training: Training) -> Results[P]:
+    def train(self, batch: Batch[P], training: Training) -> Results[P]:
         from overfit_cli.studies.benign_vit.cnn.training import train_batch
 
         return train_batch(batch, training)

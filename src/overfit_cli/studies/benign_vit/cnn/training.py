@@ -6,7 +6,7 @@ import itertools
 
 import torch
 
-from overfit_cli.core.cell import Cell, CellResult, Cells, Results
+from overfit_cli.core.cell import Batch, Cell, CellResult, Results
 from overfit_cli.core.training import Training, drop_nonfinite, failure, logged_steps
 from overfit_cli.studies.benign_vit.cnn.engine import Filters, ForwardPass
 from overfit_cli.studies.benign_vit.cnn.parameters import BenignCnnParameters, is_cnn
@@ -16,7 +16,7 @@ from overfit_cli.studies.benign_vit.vit.training import train_batch as train_vit
 P = BenignVitParameters
 
 
-def train_batch(batch: Cells[P], training: Training) -> Results[P]:
+def train_batch(batch: Batch[P], training: Training) -> Results[P]:
     """Train a batch: CNNs one by one, Vision Transformers as `benign-vit` does."""
     for cell in batch:
         if is_cnn(cell.parameters):

@@ -9,18 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 from overfit_cli.claims.cells import Selection
-from overfit_cli.claims.joined import joined
-from overfit_cli.claims.rules import LEAST_VALUES
-from overfit_cli.claims.stated import Choose, stated_claim
+from overfit_cli.claims.quantities import LEAST_FOR_POWER
+from overfit_cli.claims.stated import Choose, joined, stated_claim
 from overfit_cli.core.claim import Claim
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
-from overfit_cli.studies.benign_vit.vit.claims.figure_1 import (
-    falling,
-    fitted_cells,
-    fitted_share,
-)
+from overfit_cli.studies.benign_vit.vit.claims.figure_1 import falling, fitted_cells, fitted_share
 
-_AXES = {"n": LEAST_VALUES, "snr": LEAST_VALUES}
+_AXES = {"n": LEAST_FOR_POWER, "snr": LEAST_FOR_POWER}
 GRID = Selection(
     BenignVitImagesParameters,
     alike=[name for name in BenignVitImagesParameters.model_fields if name not in _AXES],

@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import data_folder
 from overfit_cli.core.training import named_rng
-from overfit_cli.datasets.images import INNER, SIZE, Digits, built_in_digits, mnist_splits
+from overfit_cli.studies.benign_vit.images.digits import (
+    INNER,
+    SIZE,
+    Digits,
+    built_in_digits,
+    mnist_splits,
+)
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 
 RING = (SIZE - INNER) // 2

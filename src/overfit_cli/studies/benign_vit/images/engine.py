@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from overfit_cli.core.training import named_rng
-from overfit_cli.datasets.images import CLASSES, SIZE
+from overfit_cli.studies.benign_vit.images.digits import CLASSES, SIZE
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 
 POSITION_DEVIATION = 0.02

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import describe, parameters_from_row
-from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.labels import brief
-from overfit_cli.figures.panels import ImageRow, draw_image_rows
-from overfit_cli.figures.picture import Picture
+from overfit_cli.figures.picture import Picture, styled
+from overfit_cli.figures.style import COLUMN
 from overfit_cli.studies.benign_vit.images.data import image_task
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 
@@ -26,20 +27,24 @@ DATA = {
 }
 
 
-def draw_images(data: FigureData, options: FigureOptions) -> Picture:
+@styled
+def draw_images(data: Cells, options: FigureOptions) -> Picture:
     """Draw the first training images of the first seed, a row for each of up to four ratios.
 
     Grey levels are those of each row: from two deviations of its noise below zero to as much
     above, or to white, whichever is more.
     """
-    cells = data.cells.sort_values(["seed", "n"])
+    cells = data.trained.sort_values(["seed", "n"])
     # What else may vary keeps the first cell's value: the rows are about the ratio.
     fixed = [name for name in describe(BenignVitImagesParameters) if name not in ("n", "snr")]
     alike = (cells[fixed] == cells[fixed].iloc[0]).all(axis=1)
     cells = cells[alike].drop_duplicates("snr").sort_values("snr")
     rows = np.unique(np.linspace(0, len(cells) - 1, MOST_ROWS).round().astype(int))
     chosen = cells.iloc[rows]
-    figure = draw_image_rows([_row(cell, data) for _, cell in chosen.iterrows()], ACROSS)
+    figure = Picture(COLUMN, 0.15 + 0.95 * COLUMN / ACROSS * len(chosen))
+    grid = figure.subplots(len(chosen), ACROSS, squeeze=False)
+    for all_axes, (_, cell) in zip(grid, chosen.iterrows(), strict=True):
+        _draw_row(all_axes, cell, data)
     ratios = ", ".join(brief(float(ratio)) for ratio in chosen["snr"])
     of_all = "" if len(chosen) == len(cells) else f" of {len(cells)}"
     figure.facts.append(
@@ -49,17 +54,20 @@ def draw_images(data: FigureData, options: FigureOptions) -> Picture:
     return figure
 
 
-def _row(cell: pd.Series, data: FigureData) -> ImageRow:
+def _draw_row(all_axes: Sequence[Axes], cell: pd.Series, data: Cells) -> None:
     parameters = parameters_from_row(BenignVitImagesParameters, cell)
     task = image_task(parameters, int(cell["seed"]))
     _check(task.collections, data)
     share = parameters.snr / (1 + parameters.snr)
     noise = 2 * parameters.noise_deviation * (1 - share)
-    name, images = f"SNR {brief(parameters.snr)}", list(task.train.pixels[:ACROSS])
-    return ImageRow(name, images, black=-noise, white=max(noise, share))
+    for axes, image in zip(all_axes, task.train.pixels, strict=False):
+        axes.imshow(image, cmap="gray", vmin=-noise, vmax=max(noise, share))
+    for axes in all_axes:
+        axes.set(xticks=[], yticks=[])
+    all_axes[0].set_ylabel(f"SNR {brief(parameters.snr)}", fontsize="small")
 
 
-def _check(collections: Mapping[str, str], data: FigureData) -> None:
+def _check(collections: Mapping[str, str], data: Cells) -> None:
     for name, fingerprint in collections.items():
         if data.collections.get(name, fingerprint) != fingerprint:
             raise BadValue(

@@ -6,16 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from overfit_cli.core.batched_training import BYTES_OF_LIBRARIES
-from overfit_cli.core.cell import Cell, CellResult, Cells, Column, Results
+from overfit_cli.core.cell import Batch, Cell, CellResult, Column, Results
 from overfit_cli.core.claim import Claim
-from overfit_cli.core.figure import (
-    CURVES,
-    HEATMAP,
-    Figure,
-    FigureOptions,
-    collect_figures,
-    lazy_drawing,
-)
+from overfit_cli.core.figure import CURVES, HEATMAP, Figure, FigureOptions, collect_figures, lazily
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import percent, plural
 from overfit_cli.core.training import Training
@@ -24,10 +17,10 @@ from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesPara
 
 P = BenignVitImagesParameters
 _LOGGED = (
-    Column("train_loss", "training loss", symbol="L_S"),
-    Column("test_loss", "test loss", symbol="L_D"),
-    Column("train_error", "training error"),
-    Column("test_error", "test error"),
+    Column("train_loss", "training loss", symbol="L_S", diverges=True),
+    Column("test_loss", "test loss", symbol="L_D", diverges=True),
+    Column("train_error", "training error", diverges=True),
+    Column("test_error", "test error", diverges=True),
 )
 _PAPER_HAS = "of MNIST's digits, at ratios from 0.2 to 2"
 _FIGURES = collect_figures(
@@ -42,7 +35,7 @@ _FIGURES = collect_figures(
         title="Training images, a row for each of up to four signal-to-noise ratios",
         source=f"Jiang et al. 2024, figures 2a and 2b ({_PAPER_HAS})",
         reads="cells",
-        draw=lazy_drawing("overfit_cli.studies.benign_vit.images.figures:draw_images"),
+        draw=lazily("overfit_cli.studies.benign_vit.images.figures:draw_images"),
     ),
     replace(CURVES, title="Training and test loss against gradient steps"),
 )
@@ -80,7 +73,7 @@ class BenignVitImages(Study[P]):
 
         return CLAIMS
 
-    def prepare(self, cells: Cells[P]) -> Mapping[str, str]:
+    def prepare(self, cells: Batch[P]) -> Mapping[str, str]:
         from overfit_cli.studies.benign_vit.images.data import image_task
 
         outside = [cell for cell in reversed(cells) if cell.parameters.source == "mnist"]
@@ -110,7 +103,7 @@ class BenignVitImages(Study[P]):
             8.0 * (states + (parameters.n + parameters.test_samples) * 28 * 28) + BYTES_OF_LIBRARIES
         )
 
-    def train(self, batch: Cells[P], training: Training) -> Results[P]:
+    def train(self, batch: Batch[P], training: Training) -> Results[P]:
         from overfit_cli.studies.benign_vit.images.training import train_cell
 
         for cell in batch:

@@ -15,8 +15,8 @@ from torch.nn import functional
 from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.classification import Rows, gradient_steps, minibatches
 from overfit_cli.core.training import Training, drop_nonfinite, failure
-from overfit_cli.datasets.images import Digits
 from overfit_cli.studies.benign_vit.images.data import image_task
+from overfit_cli.studies.benign_vit.images.digits import Digits
 from overfit_cli.studies.benign_vit.images.engine import ImageTransformer
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 

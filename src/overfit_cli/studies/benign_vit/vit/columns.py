@@ -10,9 +10,9 @@ from overfit_cli.core.cell import Column
 from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES
 
 _LOSSES = (
-    Column("train_loss", "training loss", symbol="L_S"),
-    Column("test_loss", "test loss", symbol="L_D"),
-    Column("test_error", "test error"),
+    Column("train_loss", "training loss", symbol="L_S", diverges=True),
+    Column("test_loss", "test loss", symbol="L_D", diverges=True),
+    Column("test_error", "test error", diverges=True),
 )
 _TRAIN_MARGINS = (
     Column("train_margin", "mean training margin", symbol="y f(X)"),

@@ -19,28 +19,27 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 from matplotlib.typing import ColorType, LineStyleType
 
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import map_parameters, parameters_from_row
-from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
-from overfit_cli.figures.curve_data import Curve, gather_curves
-from overfit_cli.figures.hidden_lines import name_line
 from overfit_cli.figures.inputs import require_numbers
-from overfit_cli.figures.labels import brief, tick_number
+from overfit_cli.figures.labels import brief, split_settings, tick_number, varying_parameters
 from overfit_cli.figures.lines import draw_lines
-from overfit_cli.figures.palette import MARKERS
-from overfit_cli.figures.panels import Panel, setting_panels
+from overfit_cli.figures.panels import Panel
 from overfit_cli.figures.picture import Picture, new_figure, styled, title_panels
 from overfit_cli.figures.style import (
     BOUND,
     COLUMN,
+    MARKERS,
     PAGE,
     PALETTE,
     Legend,
     legend_below,
     log_ticks,
 )
+from overfit_cli.figures.summaries import Line, lines_of_steps
 from overfit_cli.stats.bands import MIDDLE_HALF
 from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.theory import (
@@ -87,13 +86,21 @@ _ROWS: dict[str, Looks] = {
 _STAGES: dict[str, LineStyleType] = {"first": (0, (1, 3)), "second": (0, (6, 2))}
 
 
-def has_dynamics(data: FigureData) -> bool:
+def setting_panels(data: Cells) -> list[Panel]:
+    """Split the data by the settings of all parameters that vary, in order."""
+    return [
+        Panel("", data.without_plan(cells))
+        for _, cells in split_settings(data, varying_parameters(data))
+    ]
+
+
+def has_dynamics(data: Cells) -> bool:
     """Whether there are few enough settings to be drawn side by side."""
     return len(setting_panels(data)) <= MOST_SETTINGS
 
 
 @styled
-def draw_dynamics(data: FigureData, options: FigureOptions) -> Picture:
+def draw_dynamics(data: Cells, options: FigureOptions) -> Picture:
     """Draw attention, inner products and values, a column of panels for each setting.
 
     Attention is from each class of token on each: colour says on which, dash of which. Several
@@ -141,12 +148,12 @@ _STAGES_EXPLAINED = (
 
 
 def _parameters(part: Panel) -> BenignVitParameters:
-    return parameters_from_row(BenignVitParameters, part.data.cells.iloc[0])
+    return parameters_from_row(BenignVitParameters, part.data.trained.iloc[0])
 
 
 def _ends(part: Panel) -> list[StageEnds]:
     parameters = _parameters(part)
-    cells, steps = part.data.cells, part.data.trajectories
+    cells, steps = part.data.trained, part.data.steps
     steps = steps[steps["key"].isin(cells.loc[cells["status"] == "done", "key"])]
     regime = predicted_regime(parameters)
     return [stage_ends(of_cell, parameters.tokens, regime) for _, of_cell in steps.groupby("key")]
@@ -217,7 +224,7 @@ def _legend(marked: set[str]) -> Legend:
 class SettingPanels:
     """One column of panels."""
 
-    data: FigureData
+    data: Cells
     title: str  # what stands above it
     marks: Sequence[tuple[float, LineStyleType]]  # steps with a vertical line, each with its dash
 
@@ -225,51 +232,44 @@ class SettingPanels:
 def draw_curve_grid(settings: Sequence[SettingPanels], rows: Mapping[str, Looks]) -> Picture:
     """Draw curves, without a legend; several seeds are a median and its middle half."""
     columns = [name for looks in rows.values() for name in looks]
-    gathered = gather_curves(
-        [panels.data for panels in settings], columns, most_single=1, over_seeds=MIDDLE_HALF
+    gathered = lines_of_steps(
+        [panels.data for panels in settings], columns, MIDDLE_HALF, most_single=1
     )
     count = len(settings)
     least = 2.3 * count if count > 1 else 0.0
     figure = Picture(min(PAGE, COLUMN * max(1.0, 0.95 * count)), 5.6, least=least)
     grid = figure.subplots(len(rows), count, sharex="col", sharey="row", squeeze=False)
-    for column, (shown, curves) in enumerate(zip(settings, gathered.curves, strict=True)):
+    for column, (shown, lines) in enumerate(zip(settings, gathered.panels, strict=True)):
         for axes, looks in zip(grid[:, column], rows.values(), strict=True):
-            for curve in curves:
-                _draw(axes, curve, looks)
+            for line in lines:
+                _draw(axes, line, looks)
             for step, dash in shown.marks:
                 axes.axvline(step, color="0.5", linestyle=dash, linewidth=0.8)
-        _scale_steps(grid[-1, column], shown, curves)
+        _scale_steps(grid[-1, column], shown, lines)
         grid[-1, column].set_xlabel("gradient steps")
     titles = [shown.title for shown in settings] + [""] * (count * (len(rows) - 1))
     title_panels(grid.ravel().tolist(), titles)
     for axes, label in zip(grid[:, 0], rows, strict=True):
         axes.set_ylabel(label)
-    figure.facts.append(f"Lines: {gathered.kind}.")
+    figure.facts.append(f"Lines: {gathered.kind(columns[0])}.")
     return figure
 
 
-def _draw(axes: matplotlib.axes.Axes, curve: Curve, looks: Looks) -> None:
+def _draw(axes: matplotlib.axes.Axes, line: Line, looks: Looks) -> None:
     for name, (colour, dash) in looks.items():
-        mean = curve.mean[name].dropna()
-        [line] = axes.plot(mean.index, mean, color=colour, linestyle=dash)
-        name_line(line, *_names_of_line(name))
-        low, high = curve.low[name].dropna(), curve.high[name].dropna()
-        axes.fill_between(low.index, low, high, color=colour, alpha=0.2, linewidth=0)
-
-
-def _names_of_line(column: str) -> tuple[str, str]:
-    if column in _VALUES:
-        return f"the value of {_VALUE_NAMES[column]}", ""
-    kind, source, target = column.split("_")
-    kind = "score" if kind == "product" else kind
-    return f"the {kind} on the {target}", f"the query of the {source}"
+        table = line[name]
+        axes.plot(table.index, table["middle"], color=colour, linestyle=dash)
+        band = (table.index, table["low"], table["high"])
+        axes.fill_between(*band, color=colour, alpha=0.2, linewidth=0)
 
 
 _FEW_STEPS = 100
 
 
-def _scale_steps(axes: matplotlib.axes.Axes, shown: SettingPanels, curves: Sequence[Curve]) -> None:
-    steps = [float(step) for curve in curves for step in curve.mean.index]
+def _scale_steps(axes: matplotlib.axes.Axes, shown: SettingPanels, lines: Sequence[Line]) -> None:
+    steps = [
+        float(step) for line in lines for table in line.tables.values() for step in table.index
+    ]
     last = max(steps)
     if last <= _FEW_STEPS:
         axes.margins(x=0.02)
@@ -281,13 +281,13 @@ def _scale_steps(axes: matplotlib.axes.Axes, shown: SettingPanels, curves: Seque
     log_ticks(axes.xaxis, *axes.get_xlim())
 
 
-def has_wide_heads(data: FigureData) -> bool:
+def has_wide_heads(data: Cells) -> bool:
     """Whether d_h is an axis, with the weights of Condition 4.1."""
-    cells = data.cells
+    cells = data.trained
     return cells["d_h"].nunique() > 1 and bool((cells["initialisation"] == "condition").all())
 
 
-def draw_wide_heads(data: FigureData, options: FigureOptions) -> Picture:
+def draw_wide_heads(data: Cells, options: FigureOptions) -> Picture:
     """Draw lines as usual, with so much room beside their ends that ticks of panels stand apart."""
     figure = draw_lines(data, options)
     low, high = figure.axes[0].get_xlim()
@@ -305,7 +305,7 @@ def _up_to(share: float) -> str:
 
 
 @styled
-def draw_deficit(data: FigureData, options: FigureOptions) -> Picture:
+def draw_deficit(data: Cells, options: FigureOptions) -> Picture:
     """Draw 1 less the training attention on the signal against N·SNR²/√d_h, for each M.
 
     Points are medians over seeds, which differ by less than a marker. Their c is the geometric mean

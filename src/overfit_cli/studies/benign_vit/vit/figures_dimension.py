@@ -11,23 +11,20 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.axes import FEW_VALUES
-from overfit_cli.figures.inputs import check_threshold, misses_in_words
+from overfit_cli.figures.inputs import misses_in_words
 from overfit_cli.figures.labels import axis_label, setting, tick_number
 from overfit_cli.figures.picture import Picture, is_narrow, styled, title_panels
 from overfit_cli.figures.style import PAGE, PALETTE, Legend, log_ticks, shades
-from overfit_cli.stats.boundaries import Boundary, Curves
+from overfit_cli.studies.benign_vit.vit.boundary import Boundary, boundaries, why_no_boundary
 from overfit_cli.studies.benign_vit.vit.theory import (
     FIGURE_1_CONSTANT,
     FIGURE_1_EXPONENT,
     FIGURE_1_THRESHOLD,
-    boundaries,
-    loss_curves,
-    why_no_boundary,
 )
 
 EXPECTED: dict[str, Any] = {"color": "0.45", "linestyle": (0, (4, 2)), "linewidth": 0.9}
@@ -39,27 +36,26 @@ _ALIKE = 0.1
 """The relative difference up to which two lines coincide."""
 
 
-def has_dimensions(data: FigureData) -> bool:
+def has_dimensions(data: Cells) -> bool:
     """Whether d is an axis, with grids over N and the signal-to-noise ratio."""
-    return data.cells["d"].nunique() > 1 and why_no_boundary(data.cells, "d") is None
+    return data.trained["d"].nunique() > 1 and why_no_boundary(data.trained, "d") is None
 
 
 @styled
-def draw_dimension(data: FigureData, options: FigureOptions) -> Picture:
+def draw_dimension(data: Cells, options: FigureOptions) -> Picture:
     """Draw the boundary's constant C and exponent p against d, and the test loss against N · SNR².
 
     Constants are medians over the curves of all N and seeds, with quartiles; exponents have 95 %
     bootstrap intervals. Curves that never cross count as beyond the grid.
     """
-    chosen = check_threshold(options.threshold)
-    threshold = FIGURE_1_THRESHOLD if chosen is None else chosen
-    single = "d takes one value only" if data.cells["d"].nunique() < 2 else None
-    if why := single or why_no_boundary(data.cells, "d"):
+    threshold = FIGURE_1_THRESHOLD if options.threshold is None else options.threshold
+    single = "d takes one value only" if data.trained["d"].nunique() < 2 else None
+    if why := single or why_no_boundary(data.trained, "d"):
         raise UserError(
             f"The figure `dimension` shows where overfitting turns benign over d, as in `overfit "
             f"sweep dimension`; in these cells that can't be found: {why}."
         )
-    series = boundaries(data.cells, "d", threshold)
+    series = boundaries(data.trained, "d", threshold)
     narrow = is_narrow()
     figure = Picture(PAGE, 7.2 if narrow else 2.7)
     constants, exponents, losses = figure.subplots(3, 1) if narrow else figure.subplots(1, 3)
@@ -74,16 +70,16 @@ def draw_dimension(data: FigureData, options: FigureOptions) -> Picture:
     exponents.set_ylabel(r"$p$ of $N \cdot \mathrm{SNR}^p = C$")
     room = 1.3 * (series[-1].at / series[0].at) ** 0.08
     for axes in (constants, exponents):
-        axes.set(xscale="log", xlabel=axis_label(data.study, "d"))
+        axes.set(xscale="log", xlabel=axis_label(data.schema, "d"))
         axes.set_xlim(series[0].at / room, series[-1].at * room)
         if len(series) <= FEW_VALUES:
             axes.set_xticks(
                 [boundary.at for boundary in series],
                 [tick_number(boundary.at) for boundary in series],
             )
-    lines = _draw_across(losses, data, loss_curves(threshold))
+    lines = _draw_across(losses, data, threshold)
     title_panels([constants, exponents, losses], [""] * 3)
-    figure.facts += [f"{_numbers_in_words(series, data.cells, threshold)}.", *_coinciding(lines)]
+    figure.facts += [f"{_numbers_in_words(series, data.trained, threshold)}.", *_coinciding(lines)]
     return figure
 
 
@@ -138,8 +134,8 @@ Lines = Mapping[str, tuple[np.ndarray, np.ndarray]]
 """The centres of the bins of each line, and its numbers, by its text."""
 
 
-def _draw_across(axes: Axes, data: FigureData, curves: Curves) -> Lines:
-    done = data.cells[data.cells["status"] == "done"]
+def _draw_across(axes: Axes, data: Cells, threshold: float) -> Lines:
+    done = data.trained[data.trained["status"] == "done"]
     values = sorted(done["d"].unique().tolist())
     shown = sorted({values[0], values[len(values) // 2], values[-1]})
     colours = shades(len(shown))
@@ -147,18 +143,18 @@ def _draw_across(axes: Axes, data: FigureData, curves: Curves) -> Lines:
     lines = {}
     for value, colour, dash in zip(shown, colours, _DASHES[: len(shown)], strict=True):
         chosen = done[done["d"] == value]
-        logs = np.log(chosen[curves.y] * chosen[curves.x] ** curves.power)
+        logs = np.log(chosen["n"] * chosen["snr"] ** FIGURE_1_EXPONENT)
         edges = np.linspace(logs.min(), logs.max(), _BINS + 1)
         bins = pd.Series(np.digitize(logs, edges[1:-1]), index=chosen.index)
-        medians = chosen[curves.value].groupby(bins).median()
+        medians = chosen["test_loss"].groupby(bins).median()
         centres = np.exp(logs.groupby(bins).mean())
-        text = setting(data.study, "d", value)
+        text = setting(data.schema, "d", value)
         (line,) = axes.plot(centres, medians, color=colour, linestyle=dash)
         legend.append((line, text))
         lines[text] = (centres.to_numpy(), medians.to_numpy())
-    level = f"threshold {tick_number(curves.threshold)}"
-    _draw_reference(axes, curves.threshold, level, side=0.25)
-    symbol = {column.name: column.symbol for column in data.study.columns}[curves.value]
+    level = f"threshold {tick_number(threshold)}"
+    _draw_reference(axes, threshold, level, side=0.25)
+    symbol = {column.name: column.symbol for column in data.study.columns}["test_loss"]
     axes.set(xscale="log", yscale="log", xlabel=_PRODUCT)
     axes.set_ylabel(f"median test loss ${symbol}$")
     log_ticks(axes.xaxis, *axes.get_xlim())

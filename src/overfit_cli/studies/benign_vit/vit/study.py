@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from overfit_cli.core.batched_training import group_cells
-from overfit_cli.core.cell import Batches, Cell, CellResult, Cells, Column, Results
+from overfit_cli.core.cell import Batch, Batches, Cell, CellResult, Column, Results
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.figure import (
     BOUNDARY,
@@ -22,19 +24,15 @@ from overfit_cli.core.figure import (
     FigureOptions,
     collect_figures,
     defaults_but,
-    lazy_check,
-    lazy_drawing,
+    lazily,
 )
-from overfit_cli.core.study import FigureData, Study
+from overfit_cli.core.study import Study
 from overfit_cli.core.text import percent, plural
-from overfit_cli.core.training import Training, gpu_bytes
+from overfit_cli.core.training import Training
 from overfit_cli.studies.benign_vit import PAPER
 from overfit_cli.studies.benign_vit.vit import theory
 from overfit_cli.studies.benign_vit.vit.columns import MEASUREMENTS, TRAJECTORY
-from overfit_cli.studies.benign_vit.vit.parameters import (
-    REALISATIONS_KEPT,
-    BenignVitParameters,
-)
+from overfit_cli.studies.benign_vit.vit.parameters import REALISATIONS_KEPT, BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.theory import (
     FIGURE_1_THRESHOLD,
     condition_in_words,
@@ -42,17 +40,20 @@ from overfit_cli.studies.benign_vit.vit.theory import (
     predicted_boundary,
 )
 
+if TYPE_CHECKING:
+    from overfit_cli.core.cells import Cells
+
 P = BenignVitParameters
 
 
-def predicted_curve(data: FigureData) -> str | None:
+def predicted_curve(data: Cells) -> str | None:
     """Return the curve on either side of which a regime is predicted: see `predicted_boundary`."""
     if _is_as_figure_1(data):
         return f"n * snr**2 = {theory.FIGURE_1_CONSTANT:.4g}"
     return f"n * snr**2 = {theory.BALANCE}"
 
 
-def about_curve(data: FigureData) -> str:
+def about_curve(data: Cells) -> str:
     """Return where the constant of `predicted_curve` comes from, unless it is the paper's."""
     if _is_as_figure_1(data):
         return ""
@@ -62,9 +63,9 @@ def about_curve(data: FigureData) -> str:
     )
 
 
-def _is_as_figure_1(data: FigureData) -> bool:
-    strong_noise = data.cells["sigma_p_tilde"] / data.cells["sigma_p"]
-    constants = np.unique(predicted_boundary(strong_noise, data.cells["tokens"]))
+def _is_as_figure_1(data: Cells) -> bool:
+    strong_noise = data.trained["sigma_p_tilde"] / data.trained["sigma_p"]
+    constants = np.unique(predicted_boundary(strong_noise, data.trained["tokens"]))
     return bool((constants == theory.FIGURE_1_CONSTANT).all())
 
 
@@ -112,8 +113,8 @@ FIGURES = collect_figures(
         source="Jiang et al. 2024, figures 3 and 4",
         reproduces=defaults_but(*_FREE, *_SIZES),
         reads="trajectories",
-        draw=lazy_drawing("overfit_cli.studies.benign_vit.vit.figures:draw_dynamics"),
-        fits=lazy_check("overfit_cli.studies.benign_vit.vit.figures:has_dynamics"),
+        draw=lazily("overfit_cli.studies.benign_vit.vit.figures:draw_dynamics"),
+        fits=lazily("overfit_cli.studies.benign_vit.vit.figures:has_dynamics"),
     ),
     Figure(
         name="dimension",
@@ -122,8 +123,8 @@ FIGURES = collect_figures(
         reads="cells",
         options=FigureOptions(threshold=FIGURE_1_THRESHOLD),
         accepts=frozenset({"threshold"}),
-        draw=lazy_drawing("overfit_cli.studies.benign_vit.vit.figures_dimension:draw_dimension"),
-        fits=lazy_check("overfit_cli.studies.benign_vit.vit.figures_dimension:has_dimensions"),
+        draw=lazily("overfit_cli.studies.benign_vit.vit.figures_dimension:draw_dimension"),
+        fits=lazily("overfit_cli.studies.benign_vit.vit.figures_dimension:has_dimensions"),
     ),
     replace(LINES, options=FigureOptions(value="test_loss")),
     replace(
@@ -140,16 +141,16 @@ FIGURES = collect_figures(
             band="quartiles",
         ),
         axes=0,
-        draw=lazy_drawing("overfit_cli.studies.benign_vit.vit.figures:draw_wide_heads"),
-        fits=lazy_check("overfit_cli.studies.benign_vit.vit.figures:has_wide_heads"),
+        draw=lazily("overfit_cli.studies.benign_vit.vit.figures:draw_wide_heads"),
+        fits=lazily("overfit_cli.studies.benign_vit.vit.figures:has_wide_heads"),
         labels={WIDE_HEADS_LOSS: r"limit, $\log(1 + (e^\epsilon - 1)^{(2M - 1) / M^2})$"},
     ),
     Figure(
         name="deficit",
         title="What training attention on the signal misses of 1, with a formula and the paper's",
         reads="cells",
-        draw=lazy_drawing("overfit_cli.studies.benign_vit.vit.figures:draw_deficit"),
-        fits=lazy_check("overfit_cli.studies.benign_vit.vit.figures:has_wide_heads"),
+        draw=lazily("overfit_cli.studies.benign_vit.vit.figures:draw_deficit"),
+        fits=lazily("overfit_cli.studies.benign_vit.vit.figures:has_wide_heads"),
     ),
     replace(CURVES, title="Training and test loss against gradient steps"),
 )
@@ -163,6 +164,7 @@ _LEAPS = 30.0
 
 _PROBED_UPDATES = 2000
 _GPU_BYTES = 16e9  # of a batch, where the GPU is another machine's
+_SHARE_OF_GPU = 0.7  # of free memory; a batch that needs more is split in halves
 _CPU_CELLS = 8  # of a batch
 _CACHE_LINE = 64  # bytes
 _CPU_NUMBERS = 150_000  # of all queries of a batch, which stay in a core's cache from step to step
@@ -197,13 +199,13 @@ class BenignVit(Study[P]):
 
         return CLAIMS
 
-    def notes(self, cells: Cells[P]) -> Sequence[str]:
+    def notes(self, cells: Batch[P]) -> Sequence[str]:
         """Go through Condition 4.1 where the weights are drawn as it requires."""
         settings = [cell.parameters for cell in cells]
         bound = [each for each in settings if each.initialisation == "condition"]
         return condition_in_words(bound) if bound else ()
 
-    def batches(self, cells: Cells[P], device: str) -> Batches[P]:
+    def batches(self, cells: Batch[P], device: str) -> Batches[P]:
         """Split cells into batches.
 
         A worker keeps the projections it used last, so seeds come one after another. Within a seed
@@ -219,7 +221,7 @@ class BenignVit(Study[P]):
         def shape(cell: Cell[P]) -> tuple[object, ...]:
             return (cell.seed // REALISATIONS_KEPT, *_shape(cell))
 
-        return group_cells(cells, shape, self.memory, gpu_bytes(_GPU_BYTES))
+        return group_cells(cells, shape, self.memory, _batch_bytes())
 
     def cost(self, cell: Cell[P]) -> float:
         settings = cell.parameters
@@ -249,7 +251,7 @@ class BenignVit(Study[P]):
         state = settings.n * settings.tokens * 6 * width
         return 8.0 * (weights + projections + state)
 
-    def train(self, batch: Cells[P], training: Training) -> Results[P]:
+    def train(self, batch: Batch[P], training: Training) -> Results[P]:
         from overfit_cli.studies.benign_vit.vit.training import train_batch
 
         return train_batch(batch, training)
@@ -282,7 +284,7 @@ def _alike(cell: Cell[P]) -> tuple[object, ...]:
     return (cell.seed, *_shape(cell), cell.parameters.leap > 0)
 
 
-def _spread(group: Cells[P]) -> Batches[P]:
+def _spread(group: Batch[P]) -> Batches[P]:
     """Batches of cells that are alike, each of which spans them all, as a diagram fills in.
 
     Cells that leap are trained alone: the end of a stride may round differently in a batch.
@@ -352,6 +354,14 @@ def _theory_in_words(parameters: P, output_norm: float) -> str:
         *(f"  {item}" for item in missed),
     ]
     return "\n".join(lines)
+
+
+def _batch_bytes() -> float:
+    torch = sys.modules.get("torch")  # a device is resolved with it where there may be a GPU
+    if torch is None or not torch.cuda.is_available():
+        return _GPU_BYTES
+    free, _ = torch.cuda.mem_get_info()
+    return _SHARE_OF_GPU * float(free)
 
 
 study = BenignVit()

@@ -17,9 +17,6 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from overfit_cli.core.parameters import describe
-from overfit_cli.stats import boundaries as analysis
-from overfit_cli.stats.boundaries import Boundary, Curves
 from overfit_cli.studies.benign_vit.vit.parameters import (
     BenignVitParameters,
     head_variance_window,
@@ -295,8 +292,6 @@ def tightest_in_words(condition: str, cells: Sequence[Sequence[Bound]]) -> list[
     return lines
 
 
-LEAST_VALUES = 3
-
 STAGE_2_SLOPE = 0.4
 """Stage 2 lasts while −ℓ′ is 1/2 − o(1) (lemma 5.3); here while its mean is above this."""
 
@@ -318,30 +313,3 @@ def stage_ends(trajectory: pd.DataFrame, tokens: int, regime: Regime) -> StageEn
     ends = (lead >= 3 * tokens, trajectory["loss_slope"] < STAGE_2_SLOPE)
     first, second = (float(trajectory["step"][reached].min()) for reached in ends)
     return StageEnds(first, second, float(lead.max()))
-
-
-_FREE = {"n", "snr", "max_steps"}
-
-
-def why_no_boundary(cells: pd.DataFrame, axis: str) -> str | None:
-    """Say why the boundary can't be found at each value of a parameter; None where it can."""
-    fixed = [name for name in describe(BenignVitParameters) if name not in {*_FREE, axis}]
-    return analysis.why_no_boundary(cells, fixed, loss_curves(FIGURE_1_THRESHOLD), LEAST_VALUES)
-
-
-def boundaries(cells: pd.DataFrame, axis: str, threshold: float) -> list[Boundary]:
-    """Find the boundary at each value of `axis`, ascending; none where it can't be found."""
-    if why_no_boundary(cells, axis):
-        return []
-    return analysis.boundaries(cells, axis, loss_curves(threshold))
-
-
-def loss_curves(threshold: float) -> Curves:
-    """Return the curves of the test loss over SNR that cross a threshold, one for each N."""
-    return Curves("snr", "n", "test_loss", FIGURE_1_EXPONENT, threshold, HARMFUL_LOSS)
-
-
-def balance_at(boundary: Boundary) -> float:
-    """Return the N · SNR² at which its cells learn signal and noise equally fast at first."""
-    first = boundary.cells.iloc[0]
-    return float(learning_balance(first["sigma_p_tilde"] / first["sigma_p"], first["tokens"]))

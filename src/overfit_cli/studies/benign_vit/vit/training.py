@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from overfit_cli.core.batched_training import BatchedTraining, CellState, without_gradients
-from overfit_cli.core.cell import Cell, CellResult, Cells, Results
+from overfit_cli.core.cell import Batch, Cell, CellResult, Results
 from overfit_cli.core.training import Row, Training, failure
 from overfit_cli.studies.benign_vit.vit.engine import (
     ForwardPass,
@@ -126,18 +126,18 @@ def _step_coefficients(tokens: TrueScaleTokens, now: ForwardPass) -> dict[str, f
     return row
 
 
-def train_batch(batch: Cells[P], training: Training) -> Results[P]:
+def train_batch(batch: Batch[P], training: Training) -> Results[P]:
     """Train a batch of one shape together; a logged run, which measures at every step, alone."""
     for part in [[cell] for cell in batch] if training.logs else [batch]:
         yield from without_gradients(partial(train_together, part, training))
 
 
-def train_together(cells: Cells[P], training: Training) -> Results[P]:
+def train_together(cells: Batch[P], training: Training) -> Results[P]:
     """Train cells of one shape as one tensor; each gives its result at the step where it stops."""
     yield from VitsTogether(cells, training).train()
 
 
-def _projections_of_all(cells: Cells[P], device: str) -> list[TokenProjections]:
+def _projections_of_all(cells: Batch[P], device: str) -> list[TokenProjections]:
     def projections(cell: Cell[P]) -> TokenProjections:
         return projections_of(cell.parameters, cell.seed, device)
 
@@ -154,7 +154,7 @@ class VitsTogether(BatchedTraining[P, CellState[P], ForwardPass]):
     A cell ends when its training loss is at most its ε, isn't finite, or its steps are spent.
     """
 
-    def __init__(self, cells: Cells[P], training: Training) -> None:
+    def __init__(self, cells: Batch[P], training: Training) -> None:
         self._projections = _projections_of_all(cells, training.device)
         self.state = initial_state([cell.parameters for cell in cells], self._projections)
         self._leaps = bool((self.state.leap > 0).any())

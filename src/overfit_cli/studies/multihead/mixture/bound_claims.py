@@ -8,12 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.rules import (
-    OUT_OF_REACH,
-    THEOREM_RULE,
-    joint_verdict,
-    judge_theorem,
-)
+from overfit_cli.claims.stated import worst_verdict
+from overfit_cli.claims.theorems import OUT_OF_REACH, THEOREM_RULE, judge_theorem
 from overfit_cli.core.claim import Claim, Measurement, not_run
 from overfit_cli.studies.multihead.claims import PAPER_NAME, numbers
 
@@ -65,16 +61,16 @@ def _judge_bound(
                 f"It takes {DRAWS} cells with random weights, and there are {len(certified)}."
             )
         parts = {name: _at_most_one(certified, name) for name in columns}
-        verdict = joint_verdict(part.verdict for part in parts.values())
+        verdict = worst_verdict(part.verdict for part in parts.values())
         decisive = next(part for part in parts.values() if part.verdict == verdict)
         details = {
             f"{name.replace('_', ' ')} over its bound, most": float(certified[name].max())
             for name in columns
         }
-        vacuous = [
-            name.replace("_", " ") for name, part in parts.items() if part.verdict == "vacuous"
+        by_far = [
+            name.replace("_", " ") for name, part in parts.items() if part.verdict == "holds by far"
         ]
-        out_of_reach = f" Out of reach: {', '.join(vacuous)}." if vacuous else ""
+        out_of_reach = f" Out of reach: {', '.join(by_far)}." if by_far else ""
         return replace(
             decisive,
             details=details | {"cells": len(certified)} | dict(decisive.details),

@@ -13,26 +13,21 @@ from matplotlib.lines import Line2D
 from matplotlib.typing import ColorType
 
 from overfit_cli.core.arrays import varying
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import describe
-from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
-from overfit_cli.figures.labels import (
-    brief,
-    formula_symbol,
-    parameter_values,
-    short_setting,
-    tick_number,
-)
-from overfit_cli.figures.palette import MARKERS, value_colours
+from overfit_cli.figures.labels import brief, parameter_values, short_setting, tick_number
 from overfit_cli.figures.picture import Picture, styled, title_panels
 from overfit_cli.figures.style import (
     BOUND,
     COLUMN,
+    MARKERS,
     PALETTE,
     Legend,
     legend_below,
+    value_colours,
 )
 from overfit_cli.studies.multihead.parameters import STEP_RULES
 
@@ -78,9 +73,9 @@ class CertificateRow:
 
 
 @styled
-def draw_certificates(data: FigureData, options: FigureOptions) -> Picture:
+def draw_certificates(data: Cells, options: FigureOptions) -> Picture:
     """Draw measured numbers over their bounds, a point for each cell, and margins below them."""
-    cells = data.cells[data.cells["status"] == "done"]
+    cells = data.trained[data.trained["status"] == "done"]
     ratios = [*_ratios(cells), *_theorems(cells)]
     if not ratios:
         raise UserError(
@@ -122,7 +117,7 @@ class Group:
     words: Mapping[str, str]
 
 
-def _groups(data: FigureData, cells: pd.DataFrame, told: Sequence[str]) -> list[Group]:
+def _groups(data: Cells, cells: pd.DataFrame, told: Sequence[str]) -> list[Group]:
     """The cells by the values of the parameters that are told apart; all where none varies."""
     values = parameter_values(data)
     if not told:
@@ -130,7 +125,7 @@ def _groups(data: FigureData, cells: pd.DataFrame, told: Sequence[str]) -> list[
     name, others = told[0], told[1:]
     taken = values[name]
     shapes = {
-        marker: (short_setting(data.study, other, value), cells[other] == value)
+        marker: (short_setting(data.schema, other, value), cells[other] == value)
         for other in others
         for marker, value in zip(MARKERS, values[other], strict=False)
     }
@@ -140,7 +135,7 @@ def _groups(data: FigureData, cells: pd.DataFrame, told: Sequence[str]) -> list[
         index = {marker: cells.index[chosen & same] for marker, (_, same) in shapes.items()}
         groups.append(
             Group(
-                short_setting(data.study, name, value),
+                short_setting(data.schema, name, value),
                 colour,
                 index or {"o": cells.index[chosen]},
                 {marker: text for marker, (text, _) in shapes.items()},
@@ -149,10 +144,10 @@ def _groups(data: FigureData, cells: pd.DataFrame, told: Sequence[str]) -> list[
     return groups
 
 
-def _pooled(data: FigureData, told: Sequence[str]) -> list[str]:
+def _pooled(data: Cells, told: Sequence[str]) -> list[str]:
     values = parameter_values(data)
     pooled = [
-        f"${formula_symbol(data.study, name)}$ = {', '.join(map(brief, values[name]))}"
+        f"${data.symbol(name)}$ = {', '.join(map(brief, values[name]))}"
         for name in TOLD_APART
         if name not in told and len(values.get(name, ())) > 1
     ]

@@ -12,17 +12,17 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
 
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.labels import tick_number
 from overfit_cli.figures.lines import draw_lines
-from overfit_cli.figures.palette import MARKERS
 from overfit_cli.figures.picture import Picture, is_narrow, styled, title_panels
 from overfit_cli.figures.style import (
     BOUND,
     COLUMN,
+    MARKERS,
     PALETTE,
     Legend,
     legend_below,
@@ -35,12 +35,12 @@ _WHITE = withStroke(linewidth=2, foreground="white")
 
 
 @styled
-def draw_least_heads(data: FigureData, options: FigureOptions) -> Picture:
+def draw_least_heads(data: Cells, options: FigureOptions) -> Picture:
     """Draw the mean training loss over Theorem 1's bound, and the H that it requires over H.
 
     The H is that of the corrected version, d² times as large as in print.
     """
-    cells = data.cells[data.cells["status"] == "done"]
+    cells = data.trained[data.trained["status"] == "done"]
     if "theorem1_bound" not in cells or cells["theorem1_bound"].isna().all():
         raise UserError("No cell here checks Theorem 1; `overfit sweep heads-least` does so.")
     step_sizes = sorted(cells["learning_rate"].unique())
@@ -88,11 +88,11 @@ def draw_least_heads(data: FigureData, options: FigureOptions) -> Picture:
     return figure
 
 
-def draw_least_margin(data: FigureData, options: FigureOptions) -> Picture:
+def draw_least_margin(data: Cells, options: FigureOptions) -> Picture:
     """Draw lines as usual, and the H that Lemma 15 requires: its median with a 95 % interval."""
     figure = draw_lines(data, options)
-    required = data.cells.get("tangent_heads", pd.Series(dtype=float)).astype(float)
-    by_seed = required.groupby(data.cells["seed"]).median().dropna()
+    required = data.trained.get("tangent_heads", pd.Series(dtype=float)).astype(float)
+    by_seed = required.groupby(data.trained["seed"]).median().dropna()
     if by_seed.empty or options.x != "heads":
         return figure
     estimate = median_estimate(by_seed)

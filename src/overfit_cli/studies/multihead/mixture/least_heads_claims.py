@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection, select_values
-from overfit_cli.claims.rules import Margin, judge_estimate
+from overfit_cli.claims.parts import Margin, Part
+from overfit_cli.claims.rules import judge
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.claim import Claim, Measurement
 from overfit_cli.stats.crossings import crossing
-from overfit_cli.stats.intervals import median_estimate
-from overfit_cli.studies.multihead.claims import PAPER_NAME, independent_seeds, numbers
+from overfit_cli.studies.multihead.claims import PAPER_NAME, numbers
 from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
 
 PRESET = "heads-least"
@@ -72,11 +72,9 @@ def _condition(cells: pd.DataFrame) -> Measurement:
     reached = [least_heads(flags, chosen) for flags in (ratio.fillna(0) <= 1, ratio <= 1)]
     with np.errstate(invalid="ignore"):
         low, high = required.fillna(0.0) - reached[1], required.fillna(np.inf) - reached[0]
-    estimate = median_estimate(low.fillna(-np.inf), up_to=high.fillna(np.inf))
-    seeds = independent_seeds(estimate, chosen, MultiheadMixtureParameters)
-    return judge_estimate(
-        seeds,
-        DECADES,
+    least, most = low.fillna(-np.inf), high.fillna(np.inf)
+    return judge(
+        [Part.of(least, DECADES, "median", up_to=most)],
         details={
             "log₁₀ of the least H of the conclusion, median": float(reached[1].median()),
             "log₁₀ of the least H of the condition, median": float(required.median()),

@@ -8,26 +8,14 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection, Values
-from overfit_cli.claims.rules import (
-    OUT_OF_REACH,
-    THEOREM_RULE,
-    Margin,
-    judge_estimate,
-    judge_theorem,
-)
+from overfit_cli.claims.parts import Margin, Part
+from overfit_cli.claims.rules import judge
 from overfit_cli.claims.stated import stated_claim
+from overfit_cli.claims.theorems import OUT_OF_REACH, THEOREM_RULE, judge_theorem
 from overfit_cli.core.claim import Measurement
-from overfit_cli.stats.intervals import median_estimate
-from overfit_cli.studies.multihead.claims import (
-    PAPER_NAME,
-    claim_on,
-    independent_seeds,
-    numbers,
-)
+from overfit_cli.studies.multihead.claims import PAPER_NAME, claim_on, numbers
 from overfit_cli.studies.multihead.mixture.least_heads_claims import least_heads
-from overfit_cli.studies.multihead.mixture.parameters import (
-    MultiheadMixtureParameters,
-)
+from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
 
 SPARSITY, LEAST, CONCAVITY = "heads-sparsity", "heads-least-margin", "heads-concavity"
 
@@ -113,10 +101,9 @@ def _margin(cells: pd.DataFrame) -> Measurement:
     )
     with np.errstate(invalid="ignore"):
         least, most = required.fillna(0.0) - high, required.fillna(np.inf) - low
-    estimate = median_estimate(least.fillna(-np.inf), up_to=most.fillna(np.inf))
-    return judge_estimate(
-        independent_seeds(estimate, chosen, MultiheadMixtureParameters),
-        DECADES,
+    least, most = least.fillna(-np.inf), most.fillna(np.inf)
+    return judge(
+        [Part.of(least, DECADES, "median", up_to=most)],
         details={
             "log₁₀ of the least H of the margin, median": float(high.median()),
             "log₁₀ of the least H of the margin, most": float(high.max()),

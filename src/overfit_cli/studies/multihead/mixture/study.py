@@ -7,13 +7,7 @@ from dataclasses import replace
 
 from overfit_cli.core.cell import Column
 from overfit_cli.core.claim import Claim
-from overfit_cli.core.figure import (
-    LINES,
-    Figure,
-    FigureOptions,
-    collect_figures,
-    lazy_drawing,
-)
+from overfit_cli.core.figure import LINES, Figure, FigureOptions, collect_figures, lazily
 from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
 from overfit_cli.studies.multihead.parameters import Problem
 from overfit_cli.studies.multihead.study import MultiheadStudy, cell_columns, step_columns
@@ -123,16 +117,14 @@ class MultiheadMixture(MultiheadStudy[MultiheadMixtureParameters]):
             name="certificates",
             title="What is measured over each bound, and margins side by side",
             reads="cells",
-            draw=lazy_drawing(
-                "overfit_cli.studies.multihead.mixture.certificates:draw_certificates"
-            ),
+            draw=lazily("overfit_cli.studies.multihead.mixture.certificates:draw_certificates"),
             source="Deora et al. 2024, sections 3 to 5",
         )
         least = Figure(
             name="least-heads",
             title="Theorem 1's loss over its bound, and the H that it requires over H",
             reads="cells",
-            draw=lazy_drawing(f"{_FIGURES}:draw_least_heads"),
+            draw=lazily(f"{_FIGURES}:draw_least_heads"),
         )
         sparsity = replace(
             LINES,
@@ -162,7 +154,7 @@ class MultiheadMixture(MultiheadStudy[MultiheadMixtureParameters]):
                 band="quartiles",
             ),
             labels={"2 * ntk_margin / gamma_tangent": r"tangent kernel's margin over $\gamma_*/2$"},
-            draw=lazy_drawing(f"{_FIGURES}:draw_least_margin"),
+            draw=lazily(f"{_FIGURES}:draw_least_margin"),
         )
         concavity = replace(
             LINES,

@@ -9,16 +9,11 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import describe_values
-from overfit_cli.claims.rules import (
-    OUT_OF_REACH,
-    Margin,
-    judge_estimates,
-    judge_theorem,
-    mark_vacuous,
-)
+from overfit_cli.claims.parts import Margin, Part
+from overfit_cli.claims.rules import judge
+from overfit_cli.claims.theorems import OUT_OF_REACH, judge_theorem, mark_by_far
 from overfit_cli.core.arrays import varying
 from overfit_cli.core.claim import Measurement
-from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate
 from overfit_cli.studies.multihead.claims import numbers
 from overfit_cli.studies.multihead.paths.bounds import (
     CONDITIONS,
@@ -41,12 +36,6 @@ def _settings_of(cells: pd.DataFrame) -> Iterable[tuple[str, pd.DataFrame]]:
         yield describe_values(dict(zip(varied, values, strict=True))), group
 
 
-def _mean(excess: pd.Series[float], level: float) -> Estimate:
-    """The mean of numbers, of which a missing one may be any."""
-    with np.errstate(invalid="ignore"):  # there is no mean between minus infinity and infinity
-        return mean_estimate(excess.fillna(-np.inf), level, up_to=excess.fillna(np.inf))
-
-
 def _expected_gap(cells: pd.DataFrame, column: str) -> Measurement:
     chosen = select(cells, THEOREM)
     gap = numbers(chosen, "test_loss") - numbers(chosen, "train_loss")
@@ -60,18 +49,22 @@ def _expected_gap(cells: pd.DataFrame, column: str) -> Measurement:
             return judge_theorem(gap > bound, chosen["seed"], requirements=requirements)
     excess = (gap - bound)[judged.index]
     groups = list(_settings_of(judged))
-    level = level_of_each(len(groups))
     largest = float((gap.abs() / bound)[judged.index].max())
-    measured = judge_estimates(
-        {name: (_mean(excess[group.index], level), WITHIN_BOUND) for name, group in groups},
+    parts = [
+        Part.of(
+            excess[group.index].fillna(-np.inf),
+            WITHIN_BOUND,
+            up_to=excess[group.index].fillna(np.inf),
+            called=name,
+        )
+        for name, group in groups
+    ]
+    measured = judge(
+        parts,
         details={**details, "a cell's gap over its bound, most in size": largest},
         note="The mean over seeds of the gap less its bound.",
     )
-    below = -float(np.log10(largest)) if largest > 0 else np.nan
-    if measured.verdict == "fails" or not below >= OUT_OF_REACH:
-        return measured
-    reason = f"No cell's gap comes within {below:.1f} decades of the bound."
-    return mark_vacuous(measured, reason, {})
+    return mark_by_far(measured, -float(np.log10(largest)) if largest > 0 else np.nan)
 
 
 STABILITY_CLAIMS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from overfit_cli.core.cell import Cell, CellResult, Cells, Column, Results
+from overfit_cli.core.cell import Batch, Cell, CellResult, Column, Results
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.figure import HEATMAP, LINES, Figure, FigureOptions, collect_figures
 from overfit_cli.core.study import Study
@@ -27,9 +27,14 @@ class MultiheadPaths(Study[P]):
     parameters = MultiheadPathsParameters
     headline = "mean_train_loss"
     columns = (
-        Column("train_loss", "final training loss", symbol=r"\hat L"),
-        Column("mean_train_loss", "mean training loss over all steps", label="mean training loss"),
-        Column("test_loss", "test loss", symbol="L"),
+        Column("train_loss", "final training loss", symbol=r"\hat L", diverges=True),
+        Column(
+            "mean_train_loss",
+            "mean training loss over all steps",
+            label="mean training loss",
+            diverges=True,
+        ),
+        Column("test_loss", "test loss", symbol="L", diverges=True),
         Column(
             "target_loss",
             "training loss of the target θ",
@@ -160,7 +165,7 @@ class MultiheadPaths(Study[P]):
     def probe(self, cell: Cell[P]) -> Cell[P]:
         return cell.with_at_most(training_steps=50)
 
-    def train(self, batch: Cells[P], training: Training) -> Results[P]:
+    def train(self, batch: Batch[P], training: Training) -> Results[P]:
         from overfit_cli.studies.multihead.paths.training import train_cell
 
         for cell in batch:

@@ -10,12 +10,7 @@ from overfit_cli.claims.cells import Selection, Values
 from overfit_cli.claims.stated import stated_claim
 from overfit_cli.core.claim import Kind
 from overfit_cli.stats.intervals import middle
-from overfit_cli.studies.multihead.claims import (
-    ALL_HEADS,
-    PAPER_NAME,
-    speed_claim,
-    with_step_ends,
-)
+from overfit_cli.studies.multihead.claims import ALL_HEADS, PAPER_NAME, speed_claim, with_step_ends
 from overfit_cli.studies.multihead.planted.gap_claims import CLAIMS as GAP_CLAIMS
 from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedParameters
 

@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.comparison import BestSetting, Comparison, check_edge
-from overfit_cli.claims.joined import joined
-from overfit_cli.claims.rules import Margin, judge_estimate
+from overfit_cli.claims.parts import Margin, Part
+from overfit_cli.claims.rules import judge
+from overfit_cli.claims.stated import joined
 from overfit_cli.core.claim import Claim, Measurement, not_run
-from overfit_cli.stats.intervals import level_of_each, mean_estimate
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
 
 PRESET = "heads-fig6"
@@ -48,9 +48,9 @@ def slope_in_heads(cells: pd.DataFrame, column: str, one_rate: bool) -> Measurem
     details |= {f"step size, H = {setting.name}": setting.value for setting in settings}
     details["most heads less fewest"] = float((values.iloc[:, -1] - values.iloc[:, 0]).mean())
     # The choice of a step size favours what is as good at many of them.
-    level = level_of_each(max(len(setting.tried) for setting in settings))
+    tried = max(len(setting.tried) for setting in settings)
     note = f"By how much the {MEANINGS[column]} grows with a doubling of H, seed by seed."
-    measured = judge_estimate(mean_estimate(slopes, level), LOWER, details=details, note=note)
+    measured = judge([Part.of(slopes, LOWER)], details=details, note=note, among=tried)
     for fewer in settings[:-1]:
         measured = check_edge(measured, settings[-1], fewer)
     return measured

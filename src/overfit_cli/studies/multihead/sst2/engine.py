@@ -6,16 +6,19 @@ are cut differs. So one set of weights serves them all.
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from overfit_cli.core.errors import BadValue, MissingError, UserError
 from overfit_cli.core.files import fingerprint, name_data_in_errors
-from overfit_cli.core.training import named_rng, torch_draws
-from overfit_cli.datasets.reviews import END, PAD, START
+from overfit_cli.core.training import named_rng
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
+from overfit_cli.studies.multihead.sst2.sentences import END, PAD, START
 
 if TYPE_CHECKING:
     from torch import nn
@@ -30,6 +33,19 @@ _SIZES = {"d": "hidden_size", "hidden": "intermediate_size", "layers": "num_hidd
 
 Tokenize = Callable[[Sequence[str]], Sequence[Sequence[int]]]
 """From sentences to their tokens, both ends among them."""
+
+
+@contextlib.contextmanager
+def torch_draws(draws: np.random.Generator, device: str = "cpu") -> Iterator[None]:
+    """Seed PyTorch's global generator from a stream inside, and restore it afterwards.
+
+    Third-party code draws from it; on a GPU it draws on the GPU.
+    """
+    import torch
+
+    with torch.random.fork_rng(devices=[torch.cuda.current_device()] if device == "cuda" else []):
+        torch.manual_seed(int(draws.integers(2**63)))
+        yield
 
 
 def build_model(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from overfit_cli.core.cell import Cell, CellResult, Cells, Column, Results
+from overfit_cli.core.cell import Batch, Cell, CellResult, Column, Results
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.classification import COLUMNS, TRAJECTORY_COLUMNS
 from overfit_cli.core.figure import Figure, learning_figures
@@ -34,6 +34,7 @@ class MultiheadSst2(Study[P]):
             "mean_train_loss",
             "training loss, averaged over the steps: lower is faster",
             label="mean training loss",
+            diverges=True,
         ),
     )
     trajectory_columns = TRAJECTORY_COLUMNS
@@ -58,7 +59,7 @@ class MultiheadSst2(Study[P]):
 
         return CLAIMS
 
-    def prepare(self, cells: Cells[P]) -> Mapping[str, str]:
+    def prepare(self, cells: Batch[P]) -> Mapping[str, str]:
         from overfit_cli.studies.multihead.sst2 import data, engine
 
         require_extra("transformers", "text", self.name)
@@ -82,7 +83,7 @@ class MultiheadSst2(Study[P]):
     def probe(self, cell: Cell[P]) -> Cell[P]:
         return cell.with_at_most(n=256, training_steps=10, test_samples=64)
 
-    def train(self, batch: Cells[P], training: Training) -> Results[P]:
+    def train(self, batch: Batch[P], training: Training) -> Results[P]:
         from overfit_cli.studies.multihead.sst2.data import sst2_task
         from overfit_cli.studies.multihead.sst2.training import train_cell
 

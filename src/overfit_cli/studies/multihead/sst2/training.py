@@ -23,9 +23,9 @@ from overfit_cli.core.classification import (
     move_to_device,
     train_with_evaluations,
 )
-from overfit_cli.core.training import Training, named_rng, torch_draws
+from overfit_cli.core.training import Training, named_rng
 from overfit_cli.studies.multihead.sst2.data import sst2_folder
-from overfit_cli.studies.multihead.sst2.engine import build_model
+from overfit_cli.studies.multihead.sst2.engine import build_model, torch_draws
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
 
 P = MultiheadSst2Parameters

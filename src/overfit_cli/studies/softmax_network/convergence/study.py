@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from overfit_cli.core.batched_training import BYTES_OF_LIBRARIES, group_cells, shared_values
-from overfit_cli.core.cell import Batches, CellResult, Cells, Column, Results
+from overfit_cli.core.cell import Batch, Batches, CellResult, Column, Results
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.figure import (
     BOUNDARY,
@@ -17,8 +17,7 @@ from overfit_cli.core.figure import (
     Figure,
     FigureOptions,
     collect_figures,
-    lazy_check,
-    lazy_drawing,
+    lazily,
 )
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
@@ -31,7 +30,9 @@ from overfit_cli.studies.softmax_network.paper import PAPER
 
 P = SoftmaxConvergenceParameters
 AT_STEPS = (
-    Column("train_loss", "training loss, ½‖F − Y‖²", symbol="L", label="training loss"),
+    Column(
+        "train_loss", "training loss, ½‖F − Y‖²", symbol="L", label="training loss", diverges=True
+    ),
     Column(
         "ntk_loss",
         "the same of regression with the tangent kernel",
@@ -89,7 +90,11 @@ AT_STEPS = (
 
 MEASUREMENTS = (
     Column(
-        "steps_to_epsilon", "steps until ‖F − Y‖² is ε", kind="int", label="steps until convergence"
+        "steps_to_epsilon",
+        "steps until ‖F − Y‖² is ε",
+        kind="int",
+        label="steps until convergence",
+        reached=False,
     ),
     Column(
         "ntk_steps",
@@ -107,6 +112,7 @@ MEASUREMENTS = (
         "steps_over_limit",
         "steps over those of infinitely many hidden units",
         label="steps over infinite width's",
+        reached=False,
     ),
     *AT_STEPS,
     Column(
@@ -231,55 +237,55 @@ class SoftmaxConvergence(Study[P]):
                 HEATMAP,
                 title="Steps to ε over n and m, with the widths that suffice",
                 options=FigureOptions(x="n", y="m", value="steps_to_epsilon", by=networks),
-                draw=lazy_drawing(f"{folder}.tables:draw_diagram"),
-                fits=lazy_check(f"{folder}.tables:has_grid"),
+                draw=lazily(f"{folder}.tables:draw_diagram"),
+                fits=lazily(f"{folder}.tables:has_grid"),
             ),
             Figure(
                 name="table1",
                 title="Steps, sufficient width and condition number against n, by activation",
                 reads="cells",
-                draw=lazy_drawing(f"{folder}.tables:draw_table1"),
-                fits=lazy_check(f"{folder}.tables:has_grid"),
+                draw=lazily(f"{folder}.tables:draw_table1"),
+                fits=lazily(f"{folder}.tables:has_grid"),
                 source="Cao et al. 2024, Table 1",
             ),
             Figure(
                 name="kernel-drift",
                 title="How far kernels and weights move, against m",
                 reads="cells",
-                draw=lazy_drawing(f"{folder}.drift:draw_kernel_drift"),
-                fits=lazy_check(f"{folder}.drift:has_widths"),
+                draw=lazily(f"{folder}.drift:draw_kernel_drift"),
+                fits=lazily(f"{folder}.drift:has_widths"),
                 source="Cao et al. 2024, Lemmas 5.1 and 5.3",
             ),
             Figure(
                 name="ntk-gap",
                 title="Networks less kernel regression at test inputs, against m and over steps",
                 reads="trajectories",
-                draw=lazy_drawing(f"{folder}.drift:draw_ntk_gap"),
-                fits=lazy_check(f"{folder}.drift:has_widths"),
+                draw=lazily(f"{folder}.drift:draw_ntk_gap"),
+                fits=lazily(f"{folder}.drift:has_widths"),
                 source="Cao et al. 2024, Theorem F.2",
             ),
             Figure(
                 name="lambda",
                 title="Steps against λ or κ, and over Table 1's or sufficient widths against λ",
                 reads="cells",
-                draw=lazy_drawing(f"{folder}.lambdas:draw_lambda"),
-                fits=lazy_check(f"{folder}.lambdas:has_eigenvalues"),
+                draw=lazily(f"{folder}.lambdas:draw_lambda"),
+                fits=lazily(f"{folder}.lambdas:has_eigenvalues"),
                 source="Cao et al. 2024, Table 1",
             ),
             Figure(
                 name="worst-drift",
                 title="Largest changes of the Gram matrix within R, over R n, against m",
                 reads="cells",
-                draw=lazy_drawing(f"{folder}.worst_drift:draw_worst_drift"),
-                fits=lazy_check(f"{folder}.worst_drift:has_worst_drifts"),
+                draw=lazily(f"{folder}.worst_drift:draw_worst_drift"),
+                fits=lazily(f"{folder}.worst_drift:has_worst_drifts"),
                 source="Cao et al. 2024, Lemma 5.1",
             ),
             Figure(
                 name="bounds",
                 title="What is measured over each bound, seed by seed",
                 reads="cells",
-                draw=lazy_drawing(f"{folder}.bounds:draw_bounds"),
-                fits=lazy_check(f"{folder}.bounds:has_bounds"),
+                draw=lazily(f"{folder}.bounds:draw_bounds"),
+                fits=lazily(f"{folder}.bounds:has_bounds"),
                 source="Cao et al. 2024, Theorems 4.2 and F.2, Lemmas 5.1, 5.3 and D.1",
             ),
             replace(
@@ -302,7 +308,7 @@ class SoftmaxConvergence(Study[P]):
 
         return CLAIMS
 
-    def batches(self, cells: Cells[P], device: str) -> Batches[P]:
+    def batches(self, cells: Batch[P], device: str) -> Batches[P]:
         """Group cells of one activation and one shape, whatever their seed; costliest first."""
         by_seed = sorted(cells, key=lambda cell: cell.seed)
         return group_cells(
@@ -324,7 +330,7 @@ class SoftmaxConvergence(Study[P]):
         features = max(_LARGEST_BATCH["cpu"] / settings.n, float(settings.m)) * rows
         return BYTES_OF_LIBRARIES + 8.0 * (6 * features + 3 * rows**2)
 
-    def train(self, batch: Cells[P], training: Training) -> Results[P]:
+    def train(self, batch: Batch[P], training: Training) -> Results[P]:
         from overfit_cli.studies.softmax_network.convergence.training import train_batch
 
         return train_batch(batch, training)

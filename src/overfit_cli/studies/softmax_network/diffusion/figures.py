@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
 
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.study import FigureData
 from overfit_cli.figures.labels import varying_parameters
 from overfit_cli.figures.picture import Picture, styled
 from overfit_cli.figures.style import Legend, legend_below
@@ -37,18 +37,18 @@ _LOSS = {"denoising_loss": r"$\Vert F - x(0) \Vert^2$, test points"}
 _GRID = 80
 
 
-def has_errors(data: FigureData) -> bool:
+def has_errors(data: Cells) -> bool:
     """Return whether nothing varies but the model and n, and a model isn't the truth itself."""
-    return _only_models_vary(data) and bool((data.cells["model"] != "true").any())
+    return _only_models_vary(data) and bool((data.trained["model"] != "true").any())
 
 
-def has_planes(data: FigureData) -> bool:
+def has_planes(data: Cells) -> bool:
     """Return whether nothing varies but the model and n, and points have two coordinates."""
-    return _only_models_vary(data) and bool((data.cells["d"] > 1).all())
+    return _only_models_vary(data) and bool((data.trained["d"] > 1).all())
 
 
 @styled
-def draw_score(data: FigureData, options: FigureOptions) -> Picture:
+def draw_score(data: Cells, options: FigureOptions) -> Picture:
     """Draw errors against t at the largest n, and their means over t against n, for each model."""
     cells, steps = _cells_and_steps(data)
     if (cells["model"] == "true").all():
@@ -76,7 +76,7 @@ def draw_score(data: FigureData, options: FigureOptions) -> Picture:
 
 
 @styled
-def draw_samples(data: FigureData, options: FigureOptions) -> Picture:
+def draw_samples(data: Cells, options: FigureOptions) -> Picture:
     """Draw samples of each model, at the largest n and of one seed, from the worst to the best."""
     cells, steps = _cells_and_steps(data)
     if (cells["d"] < 2).any():
@@ -143,12 +143,12 @@ def _draw_target(axes: matplotlib.axes.Axes, cell: pd.Series) -> None:
     axes.contourf(across, across, density.reshape(_GRID, _GRID), 8, cmap="Greys", alpha=0.6)
 
 
-def _cells_and_steps(data: FigureData) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _cells_and_steps(data: Cells) -> tuple[pd.DataFrame, pd.DataFrame]:
     cells = done_cells(data, _AXES)
-    if data.trajectories.empty:
+    if data.steps.empty:
         raise UserError("No steps were logged here; `overfit sweep softmax-scores` logs them.")
-    return cells, data.trajectories.merge(cells[["key", "model", "n", "seed"]], on="key")
+    return cells, data.steps.merge(cells[["key", "model", "n", "seed"]], on="key")
 
 
-def _only_models_vary(data: FigureData) -> bool:
+def _only_models_vary(data: Cells) -> bool:
     return set(varying_parameters(data)) <= set(_AXES)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from overfit_cli.core.batched_training import BYTES_OF_LIBRARIES
-from overfit_cli.core.cell import CellResult, Cells, Column, Results
+from overfit_cli.core.cell import Batch, CellResult, Column, Results
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.figure import (
     CURVES,
@@ -15,8 +15,7 @@ from overfit_cli.core.figure import (
     Figure,
     FigureOptions,
     collect_figures,
-    lazy_check,
-    lazy_drawing,
+    lazily,
 )
 from overfit_cli.core.study import Study
 from overfit_cli.core.training import Training
@@ -35,11 +34,13 @@ LOSSES = (
         "loss on training points, best step size",
         symbol=r"\|F - x(0)\|^2",
         label="loss on training points",
+        diverges=True,
     ),
     Column(
         "validation_loss",
         "the same on the validation draw, by which networks are tuned",
         label="loss on validation points",
+        diverges=True,
     ),
     Column(
         "step_size",
@@ -54,14 +55,16 @@ ERRORS = (
         "squared error of the score",
         symbol=r"\|s - \nabla \log p_t\|^2",
         label="score error",
+        diverges=True,
     ),
     Column(
         "denoiser_error",
         "the same weighted by 4 sinh² t",
         symbol=r"\|F - F_*\|^2",
         label="denoiser error",
+        diverges=True,
     ),
-    Column("denoising_loss", "loss on test points", symbol=r"\|F - x(0)\|^2"),
+    Column("denoising_loss", "loss on test points", symbol=r"\|F - x(0)\|^2", diverges=True),
     Column("score_square", "squared score", symbol=r"\|\nabla \log p_t\|^2"),
 )
 
@@ -150,16 +153,16 @@ class SoftmaxDiffusion(Study[P]):
                 name="score",
                 title="Score errors against time and against n, for each model",
                 reads="trajectories",
-                draw=lazy_drawing(f"{folder}:draw_score"),
-                fits=lazy_check(f"{folder}:has_errors"),
+                draw=lazily(f"{folder}:draw_score"),
+                fits=lazily(f"{folder}:has_errors"),
                 source="Cao et al. 2024, section 6",
             ),
             Figure(
                 name="samples",
                 title="Samples of each model and the target's density",
                 reads="trajectories",
-                draw=lazy_drawing(f"{folder}:draw_samples"),
-                fits=lazy_check(f"{folder}:has_planes"),
+                draw=lazily(f"{folder}:draw_samples"),
+                fits=lazily(f"{folder}:has_planes"),
                 source="Cao et al. 2024, section 6",
             ),
             replace(HEATMAP, options=FigureOptions(by="model")),
@@ -195,7 +198,7 @@ class SoftmaxDiffusion(Study[P]):
         wide = settings.m if settings.is_network else settings.n
         return BYTES_OF_LIBRARIES + 8.0 * 8 * pairs * wide
 
-    def train(self, batch: Cells[P], training: Training) -> Results[P]:
+    def train(self, batch: Batch[P], training: Training) -> Results[P]:
         from overfit_cli.studies.softmax_network.diffusion.training import train_cell
 
         for cell in batch:

@@ -16,14 +16,9 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection, Values, finite_numbers, is_unknown
-from overfit_cli.claims.rules import (
-    THEOREM_RULE,
-    Margin,
-    Requirements,
-    judge_estimate,
-    judge_theorem,
-    share_of_seeds,
-)
+from overfit_cli.claims.parts import Margin, Part
+from overfit_cli.claims.rules import judge
+from overfit_cli.claims.theorems import THEOREM_RULE, Requirements, judge_theorem
 from overfit_cli.core.claim import Claim, Kind, Measurement, not_run
 from overfit_cli.studies.attention_kernel.regression.claims.rates import (
     ROUND_OFF,
@@ -68,9 +63,8 @@ def _lambda_b(cells: pd.DataFrame) -> Measurement:
     smallest = _of_sizes(chosen, "lambda_b", enough)
     fitting = chosen.loc[smallest.index]
     by_heads = smallest.groupby(fitting["heads"]).min()
-    return judge_estimate(
-        share_of_seeds(smallest > ROUND_OFF, fitting["seed"], smallest.isna()),
-        OFTEN,
+    return judge(
+        [Part.of_cells(smallest > ROUND_OFF, smallest.isna(), fitting["seed"], OFTEN)],
         details={
             "cells": len(fitting),
             **{f"least λ_B, H {heads}": float(least) for heads, least in by_heads.items()},

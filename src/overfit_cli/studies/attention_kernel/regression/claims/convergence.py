@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import Values, finite_numbers, is_unknown
-from overfit_cli.claims.joined import joined
-from overfit_cli.claims.rules import (
-    THEOREM_RULE,
-    Requirements,
-    judge_theorem,
-)
-from overfit_cli.core.claim import Claim, Interval, Measurement, inconclusive, not_run
-from overfit_cli.stats.intervals import share_estimate
+from overfit_cli.claims.parts import Margin, Part
+from overfit_cli.claims.rules import judge
+from overfit_cli.claims.stated import joined
+from overfit_cli.claims.theorems import THEOREM_RULE, Requirements, judge_theorem
+from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.studies.attention_kernel.regression.claims.rates import (
     AT_BEST,
     GOES_TO_ZERO,
@@ -72,16 +70,17 @@ def _is_trapped(cells: pd.DataFrame) -> Measurement:
     trapped = has_stopped(best, above) & (share > SUBOPTIMAL) & ~is_open
     by_seed = trapped.groupby("seed").any()
     undecided = missing.groupby("seed").any().reindex(by_seed.index) & ~by_seed
-    estimate = share_estimate(int(by_seed.sum()), len(by_seed), unknown=int(undecided.sum()))
+    seeds = Part.of(by_seed, Margin(), "share", up_to=by_seed | undecided)
     note = "The share of seeds on which it has stopped above its optimum, for some labels."
     if not trapped.any():
         note += " None has here, which does not say that none can."
     by_labels = trapped.groupby("target").sum()
-    return Measurement(
+    return replace(
+        judge([seeds], note=note),
         verdict="holds" if trapped.any() else "inconclusive",
         decided="case",
-        value=estimate.value,
-        interval=Interval(estimate.low, estimate.high, estimate.kind),
+        margin=None,
+        needed_seeds=0,
         details={
             "seeds": len(by_seed),
             **{
@@ -96,7 +95,6 @@ def _is_trapped(cells: pd.DataFrame) -> Measurement:
                 (best["train_loss"] / best["start_loss"])[trapped].max()
             ),
         },
-        note=note,
     )
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import Values, finite_numbers, is_unknown
-from overfit_cli.claims.rules import INSTANCE_RULE, judge_instance, mark_vacuous
-from overfit_cli.core.claim import Claim, Measurement, not_run
+from overfit_cli.claims.theorems import mark_vacuous
+from overfit_cli.core.claim import Claim, Measurement, Verdict, not_run
 from overfit_cli.studies.attention_kernel.regression.claims.rates import SOURCE, selection
 
 _SOURCE = f"{SOURCE}, section 4.2.2, example"
@@ -18,6 +19,22 @@ _PRESET = "kernel-example-condition"
 _SOFTMAX: Values = {"instance": "example", "trained": "query", "kernel": "softmax"}
 _WEIGHTS: Values = {"label": 2.995, "weights": "identity", "sigma_w": 0.1}
 """With these softmax attention meets condition (12)."""
+
+
+INSTANCE_RULE = "nothing is drawn, so that one cell decides"
+
+
+def judge_instance(
+    correct: bool, value: float, note: str, details: Mapping[str, float]
+) -> Measurement:
+    """Return the measurement of an instance without random draws; nan decides nothing."""
+    verdict: Verdict = "holds" if correct else "fails"
+    return Measurement(
+        verdict="inconclusive" if math.isnan(value) else verdict,
+        value=value,
+        details=details,
+        note=f"Nothing is drawn. {note}",
+    )
 
 
 def _unless_12(cells: pd.DataFrame, measured: Measurement) -> Measurement:

@@ -23,17 +23,12 @@ from overfit_cli.claims.cells import (
     require_trained,
     select_values,
 )
-from overfit_cli.claims.joined import joined
-from overfit_cli.claims.rules import (
-    THEOREM_RULE,
-    Margin,
-    Requirements,
-    judge_estimate,
-    judge_theorem,
-)
+from overfit_cli.claims.parts import Margin, Part
+from overfit_cli.claims.rules import judge
+from overfit_cli.claims.stated import joined
+from overfit_cli.claims.theorems import THEOREM_RULE, Requirements, judge_theorem
 from overfit_cli.core.claim import Claim, Measurement, inconclusive
 from overfit_cli.core.text import plural
-from overfit_cli.stats.intervals import level_of_each, share_estimate
 from overfit_cli.studies.attention_kernel.parameters import KernelName
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 
@@ -195,10 +190,9 @@ def zero_loss_of(chosen: pd.DataFrame) -> Measurement:
     """Measure on which share of the seeds the loss goes to zero, at the step size that has most."""
     reached = _zero_by_seed(chosen)
     count = int(reached.sum(axis=1).max())
-    share = share_estimate(count, reached.shape[1], level_of_each(len(reached)))
-    measured = judge_estimate(
-        share,
-        ON_MOST_DRAWS,
+    measured = judge(
+        [Part.of(np.arange(reached.shape[1]) < count, ON_MOST_DRAWS, "share")],
+        among=len(reached),
         details={
             **zero_by_step_size(chosen),
             "cells whose closed-form floor is above zero": int((chosen["floor"] > 0).sum()),

@@ -14,26 +14,23 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import finite_numbers, one_setting, require_done
-from overfit_cli.claims.rules import (
-    exponentiate,
-    factor_margin,
-    judge_estimate,
-    judge_estimates,
-    tolerance_margin,
-)
+from overfit_cli.claims.parts import Part, Statistic, factor_margin, tolerance_margin
+from overfit_cli.claims.rules import judge
+from overfit_cli.core.arrays import Floats
 from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.core.text import plural
-from overfit_cli.stats.boundaries import Boundary
-from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate, median_estimate
+from overfit_cli.studies.benign_vit.vit.boundary import (
+    Boundary,
+    balance_at,
+    boundaries,
+    why_no_boundary,
+)
 from overfit_cli.studies.benign_vit.vit.claims.figure_1 import MOST_FAILED
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.theory import (
     BALANCE_IN_WORDS,
     FIGURE_1_THRESHOLD,
     HARMFUL_LOSS,
-    balance_at,
-    boundaries,
-    why_no_boundary,
 )
 
 SAME = factor_margin(1.0, 1.25, "as fig1-contour's", 5)
@@ -56,7 +53,9 @@ BySeed = Callable[[Boundary], "pd.Series[float]"]
 OfBoundaries = Callable[[list[Boundary]], Measurement]
 
 
-def _judge_boundaries(axis: str, judge: OfBoundaries) -> Callable[[pd.DataFrame], Measurement]:
+def _judge_boundaries(
+    axis: str, of_boundaries: OfBoundaries
+) -> Callable[[pd.DataFrame], Measurement]:
     """Judge the boundaries along an axis: one for each value, ascending."""
     alike = [name for name in BenignVitParameters.model_fields if name not in {*ON_CURVES, axis}]
 
@@ -71,7 +70,7 @@ def _judge_boundaries(axis: str, judge: OfBoundaries) -> Callable[[pd.DataFrame]
         if why := why_no_boundary(cells, axis):
             raise not_run(f"The boundary can't be found: {why}.")
         finite_numbers(require_done(cells, MOST_FAILED), "test_loss")
-        return judge(boundaries(cells, axis, FIGURE_1_THRESHOLD))
+        return of_boundaries(boundaries(cells, axis, FIGURE_1_THRESHOLD))
 
     return measure
 
@@ -84,16 +83,17 @@ def _constants(series: list[Boundary]) -> Measurement:
             f"Seeds that cross beyond the grid at the first value of the axis: {outside} of "
             f"{len(logs)}."
         )
-    level = level_of_each(len(logs.columns) - 1)
-    estimate = median_estimate if np.isinf(logs.to_numpy()).any() else mean_estimate
-    factors = {
-        f"change to d = {boundary.at:.3g}": exponentiate(
-            estimate(logs[boundary.at] - logs.iloc[:, 0], level)
-        )
-        for boundary in series[1:]
-    }
-    measured = judge_estimates(
-        {name: (factor, SAME) for name, factor in factors.items()},
+    statistic: Statistic = "median" if np.isinf(logs.to_numpy()).any() else "geometric mean"
+    measured = judge(
+        [
+            Part.of(
+                np.exp(logs[boundary.at] - logs.iloc[:, 0]),
+                SAME,
+                statistic,
+                called=f"change to d = {boundary.at:.3g}",
+            )
+            for boundary in series[1:]
+        ],
         note="N·SNR² at the crossing, over that at the smallest d.",
     )
     medians = {
@@ -104,7 +104,7 @@ def _constants(series: list[Boundary]) -> Measurement:
 
 
 def _judge_balance(number: BySeed, words: str) -> OfBoundaries:
-    def judge(series: list[Boundary]) -> Measurement:
+    def measure(series: list[Boundary]) -> Measurement:
         balances = [balance_at(boundary) for boundary in series]
         medians = {
             f"median at σ̃_p = {boundary.at:g}": float(number(boundary).median())
@@ -115,25 +115,24 @@ def _judge_balance(number: BySeed, words: str) -> OfBoundaries:
             / balance
             for boundary, balance in zip(series, balances, strict=True)
         }
-        return judge_estimate(
-            power_along(series, number, balances),
-            PROPORTIONAL,
+        return judge(
+            [Part.of(powers_along(series, number, balances), PROPORTIONAL)],
             details={**medians, **ratios, **counts(series)},
             note=f"The power of {BALANCE_IN_WORDS} in {words}, seed by seed.",
         )
 
-    return judge
+    return measure
 
 
-def power_along(series: Sequence[Boundary], number: BySeed, against: Sequence[float]) -> Estimate:
-    """Return the power with which a positive number scales with another one along the axis."""
+def powers_along(series: Sequence[Boundary], number: BySeed, against: Sequence[float]) -> Floats:
+    """Return the power of each seed with which a number scales with another along the axis."""
     logs = seed_logarithms(series, number)
     if (outside := int(np.isinf(logs.to_numpy()).any(axis=1).sum())) > 0:
         raise inconclusive(
             f"Seeds that cross beyond the grid at some value of the axis, and have no power: "
             f"{outside} of {len(logs)}."
         )
-    return mean_estimate(np.polyfit(np.log(against), logs.to_numpy().T, 1)[0])
+    return np.asarray(np.polyfit(np.log(against), logs.to_numpy().T, 1)[0])
 
 
 def seed_logarithms(series: Sequence[Boundary], number: BySeed) -> pd.DataFrame:

@@ -13,16 +13,11 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.joined import joined
-from overfit_cli.claims.rules import (
-    THEOREM_RULE,
-    Margin,
-    exponentiate,
-    judge_estimate,
-    judge_theorem,
-)
+from overfit_cli.claims.parts import Margin, Part
+from overfit_cli.claims.rules import judge
+from overfit_cli.claims.stated import joined
+from overfit_cli.claims.theorems import THEOREM_RULE, judge_theorem
 from overfit_cli.core.claim import Claim, Measurement
-from overfit_cli.stats.intervals import mean_estimate
 from overfit_cli.studies.benign_vit.vit import lemma_numbers as numbers
 from overfit_cli.studies.benign_vit.vit.claims.lemmas import (
     LEAD,
@@ -104,8 +99,8 @@ def _rises(steps: pd.DataFrame, side: Regime) -> Measurement:
 def _lead(steps: pd.DataFrame, side: Regime) -> Measurement:
     chosen = chosen_steps(steps, side, has_small_error=False)
     logs = by_seed(chosen, partial(numbers.stage_3_lead, side=side))
-    return judge_estimate(
-        exponentiate(mean_estimate(logs)), LEAD, note="The least lead in stage 3, over 3M."
+    return judge(
+        [Part.of(np.exp(logs), LEAD, "geometric mean")], note="The least lead in stage 3, over 3M."
     )
 
 

@@ -12,28 +12,17 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import (
-    Selection,
-    complete_seeds,
-    finite_numbers,
-    is_unknown,
-    require_done,
-    whole_grid,
-)
-from overfit_cli.claims.joined import joined
-from overfit_cli.claims.rules import (
-    LEAST_VALUES,
-    Margin,
-    factor_margin,
-    judge_estimate,
-    tolerance_margin,
-)
-from overfit_cli.claims.stated import stated_claim
+from overfit_cli.claims.cells import Selection, finite_numbers, is_unknown, require_done
+from overfit_cli.claims.parts import Margin, Part, factor_margin, tolerance_margin
+from overfit_cli.claims.quantities import LEAST_FOR_POWER
+from overfit_cli.claims.rules import judge, judge_estimate
+from overfit_cli.claims.stated import joined, stated_claim
 from overfit_cli.core.claim import Claim, Measurement, add_remark, inconclusive
 from overfit_cli.core.text import plural
-from overfit_cli.stats.boundaries import crossing_products, fit_power_law
+from overfit_cli.stats.boundaries import fit_power_law
 from overfit_cli.stats.crossings import SIDES, crossings
-from overfit_cli.stats.intervals import mean_estimate, median_estimate, middle
+from overfit_cli.stats.intervals import middle
+from overfit_cli.studies.benign_vit.vit.boundary import crossing_products
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.theory import (
     FIGURE_1_CONSTANT,
@@ -45,7 +34,7 @@ from overfit_cli.studies.benign_vit.vit.theory import (
 GRID = Selection(
     BenignVitParameters,
     alike=("labels", "max_steps"),
-    fewest={"n": LEAST_VALUES, "snr": LEAST_VALUES},
+    fewest={"n": LEAST_FOR_POWER, "snr": LEAST_FOR_POWER},
     preset="fig1",
     balanced=False,
 )
@@ -69,6 +58,23 @@ BETTER = Margin(least=0.0, because="a better prediction", fewest_seeds=5)
 EXPONENT = tolerance_margin(
     FIGURE_1_EXPONENT, 0.25, "half the way to the next power that is a multiple of 1/2", 40
 )
+
+
+def whole_grid(cells: pd.DataFrame, x: str, y: str) -> pd.DataFrame:
+    """Return the grid in a refined sweep: the values of `x` with most cells, and complete seeds.
+
+    A refined sweep has many further values of `x`, each with a few cells near the boundary, and
+    most of its seeds have no other cells. In a mean over a grid these would count too much.
+    """
+    values = cells.groupby(x)[y].transform("nunique")
+    return complete_seeds(cells[values >= values.max() / 2])
+
+
+def complete_seeds(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells of the seeds with most cells: those of other seeds may be the easy ones."""
+    sizes = cells.groupby("seed")["seed"].transform("size")
+    complete: pd.DataFrame = cells[sizes == sizes.max()]
+    return complete
 
 
 def fitted_cells(grid: pd.DataFrame) -> pd.DataFrame:
@@ -112,13 +118,11 @@ def _contour(cells: pd.DataFrame) -> Measurement:
     known = crossed["side"] != "unknown"
     if not known.any():
         raise inconclusive(f"There is no curve at n ≥ {SMALLEST_N}.")
-    products = crossing_products(crossed[known], "n", FIGURE_1_EXPONENT).reindex(crossed.index)
+    products = crossing_products(crossed[known]).reindex(crossed.index)
     products, *ends = products.fillna(FIGURE_1_CONSTANT), *_ends(cells, crossed)
     middles = [values.groupby(crossed["seed"]).agg(middle) for values in (products, *ends)]
-    of_products, of_least, of_most = map(median_estimate, middles)
-    return judge_estimate(
-        of_products._replace(low=of_least.low, high=of_most.high),
-        CONTOUR,
+    measured = judge(
+        [Part.of(middles[1], CONTOUR, "median", up_to=middles[2])],
         details={
             "values of n": crossed["n"].nunique(),
             "curves": len(crossed),
@@ -129,6 +133,7 @@ def _contour(cells: pd.DataFrame) -> Measurement:
         f"each seed's median over n ≥ {SMALLEST_N}. Curves that never cross count as beyond the "
         f"grid. {READING}",
     )
+    return replace(measured, value=middle(middles[0]))
 
 
 def _ends(cells: pd.DataFrame, crossed: pd.DataFrame) -> list[pd.Series[float]]:
@@ -161,9 +166,8 @@ def _sides(cells: pd.DataFrame) -> Measurement:
         grid["seed"].to_numpy()
     )
     shares = by_seed.mean()
-    return judge_estimate(
-        median_estimate(shares["least"], up_to=shares["most"]),
-        SHARE,
+    return judge(
+        [Part.of(shares["least"], SHARE, "median", up_to=shares["most"])],
         details={"cells": len(grid), "cells that failed or are absent": int((~is_done).sum())},
         note=f"The share of a seed's cells on the predicted side: the median over seeds. {READING}",
     )
@@ -181,9 +185,8 @@ def _lead(cells: pd.DataFrame) -> Measurement:
         {"least": np.where(is_done, leads, -1.0 * differ), "most": np.where(is_done, leads, differ)}
     )
     means = ends.groupby(grid["seed"].to_numpy()).mean()
-    return judge_estimate(
-        mean_estimate(means["least"], up_to=means["most"], within=(-1.0, 1.0)),
-        BETTER,
+    return judge(
+        [Part.of(means["least"], BETTER, up_to=means["most"], within=(-1.0, 1.0))],
         details={"the best other power": best},
         note="The share of a seed's cells on the side that N·SNR² = 1000 predicts, minus that of "
         "the best other power with the constant that suits these cells best.",

@@ -14,15 +14,10 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import one_setting
-from overfit_cli.claims.rules import (
-    Margin,
-    exponentiate,
-    judge_estimate,
-    judge_estimates,
-)
+from overfit_cli.claims.parts import Margin, Part
+from overfit_cli.claims.rules import judge
 from overfit_cli.core.claim import Claim, Measurement, inconclusive
 from overfit_cli.core.parameters import parameters_from_row
-from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate
 from overfit_cli.studies.benign_vit.vit import lemma_numbers as numbers
 from overfit_cli.studies.benign_vit.vit.claims.condition import (
     MAY_VARY,
@@ -33,7 +28,6 @@ from overfit_cli.studies.benign_vit.vit.claims.condition import (
     with_large_product,
     with_small_error,
 )
-from overfit_cli.studies.benign_vit.vit.claims.theorem_regime import near_limit
 from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.theory import Regime, stage_ends
 
@@ -92,8 +86,8 @@ def judge_number(
 
     def measure(steps: pd.DataFrame) -> Measurement:
         chosen = chosen_steps(steps, side, has_small_error)
-        mean = mean_estimate(by_seed(chosen, number))
-        return judge_estimate(mean, margin, note=note, details=_stages(chosen, side))
+        parts = [Part.of(by_seed(chosen, number), margin)]
+        return judge(parts, note=note, details=_stages(chosen, side))
 
     return measure
 
@@ -105,9 +99,8 @@ def _lead(steps: pd.DataFrame, side: Regime) -> Measurement:
     """
     chosen = _with_t1_in_time(chosen_steps(steps, side, has_small_error=False), side)
     logs = by_seed(chosen, partial(numbers.lead_at_t1, side=side))
-    return judge_estimate(
-        exponentiate(mean_estimate(logs)),
-        LEAD,
+    return judge(
+        [Part.of(np.exp(logs), LEAD, "geometric mean")],
         note="The least lead from T₁ on, over 3M.",
         details=_stages(chosen, side) | {"least of a seed": float(np.exp(logs.min()))},
     )
@@ -149,22 +142,26 @@ def _stages(steps: pd.DataFrame, side: Regime) -> dict[str, float]:
 
 def _stage_3_attention(steps: pd.DataFrame) -> Measurement:
     chosen = chosen_steps(steps, "benign", has_small_error=True)
-    level = level_of_each(len(TOKEN_CLASSES))
 
-    def final_attention(source: str) -> Estimate:
+    def final_attention(source: str) -> pd.Series[float]:
         def last(of_cell: pd.DataFrame, parameters: BenignVitParameters) -> float:
             ends = stage_ends(of_cell, parameters.tokens, "benign")
             has_ended = np.isfinite([ends.first, ends.second]).all()
             return float(of_cell[f"attention_{source}_signal"].iloc[-1]) if has_ended else np.nan
 
-        return near_limit(by_seed(chosen, last), 1.0, level)
+        return by_seed(chosen, last)
 
     words = {"signal": "the signal", "noise": "token 2", "rest": "tokens 3 to M"}
-    return judge_estimates(
-        {
-            f"attention of {words[source]} on the signal": (final_attention(source), NEAR_ONE)
+    return judge(
+        [
+            Part.of(
+                final_attention(source),
+                NEAR_ONE,
+                within=(0.0, 1.0),
+                called=f"attention of {words[source]} on the signal",
+            )
             for source in TOKEN_CLASSES
-        },
+        ],
         note="When training ends, mean over seeds.",
     )
 

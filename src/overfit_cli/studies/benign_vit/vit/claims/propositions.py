@@ -12,15 +12,10 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import is_unknown
-from overfit_cli.claims.rules import (
-    THEOREM_RULE,
-    Margin,
-    judge_estimate,
-    judge_estimates,
-    judge_theorem,
-)
+from overfit_cli.claims.parts import Margin, Part
+from overfit_cli.claims.rules import judge
+from overfit_cli.claims.theorems import THEOREM_RULE, judge_theorem
 from overfit_cli.core.claim import Claim, Measurement
-from overfit_cli.stats.intervals import level_of_each
 from overfit_cli.studies.benign_vit.vit import lemma_numbers as numbers
 from overfit_cli.studies.benign_vit.vit.claims.condition import (
     SMALL_ERROR,
@@ -42,7 +37,6 @@ from overfit_cli.studies.benign_vit.vit.claims.lemmas import (
     judge_number,
     lemma_claim,
 )
-from overfit_cli.studies.benign_vit.vit.claims.theorem_regime import near_limit
 from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.theory import Regime, harmful_attention_error
 
@@ -65,9 +59,8 @@ def _even(steps: pd.DataFrame, side: Regime) -> Measurement:
         for source in TOKEN_CLASSES
     }
     gone = pd.DataFrame(of_query).max(axis=1)
-    return judge_estimate(
-        near_limit(gone, float(chosen["tokens"].iloc[0]) - 1, least_missing=-np.inf),
-        STILL_EVEN,
+    return judge(
+        [Part.of(gone, STILL_EVEN, within=(0.0, float(chosen["tokens"].iloc[0]) - 1))],
         note="The most of the three classes of query.",
         details={
             f"off 1/M times M, {WORDS[source]}": float(of_seeds.mean())
@@ -87,23 +80,20 @@ def _harmful_attention(steps: pd.DataFrame) -> Measurement:
             {"error of (169), least": float(errors.min())},
         )
     chosen = chosen_steps(steps[steps["key"].isin(small)], "harmful", has_small_error=False)
-    level = level_of_each(3)
 
     def last(of_cell: pd.DataFrame, parameters: BenignVitParameters, source: str) -> float:
         return float(of_cell[f"attention_{source}_noise"].iloc[-1])
 
-    return judge_estimates(
-        {
-            f"attention of {WORDS[source]} on token 2": (
-                near_limit(
-                    by_seed(chosen, partial(last, source=source)),
-                    1.0,
-                    level,
-                ),
+    return judge(
+        [
+            Part.of(
+                by_seed(chosen, partial(last, source=source)),
                 NEAR_ONE,
+                within=(0.0, 1.0),
+                called=f"attention of {WORDS[source]} on token 2",
             )
             for source in TOKEN_CLASSES
-        },
+        ],
         note="When training ends, mean over seeds.",
     )
 

@@ -17,16 +17,17 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import finite_numbers, one_setting, positive_numbers, require_done
-from overfit_cli.claims.rules import (
-    Margin,
-    exponentiate,
-    judge_estimate,
-    judge_estimates,
-    tolerance_margin,
-)
+from overfit_cli.claims.parts import Margin, Part, Statistic, tolerance_margin
+from overfit_cli.claims.rules import judge, judge_estimate
 from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
-from overfit_cli.stats.boundaries import Boundary, PowerLaw, scaling_exponents
-from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate, median_estimate
+from overfit_cli.stats.boundaries import PowerLaw, seeds_exponents
+from overfit_cli.studies.benign_vit.vit.boundary import (
+    LEAST_VALUES,
+    Boundary,
+    balance_at,
+    boundaries,
+    why_no_boundary,
+)
 from overfit_cli.studies.benign_vit.vit.claims.condition import (
     CONDITION,
     IN_CONVERGENCE,
@@ -52,14 +53,10 @@ from overfit_cli.studies.benign_vit.vit.theory import (
     BALANCE_IN_WORDS,
     FIGURE_1_THRESHOLD,
     HARMFUL_LOSS,
-    LEAST_VALUES,
     T_POWERS,
     THEOREMS,
     Regime,
-    balance_at,
-    boundaries,
     predicted_steps,
-    why_no_boundary,
 )
 
 if TYPE_CHECKING:
@@ -113,9 +110,9 @@ def most_steps(cells: pd.DataFrame, side: Regime) -> Measurement:
     least, most = _logs_over_t(cells, side)
     ends = pd.DataFrame({"least": least, "most": most}).groupby(cells["seed"]).max()
     known = least[np.isfinite(least)]
-    return judge_estimate(
-        exponentiate(_central(ends)),
-        AT_MOST_T,
+    statistic: Statistic = "geometric mean" if np.isfinite(ends.to_numpy()).all() else "median"
+    return judge(
+        [Part.of(np.exp(ends["least"]), AT_MOST_T, statistic, up_to=np.exp(ends["most"]))],
         details={"cells": len(cells)}
         | {"steps over T, least": float(np.exp(known.min()))}
         | {"steps over T, most": float(np.exp(known.max()))},
@@ -142,12 +139,6 @@ def _logs_over_t(cells: pd.DataFrame, side: Regime) -> tuple[pd.Series[float], p
     return logs.where(counted, -np.inf), logs.where(done, np.inf)
 
 
-def _central(ends: pd.DataFrame) -> Estimate:
-    """The mean of seeds' numbers between two ends; the median where some are not finite."""
-    estimate = mean_estimate if np.isfinite(ends.to_numpy()).all() else median_estimate
-    return estimate(ends["least"], up_to=ends["most"])
-
-
 def powers(cells: pd.DataFrame, side: Regime) -> Measurement:
     """Measure whether steps scale with each parameter as T does, all fitted at once."""
     for name, factor in LEAST_FACTORS.items():
@@ -155,19 +146,18 @@ def powers(cells: pd.DataFrame, side: Regime) -> Measurement:
             raise not_run(f"It needs values of {name} that are a factor of {factor:g} apart.")
     fitted = require_done(cells)
     positive_numbers(fitted, "steps")
-    measured = scaling_exponents(
-        fitted, list(T_DEPENDS_ON), "steps", level_of_each(len(T_DEPENDS_ON))
-    )
+    measured = seeds_exponents(fitted, list(T_DEPENDS_ON), "steps")
     if measured is None:
         raise inconclusive("No seed has cells that tell the axes apart.")
-    return judge_estimates(
-        {
-            f"power of {T_DEPENDS_ON[name]}": (
-                power,
+    return judge(
+        [
+            Part.of(
+                of_seeds,
                 tolerance_margin(T_POWERS[side][name], TOLERANCE, "T hides logarithms"),
+                called=f"power of {T_DEPENDS_ON[name]}",
             )
-            for name, power in measured.items()
-        },
+            for name, of_seeds in measured.items()
+        ],
         note="Fitted seed by seed.",
         details={"cells": len(cells)},
     )
@@ -175,9 +165,9 @@ def powers(cells: pd.DataFrame, side: Regime) -> Measurement:
 
 def benign_loss(cells: pd.DataFrame, side: Regime) -> Measurement:
     """Measure the least power of ε in the test loss, in units of the proof's 1/(2M²)."""
-    measured = judge_estimate(
-        mean_estimate(slopes_of(cells, "test_loss", logs=True).min(axis=1) * _inverse_rate(cells)),
-        RATE,
+    slopes = slopes_of(cells, "test_loss", logs=True)
+    measured = judge(
+        [Part.of(slopes.min(axis=1) * _inverse_rate(cells), RATE)],
         note="The power of ε in the test loss between neighbouring ε, the least, times 2M².",
         details={"cells": len(cells)},
     )
@@ -187,9 +177,8 @@ def benign_loss(cells: pd.DataFrame, side: Regime) -> Measurement:
 def test_margin(cells: pd.DataFrame, side: Regime) -> Measurement:
     """Measure what log(1/ε) multiplies in the mean test margin, in units of 1/(2M²)."""
     slopes = -slopes_of(cells, "test_margin")
-    return judge_estimate(
-        mean_estimate(slopes.min(axis=1) * _inverse_rate(cells)),
-        RATE,
+    return judge(
+        [Part.of(slopes.min(axis=1) * _inverse_rate(cells), RATE)],
         note="What log(1/ε) multiplies in the mean test margin between neighbouring ε, the least, "
         "times 2M².",
         details={"cells": len(cells)} | _by_epsilon(cells, "test_margin"),
@@ -198,18 +187,14 @@ def test_margin(cells: pd.DataFrame, side: Regime) -> Measurement:
 
 def harmful_loss(cells: pd.DataFrame, side: Regime) -> Measurement:
     """Measure the least test loss, and the most with which it falls as ε does."""
-    level = level_of_each(2)
     least = require_done(cells).groupby("seed")["test_loss"].min()
     steepest = slopes_of(cells, "test_loss", logs=True).max(axis=1)
     errors = cells["test_error"]
-    return judge_estimates(
-        {
-            "least test loss of a seed's cells": (
-                near_limit(least, GUESS, level, -np.inf),
-                AT_LEAST,
-            ),
-            "largest power of ε in the test loss": (mean_estimate(steepest, level), STAYS),
-        },
+    return judge(
+        [
+            Part.of(least, AT_LEAST, called="least test loss of a seed's cells"),
+            Part.of(steepest, STAYS, called="largest power of ε in the test loss"),
+        ],
         details={"cells": len(cells)}
         | {"test error, least": float(errors.min()), "test error, most": float(errors.max())},
     )
@@ -244,19 +229,6 @@ def _by_epsilon(cells: pd.DataFrame, column: str) -> dict[str, float]:
     means = cells.groupby("epsilon")[column].mean()
     name = column.replace("_", " ")
     return {f"{name}, ε = {epsilon:g}": float(mean) for epsilon, mean in means.items()}
-
-
-def near_limit(
-    values: pd.Series[float], limit: float, level: float | None = None, least_missing: float = 0.0
-) -> Estimate:
-    """Return the mean of numbers that come close to a limit, from what is missing to it.
-
-    Seeds differ in what is missing, and their numbers may still agree to many digits.
-    """
-    missing = mean_estimate(limit - values, level, within=(least_missing, np.inf))
-    ends = missing.inner and (limit - missing.inner[1], limit - missing.inner[0])
-    value, low, high = (limit - number for number in (missing.value, missing.high, missing.low))
-    return missing._replace(value=value, low=low, high=high, inner=ends)
 
 
 GUESS = math.log(2)

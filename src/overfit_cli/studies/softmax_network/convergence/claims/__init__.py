@@ -8,9 +8,7 @@ from overfit_cli.studies.softmax_network.convergence.claims.kernels import (
     POWER_CLAIMS,
 )
 from overfit_cli.studies.softmax_network.convergence.claims.lambdas import LAMBDA_CLAIMS
-from overfit_cli.studies.softmax_network.convergence.claims.perturbation import (
-    PERTURBATION_CLAIMS,
-)
+from overfit_cli.studies.softmax_network.convergence.claims.perturbation import PERTURBATION_CLAIMS
 from overfit_cli.studies.softmax_network.convergence.claims.table1 import TABLE_CLAIMS
 
 CLAIMS = (

@@ -7,25 +7,18 @@ and η are not met by any cell, but what the proof bounds at every step needs ne
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import is_unknown
-from overfit_cli.claims.joined import joined
-from overfit_cli.claims.rules import (
-    OUT_OF_REACH,
-    THEOREM_RULE,
-    Margin,
-    Requirements,
-    judge_estimates,
-    judge_theorem,
-)
+from overfit_cli.claims.parts import Margin, Part
+from overfit_cli.claims.rules import judge
+from overfit_cli.claims.stated import joined
+from overfit_cli.claims.theorems import OUT_OF_REACH, THEOREM_RULE, Requirements, judge_theorem
 from overfit_cli.core.arrays import varying
 from overfit_cli.core.claim import Claim, Measurement, inconclusive
-from overfit_cli.stats.intervals import level_of_each, share_estimate
 from overfit_cli.studies.softmax_network.convergence.claims.kernels import (
     DRIFT_PRESET,
     FARTHEST,
@@ -70,27 +63,24 @@ def _judge_probable(
         decades_over=decades_over,
         details=details,
     )
-    if strict.verdict == "vacuous":
+    if strict.verdict in ("vacuous", "holds by far"):
         return strict
     held = cells.assign(broken=broken, unknown=unknown)[requirements.judged(unknown)]
     varied = varying(held, SoftmaxConvergenceParameters.model_fields)
     settings = dict(list(held.groupby(varied))) if varied else {"all": held}
-    level = level_of_each(len(settings))
     names = ", ".join(varied)
-    shares = {
-        f"{names} = {', '.join(map(str, value))}" if varied else "all": (
-            share_estimate(
-                int((~rows["broken"] & ~rows["unknown"]).sum()),
-                len(rows),
-                level,
-                unknown=int(rows["unknown"].sum()),
-            ),
+    shares = [
+        Part.of(
+            ~rows["broken"] & ~rows["unknown"],
             PROBABLE,
+            "share",
+            up_to=~rows["broken"] | rows["unknown"],
+            called=f"{names} = {', '.join(map(str, value))}" if varied else "all",
         )
         for value, rows in settings.items()
-    }
+    ]
     note = "The share of seeds without an exception, at each setting; decisive is the one named."
-    return replace(judge_estimates(shares, note=note), details=strict.details)
+    return judge(shares, note=note, details=strict.details)
 
 
 def _theorem(cells: pd.DataFrame) -> Measurement:

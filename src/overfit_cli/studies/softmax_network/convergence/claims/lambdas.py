@@ -14,16 +14,9 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection, positive_numbers
-from overfit_cli.claims.rules import (
-    Margin,
-    exponentiate,
-    factor_margin,
-    judge_estimate,
-    judge_estimates,
-    tolerance_margin,
-)
+from overfit_cli.claims.parts import Margin, Part, factor_margin, tolerance_margin
+from overfit_cli.claims.rules import judge
 from overfit_cli.core.claim import Measurement, inconclusive
-from overfit_cli.stats.intervals import level_of_each, mean_estimate
 from overfit_cli.studies.softmax_network.convergence.claims.kernels import softmax_claim
 from overfit_cli.studies.softmax_network.convergence.claims.table1 import (
     RULES,
@@ -82,17 +75,19 @@ def _collapse(cells: pd.DataFrame) -> Measurement:
         least=over["least"] - centre["most"], most=over["most"] - centre["least"]
     ).fillna({"least": -np.inf, "most": np.inf})
     groups = dict(list(over.groupby(SETTING)))
-    level = level_of_each(len(groups))
-    ratios = {
-        ", ".join(map(str, setting)): (
-            exponentiate(mean_estimate(rows["least"], level, up_to=rows["most"])),
+    ratios = [
+        Part.of(
+            np.exp(rows["least"]),
             ALMOST_THE_SAME,
+            "geometric mean",
+            up_to=np.exp(rows["most"]),
+            called=", ".join(map(str, setting)),
         )
         for setting, rows in groups.items()
-    }
+    ]
     alone = held.assign(middle=(held["least"] + held["most"]) / 2).groupby(SETTING)["middle"].mean()
     constant = ((held["least"] + held["most"]) / 2 - stated).mean()
-    return judge_estimates(
+    return judge(
         ratios,
         details={
             "T, largest setting over smallest": float(np.exp(alone.max() - alone.min())),
@@ -122,9 +117,8 @@ def _power(
         middle = ((low + high) / 2).mean(axis=0)
     powers = {f"power of {name}": float(middle[index]) for index, name in enumerate(causes)}
     censored = cells.loc[cells["least"] < cells["most"], "seed"].nunique()
-    return judge_estimate(
-        mean_estimate(low[:, 0], up_to=high[:, 0]),
-        margin,
+    return judge(
+        [Part.of(low[:, 0], margin, up_to=high[:, 0])],
         details={**powers, "seeds with a number beyond the sweep": censored},
         note=note,
     )

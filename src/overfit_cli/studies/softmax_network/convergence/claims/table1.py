@@ -14,9 +14,10 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import OUTCOMES, Selection, is_unknown
-from overfit_cli.claims.joined import joined
+from overfit_cli.claims.cells import Selection, is_unknown
+from overfit_cli.claims.stated import joined
 from overfit_cli.core.claim import Claim
+from overfit_cli.core.schema import MISSES
 from overfit_cli.studies.softmax_network.convergence.claims.kernels import softmax_sentence
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
 from overfit_cli.studies.softmax_network.convergence.widths import (
@@ -51,7 +52,7 @@ def _grid(cells: pd.DataFrame, rule: str, activations: tuple[Activation, ...]) -
 def step_ranges(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the least and the most steps to ε that each cell may take, as `least` and `most`."""
     steps = cells["steps_to_epsilon"].astype(float)
-    taken = cells["steps"].astype(float).where(cells["reason"].isin(OUTCOMES), 0.0)
+    taken = cells["steps"].astype(float).where(cells["reason"].isin(MISSES), 0.0)
     return cells.assign(least=steps.fillna(taken).fillna(0.0), most=steps.fillna(np.inf))
 
 

@@ -11,17 +11,14 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from matplotlib.typing import ColorType
 
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import describe
-from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.labels import power, varying_parameters
 from overfit_cli.figures.picture import Picture, styled
 from overfit_cli.figures.style import BOUND, COLUMN, Legend, legend_below, value_colour
-from overfit_cli.studies.softmax_network.convergence.claims.bounds import (
-    LARGEST_CONSTANT,
-    log10_of,
-)
+from overfit_cli.studies.softmax_network.convergence.claims.bounds import LARGEST_CONSTANT, log10_of
 from overfit_cli.studies.softmax_network.convergence.claims.kernels import FARTHEST, SMALL
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
 from overfit_cli.studies.softmax_network.figures import done_cells, letter_panels
@@ -86,9 +83,9 @@ BOUNDS = (
 """In the order of the figure."""
 
 
-def has_bounds(data: FigureData) -> bool:
+def has_bounds(data: Cells) -> bool:
     """Return whether cells of the paper's network have what is measured over bounds."""
-    cells = data.cells
+    cells = data.trained
     is_paper = (cells["activation"] == "softmax").all()
     is_paper &= (cells["initialisation"] == "symmetric").all()
     several = set(varying_parameters(data))
@@ -96,7 +93,7 @@ def has_bounds(data: FigureData) -> bool:
 
 
 @styled
-def draw_bounds(data: FigureData, options: FigureOptions) -> Picture:
+def draw_bounds(data: Cells, options: FigureOptions) -> Picture:
     """Draw what is measured over each bound: a panel for each σ, a row for each bound.
 
     Bounds with a power of e^B are drawn at the σ of B = 1 alone, as claims take them there.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.study import FigureData
 from overfit_cli.figures.labels import varying_parameters
 from overfit_cli.figures.picture import Picture, styled
 from overfit_cli.figures.style import legend_below
@@ -23,14 +23,14 @@ from overfit_cli.studies.softmax_network.figures import (
 _AXES = ("activation", "m", "initialisation")
 
 
-def has_widths(data: FigureData) -> bool:
+def has_widths(data: Cells) -> bool:
     """Return whether m varies, and nothing that the figures don't draw."""
     varying = varying_parameters(data)
     return "m" in varying and set(varying) <= set(_AXES)
 
 
 @styled
-def draw_kernel_drift(data: FigureData, options: FigureOptions) -> Picture:
+def draw_kernel_drift(data: Cells, options: FigureOptions) -> Picture:
     """Draw ‖H − H*‖_F and R against m, a column for each initialisation, with fitted powers."""
     cells = done_cells(data, _AXES)
     ways = sorted(cells["initialisation"].unique(), reverse=True)
@@ -69,15 +69,13 @@ _POWERS_IN_WORDS = (
 
 
 @styled
-def draw_ntk_gap(data: FigureData, options: FigureOptions) -> Picture:
+def draw_ntk_gap(data: Cells, options: FigureOptions) -> Picture:
     """Draw the gap to kernel regression at test inputs against m, and the widest over training."""
     cells = done_cells(data, _AXES)
-    if data.trajectories.empty:
+    if data.steps.empty:
         raise UserError("No steps were logged here; `overfit sweep softmax-drift` logs them.")
     widest = cells[cells["m"] == cells["m"].max()]
-    steps = data.trajectories.merge(
-        widest[["key", "activation", "initialisation", "seed"]], on="key"
-    )
+    steps = data.steps.merge(widest[["key", "activation", "initialisation", "seed"]], on="key")
     ways = sorted(cells["initialisation"].unique(), reverse=True)
     figure, grid = new_grid(2, len(ways), one_x=False, heights=[2.2, 1.7], least=2.2)
     for (over_width, over_steps), way in zip(grid.T, ways, strict=True):

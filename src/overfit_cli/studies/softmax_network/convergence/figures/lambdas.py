@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
 
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.picture import Picture, styled
 from overfit_cli.figures.style import BOUND, Legend, legend_below, log_ticks
@@ -32,9 +32,9 @@ from overfit_cli.studies.softmax_network.figures import (
 )
 
 
-def has_eigenvalues(data: FigureData) -> bool:
+def has_eigenvalues(data: Cells) -> bool:
     """Return whether several settings of the networks and their data are there."""
-    return bool(data.cells.groupby(["activation", "data", "d", "n"]).ngroups >= 6)
+    return bool(data.trained.groupby(["activation", "data", "d", "n"]).ngroups >= 6)
 
 
 _MARKS = {"sphere": "o", "ball": "s", "digits": "^"}
@@ -42,7 +42,7 @@ _SETTING = ["activation", "data", "d", "n"]
 
 
 @styled
-def draw_lambda(data: FigureData, options: FigureOptions) -> Picture:
+def draw_lambda(data: Cells, options: FigureOptions) -> Picture:
     """Draw steps and widths against eigenvalues, a point for each activation, data, d and n.
 
     At the paper's step size they are T and T λ²/(n² log(n/ε)) against λ. At 1/(m λ_max) they are T
@@ -65,10 +65,10 @@ def draw_lambda(data: FigureData, options: FigureOptions) -> Picture:
             (r"$\propto \lambda^{-2}$", "constant"),
         )
     else:
-        widths = by_data(data.cells, sufficient_widths)
+        widths = by_data(data.trained, sufficient_widths)
         smallest = wide[[*_SETTING, "seed", "lambda_start"]]
         widths = widths.merge(smallest, on=[*_SETTING, "seed"])
-        ends = (float(data.cells["m"].min()), float(data.cells["m"].max()))
+        ends = (float(data.trained["m"].min()), float(data.trained["m"].max()))
         _draw_points(left, wide, "kappa", "steps_to_epsilon", 1)
         _draw_points(right, widths, "lambda_start", "width", -2, ends)
         right.axvline(1, color="0.7", linewidth=0.8)
@@ -80,7 +80,7 @@ def draw_lambda(data: FigureData, options: FigureOptions) -> Picture:
             "the grey line."
         )
         if misses := misses_in_words(data):
-            left_out = int((widest(data.cells)["status"] != "done").sum())
+            left_out = int((widest(data.trained)["status"] != "done").sum())
             of_widest = f"; T leaves out {left_out} of the widest networks" if left_out else ""
             figure.facts.append(f"{misses}: their width doesn't suffice{of_widest}.")
         label, lines = "sufficient width $m$", (r"$\propto\kappa$", r"$\propto \lambda^{-2}$")

@@ -16,19 +16,15 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
-from overfit_cli.figures.heatmap import draw_map
-from overfit_cli.figures.panels import Panel
+from overfit_cli.figures.map import draw_map
+from overfit_cli.figures.map_data import MapPanel
 from overfit_cli.figures.picture import Picture, styled
-from overfit_cli.figures.powers import Power, largest_residual
 from overfit_cli.figures.style import BOUND, HIGHLIGHT, Legend, legend_below
 from overfit_cli.stats.intervals import mean_estimate
-from overfit_cli.studies.softmax_network.convergence.claims.table1 import (
-    step_ranges,
-    width_range,
-)
+from overfit_cli.studies.softmax_network.convergence.claims.table1 import step_ranges, width_range
 from overfit_cli.studies.softmax_network.convergence.widths import (
     LEAST_WIDTH,
     median_width,
@@ -47,6 +43,7 @@ from overfit_cli.studies.softmax_network.figures import (
     say_how_averaged,
 )
 from overfit_cli.studies.softmax_network.paper import Activation
+from overfit_cli.studies.softmax_network.powers import Power, largest_residual
 
 STATED = 2
 """The power of n in the width that Table 1 states for each of the three networks, but for λ."""
@@ -58,13 +55,13 @@ FEWEST_SAMPLES = 3
 """The least number of n of which powers of n are told."""
 
 
-def has_grid(data: FigureData) -> bool:
+def has_grid(data: Cells) -> bool:
     """Return whether n and m vary, so that there is a diagram."""
-    return bool((data.cells[["n", "m"]].nunique() > 1).all())
+    return bool((data.trained[["n", "m"]].nunique() > 1).all())
 
 
 @styled
-def draw_diagram(data: FigureData, options: FigureOptions) -> Picture:
+def draw_diagram(data: Cells, options: FigureOptions) -> Picture:
     """Draw the heatmap; of steps, with the fitted contour m ∝ n^p of the widths that suffice.
 
     Below it training takes more than twice the steps of infinitely many hidden units.
@@ -75,7 +72,7 @@ def draw_diagram(data: FigureData, options: FigureOptions) -> Picture:
     picture = draw_map(data, options, _draw_contour)
     picture.facts.append(
         "The largest residual is that of the points, which are medians within the sweep; "
-        f"{_censored_in_words(data.cells)}."
+        f"{_censored_in_words(data.trained)}."
     )
     return picture
 
@@ -88,8 +85,8 @@ def _censored_in_words(cells: pd.DataFrame) -> str:
     )
 
 
-def _draw_contour(axes: Axes, part: Panel) -> Legend:
-    cells = part.data.cells
+def _draw_contour(axes: Axes, part: MapPanel) -> Legend:
+    cells = part.data.trained
     widths, power = sufficient_widths(cells), _power_of_logs(_logarithms(width_range(cells)))
     middle = quartiles_over_seeds(widths, "n", "width")["middle"]
     middle = middle[(middle > 0) & np.isfinite(middle)]
@@ -148,20 +145,20 @@ RULES = {
 
 
 @styled
-def draw_table1(data: FigureData, options: FigureOptions) -> Picture:
+def draw_table1(data: Cells, options: FigureOptions) -> Picture:
     """Draw steps, sufficient width and κ against n, a column for each step rule, and Table 1.
 
     A width is sufficient from which on training takes at most twice the steps that infinitely many
     hidden units take. With three n or more a table has the powers of n.
     """
     cells = done_cells(data, ("activation", "m", "n", "step_rule"))
-    rules = [rule for rule in RULES if (data.cells["step_rule"] == rule).any()]
+    rules = [rule for rule in RULES if (data.trained["step_rule"] == rule).any()]
     fits = cells["n"].nunique() >= FEWEST_SAMPLES
-    names = [name for name in NETWORKS if (data.cells["activation"] == name).any()]
+    names = [name for name in NETWORKS if (data.trained["activation"] == name).any()]
     heights = [1.45] * len(LABELS) + ([0.25 + 0.36 * len(names)] if fits else [])
     figure, grid = new_grid(len(heights), len(rules), one_x=False, heights=heights)
     for axes_of_rule, rule in zip(grid.T, rules, strict=True):
-        chosen = data.cells[data.cells["step_rule"] == rule]
+        chosen = data.trained[data.trained["step_rule"] == rule]
         _draw_columns(axes_of_rule[:3], chosen, joined=fits)
         axes_of_rule[0].set_title(RULES[rule])
         if fits:
@@ -170,7 +167,7 @@ def draw_table1(data: FigureData, options: FigureOptions) -> Picture:
     for axes, label in zip(grid[:, 0], LABELS.values(), strict=False):
         axes.set_ylabel(label)
     misses = misses_in_words(data)
-    say_how_averaged(figure, data.cells, f"; {misses}" if misses else "", joined=fits)
+    say_how_averaged(figure, data.trained, f"; {misses}" if misses else "", joined=fits)
     figure.facts.append(
         "(b): a case is a network, an n and a seed; open markers are medians outside the sweep, "
         f"and {'bands' if fits else 'bars'} that end at an end of the sweep go on beyond it."
@@ -179,12 +176,12 @@ def draw_table1(data: FigureData, options: FigureOptions) -> Picture:
         figure.facts.append(
             "Table: powers of n with 95 % intervals, and the largest share by which a median is "
             "off the fitted line, of the medians within the sweep; "
-            f"{_censored_in_words(data.cells)}. λ is that of the widest networks; λ²m is divided "
+            f"{_censored_in_words(data.trained)}. λ is that of the widest networks; λ²m is divided "
             "by Table 1's log²(n), of ReLU log(n), and λ²T by log(n/ε). Table 1 states powers of n "
             "at a fixed λ, as the dashed line has it; here λ changes with n. It states T at its "
             "own step size, ∝ λ/(m n²)."
         )
-    legend = legend_of(data.cells)
+    legend = legend_of(data.trained)
     if fits:
         legend.append((Line2D([], [], **BOUND), "Table 1 at a fixed $\\lambda$: $n^2$"))
     legend_below(figure, legend, columns=4)

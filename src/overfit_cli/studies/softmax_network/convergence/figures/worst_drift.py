@@ -10,8 +10,9 @@ import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.typing import LineStyleType
 
+from overfit_cli.core.cells import Cells
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.picture import Picture, styled
 from overfit_cli.figures.style import BOUND, legend_below, log_ticks
@@ -29,20 +30,23 @@ from overfit_cli.studies.softmax_network.paper import Activation
 from overfit_cli.studies.softmax_network.theory import CHANCE
 
 
-def has_worst_drifts(data: FigureData) -> bool:
+def has_worst_drifts(data: Cells) -> bool:
     """Return whether largest drifts were looked for, at several widths."""
-    cells = data.cells
+    cells = data.trained
     several = cells["m"].nunique() > 1
     return bool("worst_drift" in cells and cells["worst_drift"].notna().any() and several)
 
 
 @styled
-def draw_worst_drift(data: FigureData, options: FigureOptions) -> Picture:
+def draw_worst_drift(data: Cells, options: FigureOptions) -> Picture:
     """Draw the largest ‖H(W) − H(W̃)‖_F within R over R n against m, a panel for each σ and n.
 
     ReLU's dashed line is an upper bound, the others are lower ones; dotted lines are the constants
     of the text after Lemma 5.1, without their n^o(1).
     """
+    if "worst_drift" not in data.trained:
+        needs = "largest drifts, as in `overfit sweep softmax-perturbation`"
+        raise UserError(f"The figure `worst-drift` needs {needs}.")
     cells = done_cells(data, ("activation", "m", "n", "sigma"))
     sigmas, sizes = sorted(cells["sigma"].unique()), sorted(cells["n"].unique())
     names = [name for name in CONSTANTS if (cells["activation"] == name).any()]

@@ -1,0 +1,162 @@
+"""Commands that overfit proposes: a training again, a sweep goes on, sweeps that decide claims."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from overfit_cli.cli.options import spelled
+from overfit_cli.core.console import proposed_command
+
+if TYPE_CHECKING:
+    from overfit_cli.core.study import AnyStudy
+    from overfit_cli.report.judge import Decision, Judged
+    from overfit_cli.report.runs import JudgedRun
+    from overfit_cli.sweeps.grid import Grid
+    from overfit_cli.sweeps.manifest import Manifest, Run
+
+
+def train_words(study: AnyStudy, values: Mapping[Any, Any], seed: int) -> list[str]:
+    """Return the words of a command that trains one cell; none where its function has no file."""
+    from overfit_cli.core.parameters import describe
+
+    infos, chosen = describe(study.parameters), list[str]()
+    for name, info in infos.items():
+        if (value := values.get(name, info.default)) != info.default:
+            chosen += ["--set", f"{name}={value}"]
+    chosen += ["--seed", str(seed)] if seed else []
+    subject = _subject(study)
+    return ["train", subject, *chosen] if subject else []
+
+
+def sweep_words(grid: Grid, others: Mapping[str, str] | None = None) -> list[str]:
+    """Return the words of a grid's sweep; none where its function has no file.
+
+    Args:
+        others: other values of some parameters.
+    """
+    from overfit_cli.sweeps.grid import seeds_text
+
+    others, subject = others or {}, _subject(grid.study)
+    values = {**grid.texts(), **others}
+    options = [("set", f"{name}={text}") for name, text in values.items()]
+    rules = [("together", ",".join(names)) for names in grid.together]
+    rules += [("only", text) for text in grid.only]
+    # Nothing ties or leaves out a parameter that has other values.
+    options += [rule for rule in rules if others.keys().isdisjoint(re.findall(r"\w+", rule[1]))]
+    options += [("seeds", seeds_text(grid.seeds))] if grid.study.seeded else []
+    words = [word for name, text in options for word in (spelled(name), text)]
+    return ["sweep", subject, *words] if subject else []
+
+
+def _subject(study: AnyStudy) -> str:
+    """The name of a study, or the place of a function; empty where its file is gone."""
+    function = study.identity.function
+    if function is None:
+        return study.name
+    file = Path(re.sub(r"\.py:\w+$", ".py", function.reference))
+    is_gone = file.suffix == ".py" and not file.exists()
+    return "" if is_gone else function.reference.removeprefix(f"{Path.cwd()}{os.sep}")
+
+
+def continuing_words(path: Path, manifest: Manifest, study: AnyStudy, *switches: str) -> list[str]:
+    """Return the words of a command that trains what is missing of a directory's last run."""
+    words = _run_words(manifest.runs[-1], study) if manifest.runs else []
+    return [*words, *switches, "--out", str(path)] if words else []
+
+
+def _run_words(
+    run: Run, study: AnyStudy, seeds: Sequence[int] = (), *, refined: bool = True
+) -> list[str]:
+    """The sweep of a run, with its own seeds or with others."""
+    grid, how = run.grid(study), list[str]()
+    if refined and "refine" in run.settings:
+        how += ["--refine", str(run.settings["refine"])]
+        how += ["--threshold", str(run.settings["threshold"])]
+    how += ["--trajectories"] if run.settings.get("trajectories") else []
+    words = sweep_words(replace(grid, seeds=tuple(seeds)) if seeds else grid)
+    return [*words, *how] if words else []
+
+
+# What decides claims
+
+
+def commands_that_decide(run: JudgedRun, decisions: Sequence[Decision]) -> Iterator[str]:
+    """Yield lines with the sweeps that decide what is inconclusive, into the same directory.
+
+    Cells that a refined sweep leaves out are run by one of its whole grid, in a directory of its
+    own.
+    """
+    manifest, still_open = run.manifest, [each for each in decisions if each.is_open]
+    if not manifest.runs or not still_open:
+        return
+    path, last = run.directory.path, manifest.runs[-1]
+    lacking = [each.design for each in still_open if each.design and each.lacks_cells]
+    needed = max(max(each.needed, each.at_least) for each in still_open)
+    present = _seeds_of(manifest).union(*(each.design.seeds for each in decisions if each.design))
+    seeds = _more_seeds(present, needed)
+    is_other = manifest.refined and bool(lacking)
+    commands = list[list[str]]()
+    if lacking or needed > len(present):
+        again = ["--retry-failed"] if any(len(design.failed) for design in lacking) else []
+        for words in _sweeps(manifest, run.study, seeds, refined=not is_other):
+            commands.append([*words, *again])
+    for each in still_open:
+        if each.lacking:
+            commands.append(sweep_words(replace(last.grid(run.study), seeds=seeds), each.lacking))
+    if is_other:
+        yield "Refining leaves out cells far from the boundary; a sweep of the whole grid has them:"
+        path = path.with_name(f"{path.name}-grid")
+    yield from _proposals(commands, path)
+
+
+def lines_on_seeds(judged: Sequence[Judged], runs: Sequence[JudgedRun]) -> Iterator[str]:
+    """Yield lines on claims of which more seeds are needed, and the sweeps that add these.
+
+    Args:
+        runs: those that the claims are judged on.
+    """
+    judged_on = {run.directory.path: run for run in runs}
+    for path in dict.fromkeys(each.directory for each in judged if each.lacks_seeds):
+        names = dict[int, list[str]]()
+        for each in judged:
+            if each.directory == path and each.lacks_seeds:
+                names.setdefault(each.measurement.needed_seeds, []).append(each.claim.name)
+        needs = "; ".join(f"{count} for {', '.join(names[count])}" for count in sorted(names))
+        yield f"More seeds are needed in {path}: {needs}."
+        run = judged_on.get(path) if path else None
+        if path and run is not None and (present := _seeds_of(run.manifest)):
+            seeds = _more_seeds(present, max(names))
+            yield from _proposals(_sweeps(run.manifest, run.study, seeds), path)
+
+
+def _proposals(commands: Iterable[list[str]], path: Path) -> Iterator[str]:
+    """Yield the lines that propose commands, each once; and say where values are to be put in."""
+    from overfit_cli.claims.designs import RANGE
+
+    for words in {tuple(words): words for words in commands if words}.values():
+        if any(word.endswith(f"={RANGE}") for word in words):
+            yield f"Put values in place of {RANGE}:"
+        yield from proposed_command([*words, "--out", str(path)])
+
+
+def _sweeps(
+    manifest: Manifest, study: AnyStudy, seeds: Sequence[int], *, refined: bool = True
+) -> list[list[str]]:
+    """The sweeps of a directory with other seeds; its single trainings are left out."""
+    runs = [run for run in manifest.runs if run.command[1:2] != ("train",)]
+    return [_run_words(run, study, seeds, refined=refined) for run in runs]
+
+
+def _seeds_of(manifest: Manifest) -> set[int]:
+    return {seed for run in manifest.runs for seed in run.seeds}  # refining adds seeds by itself
+
+
+def _more_seeds(present: set[int], count: int) -> tuple[int, ...]:
+    """So many seeds, or those that there are: new ones follow the last."""
+    following = max(present) + 1
+    return (*sorted(present), *range(following, following + count - len(present)))

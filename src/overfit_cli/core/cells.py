@@ -1,0 +1,577 @@
+"""Rows of cells with their schema: what every reader, figure, claim and comparison takes and gives.
+
+A failed cell is a row, and a missing one, which was planned and is not there, is a row with the
+status `missing`. The schema says of each column what it is called and what a number means that a
+cell lacks.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from overfit_cli.core.arrays import Floats, varying
+from overfit_cli.core.errors import BadValue
+from overfit_cli.core.expressions import (
+    Among,
+    Compared,
+    Expression,
+    Extreme,
+    Ref,
+    Test,
+    read_conditions,
+    read_expression,
+)
+from overfit_cli.core.schema import RUN, STEP, Field, Role, Schema, schema_of, with_logged
+from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.text import plural, round_digits
+from overfit_cli.stats.intervals import t_half_width
+from overfit_cli.stats.pairs import pair_up
+
+DIGITS = 12
+"""Real numbers that agree to so many digits are one value of a parameter."""
+
+
+class NoCellsError(BadValue):
+    """A condition that no cell meets: bad input of a command, and `not run` of a claim."""
+
+
+class UndefinedError(BadValue):
+    """An expression that is no number though all in it is known: `inconclusive` of a claim."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run directory that cells are of.
+
+    Attributes:
+        refined: whether a sweep that refines chose its cells.
+        boundary: the column and the threshold near whose crossing it chose them; None if unknown.
+        sparse: whether points between planned ones were left out on purpose, and stay blank.
+        planned: whether it is known which cells it was meant to hold.
+        collections: fingerprints of the data that the cells were trained on, by name.
+        sources: digests of the code that trained cells, by key; empty of an installed study.
+        commands: those that made its cells, in order; Python types none.
+        commits: the commits of the code that trained, each after the digest of its source.
+    """
+
+    name: str = ""
+    path: Path | None = None
+    refined: bool = False
+    boundary: tuple[str, float] | None = None
+    sparse: bool = False
+    planned: bool = True
+    collections: Mapping[str, str] = field(default_factory=dict, hash=False)
+    sources: Mapping[str, str] = field(default_factory=dict, hash=False)
+    commands: tuple[str, ...] = ()
+    commits: tuple[tuple[str, str], ...] = ()
+
+
+class BySeed(NamedTuple):
+    """An expression's numbers at each setting and for each seed.
+
+    A number that is not known is nan, and lies between `low` and `high`.
+    """
+
+    settings: list[dict[str, Any]]
+    seeds: NDArray[Any]
+    numbers: Floats  # (settings, seeds), as the others
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Rows of cells.
+
+    Attributes:
+        frame: one row per cell: `key`, `seed`, `status`, `reason`, parameters and measurements; of
+            several run directories also `run directory`.
+        study: the study that they are of; of several, the first one's.
+        read_steps: reads the logged steps of all cells of its runs.
+        runs: the run directories that they are of.
+        chosen: in words, how many cells conditions on measured columns chose; empty without any.
+        less: what is subtracted, if every column is a difference of two run directories'.
+        contrast: in words, the one setting that differs between these: `coin − balanced (labels)`.
+        averaged: how many seeds' means are subtracted, in words, if not cells but means are.
+        unpaired: in words, how many cells have no counterpart in what is subtracted.
+        differs: in words, how settings that don't vary differ between run directories.
+        parts: the cells of each of several run directories, by its name; the subtracted one last.
+    """
+
+    frame: pd.DataFrame
+    schema: Schema
+    study: AnyStudy
+    read_steps: Callable[[], pd.DataFrame] | None = None
+    runs: tuple[Run, ...] = (Run(),)
+    chosen: str = ""
+    less: str = ""
+    contrast: str = ""
+    averaged: str = ""
+    unpaired: str = ""
+    differs: tuple[str, ...] = ()
+    parts: Mapping[str, Cells] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        study: AnyStudy,
+        trained: pd.DataFrame,
+        planned: pd.DataFrame | None = None,
+        steps: pd.DataFrame | Callable[[], pd.DataFrame] | None = None,
+        run: Run | None = None,
+    ) -> Cells:
+        """Return a study's cells, and a missing one for each that was planned and is not there.
+
+        Args:
+            planned: a row for each planned cell; None or empty where that is not known.
+        """
+        known = planned is not None and not planned.empty
+        texts = [str(name) for name in trained if trained[name].dtype.kind not in "iufb"]
+        schema = schema_of(study, map(str, trained), texts)
+        run = replace(run or Run(), planned=known)
+        read = (lambda: steps) if isinstance(steps, pd.DataFrame) else steps
+        cells = cls(trained, schema, study, read, (run,))
+        return cells if planned is None or not known else cells.with_planned(planned)
+
+    def with_planned(self, planned: pd.DataFrame) -> Cells:
+        """Return these cells, and a missing one for each that was planned and is not here."""
+        names = [name for name in planned if name in self.frame]
+        if self.frame.empty or not names:
+            return self
+        marked = planned[names].merge(self.frame[names], how="left", indicator=True)
+        rows = marked.loc[marked["_merge"] == "left_only", names]
+        if rows.empty:
+            return self
+        rows = rows.assign(status="missing", reason="", study=self.study.name)
+        return replace(self, frame=pd.concat([self.frame, rows], ignore_index=True))
+
+    # What there is
+
+    @functools.cached_property
+    def trained(self) -> pd.DataFrame:
+        """The rows that are not missing: done and failed cells."""
+        missing = self.frame["status"] == "missing"
+        return self.frame[~missing] if missing.any() else self.frame
+
+    @functools.cached_property
+    def planned(self) -> pd.DataFrame:
+        """The seeds and parameters of all cells; empty where it is not known which were planned."""
+        names = [name for name in ("seed", *self.parameters, RUN) if name in self.frame]
+        known = any(run.planned for run in self.runs)
+        return self.frame[names] if known else self.frame.loc[[], names]
+
+    @functools.cached_property
+    def steps(self) -> pd.DataFrame:
+        """The logged steps of these cells: `key`, `step` and the logged columns."""
+        if self.read_steps is None:
+            return pd.DataFrame(columns=["key", "step"])
+        steps = self.read_steps()
+        keys = self.frame["key"]
+        return steps[steps["key"].isin(keys)] if "key" in steps else steps
+
+    def with_trained(self, trained: pd.DataFrame) -> Cells:
+        """Return these missing cells, and others in the place of those that were trained."""
+        missing = self.frame[self.frame["status"] == "missing"]
+        frame = pd.concat([trained, missing], ignore_index=True) if len(missing) else trained
+        return replace(self, frame=frame)
+
+    def without_plan(self, trained: pd.DataFrame) -> Cells:
+        """Return other trained cells, of which it is not known which were planned."""
+        return replace(
+            self, frame=trained, runs=tuple(replace(run, planned=False) for run in self.runs)
+        )
+
+    def with_steps(self, steps: pd.DataFrame) -> Cells:
+        """Return these cells with other logged steps."""
+        return replace(self, read_steps=lambda: steps)
+
+    @property
+    def run_names(self) -> tuple[str, ...]:
+        """The names of several run directories; of one, none."""
+        return tuple(run.name for run in self.runs) if len(self.runs) > 1 else ()
+
+    @property
+    def refined(self) -> bool:
+        """Whether a sweep that refines chose cells."""
+        return any(run.refined for run in self.runs)
+
+    @property
+    def sparse(self) -> bool:
+        """Whether points between planned ones stay blank."""
+        return any(run.sparse for run in self.runs)
+
+    @property
+    def collections(self) -> Mapping[str, str]:
+        """Fingerprints of the data that the cells were trained on, by name."""
+        return {name: mark for run in self.runs for name, mark in run.collections.items()}
+
+    @property
+    def sources(self) -> Mapping[str, str]:
+        """Digests of the code that trained cells, by key."""
+        return {key: digest for run in self.runs for key, digest in run.sources.items()}
+
+    @property
+    def boundary(self) -> tuple[str, float] | None:
+        """The column and the threshold near which cells were chosen, if it is one for all."""
+        boundaries = {run.boundary for run in self.runs}
+        return boundaries.pop() if len(boundaries) == 1 else None
+
+    @property
+    def parameters(self) -> list[str]:
+        """The parameters that the cells have a column of, in the order of the study."""
+        return self._of("parameter")
+
+    @property
+    def measured(self) -> list[str]:
+        """The measured columns that are numbers."""
+        return [name for name in self._of("measured") if self.schema[name].is_number]
+
+    @functools.cached_property
+    def logged(self) -> Schema:
+        """The schema of the logged steps."""
+        return with_logged(self.study, self.schema)
+
+    @property
+    def logged_columns(self) -> list[str]:
+        """The logged columns that the steps have."""
+        measured = [field.name for field in self.logged.fields if field.role == "measured"]
+        return [name for name in measured if name in self.steps and name != STEP.name]
+
+    @property
+    def replaced(self) -> frozenset[str]:
+        """Parameters in whose place an expression is an axis."""
+        return frozenset(self._of("replaced"))
+
+    def _of(self, role: Role) -> list[str]:
+        return [f.name for f in self.schema.fields if f.role == role and f.name in self.frame]
+
+    def counts(self) -> Counter[str]:
+        """Return how many cells are done, failed and missing."""
+        return Counter(self.frame["status"])
+
+    # Choosing
+
+    def where(self, *conditions: str, option: str = "where") -> Cells:
+        """The cells that meet all conditions; NoCellsError where one leaves none.
+
+        Those on measured columns come after others, and the largest and smallest last. What a
+        measured column leaves out is not missing.
+        """
+        ranked = [
+            (2 if isinstance(test, Extreme) else int(self._is_measured(test)), text, test)
+            for text in conditions
+            for test in read_conditions(text, self.schema.placed, option)
+        ]
+        cells, by_measure = self, list[str]()
+        for rank, text, test in sorted(ranked, key=lambda each: each[0]):
+            if rank == 1 and not by_measure:
+                before = len(cells.trained)
+            by_measure += [text] if rank == 1 else []
+            cells = replace(cells, frame=cells.frame[cells._meets(test, text, option)])
+        if by_measure:
+            count = f"{len(cells.trained)} of {plural(before, 'cell')}"
+            cells = replace(cells, chosen=f"{', '.join(dict.fromkeys(by_measure))}, {count}")
+        return cells
+
+    def _is_measured(self, test: Test) -> bool:
+        return any(self.schema[ref.name].role == "measured" for ref in test.refs)
+
+    def _meets(self, test: Test, text: str, option: str) -> NDArray[np.bool_]:
+        holds = np.broadcast_to(test.holds(self._values(test.refs, option)), len(self.frame))
+        if holds.any() or self.frame.empty:
+            return holds
+        name = test.refs[0].name
+        values = sorted(self.frame[name].dropna().unique().tolist())
+        here = f"there is {', '.join(map(str, values[:6]))}{' and more' if values[6:] else ''}."
+        if name in self.measured and values:
+            here = f"{name} is {values[0]:.6g} to {values[-1]:.6g} here."
+        raise NoCellsError(option, text, f"no cell has that; {here}")
+
+    def varying(self, without: Sequence[str] = ()) -> list[str]:
+        """The parameters that take several values, in the order of the study."""
+        return varying(self.frame, [name for name in self.parameters if name not in without])
+
+    def settings(self, without: Sequence[str] = ()) -> Iterator[tuple[dict[str, Any], Cells]]:
+        """Each combination of the parameters that vary, in order, with its cells."""
+        place, settings = self._places(self.varying(without))
+        for number, values in enumerate(_records(settings)):
+            yield values, replace(self, frame=self.frame[place == number])
+
+    def in_order(self) -> Cells:
+        """These cells by the parameters that vary, words as they are declared, then by seed."""
+        place, _ = self._places(self.varying())
+        order = np.lexsort((self.frame["seed"], place))
+        return replace(self, frame=self.frame.iloc[order].reset_index(drop=True))
+
+    def _places(self, names: Sequence[str]) -> tuple[NDArray[np.intp], pd.DataFrame]:
+        """The number of each row's place, and the places; words stand in their declared order."""
+        place = np.zeros(len(self.frame), dtype=np.intp)
+        for name in names:
+            choices = {choice: rank for rank, choice in enumerate(self.schema[name].words)}
+            ranks = self.frame[name].map(choices) if choices else self.frame[name]
+            at = np.unique(ranks.to_numpy(), return_inverse=True)[1]
+            place = np.unique(place * (at.max(initial=0) + 1) + at, return_inverse=True)[1]
+        first = np.unique(place, return_index=True)[1]
+        return place, self.frame[list(names)].iloc[first].reset_index(drop=True)
+
+    # Numbers
+
+    def numbers(self, column: str, *, missed: bool = True) -> pd.Series[float]:
+        """Return a column as numbers; see `Field.numbers`."""
+        return self.schema[column].numbers(self.frame, missed=missed)
+
+    def with_column(self, text: str, label: str = "", option: str = "value") -> Cells:
+        """The cells with a measured column of an expression, called by its text."""
+        expression = read_expression(text, self.schema.names, option)
+        label = label or f"${expression.mathtext(self.symbol)}$"
+        frame = self.frame.assign(**{text: self._evaluated(expression, option)})
+        schema = self.schema.with_field(Field(text, label=label))
+        return replace(self, frame=frame, schema=schema)
+
+    def with_logged_column(self, text: str, label: str = "", option: str = "value") -> Cells:
+        """The cells with a logged column of an expression in logged columns and parameters."""
+        names = [name for name in self.parameters if name not in self.steps]
+        rows = self.steps.merge(self.trained[["key", *names]], on="key", how="left")
+        steps = replace(self, frame=rows, schema=self.logged).with_column(text, label, option)
+        field = replace(steps.schema[text], role="logged")
+        cells = self.with_steps(steps.frame[[*self.steps, text]])
+        return replace(cells, schema=self.schema.with_field(field))
+
+    def with_parameter(self, text: str, taken: Collection[str] = (), option: str = "x") -> Cells:
+        """The cells with a parameter of an expression in others, called by its text.
+
+        It takes the place of a parameter in it: of those that vary and are not taken, the one with
+        the most values, and of equally many the first.
+        """
+        numbers = [name for name in self.parameters if self.schema[name].is_number]
+        expression = read_expression(text, self.schema.placed.among(numbers), option)
+        varying = [name for name in self.varying() if name in expression.names]
+        if not varying:
+            hint = ", ".join(self.varying()) or "nothing"
+            raise BadValue(option, text, f"it has one value in these cells; here vary: {hint}.")
+        replaceable = [name for name in varying if name not in taken]
+        if not replaceable:
+            accepts = "each parameter in it that varies here has an axis or panels already."
+            raise BadValue(option, text, accepts)
+        values = [round_digits(value, DIGITS) for value in self._evaluated(expression, option)]
+        for row in self.frame[~np.isfinite(values)].to_dict("records")[:1]:
+            where = ", ".join(f"{name}={row[name]}" for name in sorted(expression.names))
+            raise BadValue(option, text, f"it is not a finite number where {where}.")
+        gone = max(replaceable, key=lambda name: self.frame[name].nunique())
+        schema = self.schema.with_field(replace(self.schema[gone], role="replaced"))
+        new = Field(text, role="parameter", label=f"${expression.mathtext(self.symbol)}$")
+        return replace(
+            self, frame=self.frame.assign(**{text: values}), schema=schema.with_field(new)
+        )
+
+    def _evaluated(self, expression: Expression, option: str) -> Floats:
+        """The value of an expression in each row; nan where it is not finite."""
+        values = expression.value(self._values(expression.refs, option)) + np.zeros(len(self.frame))
+        return np.where(np.isfinite(values), values, np.nan)
+
+    def symbol(self, name: str) -> str:
+        """The symbol of a column in a formula, in mathtext without dollar signs, or its name."""
+        field = self.schema[name]
+        word = re.sub(r"([#$%&_{}])", r"\\\1", re.sub(r"[\\^~]", " ", name))
+        formula = rf"\left({field.label[1:-1]}\right)" if field.label.startswith("$") else ""
+        return field.symbol or formula or rf"\mathrm{{{word}}}"
+
+    def by_seed(self, text: str, option: str = "claim") -> BySeed:
+        """An expression's number at each setting and for each seed.
+
+        Brackets choose values of parameters; the settings are those of the others that vary.
+        """
+        expression = read_expression(text, self.schema.names, option)
+        pinned = frozenset[str]().union(*(ref.pins for ref in expression.refs))
+        for ref in expression.refs:
+            loose = pinned - ref.pins
+            if loose and (ref.at or ref.name in pinned or ref.name not in self.parameters):
+                accepts = f"say where {ref} is taken: {ref.name}[{min(loose)}=...]."
+                raise BadValue(option, text, accepts)
+        place, settings = self._places(self.varying(sorted(pinned)))
+        seeds = np.unique(self.frame["seed"])
+        values = {str(ref): self._table(ref, place, seeds, option) for ref in expression.refs}
+        numbers = expression.value(values)
+        known = np.logical_and.reduce([np.isfinite(value) for value in values.values()])
+        settings_here = _records(settings)
+        for row in np.flatnonzero((known & ~np.isfinite(numbers)).any(axis=1))[:1]:
+            at = ", ".join(f"{name}={value}" for name, value in settings_here[row].items())
+            raise UndefinedError(option, text, f"it is not a number{' at ' * bool(at)}{at}.")
+        numbers = np.where(known, numbers, np.nan)
+        low, high = (np.where(known, numbers, end) for end in (-np.inf, np.inf))
+        fields = {ref: self.schema[ref.name] for ref in expression.refs}
+        bounded = [ref for ref, each in fields.items() if each.between or not each.reached]
+        if bounded and not known.all():
+            ends = [self._ends(ref, values[str(ref)], place, seeds, option) for ref in bounded]
+            texts = [str(ref) for ref in bounded]
+            corners = [
+                expression.value({**values, **dict(zip(texts, corner, strict=True))})
+                for corner in itertools.product(*ends)
+            ]
+            least, most = np.minimum.reduce(corners), np.maximum.reduce(corners)
+            low = np.where(known | np.isnan(least), low, least)
+            high = np.where(known | np.isnan(most), high, most)
+        return BySeed(settings_here, seeds, numbers, low, high)
+
+    def _ends(
+        self, ref: Ref, known: Floats, place: NDArray[np.intp], seeds: NDArray[Any], option: str
+    ) -> list[Floats]:
+        """The least and the most that a reference may be, (places, seeds).
+
+        A number that was not reached is beyond all others.
+        """
+        field = self.schema[ref.name]
+        if field.between:
+            low, high = (
+                self._table(replace(ref, name=name), place, seeds, option) for name in field.between
+            )
+        else:
+            missed = np.isposinf(self._table(ref, place, seeds, option, missed=True))
+            edge = self.numbers(ref.name, missed=False).max()
+            low, high = np.where(missed, edge, np.nan), np.where(missed, np.inf, np.nan)
+        return [np.where(np.isnan(known), end, known) for end in (low, high)]
+
+    def _table(
+        self,
+        ref: Ref,
+        place: NDArray[np.intp],
+        seeds: NDArray[Any],
+        option: str,
+        *,
+        missed: bool = False,
+    ) -> Floats:
+        """The numbers of a reference, (places, seeds); what is `missed` is infinite."""
+        if ref.name not in self.frame:
+            raise BadValue(option, str(ref), f"these cells don't hold {ref.name}.")
+        numbers = self.numbers(ref.name, missed=missed).to_numpy()
+        shape = (place.max(initial=-1) + 1, len(seeds))
+        if ref.name in self.parameters and not ref.at:
+            first = np.unique(place, return_index=True)[1]
+            return np.broadcast_to(numbers[first, None], shape)
+        keep = self._taken(ref, option)
+        at = place[keep], np.searchsorted(seeds, self.frame["seed"].to_numpy()[keep])
+        if len(np.unique(np.ravel_multi_index(at, shape))) < keep.sum():
+            accepts = "several cells of a seed have the same setting."
+            raise UndefinedError(option, str(ref), accepts)
+        table = np.full(shape, np.nan)
+        table[at] = numbers[keep]
+        return table
+
+    def _taken(self, ref: Ref, option: str) -> NDArray[np.bool_]:
+        """Which rows have the values that the brackets of a reference choose."""
+        keep = np.ones(len(self.frame), dtype=bool)
+        for test in ref.at:
+            if isinstance(test, Compared) or (isinstance(test, Among) and test.values[1:]):
+                raise BadValue(option, str(ref), "brackets take one value: [NAME=VALUE].")
+            if isinstance(test, Extreme) and test.which == "best":
+                keep &= self._best(ref.name, test.name, keep)
+            else:
+                keep &= self._meets(test, str(ref), option)
+        return keep
+
+    def _best(self, column: str, swept: str, keep: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """The rows at each setting's best value: of fewest failures, and then of the least mean."""
+        others = self._places(self.varying([swept]))[0]
+        table = pd.DataFrame({"setting": others, "at": self.frame[swept]})
+        table["failed"] = self.frame["status"] != "done"
+        table["mean"] = self.numbers(column, missed=False)
+        ranked = table[keep].groupby(["setting", "at"]).agg({"failed": "sum", "mean": "mean"})
+        first = ranked.sort_values(["failed", "mean"]).reset_index().drop_duplicates("setting")
+        best = table["setting"].map(first.set_index("setting")["at"])
+        return np.asarray(table["at"] == best)
+
+    def _values(self, refs: Sequence[Ref], option: str) -> dict[str, NDArray[Any]]:
+        """What references stand for in each row; one in brackets is that of the row's seed."""
+        values: dict[str, NDArray[Any]] = {}
+        for ref in refs:
+            if ref.name not in self.frame:
+                raise BadValue(option, str(ref), f"these cells don't hold {ref.name}.")
+            column = self.frame[ref.name]
+            values[str(ref)] = (
+                column.to_numpy(np.float64, na_value=np.nan)
+                if self.schema[ref.name].is_number
+                else column.to_numpy()
+            )
+            if ref.at:
+                place = self._places(self.varying(sorted(ref.pins)))[0]
+                seeds, seed = np.unique(self.frame["seed"], return_inverse=True)
+                values[str(ref)] = self._table(ref, place, seeds, option)[place, seed]
+        return values
+
+    # Over seeds
+
+    def means(self, columns: Sequence[str] = ()) -> pd.DataFrame:
+        """A row per setting, with means over the seeds that are done and their 95 % intervals."""
+        cells = replace(self, frame=self.frame[self.frame["status"] != "missing"])
+        cells = cells.in_order()  # sums depend on the order of seeds
+        place, places = cells._places(cells.varying())
+        frame = cells.frame
+        done = frame["status"] == "done"
+        parts = [places, pd.DataFrame({"seeds": done, "failed": ~done}).groupby(place).sum()]
+        for name in columns or self.measured:
+            groups = frame[name].astype(np.float64).where(done).groupby(place)
+            mean, sd, count = groups.mean(), groups.std(), groups.count()
+            half = t_half_width(sd, count.where(count > 1))
+            ends = {f"{name}_low": mean - half, f"{name}_high": mean + half, f"{name}_sd": sd}
+            parts.append(pd.DataFrame({name: mean, **ends}))
+        return pd.concat(parts, axis=1)
+
+    def minus(self, other: Cells, column: str, called: str = "the other") -> Cells:
+        """Return cells whose column is its difference to that of their counterparts.
+
+        Counterparts have the same seed and values of the parameters that vary. Without a seed in
+        common means over seeds are subtracted. The rows are of these cells; where these are
+        published points, which have no keys, of the others.
+
+        Args:
+            called: the name of the other cells.
+        """
+        varied = {*self.varying(), *other.varying()}
+        names = [n for n in dict.fromkeys([*self.parameters, *other.parameters]) if n in varied]
+        for name in (*names, column):
+            if name not in self.frame or name not in other.frame:
+                accepts = f"its cells and the others don't share {name}."
+                raise BadValue("minus", called, accepts)
+        pairs = pair_up(self.trained, other.trained, names, [column])
+        if not pairs.both:
+            shared = ", ".join(names) or "the parameters"
+            accepts = f"no cell of it has the seed and the values of {shared} of a cell here."
+            raise BadValue("minus", called, accepts)
+        left, right = pairs.left, pairs.right
+        failed = (left["status"] == "failed") | (right["status"] == "failed")
+        reasons = [side.get("reason", pd.Series("", side.index)) for side in (left, right)]
+        cells, rows = (self, left) if "key" in left else (other, right)
+        changed = rows.assign(
+            **{column: left[column].astype(float) - right[column].astype(float)},
+            status=np.where(failed, "failed", "done"),
+            reason=reasons[0].where(left["status"] == "failed", reasons[1]),
+        )
+        less = cells.with_trained(changed) if cells.sparse else cells.without_plan(changed)
+        counts = [side.trained["seed"].nunique() for side in (self, other) if pairs.by == "means"]
+        noun = "places" if counts else "cells"
+        have = f"{noun} here and of {pairs.there} there have a counterpart"
+        return replace(
+            less,
+            less=called,
+            averaged="mean of {} seeds less mean of {} seeds".format(*counts) if counts else "",
+            unpaired=f"{pairs.both} of {pairs.here} {have}"
+            if not pairs.here == pairs.there == pairs.both
+            else "",
+        )
+
+
+def _records(settings: pd.DataFrame) -> list[dict[str, Any]]:
+    """The values of each setting; a single one without parameters is a row without columns."""
+    records = settings.to_dict("records") or [{}] * len(settings)
+    return [{str(name): value for name, value in record.items()} for record in records]

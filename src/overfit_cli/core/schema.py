@@ -1,0 +1,197 @@
+"""Columns of cells: parameters, measurements, and those that every row has.
+
+A field says what a number means that a cell lacks, so that no function guesses it from a name.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from overfit_cli.core.arrays import LARGEST
+from overfit_cli.core.cell import ROW_COLUMNS, Column
+from overfit_cli.core.expressions import Names
+from overfit_cli.core.parameters import (
+    SEED,
+    TRAINING_STEPS,
+    Kind,
+    ParameterInfo,
+    StudyParameters,
+    describe,
+    symbol_spellings,
+)
+from overfit_cli.core.study import AnyStudy
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Role = Literal["cell", "parameter", "replaced", "measured", "logged"]
+
+MISSES = ("diverged", "step limit")
+"""The reasons of failed cells whose training went on until it missed; more may follow a colon."""
+
+RUN = "run directory"
+"""The column of cells of several run directories that says whose a row is."""
+
+
+@dataclass(frozen=True)
+class Field(ParameterInfo):
+    """A column of cells, with what is declared of a parameter or a measured column.
+
+    Attributes:
+        label: a few words, or mathtext, for axes and legends.
+        role: a `replaced` parameter has an expression in its place on an axis; a `logged` column is
+            one that was derived of logged ones.
+        reached, diverges: see `core.cell.Column`.
+        between: the columns with the least and the most that a number may be which is not known.
+    """
+
+    role: Role = "measured"
+    reached: bool = True
+    diverges: bool = False
+    between: tuple[str, str] | None = None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The values of a word, in their declared order."""
+        return self.choices if self.kind == "literal" else ()
+
+    def numbers(self, rows: pd.DataFrame, *, missed: bool = True) -> pd.Series[float]:
+        """Return the column in rows of cells as numbers, nan where one is not known.
+
+        A cell that missed its number counts as infinite; with `missed` false it is not known. The
+        numbers of a parameter are its values.
+        """
+        numbers = rows[self.name].astype(np.float64)
+        if self.role in ("cell", "parameter", "replaced"):
+            return numbers
+        done = rows["status"] == "done"
+        known = numbers.where(done & (numbers.abs() <= LARGEST))
+        if not missed or (self.reached and not self.diverges):
+            return known
+        beyond = has_missed(rows)
+        if not self.reached:
+            beyond |= done & numbers.isna()
+        return known.mask(beyond, np.inf)
+
+
+def missed_by(rows: pd.DataFrame) -> pd.Series[str]:
+    """Return the reasons of failed cells without what follows a colon, such as a column's name."""
+    return rows["reason"].astype(str).str.extract("([^:]*)", expand=False)
+
+
+def has_missed(rows: pd.DataFrame) -> pd.Series[bool]:
+    """Return which cells failed as their training went on until it missed."""
+    return (rows["status"] == "failed") & missed_by(rows).isin(MISSES)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The fields of cells; parameters stand in the order of the study."""
+
+    fields: tuple[Field, ...]
+    headline: str = ""
+    threshold: float | None = None
+
+    @functools.cached_property
+    def names(self) -> Names:
+        """Each field by its name, and by its symbol where no name and no other field has that.
+
+        Of a parameter and a column with one symbol it is the parameter's.
+        """
+        found: dict[str, Any] = {}
+        for role in ("parameter", "measured"):
+            fields = [field for field in self.fields if field.role == role]
+            spelled = [
+                (spelling, field) for field in fields for spelling in symbol_spellings(field.symbol)
+            ]
+            counts = Counter(spelling for spelling, _ in spelled)
+            found = {s: field for s, field in spelled if counts[s] == 1} | found
+        names = Names(found | {field.name: field for field in self.fields})
+        limit = names.get(TRAINING_STEPS)
+        inside = names if limit is None else Names({**names, "steps": limit})
+        return names.with_brackets(inside)
+
+    @functools.cached_property
+    def placed(self) -> Names:
+        """The names in conditions and along axes, where `steps` may be a parameter's."""
+        inside = self.names.inside
+        assert inside is not None
+        return inside.with_brackets(inside)
+
+    def __getitem__(self, name: str) -> Field:
+        field = self.names.of(name)
+        assert isinstance(field, Field)
+        return field
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.names
+
+    def with_field(self, field: Field) -> Schema:
+        """Return the schema with a field in the place of one of its name, or at the end."""
+        return replace(self, fields=(*(f for f in self.fields if f.name != field.name), field))
+
+
+def schema_of(study: AnyStudy, columns: Iterable[str], texts: Iterable[str] = ()) -> Schema:
+    """Return the schema of a study's cells.
+
+    Args:
+        columns: those that the cells have.
+        texts: those of them that hold no numbers.
+    """
+    steps = replace(STEPS, label=study.step)
+    fields = fields_of(study.parameters, (steps, SECONDS, *study.columns), columns, texts)
+    return Schema(fields, study.headline, study.threshold)
+
+
+def fields_of(
+    model: type[StudyParameters],
+    declared_columns: Iterable[Column],
+    columns: Iterable[str],
+    texts: Iterable[str] = (),
+) -> tuple[Field, ...]:
+    """Return the fields of cells with these parameters and declared columns; see `schema_of`."""
+    described, words = describe(model), {*texts}
+    fields = [
+        Field(name, "text", role="cell")
+        for name in sorted(ROW_COLUMNS - {"seed", "steps", "seconds", *described})
+    ]
+    fields.append(Field(**vars(SEED), role="cell"))
+    fields += (Field(**vars(info), role="parameter") for info in described.values())
+    declared = {column.name: column for column in declared_columns}
+    known = {field.name for field in fields}
+    for name in dict.fromkeys([*declared, *columns]):
+        if name not in known:
+            column = declared.get(name, Column(name, name))
+            fields.append(_measured(column, "text" if name in words else "float"))
+    return tuple(fields)
+
+
+def with_logged(study: AnyStudy, schema: Schema) -> Schema:
+    """Return the schema with the study's logged columns in the place of those of cells."""
+    others = [field for field in schema.fields if field.role not in ("measured", "logged")]
+    logged = [_measured(column) for column in (STEP, *study.trajectory_columns)]
+    derived = [replace(each, role="measured") for each in schema.fields if each.role == "logged"]
+    return replace(schema, fields=(*others, *logged, *derived))
+
+
+STEP = Column("step", "step of training", "int")
+STEPS = Column("steps", "steps of training", "int", diverges=True, label="steps")
+SECONDS = Column("seconds", "wall time", unit="s", label="time")
+
+
+def _measured(column: Column, kind: Kind = "float") -> Field:
+    return Field(
+        column.name,
+        kind,
+        symbol=column.symbol,
+        unit=column.unit,
+        label=column.label or column.meaning,
+        reached=column.reached,
+        diverges=column.diverges,
+    )

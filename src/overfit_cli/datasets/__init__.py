@@ -1,1 +1,0 @@
-"""Data sets: readers of public ones from their published files, and generators of others."""

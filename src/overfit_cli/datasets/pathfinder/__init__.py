@@ -1,1 +1,0 @@
-"""Pathfinder images, drawn as Linsley et al. 2018 do."""

@@ -1,0 +1,262 @@
+"""Numbers of a map: a statistic over seeds at each point of two parameters, in each panel.
+
+A seed that misses, at its target or by diverging, counts as beyond every number. A point at which
+half of the seeds or more have no number has none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import cast, get_args
+
+import numpy as np
+import pandas as pd
+from matplotlib.colors import LogNorm, Normalize
+from numpy.typing import NDArray
+
+from overfit_cli.core.arrays import Floats
+from overfit_cli.core.cells import Cells
+from overfit_cli.core.errors import BadValue
+from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.values import Mean, valid_choice
+from overfit_cli.figures.axes import Axis
+from overfit_cli.figures.inputs import (
+    choose_scale,
+    lost_in_words,
+    measured_column,
+    misses_in_words,
+    require_grid,
+    require_numbers,
+    two_axes,
+)
+from overfit_cli.figures.labels import opening
+from overfit_cli.figures.panels import Panel, panels_of_runs
+from overfit_cli.stats.bands import Averaging, mean_of_seeds
+from overfit_cli.stats.intervals import FEWEST_FOR_MEDIAN, LEVEL
+
+Mask = NDArray[np.bool_]
+Counts = NDArray[np.int64]
+
+MOST_PRINTED = 40
+"""The largest number of points of a small map: its numbers are printed."""
+
+
+@dataclass(frozen=True)
+class MapPanel:
+    """A panel of a map; its arrays have shape (values of y, values of x).
+
+    Attributes:
+        number: the statistic over seeds; nan where there is none.
+        samples: the numbers of the seeds, (values of y, values of x, seeds); infinite where one
+            missed, nan where one is not known and where there are fewer seeds.
+        missing: whether it was planned, and no seed ran.
+    """
+
+    title: str
+    data: Cells
+    x: Axis
+    y: Axis
+    mean: Mean
+    number: Floats
+    samples: Floats
+    seeds: Counts
+    missing: Mask
+
+    @cached_property
+    def arrived(self) -> Counts:
+        """The number of seeds with a number."""
+        return np.asarray(np.isfinite(self.samples).sum(axis=-1))
+
+    @property
+    def lost(self) -> Mask:
+        """Whether so many seeds have no number that there is no statistic over all."""
+        return (self.seeds > 0) & np.isnan(self.number)
+
+    @property
+    def partly(self) -> Mask:
+        """Whether some seeds have no number, beside a statistic over all."""
+        return np.isfinite(self.number) & (self.arrived < self.seeds)
+
+    @property
+    def points(self) -> Floats:
+        """The values of x and y at each point, row by row, (points, 2)."""
+        return np.column_stack([at.ravel() for at in np.meshgrid(self.x.numbers, self.y.numbers)])
+
+    def interval(self, bounds: tuple[float, float]) -> tuple[Floats, Floats]:
+        """Return both ends of the 95 % interval at each point; nan where there are too few seeds.
+
+        That of a median allows for any number of a seed whose number is not known.
+
+        Args:
+            bounds: the least and the largest that a number can be.
+        """
+        rows, seeds = self.samples.reshape(self.number.size, -1), self.seeds.ravel()
+        by_order = self.mean == "median"
+        unknown = np.isnan(rows) & (np.arange(rows.shape[1]) < seeds[:, None]) & by_order
+        few = seeds < FEWEST_FOR_MEDIAN if by_order else self.arrived.ravel() < 2
+        low, high = (
+            Averaging(self.mean).summarise(np.where(unknown, end, rows), bounds)[side]
+            for side, end in ((1, -np.inf), (2, np.inf))
+        )
+        shape = self.number.shape
+        return np.where(few, np.nan, low).reshape(shape), np.where(few, np.nan, high).reshape(shape)
+
+    @cached_property
+    def noise(self) -> Floats:
+        """Of a difference, 1 where its own interval contains 0 and 0 where not; nan if unknown."""
+        if not self.data.less:
+            return np.full(self.number.shape, np.nan)
+        low, high = self.interval((-np.inf, np.inf))
+        known = np.isfinite(self.number) & ~np.isnan(low)
+        return np.where(known, (low <= 0) & (high >= 0), np.nan)
+
+
+@dataclass(frozen=True)
+class Map:
+    """A statistic of a column over two parameters, in each of its panels."""
+
+    data: Cells
+    x: Axis
+    y: Axis
+    value: str
+    label: str
+    mean: Mean
+    panels: tuple[MapPanel, ...]
+    log: bool = False
+
+    @cached_property
+    def numbers(self) -> pd.Series[float]:
+        """The numbers of all panels."""
+        return pd.Series(np.concatenate([part.number.ravel() for part in self.panels])).dropna()
+
+    @property
+    def norm(self) -> Normalize:
+        """The scale of the colours; that of differences is symmetric around 0."""
+        low, high = float(self.numbers.min()), float(self.numbers.max())
+        if self.data.less:
+            largest = max(abs(low), abs(high)) or 1.0
+            return Normalize(-largest, largest)
+        return LogNorm(low, high) if self.log else Normalize(low, high)
+
+    @property
+    def nothing(self) -> str:
+        """Why the map says nothing; empty where it says something."""
+        places = sum(int((part.seeds > 0).sum() + part.missing.sum()) for part in self.panels)
+        if self.numbers.nunique() < 2:
+            return "all of it has one colour"
+        return "half of it or more has no number" if 2 * len(self.numbers) <= places else ""
+
+    @cached_property
+    def why(self) -> str:
+        """Why cells have no number, in a few words: `diverged`, `target not reached or failed`."""
+        cells, numbers = self.data.trained, seed_numbers(self.data, self.value)
+        unknown = numbers.isna() & (cells["status"] == "done")
+        told = misses_in_words(cells[~np.isfinite(numbers) & ~unknown])
+        return " or ".join(filter(None, [told, "no number" if unknown.any() else ""]))
+
+    @property
+    def facts(self) -> list[str]:
+        """What the map shows, of how many seeds, and which have no number: for the caption."""
+        counts = np.concatenate([part.seeds[np.isfinite(part.number)] for part in self.panels])
+        over = self.data.averaged or mean_of_seeds(counts, self.mean)
+        facts = [f"{opening(self.label)} over {self.x.label} and {self.y.label}: {over}."]
+        numbers = seed_numbers(self.data, self.value)
+        lost = lost_in_words(self.data.trained, numbers, is_median=self.mean == "median")
+        facts += [f"{words}." for words in lost]
+        if self.data.less:
+            noise = np.concatenate([part.noise[np.isfinite(part.noise)] for part in self.panels])
+            own = f"own {100 * LEVEL:g} % interval over seeds contains 0"
+            dots = f"Dots: points whose {own}, {int(noise.sum())} of {noise.size}."
+            facts.append(dots if noise.size else "No point has an interval over seeds.")
+        return facts
+
+
+def lay_out_map(data: Cells, options: FigureOptions, *, to_scale: bool = False) -> Map:
+    """Return the numbers of a map with these options.
+
+    The statistic is the mean; the median where colours are logarithmic or a seed has no number; or
+    the one that the user names.
+
+    Args:
+        to_scale: whether few uneven values stand at their places, as an overlay needs it, and not
+            in cells of one width.
+    """
+    x, y = two_axes(data, options)
+    require_grid(data, options, x, y)
+    value, label = measured_column(data, options.value)
+    require_numbers(data, value)
+    if not (to_scale or options.law or options.log is not None or data.refined):
+        x, y = x.spread(), y.spread()
+    if options.mean is not None:
+        valid_choice("mean", options.mean, get_args(Mean))
+    all_known = np.isfinite(seed_numbers(data, value)).all()
+    mean = options.mean or ("arithmetic" if all_known else "median")
+
+    def averaged(mean: str) -> Map:
+        parts = panels_of_runs(data, options.by)
+        shown = tuple(lay_out(part, x, y, value, cast("Mean", mean)) for part in parts)
+        return Map(data, x, y, value, label, cast("Mean", mean), shown)
+
+    plan, log = averaged(mean), options.is_log("value")
+    if plan.numbers.empty:
+        raise BadValue("value", None, "at every point half of the seeds or more have no number.")
+    if data.less:
+        if log:
+            raise BadValue("log", "value", "a difference has no logarithm where it is negative.")
+        return plan
+    is_small = max(part.number.size for part in plan.panels) <= MOST_PRINTED
+    if not choose_scale(log, plan.numbers, factor=10 if is_small else 30):
+        return plan
+    is_free = options.mean is None and mean == "arithmetic"
+    return replace(averaged("median") if is_free else plan, log=True)
+
+
+def lay_out(part: Panel, x: Axis, y: Axis, value: str, mean: Mean = "arithmetic") -> MapPanel:
+    """Return the statistic of `value` over seeds at each point of the grid of `x` and `y`.
+
+    The axes of the panel have the values that its data has: beside another run directory the axes
+    of a figure have more.
+
+    A point that was not planned, as of a grid that was grown, stays blank. Without a plan every
+    point of the grid counts as planned.
+    """
+    data, names = part.data, [y.name, x.name]
+    frames = [frame[names] for frame in (data.trained, data.planned) if {*names} <= {*frame}]
+    every = pd.concat(frames)
+    x, y = (
+        axis if axis.scale == "category" else axis.only(set(every[axis.name].unique().tolist()))
+        for axis in (x, y)
+    )
+    points = pd.MultiIndex.from_product([y.values, x.values])
+    shape = (len(y.values), len(x.values))
+    place = points.get_indexer(pd.MultiIndex.from_frame(data.trained[names]))
+    seeds = np.bincount(place, minlength=len(points))
+    samples = np.full((len(points), seeds.max(initial=1)), np.nan)
+    samples[place, data.trained.groupby(names).cumcount()] = seed_numbers(data, value)
+    has_plan = len(frames) == 2 and not data.planned.empty
+    planned = points.isin(pd.MultiIndex.from_frame(every)) if has_plan else seeds > -1
+    return MapPanel(
+        part.title,
+        data,
+        x,
+        y,
+        mean,
+        number=_statistic(samples, seeds, mean).reshape(shape),
+        samples=samples.reshape(*shape, -1),
+        seeds=seeds.reshape(shape),
+        missing=(planned & (seeds == 0)).reshape(shape),
+    )
+
+
+def seed_numbers(data: Cells, value: str) -> pd.Series[float]:
+    """Return the column of each cell: infinite where one missed, but for a difference."""
+    return data.schema[value].numbers(data.trained, missed=not data.less)
+
+
+def _statistic(samples: Floats, seeds: Counts, mean: Mean) -> Floats:
+    """The statistic of each row of samples; nan where too few of its seeds have a number."""
+    arrived = np.isfinite(samples).sum(axis=1)
+    number, *_ = Averaging(mean, "quartiles").summarise(samples, (-np.inf, np.inf))
+    few = 2 * arrived <= seeds if mean == "median" else arrived < seeds
+    return np.where(few | (seeds == 0) | ~np.isfinite(number), np.nan, number)

@@ -1,0 +1,291 @@
+"""Summaries of seeds along x, for each setting: of cells against a parameter, of logged steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from overfit_cli.core.arrays import LARGEST, finite_column
+from overfit_cli.core.cells import Cells
+from overfit_cli.core.errors import BadValue
+from overfit_cli.core.parameters import Value
+from overfit_cli.core.schema import MISSES, missed_by
+from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.text import plural
+from overfit_cli.figures.axes import Axis
+from overfit_cli.figures.inputs import BAND, lost_in_words, misses_in_words
+from overfit_cli.figures.labels import (
+    parameter_values,
+    short_settings,
+    split_settings,
+    varying_parameters,
+)
+from overfit_cli.figures.style import PALETTE, LineLook, line_looks
+from overfit_cli.stats.bands import MEAN, MEANS, Averaging, mean_of_seeds, natural_bounds
+
+
+@dataclass(frozen=True)
+class Line:
+    """What the cells of one setting show along x.
+
+    Attributes:
+        text: the values that differ from those of other lines, as a legend has them.
+        settings: these values by their parameters.
+        tables: of each drawn column a row for each x, as `summarised` gives it.
+        seeds: of each drawn column the number of each seed, (x, seeds): nan where there is none,
+            and infinite where a seed misses.
+        reason: why no seed arrives, where none does.
+        ends_early: whether it is a curve that ends with the first of several seeds.
+    """
+
+    text: str
+    settings: Mapping[str, Value]
+    cells: pd.DataFrame
+    tables: Mapping[str, pd.DataFrame]
+    seeds: Mapping[str, pd.DataFrame]
+    reason: str = ""
+    ends_early: bool = False
+
+    def __getitem__(self, column: str) -> pd.DataFrame:
+        """The table of a column."""
+        return self.tables[column]
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The lines of each panel, and what they are.
+
+    Attributes:
+        names: the parameters that tell lines apart.
+        over_seeds: the statistic that they are.
+        lost: how many cells have no number or missed, in words.
+        instead: what they are where it is no statistic over seeds, such as `single cells`.
+    """
+
+    panels: Sequence[Sequence[Line]]
+    names: Sequence[str]
+    over_seeds: Averaging
+    lost: str = ""
+    instead: str = ""
+
+    @property
+    def every(self) -> list[Line]:
+        """The lines of all panels."""
+        return [line for lines in self.panels for line in lines]
+
+    def label(self, column: str) -> str:
+        """The statistic and its band, for an axis; empty of one seed."""
+        largest = int(self._counts(column).max())
+        if self.instead or largest < 2:
+            return ""
+        return self.over_seeds.label(largest) if self.has_bands else MEANS[self.over_seeds.mean]
+
+    def kind(self, column: str) -> str:
+        """The same for a caption, with the number of seeds and the cells that are left out."""
+        counts = self._counts(column)
+        largest = int(counts.max())
+        band = self.over_seeds.band_in_words(largest)
+        if self.over_seeds.band != "seeds":
+            band = f"band: {band}" if self.has_bands else "without bands"
+        middle = mean_of_seeds(counts, self.over_seeds.mean)
+        middle = middle if largest == 1 else f"{middle}, {band}"
+        return (self.instead or middle) + self.lost
+
+    @property
+    def has_bands(self) -> bool:
+        """Whether there are so few settings that their bands can be told apart."""
+        return len({line.text for line in self.every}) <= len(PALETTE)
+
+    def looks(self, study: AnyStudy) -> dict[str, LineLook]:
+        """Return the look of each setting's line, by its text, in order."""
+        settings = {line.text: line.settings for line in self.every}
+        return dict(zip(settings, line_looks(study, list(settings.values())), strict=True))
+
+    def _counts(self, column: str) -> pd.Series[int]:
+        """How many seeds each number is of; a median's count those that miss."""
+        table = pd.concat([line[column] for line in self.every])
+        counted = "seeds" if self.over_seeds.mean == "median" else "arrived"
+        return table.loc[table["arrived"] > 0, counted]
+
+
+def summarised(
+    seeds: pd.DataFrame, over_seeds: Averaging, bounds: tuple[float, float]
+) -> pd.DataFrame:
+    """Return a statistic over seeds at each x.
+
+    Args:
+        seeds: shape (x, seeds); nan where there is no number, and infinite where a seed misses.
+        bounds: those of the band.
+
+    Returns:
+        `middle`, `low` and `high`, nan without a finite middle; how many `seeds` have a number or
+        miss, and how many have `arrived`; `others`, their median where that of all is infinite.
+    """
+    table = seeds.to_numpy(np.float64)
+    middle, low, high = over_seeds.summarise(table, bounds)
+    known, arrived = np.isfinite(middle), np.isfinite(table).sum(axis=1)
+    ends = zip(("middle", "low", "high"), (middle, low, high), strict=True)
+    shown = {name: np.where(known, numbers, np.nan) for name, numbers in ends}
+    others = seeds.replace(np.inf, np.nan).median(axis=1)
+    counts = {"seeds": (~np.isnan(table)).sum(axis=1), "arrived": arrived}
+    shown["others"] = np.where(~known & (arrived > 0), others, np.nan)
+    return pd.DataFrame(shown | counts, seeds.index)
+
+
+# Of cells
+
+
+def lines_of_cells(
+    parts: Sequence[Cells],
+    names: Sequence[str],
+    x: Axis,
+    columns: Sequence[str],
+    over_seeds: Averaging,
+) -> Lines:
+    """Return a line for each setting of some parameters, along the axis x.
+
+    Args:
+        columns: the measured one, and those of a theory.
+    """
+    data, (value, *theory) = parts[0], columns
+    field = data.schema[value]
+    bounds = natural_bounds(
+        np.concatenate([finite_column(part.trained, value).to_numpy() for part in parts])
+    )
+
+    def line_of(values: Mapping[str, Value], cells: pd.DataFrame) -> Line:
+        along = cells[x.name].map(dict(zip(x.values, x.positions, strict=True)))
+        numbers = field.numbers(cells, missed=not data.less)
+        seeds = numbers.groupby([along, cells["seed"]]).mean().unstack()
+        table = summarised(seeds, over_seeds, bounds)
+        failed = (cells["status"] == "failed").groupby(along).all() | (seeds == np.inf).any(axis=1)
+        missed = (table["arrived"] == 0) & failed
+        tables = {value: table.assign(missed=missed)}
+        arrived = numbers < np.inf
+        has_none = ~arrived.groupby(along).transform("any")  # of these a theory is over all cells
+        for name in theory:
+            shown = finite_column(cells, name).where(arrived | has_none).groupby(along)
+            middle = shown.median() if over_seeds.mean == "median" else shown.mean()
+            tables[name] = middle.to_frame("middle")
+        reason = misses_in_words(cells[along.isin(table.index[missed])])
+        text = short_settings(data.schema, values)
+        return Line(text, values, cells, tables, {value: seeds}, reason)
+
+    panels = [[line_of(*each) for each in split_settings(part, names)] for part in parts]
+    cells = pd.concat([part.trained for part in parts])
+    lost = _left_out(cells, field.numbers(cells, missed=not data.less), over_seeds)
+    return Lines(panels, names, over_seeds, lost, instead=data.averaged)
+
+
+def _left_out(cells: pd.DataFrame, numbers: pd.Series[float], over_seeds: Averaging) -> str:
+    lost = lost_in_words(cells, numbers, is_median=over_seeds.mean == "median")
+    return "".join(f"; {words}" for words in lost)
+
+
+# Of logged steps
+
+
+def lines_of_steps(
+    parts: Sequence[Cells],
+    columns: Sequence[str],
+    over_seeds: Averaging = MEAN,
+    *,
+    most_single: int = len(PALETTE),
+) -> Lines:
+    """Return a line for each setting of the parameters that vary, along the step.
+
+    Cells are averaged over seeds up to the last step that all of a setting have; a cell is linear
+    between its logged steps. A part with no number to draw has no line.
+
+    Args:
+        most_single: the largest number of cells of a part that have a line each, if no setting has
+            three seeds, and seeds are not wanted beside their mean.
+    """
+    logged = [part.trained[part.trained["key"].isin(part.steps["key"])] for part in parts]
+    every = pd.concat(logged)
+    done = pd.concat([part.trained for part in parts])["status"] == "done"
+    unlogged = int(done.sum() - (every["status"] == "done").sum())
+    lost = f"; {plural(unlogged, 'cell')} without logged steps left out" if unlogged else ""
+    parts = [part.without_plan(cells) for part, cells in zip(parts, logged, strict=True)]
+    varying = {name for part in parts for name in varying_parameters(part)}
+    names = [name for name in parameter_values(parts[0]) if name in varying]
+    most_seeds = every.groupby(["study", *names])["seed"].nunique().max()
+    averaged = most_seeds >= BAND or max(map(len, logged)) > most_single
+    averaged = averaged or over_seeds.band == "seeds"
+    if averaged:
+        parts = [part.without_plan(part.trained[_outcomes(part.trained).notna()]) for part in parts]
+        lost = _left_out(every, _outcomes(every), over_seeds) + lost
+    elif every["seed"].nunique() > 1:
+        names = [*names, "seed"]
+    panels = [_lines_of_part(part, names, columns, over_seeds) for part in parts]
+    lines = Lines(panels, names, over_seeds, lost)
+    if not lines.every:
+        raise BadValue("value", columns[0], "no cell that is done has a number logged there.")
+    if not averaged:
+        return replace(lines, instead="a single cell" if len(lines.every) == 1 else "single cells")
+    if any(line.ends_early for line in lines.every):
+        lost += "; each curve up to the last step that all its seeds have"
+    return replace(lines, lost=lost)
+
+
+def _outcomes(cells: pd.DataFrame) -> pd.Series[float]:
+    """0 of a cell whose steps count, infinite if it diverged, nan if it failed otherwise."""
+    failed = cells["status"] == "failed"
+    reasons = missed_by(cells) if "reason" in cells else pd.Series("diverged", cells.index)
+    numbers = pd.Series(np.where(failed & (reasons == "diverged"), np.inf, 0.0), cells.index)
+    return numbers.mask(failed & ~reasons.isin(MISSES))
+
+
+def _lines_of_part(
+    part: Cells, names: Sequence[str], columns: Sequence[str], over_seeds: Averaging
+) -> list[Line]:
+    steps = part.steps.merge(part.trained[["key", "seed"]], on="key")
+    numbers = steps[list(columns)].astype(np.float64)
+    steps[list(columns)] = numbers.where(numbers.abs() <= LARGEST)
+    if not steps[list(columns)].notna().any(axis=None):
+        return []
+    bounds = {name: natural_bounds(steps[name].to_numpy(np.float64)) for name in columns}
+    infinite = {field.name for field in part.logged.fields if field.diverges}
+    lines = []
+    for values, cells in split_settings(part, names):
+        text = short_settings(part.schema, values)
+        if (cells["status"] == "failed").all():
+            text = f"{text} ({misses_in_words(cells)})".strip()
+        diverged = set(cells["key"][np.isinf(_outcomes(cells))])
+        of_setting = steps[steps["key"].isin(cells["key"])]
+        last = of_setting[~of_setting["key"].isin(diverged)].groupby("key")["step"].max()
+        seeds, tables = dict[str, pd.DataFrame](), dict[str, pd.DataFrame]()
+        for name in columns:
+            seeds[name] = _seeds_along_steps(
+                of_setting, name, diverged, over_seeds, diverges=name in infinite
+            )
+            table = summarised(seeds[name].dropna(), over_seeds, bounds[name])
+            table["high"] = table["high"].clip(upper=of_setting[name].max())  # of misses
+            tables[name] = table[table["middle"].notna()]
+        ends_early = last.nunique() > 1
+        lines.append(Line(text, values, cells, tables, seeds, ends_early=ends_early))
+    return lines
+
+
+def _seeds_along_steps(
+    steps: pd.DataFrame, column: str, diverged: set[str], over_seeds: Averaging, *, diverges: bool
+) -> pd.DataFrame:
+    """A column's number at each step (the rows) of each cell, which may be logged at other steps.
+
+    A number between two logged steps is interpolated; one that was logged as nan stays nan. For a
+    median of what `diverges` cells that diverged are infinite from their last number on; else they
+    are left out.
+    """
+    single = steps["key"].nunique() == 1
+    beyond = over_seeds.mean == "median" and diverges and not single
+    if not (beyond or single):
+        steps = steps[~steps["key"].isin(diverged)]
+    table = steps.pivot(index="step", columns="key", values=column).dropna(axis=1, how="all")
+    logged = steps.pivot(index="step", columns="key", values="seed")[table.columns].notna()
+    table = table.where(logged, table.interpolate(method="index", limit_area="inside"))
+    for key in diverged.intersection(table.columns) if beyond else ():
+        table.loc[table.index > table[key].last_valid_index(), key] = np.inf
+    return table

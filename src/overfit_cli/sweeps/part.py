@@ -1,0 +1,299 @@
+"""One part: a parquet file, written once, whole, named after its content, and the rows in it.
+
+Its name ends in a digest of the file, so that a flipped bit is known at every read; pages carry
+checksums for other programs. The file says itself of which study it is, and when it was written:
+git, cp and zip change a file's date.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from overfit_cli.core.cell import TRACEBACK, CellResult, Column
+from overfit_cli.core.files import error_text, read_bounded
+from overfit_cli.core.parameters import ParameterInfo, describe
+from overfit_cli.core.study import AnyStudy
+from overfit_cli.functions.experiment import ParameterRecord
+
+CELLS, STEPS = "cells", "trajectories"
+"""The kinds of parts, and their folders in a run directory."""
+
+TEXT, WHOLE, REAL = pa.string(), pa.int64(), pa.float64()
+NEEDED = {
+    CELLS: {
+        **{"key": TEXT, "study": TEXT, "version": WHOLE, "seed": WHOLE},
+        **{"status": TEXT, "reason": TEXT, "steps": WHOLE, "seconds": REAL},
+    },
+    STEPS: {"key": TEXT, "step": WHOLE},
+}
+ORDER = {CELLS: ["key"], STEPS: ["key", "step"]}
+INDEX = {CELLS: ["key", "status", "version"], STEPS: ["key"]}
+"""The columns that are remembered of a part."""
+
+FORMAT = "2"
+MOST_BYTES, MOST_ROWS = 1 << 30, 20_000_000
+FEW_ROWS = 1000
+"""A part of so many rows is quick to read rather than small."""
+
+STUDY_MARK = "overfit.study"
+
+
+class NotAPartError(Exception):
+    """A sentence on a file that isn't read.
+
+    Attributes:
+        damaged: whether it was a part once.
+        unread: whether the system couldn't read it, so that it may be a whole part.
+    """
+
+    def __init__(self, reason: str, *, damaged: bool = False, unread: bool = False) -> None:
+        super().__init__(reason)
+        self.damaged, self.unread = damaged, unread
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part as it was read.
+
+    Attributes:
+        rows: the columns that were asked for.
+        schema: all columns.
+        study: the study that it is of.
+        source: the digest of the code that trained its cells; empty of an installed study.
+        stamp: the time of writing, in nanoseconds; empty where it has none.
+        changed: the file's date in nanoseconds, which counts for parts without a stamp.
+    """
+
+    name: str
+    rows: pa.Table
+    schema: pa.Schema
+    study: str
+    source: str
+    stamp: str
+    changed: int
+
+    @property
+    def age(self) -> tuple[bool, int, str]:
+        """What sorts parts, the oldest first."""
+        is_stamped = self.stamp.isdigit()
+        return is_stamped, int(self.stamp) if is_stamped else self.changed, self.name
+
+    @property
+    def parameters(self) -> dict[str, pa.DataType]:
+        """The types of a cell's parameters: the columns between those that every part has."""
+        names = self.schema.names
+        between = names[names.index("seed") + 1 : names.index("status")]
+        return {name: self.schema.field(name).type for name in between}
+
+
+def encode(table: pa.Table, kind: str, marks: Mapping[str, str]) -> bytes:
+    """Return a table as parquet: what repeats by dictionary, measured numbers byte by byte.
+
+    Most of a small part's time goes to headers: it has no statistics, and snappy, which is quicker
+    to set up than zstd.
+    """
+    names = table.column_names
+    start = names.index("status") if kind == CELLS else 0
+    measured = [name for name in names[start:] if table.schema.field(name).type == REAL]
+    unique = ORDER[kind] if kind == CELLS else []
+    large, buffer = table.num_rows > FEW_ROWS, io.BytesIO()
+    writer = pq.ParquetWriter(
+        buffer,
+        table.schema,
+        compression="zstd" if large else "snappy",
+        use_dictionary=[name for name in names if name not in (*measured, *unique)],
+        use_byte_stream_split=measured,
+        write_statistics=large,
+        write_page_checksum=True,
+        store_schema=False,
+    )
+    with writer:
+        writer.write_table(table, row_group_size=max(table.num_rows, 1))
+        writer.add_key_value_metadata({f"overfit.{name}": mark for name, mark in marks.items()})
+    return buffer.getvalue()
+
+
+def digest_of_bytes(content: bytes) -> str:
+    """Return the digest in a part's name."""
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def read_part(path: Path, kind: str, columns: list[str] | None = None) -> Part:
+    """Read a part, or raise an error that says why the file is none.
+
+    Args:
+        columns: those to read, where the part has them; None for all.
+    """
+    try:
+        content, changed = read_bounded(path, MOST_BYTES), path.stat().st_mtime_ns
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise NotAPartError(f"it can't be read ({error_text(error)})", unread=True) from error
+    if digest_of_bytes(content) not in path.name:
+        is_ours = re.search(r"-[0-9a-f]{16}\.parquet$", path.name)
+        why = "its checksum doesn't match its name" if is_ours else "it was renamed, or is no part"
+        raise NotAPartError(why, damaged=bool(is_ours))
+    try:
+        file = pq.ParquetFile(pa.BufferReader(content))
+        facts, schema = file.metadata, file.schema_arrow.remove_metadata()
+        every = (facts.metadata or {}).items()
+        marks = {name.decode(errors="replace"): m.decode(errors="replace") for name, m in every}
+        if problem := _problem(facts, schema, kind, marks):
+            raise NotAPartError(problem)
+        rows = file.read(columns, use_threads=len(content) > 1 << 20).replace_schema_metadata(None)
+    except MemoryError:  # says nothing about the file
+        raise
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+        raise NotAPartError("it isn't a whole parquet file") from error
+    for name in NEEDED[kind].keys() & {*rows.column_names}:
+        if rows[name].null_count:
+            raise NotAPartError(f"its column {name!r} has an empty place")
+    study, source = marks.get(STUDY_MARK, ""), marks.get("overfit.source", "")
+    return Part(path.name, rows, schema, study, source, marks.get("overfit.written", ""), changed)
+
+
+def _problem(facts: pq.FileMetaData, schema: pa.Schema, kind: str, marks: Mapping[str, str]) -> str:
+    """Why a whole file is no part of a kind; empty if it is one."""
+    version, names = marks.get("overfit.schema"), schema.names
+    size = sum(facts.row_group(i).total_byte_size for i in range(facts.num_row_groups))
+    fixed, start = NEEDED[kind] | {TRACEBACK: TEXT}, schema.get_field_index("status")
+    problems = [
+        (version is None, "it isn't a part file of overfit"),
+        (version != FORMAT, f"it has schema {version!r}; this overfit reads {FORMAT}"),
+        (marks.get("overfit.kind") != kind, f"it isn't marked as {kind}"),
+        (facts.num_rows > MOST_ROWS or size > 4 * MOST_BYTES, "it has too many rows for a part"),
+        (len({*names}) < len(names), "it has a column twice"),
+        *((name not in names, f"it lacks the column {name!r}") for name in NEEDED[kind]),
+    ]
+    for place, column in enumerate(schema):
+        # What is measured is a number.
+        free = {WHOLE, REAL} if place >= start else {WHOLE, REAL, TEXT, pa.bool_()}
+        allowed = {fixed[column.name]} if column.name in fixed else free
+        is_odd = column.type not in allowed
+        problems.append((is_odd, f"its column {column.name!r} holds {column.type}"))
+    return next((reason for is_so, reason in problems if is_so), "")
+
+
+def joined(rows: Iterable[pa.Table], kind: str) -> pa.Table:
+    """Return all rows of a kind, with the columns of the widest tables first.
+
+    Numbers are real where some are, and what a table has no column of is null.
+    """
+    tables = list(rows)
+    if not tables:
+        return pa.schema(NEEDED[kind]).empty_table()
+    orders = sorted({tuple(table.column_names) for table in tables}, key=lambda n: (-len(n), n))
+    table = pa.concat_tables(tables, promote_options="permissive")
+    return table.select(list(dict.fromkeys(name for order in orders for name in order)))
+
+
+def each_once(table: pa.Table, kind: str) -> pa.Table:
+    """Return the rows in order; of those that are named alike the first."""
+    by = ORDER[kind]
+    table = table.take(pc.sort_indices(table, [(name, "ascending") for name in by]))  # stable
+    if table.num_rows < 2:
+        return table
+    pairs = ((table[name].slice(1), table[name].slice(0, table.num_rows - 1)) for name in by)
+    differs = functools.reduce(pc.or_, [pc.not_equal(*pair) for pair in pairs])
+    first = pa.chunked_array([pa.array([True]), *differs.chunks])
+    return table if pc.all(first).as_py() else table.filter(first)
+
+
+# Rows of results
+
+_TYPES = {"int": WHOLE, "float": REAL, "bool": pa.bool_(), "literal": TEXT, "text": TEXT}
+
+
+def cell_schema(
+    study: AnyStudy, measured: Iterable[str] = (), *, traceback: bool = False
+) -> pa.Schema:
+    """Return the schema of the study's cell rows.
+
+    Args:
+        measured: names of measurements, declared or not.
+        traceback: whether one of the cells raised.
+    """
+    common = list(NEEDED[CELLS].items())
+    start = list(NEEDED[CELLS]).index("status")
+    parameters = parameter_types(describe(study.parameters).values()).items()
+    last = [(TRACEBACK, TEXT)] if traceback else []
+    numbers = _measured(study.columns, measured)
+    return pa.schema([*common[:start], *parameters, *common[start:], *numbers, *last])
+
+
+def steps_schema(study: AnyStudy, logged: Iterable[str] = ()) -> pa.Schema:
+    """Return the schema of the study's trajectories: one row per cell and logged step."""
+    return pa.schema([*NEEDED[STEPS].items(), *_measured(study.trajectory_columns, logged)])
+
+
+def _measured(declared: Sequence[Column], names: Iterable[str]) -> list[tuple[str, pa.DataType]]:
+    types = {column.name: _TYPES[column.kind] for column in declared}
+    return [*types.items(), *((name, REAL) for name in names if name not in types)]
+
+
+def cell_table(study: AnyStudy, results: Sequence[CellResult]) -> pa.Table:
+    """Return the cell rows of `results`."""
+    raised = any(result.traceback for result in results)
+    schema = cell_schema(study, _names(one.measurements for one in results), traceback=raised)
+    return pa.Table.from_pylist([cell_row(result) for result in results], schema)
+
+
+def cell_row(result: CellResult) -> dict[str, object]:
+    """Return a result as a row, by column."""
+    cell = result.cell
+    return {
+        **{"key": cell.key, "study": cell.study, "version": cell.version, "seed": cell.seed},
+        **cell.parameters.model_dump(),
+        **{"status": result.status, "reason": result.reason},
+        **{"steps": result.steps, "seconds": result.seconds},
+        **result.measurements,
+        TRACEBACK: result.traceback or None,
+    }
+
+
+def trajectory_table(study: AnyStudy, results: Sequence[CellResult]) -> pa.Table:
+    """Return the logged steps of `results`; no rows where none was logged."""
+    logged = _names(result.trajectory for result in results)
+    schema = steps_schema(study, [name for name in logged if name != "step"])
+    tables = [schema.empty_table()]
+    for result in results:
+        if result.trajectory:
+            steps = len(result.trajectory["step"])
+            content: dict[str, Sequence[Any]] = {name: [None] * steps for name in schema.names}
+            content |= {"key": [result.cell.key] * steps, **result.trajectory}
+            tables.append(pa.table(content, schema=schema))
+    return pa.concat_tables(tables)
+
+
+def _names(rows: Iterable[Mapping[str, object]]) -> list[str]:
+    widest_first = sorted(rows, key=len, reverse=True)
+    return list(dict.fromkeys(name for row in widest_first for name in row))
+
+
+def parameter_types(
+    parameters: Iterable[ParameterInfo | ParameterRecord],
+) -> dict[str, pa.DataType]:
+    """Return the types of the columns of parameters."""
+    return {parameter.name: _TYPES[parameter.kind] for parameter in parameters}
+
+
+def change_of(before: Mapping[str, pa.DataType], now: Mapping[str, pa.DataType]) -> str:
+    """Return how a study's parameters have changed, in words; empty if they haven't."""
+    changes = [f"{name} is gone" for name in sorted(before.keys() - now.keys())]
+    changes += [f"{name} is new" for name in sorted(now.keys() - before.keys())]
+    for name in sorted(before.keys() & now.keys()):
+        if before[name] != now[name]:
+            changes.append(f"{name} was {before[name]} and is {now[name]}")
+    return ", ".join(changes)

@@ -1,0 +1,56 @@
+"""The run directory that `overfit plot` takes where none is named."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from overfit_cli.sweeps.store import RunDirectory
+from tests.command import call
+from tests.toy_runs import sweep_toy
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def newer_and_older(tmp_path: Path) -> Path:
+    """A folder whose results hold two sweeps of the toy, the newer of n alone."""
+    for name, n in (("older", "1:3"), ("newer", "1:4")):
+        sweep_toy(tmp_path / "results" / name, n)
+    for name, time in (("older", 1e9), ("newer", 2e9)):
+        os.utime(tmp_path / "results" / name / "cells", (time, time))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "misspelt",
+    [("--x", "nn"), ("--y", "snrr / 2"), ("--value", "los - 1"), ("--where", "nn=2")],
+    ids=" ".join,
+)
+def test_a_misspelt_name_is_told_before_any_cell_is_read(
+    misspelt: tuple[str, str], newer_and_older: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(*_: object) -> pd.DataFrame:
+        raise AssertionError("cells were read")
+
+    monkeypatch.setattr(RunDirectory, "load_cells", read)
+    said = call("plot", "heatmap", *misspelt, cwd=newer_and_older, expect=2).stderr
+    assert misspelt[0] in said
+    assert "is no name here" in said
+
+
+def test_the_newest_run_that_has_the_cells_is_drawn(newer_and_older: Path) -> None:
+    said = call("plot", "heatmap", cwd=newer_and_older).stdout
+    assert "From results/newer, the newest run directory that fits." in said
+    os.utime(newer_and_older / "results" / "older" / "cells", (3e9, 3e9))
+    said = call("plot", "heatmap", "--where", "n >= 3", cwd=newer_and_older).stdout
+    assert "From results/newer, the newest run directory that fits." in said
+
+
+def test_a_figure_of_a_column_that_a_run_lacks_is_refused(tmp_path: Path) -> None:
+    run = str(ROOT / "results" / "softmax-table1-quick")
+    said = call("plot", "worst-drift", "--from", run, "--out=a.png", cwd=tmp_path, expect=2).stderr
+    assert "needs largest drifts, as in `overfit sweep softmax-perturbation`" in said

@@ -1,0 +1,218 @@
+"""Cells: chosen, extended by expressions, taken seed by seed, averaged and subtracted."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from overfit_cli.core.cells import Cells, NoCellsError, UndefinedError
+from overfit_cli.core.errors import BadValue
+from overfit_cli.core.schema import Field
+from overfit_cli.figures.labels import typeset
+from overfit_cli.stats.intervals import t_half_width
+from tests.fake_study import FakeStudy
+
+NS, SNRS, KERNELS, SEEDS = (2, 4, 8), (0.5, 2.0), ("softmax", "gaussian"), (0, 1, 3)
+
+
+def table(draws: np.random.Generator) -> pd.DataFrame:
+    """Made-up cells: every fifth has failed, of which half diverged."""
+    rows = []
+    for n, snr, kernel, seed in itertools.product(NS, SNRS, KERNELS, SEEDS):
+        failed = draws.random() < 0.2
+        reason = ("diverged" if draws.random() < 0.5 else "worker killed") if failed else ""
+        loss, test = (np.nan, np.nan) if failed else draws.lognormal(size=2)
+        row = {"key": f"{n} {snr} {kernel} {seed}", "study": "fake", "version": 1, "seed": seed}
+        row |= {"n": n, "snr": snr, "width": 64, "kernel": kernel}
+        row |= {"status": "failed" if failed else "done", "reason": reason, "steps": 5 + n}
+        rows.append(row | {"seconds": 0.1, "train_loss": loss, "test_loss": test})
+    return pd.DataFrame(rows).sample(frac=1, random_state=int(draws.integers(1000)))
+
+
+@pytest.fixture(params=range(3))
+def cells(request: pytest.FixtureRequest) -> Cells:
+    return Cells.of(FakeStudy(), table(np.random.default_rng(request.param)))
+
+
+def named(cells: Cells, *names: str) -> Cells:
+    """Rename the measured columns, as a function may call what it returns."""
+    renamed = dict(zip(("train_loss", "test_loss"), names, strict=True))
+    return Cells.of(FakeStudy(), cells.frame.rename(columns=renamed))
+
+
+CONDITIONS: dict[str, Callable[[pd.DataFrame], pd.Series[bool]] | None] = {
+    "n = 4": lambda f: f["n"] == 4,
+    "N >= 4": lambda f: f["n"] >= 4,
+    "n != 2": lambda f: f["n"] != 2,
+    "n = 2,8": lambda f: f["n"].isin([2, 8]),
+    "n = 3:8": lambda f: f["n"].between(3, 8),
+    "n >= 2*width/32": lambda f: f["n"] >= f["width"] / 16,
+    "1 < n/2 <= 2": lambda f: (f["n"] > 2) & (f["n"] <= 4),
+    "kernel = softmax and seed < 3": lambda f: (f["kernel"] == "softmax") & (f["seed"] < 3),
+    "kernel != softmax, snr = 0.5": lambda f: (f["kernel"] != "softmax") & (f["snr"] == 0.5),
+    "n is largest": lambda f: f["n"] == 8,
+    "test_loss < 1": lambda f: f["test_loss"] < 1,
+    "status = failed": lambda f: f["status"] == "failed",
+    "reason = worker killed": lambda f: f["reason"] == "worker killed",
+    "test_loss[kernel=softmax] < test_loss[kernel=gaussian]": None,
+}
+
+
+@pytest.mark.parametrize("text", CONDITIONS)
+def test_where_keeps_the_rows_that_meet_a_condition(cells: Cells, text: str) -> None:
+    frame, holds = cells.frame, CONDITIONS[text]
+    if holds is None:  # each row by the two numbers of its n, snr and seed
+        loss = frame.set_index(["n", "snr", "seed", "kernel"])["test_loss"]
+        pairs = list(zip(frame["n"], frame["snr"], frame["seed"], strict=True))
+        expected = np.array([loss[(*at, "softmax")] < loss[(*at, "gaussian")] for at in pairs])
+    else:
+        expected = holds(frame).to_numpy()
+    assert cells.where(text).frame["key"].tolist() == frame["key"][expected].tolist()
+
+
+REFUSED = {
+    "n = 5": (NoCellsError, "no cell has that; there is 2, 4, 8."),
+    "test_loss > 1e9": (NoCellsError, "test_loss is .* here"),
+    "lss < 1": (BadValue, "'lss' is no name here; .*loss"),
+    "kernel > softmax": (BadValue, "kernel is no number"),
+    "n": (BadValue, "write NAME=VALUE"),
+    "best n": (BadValue, "written in brackets"),
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_a_condition_that_leaves_nothing_or_says_nothing_is_refused(
+    cells: Cells, text: str
+) -> None:
+    error, said = REFUSED[text]
+    with pytest.raises(error) as refused:
+        cells.where(text)
+    assert re.search(said, str(refused.value)), refused.value
+
+
+def test_a_name_is_never_a_pattern(cells: Cells) -> None:
+    odd = named(cells, "loss(", "test_loss(")
+    low = odd.where("`test_loss(` < 1").frame
+    assert set(low["key"]) == set(cells.frame["key"][cells.frame["test_loss"] < 1])
+    for spelling in ("2*`test_loss(`", "`loss(` - `test_loss(`", "`test_loss(`"):
+        assert odd.with_column(spelling).numbers(spelling).notna().any()
+    signs = named(cells, "a#", "50%").with_column("2*`a#` / `50%`")
+    assert r"\mathrm{a\#}" in signs.schema["2*`a#` / `50%`"].label
+    inside = named(cells, "loss", "test_loss").by_seed("test_loss[n=2] - loss[n=2]")
+    whole = cells.by_seed("test_loss[n=2] - train_loss[n=2]")
+    np.testing.assert_array_equal(inside.numbers, whole.numbers)
+
+
+EXPRESSIONS: dict[str, Callable[..., Any]] = {
+    "log(test_loss) / n": lambda at, loss: np.log(loss[at]) / at[0],
+    "test_loss[kernel=softmax] / test_loss[kernel=gaussian]": lambda at, loss: (
+        loss[(*at[:2], "softmax", at[3])] / loss[(*at[:2], "gaussian", at[3])]
+    ),
+    "test_loss[n is largest] - test_loss[n=2]": lambda at, loss: (
+        loss[(8, *at[1:])] - loss[(2, *at[1:])]
+    ),
+}
+
+
+@pytest.mark.parametrize("text", EXPRESSIONS)
+def test_an_expression_has_a_number_at_each_setting_and_for_each_seed(
+    cells: Cells, text: str
+) -> None:
+    loss: Any = cells.frame.set_index(["n", "snr", "kernel", "seed"])["test_loss"]
+    settings, seeds, numbers, low, high = cells.by_seed(text)
+    known = np.isfinite(numbers)
+    assert (low[known] == numbers[known]).all() and (high[known] == numbers[known]).all()
+    assert (np.isneginf(low) & np.isposinf(high))[~known].all()
+    assert seeds.tolist() == list(SEEDS)
+    fixed = {"n": 2, "snr": 0.5, "kernel": "softmax"}
+    for place, row in zip(settings, numbers, strict=True):
+        values: dict[Any, Any] = {**fixed, **place}
+        at = [(values["n"], values["snr"], values["kernel"], seed) for seed in SEEDS]
+        np.testing.assert_allclose(row, [EXPRESSIONS[text](each, loss) for each in at])
+
+
+def test_what_is_no_number_though_all_in_it_is_known_is_said(cells: Cells) -> None:
+    with pytest.raises(UndefinedError, match="it is not a number at"):
+        cells.by_seed("log(0 - test_loss)")
+    with pytest.raises(BadValue, match="say where test_loss is taken"):
+        cells.by_seed("test_loss - train_loss[n=2]")
+
+
+def test_a_missing_cell_is_a_row() -> None:
+    whole = table(np.random.default_rng(0))
+    planned = whole[["seed", "n", "snr", "width", "kernel"]]
+    cells = Cells.of(FakeStudy(), whole[whole["n"] != 4], planned)
+    assert cells.counts()["missing"] == len(SNRS) * len(KERNELS) * len(SEEDS)
+    missing = cells.frame[cells.frame["status"] == "missing"]
+    assert set(missing["n"]) == {4} and missing["test_loss"].isna().all()
+    assert set(cells.trained["n"]) == {2, 8}
+
+
+@pytest.mark.parametrize(
+    ("reached", "diverges", "expected"),
+    [
+        (True, False, [1.0, np.nan, np.nan, np.nan]),
+        (True, True, [1.0, np.inf, np.nan, np.nan]),
+        (False, False, [1.0, np.inf, np.nan, np.inf]),
+        (False, True, [1.0, np.inf, np.nan, np.inf]),
+    ],
+)
+@pytest.mark.parametrize("name", ["risk", "test_loss", "steps_to_target"])
+@pytest.mark.parametrize("diverged", ["diverged", "diverged: risk isn't finite"])
+def test_what_a_missing_number_means_is_declared_and_not_in_its_name(
+    name: str, diverged: str, reached: bool, diverges: bool, expected: list[float]
+) -> None:
+    rows = pd.DataFrame(
+        {
+            "status": ["done", "failed", "failed", "done"],
+            "reason": ["", diverged, "worker killed", ""],
+            name: [1.0, np.nan, np.nan, np.nan],
+        }
+    )
+    field = Field(name, role="measured", reached=reached, diverges=diverges)
+    np.testing.assert_array_equal(field.numbers(rows), expected)
+    np.testing.assert_array_equal(field.numbers(rows, missed=False), [1.0, *[np.nan] * 3])
+
+
+def test_means_have_the_interval_and_deviation_of_the_seeds(cells: Cells) -> None:
+    for row in cells.means(["test_loss"]).to_dict("records"):
+        same = np.logical_and.reduce([cells.frame[n] == row[n] for n in ("n", "snr", "kernel")])
+        numbers = cells.frame["test_loss"][same & (cells.frame["status"] == "done")]
+        assert (row["seeds"], row["failed"]) == (len(numbers), len(SEEDS) - len(numbers))
+        if len(numbers) > 1:
+            half = t_half_width(numbers.std(), len(numbers))
+            np.testing.assert_allclose(
+                [row["test_loss"], row["test_loss_low"], row["test_loss_sd"]],
+                [numbers.mean(), numbers.mean() - half, numbers.std()],
+            )
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_difference_is_by_seed_or_of_means_where_no_seed_is_shared(shared: bool) -> None:
+    one, other = (table(np.random.default_rng(number)) for number in (0, 1))
+    if not shared:
+        other = other.assign(seed=other["seed"] + 10)
+    found = Cells.of(FakeStudy(), one).minus(Cells.of(FakeStudy(), other), "test_loss").frame
+    keys = ["n", "snr", "kernel", *["seed"] * shared]
+    sides = [side.groupby(keys)["test_loss"].mean() for side in (one, other)]
+    expected = sides[0] - sides[1]
+    numbers = found.set_index(keys)["test_loss"]
+    np.testing.assert_allclose(numbers, expected[numbers.index])
+
+
+def test_a_derived_column_is_called_by_its_text_and_an_axis_takes_the_place_of_a_parameter(
+    cells: Cells,
+) -> None:
+    derived = cells.with_column("test_loss / n")
+    expected = cells.frame["test_loss"] / cells.frame["n"]
+    np.testing.assert_allclose(derived.frame["test_loss / n"], expected)
+    assert typeset(f"${derived.symbol('test_loss / n')}$") == "(test_loss / N)"
+    axis = cells.with_parameter("n / width")
+    assert axis.schema["n / width"].role == "parameter" and axis.replaced == {"n"}
+    assert axis.varying() == ["snr", "kernel", "n / width"]

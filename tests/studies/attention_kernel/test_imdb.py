@@ -1,0 +1,251 @@
+"""IMDb's reviews from their folder or their archive, what is kept of it, and what is refused."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from overfit_cli import UserError
+from overfit_cli.core.files import cache_folder
+from overfit_cli.studies.attention_kernel.text import imdb
+from overfit_cli.studies.attention_kernel.text.data import bag_of_words_accuracy
+from overfit_cli.studies.attention_kernel.text.imdb import VOCABULARY, read_imdb
+from overfit_cli.studies.attention_kernel.text.reviews import Texts
+from tests.studies.attention_kernel.imdb_files import (
+    OTHERS,
+    REVIEWS,
+    without,
+    write_archive,
+    write_folder,
+)
+
+pytestmark = pytest.mark.usefixtures("cache")
+
+ALL = {**OTHERS, **REVIEWS}
+ARCHIVE = Path(os.environ.get("OVERFIT_DATA", "")) / "imdb" / "aclImdb_labelled.tar.gz"
+
+
+def as_lists(pair: tuple[Texts, Texts]) -> list[list[object]]:
+    return [[t.tokens.tolist(), t.lengths.tolist(), t.labels.tolist()] for t in pair]
+
+
+def as_bytes(tokens: NDArray[np.int16]) -> bytes:
+    return bytes((tokens[tokens > 0] - 1).tolist())
+
+
+def test_byte_b_is_token_b_plus_1_and_padding_is_0(tmp_path: Path) -> None:
+    train, test = read_imdb(write_folder(tmp_path / "aclImdb", ALL), 8)
+    assert train.tokens[2].tolist() == [1, 255, 256, 0, 0, 0, 0, 0]
+    assert train.lengths.tolist() == [5, 8, 3, 8, 8]
+    assert as_bytes(train.tokens[4]) == b"I laughe"
+    assert test.tokens.shape == (3, 8)
+    assert max(train.tokens.max(), test.tokens.max()) < VOCABULARY
+
+
+def test_reviews_come_by_label_then_by_number(tmp_path: Path) -> None:
+    train, test = read_imdb(write_archive(tmp_path / "any.tar.gz", ALL), 4)
+    starts = [as_bytes(tokens)[:2] for tokens in train.tokens]
+    assert starts == [b"Du", b"Ne", b"\0\xfe", b"Tr", b"I "]
+    assert train.labels.tolist() == [0, 0, 0, 1, 1]
+    assert test.labels.tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize("place", [".", "imdb"])
+def test_folder_and_archive_give_the_same_wherever_they_lie(tmp_path: Path, place: str) -> None:
+    folder = write_folder(tmp_path / "a" / place / "aclImdb", ALL)
+    backwards = dict(reversed(ALL.items()))
+    archive = write_archive(tmp_path / "b" / place / "aclImdb_v1.tar.gz", backwards)
+    dotted = write_archive(tmp_path / "c" / place / "aclImdb.tar.gz", ALL, "./aclImdb/")
+    sources = [folder, archive, dotted, tmp_path / "a", tmp_path / "b", tmp_path / "c"]
+    read = [as_lists(read_imdb(source, 6)) for source in sources]
+    assert all(texts == read[0] for texts in read)
+
+
+def test_the_archive_is_read_where_a_folder_lies_beside_it(tmp_path: Path) -> None:
+    write_folder(tmp_path / "aclImdb", without("train/pos/0_9.txt"))
+    write_archive(tmp_path / "aclImdb_v1.tar.gz", REVIEWS)
+    assert len(read_imdb(tmp_path, 6)[0].labels) == 5
+    assert len(read_imdb(tmp_path / "aclImdb", 6)[0].labels) == 4
+
+
+def test_an_archive_is_parsed_once_for_all_lengths(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = write_archive(tmp_path / "aclImdb.tar.gz", ALL)
+    long, short = read_imdb(archive, 30), read_imdb(archive, 3)
+    monkeypatch.setattr(imdb, "archive_reviews", lambda _: pytest.fail("parsed again"))
+    assert as_lists(read_imdb(archive, 30)) == as_lists(long)
+    assert as_lists(read_imdb(archive, 3)) == as_lists(short)
+
+
+def test_an_archive_that_changed_is_parsed_again(tmp_path: Path) -> None:
+    archive = write_archive(tmp_path / "aclImdb.tar.gz", REVIEWS)
+    read_imdb(archive, 3)
+    write_archive(archive, without("train/pos/0_9.txt"))
+    assert len(read_imdb(archive, 3)[0].labels) == 4
+
+
+def test_a_torn_cache_file_is_written_anew(tmp_path: Path, cache: Path) -> None:
+    archive = write_archive(tmp_path / "aclImdb.tar.gz", REVIEWS)
+    whole = as_lists(read_imdb(archive, 30))
+    (kept,) = cache.iterdir()
+    content = kept.read_bytes()
+    index = content.index(b"Never again")
+    flipped = content[:index] + b"A" + content[index + 1 :]
+    for torn in (b"", b"PK", content[:-40], content[: len(content) // 2], flipped):
+        kept.write_bytes(torn)
+        assert as_lists(read_imdb(archive, 30)) == whole
+        assert kept.read_bytes() == content
+
+
+def test_a_cache_folder_that_cannot_be_made_only_means_no_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = write_archive(tmp_path / "aclImdb.tar.gz", REVIEWS)
+    monkeypatch.setenv("OVERFIT_CACHE", str(archive / "cache"))
+    assert as_lists(read_imdb(archive, 5)) == as_lists(read_imdb(archive, 5))
+
+
+def test_the_cache_folder_is_the_users_own_where_none_is_given(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("OVERFIT_CACHE")
+    assert cache_folder().is_absolute()
+    assert "overfit" in cache_folder().parts
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not ARCHIVE.is_file(), reason="OVERFIT_DATA has no IMDb archive")
+def test_the_published_archive_is_what_it_is_known_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    train, test = read_imdb(ARCHIVE, 256)
+    for texts in (train, test):
+        assert texts.tokens.shape == (25_000, 256)
+        assert texts.labels.tolist() == [0] * 12_500 + [1] * 12_500
+    assert as_bytes(train.tokens[0]).startswith(b"Story of a man who has unnatural feelings")
+    assert as_bytes(train.tokens[12_500]).startswith(b"Bromwell High is a cartoon comedy.")
+    assert (train.lengths.min(), test.lengths.min()) == (52, 32)
+    assert bag_of_words_accuracy(train, test, VOCABULARY) == pytest.approx(0.594, abs=0.002)
+
+    monkeypatch.setattr(imdb, "archive_reviews", lambda _: pytest.fail("parsed again"))
+    assert np.array_equal(read_imdb(ARCHIVE, 256)[1].tokens, test.tokens)
+
+
+# What is refused
+
+
+def with_review(at: Path, make: Callable[[Path], object]) -> Path:
+    """The reviews and one that is made like that."""
+    write_folder(at, REVIEWS)
+    make(at / "train/pos/5_9.txt")
+    return at
+
+
+def endless(file: Path) -> None:
+    """Make a file that claims to be huge."""
+    file.touch()
+    os.truncate(file, 1 << 40)
+
+
+def harmed(at: Path, harm: Callable[[bytes], bytes]) -> Path:
+    """An archive to whose bytes something happened."""
+    archive = write_archive(at / "aclImdb.tar.gz", REVIEWS)
+    archive.write_bytes(harm(archive.read_bytes()))
+    return archive
+
+
+def archive_with(at: Path, *members: tarfile.TarInfo) -> Path:
+    """An archive with these members, of zeros."""
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        for member in members:
+            archive.addfile(member, io.BytesIO(bytes(member.size)))
+    return write_folder(at, {"aclImdb.tar.gz": gzip.compress(content.getvalue())})
+
+
+def member(
+    name: str, size: int = 0, kind: bytes = tarfile.REGTYPE, to: str = ""
+) -> tarfile.TarInfo:
+    header = tarfile.TarInfo(f"aclImdb/train/{name}")
+    header.size, header.type, header.linkname = size, kind, to
+    return header
+
+
+DAMAGED = "/aclImdb.tar.gz: it is damaged or cut short ("
+MALFORMED: list[tuple[str, Callable[[Path], Path]]] = [
+    ("/at/nowhere: IMDb isn't there", lambda at: at / "nowhere"),
+    ("/at: IMDb isn't there", lambda at: write_folder(at, {"notes.txt": b"nothing here"})),
+    (
+        "/at: it has no reviews in train/pos",
+        lambda at: write_folder(at, without("train/pos/0_9.txt", "train/pos/1_7.txt")),
+    ),
+    (
+        "/at: it has no reviews in test/neg",
+        lambda at: write_folder(at, {**without("test/neg/0_2.txt"), "test/neg/._0_2.txt": b"No"}),
+    ),
+    (
+        "/x.tar.gz: it has no reviews in test/neg",
+        lambda at: write_archive(at / "x.tar.gz", without("test/neg/0_2.txt")),
+    ),
+    (
+        "/at: the review train/neg/2_1.txt is empty",
+        lambda at: write_folder(at, {**REVIEWS, "train/neg/2_1.txt": b""}),
+    ),
+    (
+        "/5_9.txt: it can't be read: No such file or directory",
+        lambda at: with_review(at, lambda file: file.symlink_to("gone")),
+    ),
+    ("/5_9.txt: it can't be read: it isn't a regular file", lambda at: with_review(at, os.mkfifo)),
+    (
+        "/5_9.txt: it can't be read: it has more than 1048576 bytes",
+        lambda at: with_review(at, endless),
+    ),
+    (
+        f"{DAMAGED}'train/pos/5_9.txt' has 1048577 bytes",
+        lambda at: archive_with(at, member("pos/5_9.txt", (1 << 20) + 1)),
+    ),
+    (
+        "/aclImdb.tar.gz: it has no reviews in train/neg",
+        lambda at: archive_with(
+            at,
+            member("pos/5_9.txt", kind=tarfile.LNKTYPE, to="/etc/passwd"),
+            member("neg/5_1.txt", kind=tarfile.SYMTYPE, to="../../../../etc/passwd"),
+        ),
+    ),
+    (f"{DAMAGED}Not a gzipped file", lambda at: harmed(at, lambda _: b"PK\3\4 a zip file")),
+    (f"{DAMAGED}Compressed file ended", lambda at: harmed(at, lambda whole: whole[:-20])),
+    (
+        f"{DAMAGED}CRC check failed",
+        lambda at: harmed(at, lambda whole: whole[:-8] + bytes([whole[-8] ^ 1]) + whole[-7:]),
+    ),
+]
+
+
+@pytest.mark.unix
+@pytest.mark.parametrize(("words", "malformed"), MALFORMED)
+def test_what_is_missing_or_malformed_is_one_sentence(
+    tmp_path: Path, malformed: Callable[[Path], Path], words: str
+) -> None:
+    with pytest.raises(UserError) as error:
+        read_imdb(malformed(tmp_path / "at"), 10)
+    sentence = str(error.value)
+    assert sentence.startswith(str(tmp_path))
+    assert words in sentence
+    assert "; name IMDb's folder aclImdb or" in sentence
+    assert sentence.endswith(".")
+    assert "\n" not in sentence
+
+
+def test_an_archive_of_too_many_files_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(imdb, "MOST_REVIEWS", 3)
+    with pytest.raises(UserError, match="it has more than 3 members"):
+        read_imdb(write_archive(tmp_path / "aclImdb.tar.gz", REVIEWS), 10)
