@@ -197,16 +197,7 @@ def test_a_run_from_python_and_from_elsewhere_is_proposed_too(tmp_path: Path) ->
     elsewhere.mkdir()
     run("sweep", "decay.py", "--n=10,20", "--seeds=3", "--jobs=1", "--out=typed", cwd=tmp_path)
     [words] = proposed(call("judge", "../typed", "error < 1", cwd=elsewhere).stdout)
-    assert words == [
-        "sweep",
-        reference,
-        "--n=10,20",
-        "--jobs=1",
-        "--seeds",
-        "8",
-        "--out",
-        "../typed",
-    ]
+    assert words == ["sweep", reference, "--set", "n=10,20", "--seeds", "8", "--out", "../typed"]
     run(*words, cwd=elsewhere)
     assert "error-lt-1 ours holds" in said(elsewhere, "../typed", "error < 1")
 

@@ -65,7 +65,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
         call("sweep", "mine.py", *grid, f"--out={name}", cwd=folder)
     for name, command in FIGURES.items():
         call(*command.split(), f"--out={name}", cwd=folder)
-    call("plot", "heatmap", "--from=results/toy", *SMALL, cwd=folder)
+    call("plot", "heatmap", "--from=results/toy", cwd=folder)
     Image.new("RGB", (4, 4)).save(folder / "bare.png")
     (folder / "torn.png").write_bytes((folder / "heatmap.png").read_bytes()[:2000])
     (folder / "mine.py").write_text("raise RuntimeError('nobody imports this')")

@@ -5,6 +5,7 @@ Tasks go out and records with their rows come back; this process writes them.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import math
@@ -254,6 +255,9 @@ class Local(Executor):
     def _drop(self, futures: Sequence[Any]) -> None:
         if futures and self.has_processes:
             _pool.cache_clear()
+            with contextlib.suppress(queue.Empty):  # loky would look for what it has dropped
+                while True:
+                    self._workers._work_ids.get_nowait()
             self._workers.shutdown(wait=False, kill_workers=True)
 
 

@@ -148,7 +148,7 @@ class Session:
             if refined is None:
                 self.describe(plan)
             else:
-                self.say(said.round_begins(plan, number))
+                self.say(*said.round_begins(plan, number, self.spell))
             if not total.ended:
                 self.record(plan, read)
             self.train(plan, read, total)

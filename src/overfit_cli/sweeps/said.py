@@ -39,7 +39,13 @@ def planned(plan: Plan, directory: RunDirectory, executor: Executor, spell: Spel
         "stale, of another version of the study": plan.stale,
     }
     kept = "".join(f"{count} {words}; " for words, count in counts.items() if count)
-    sentences = [covers, f"{kept}{plan.to_run} to run, {executor.description}."]
+    to_run = f"{kept}{plan.to_run} to run, {executor.description}."
+    return [covers, to_run, *_of_earlier_code(plan, spell)]
+
+
+def _of_earlier_code(plan: Plan, spell: Spell) -> list[str]:
+    """How many cells that are kept another version of the study has trained."""
+    name, sentences = plan.grid.study.name, list[str]()
     before = {
         f"by an earlier version of the code of {name}": plan.of_other_source,
         f"before the digest changed that tells versions of {name} apart": plan.before_digest,
@@ -130,10 +136,11 @@ def failures(summary: Summary, spell: Spell) -> list[str]:
 # Refinement
 
 
-def round_begins(plan: Plan, number: int) -> str:
-    """Return what a round of a refinement runs."""
+def round_begins(plan: Plan, number: int, spell: Spell) -> list[str]:
+    """Return what a round of a refinement runs, and at the first what is kept."""
     what = "The coarse grid" if number == 0 else f"Round {number}"
-    return f"{what}: {plural(len(plan.cells), 'cell')}, {plan.to_run} to run."
+    to_run = f"{what}: {plural(len(plan.cells), 'cell')}, {plan.to_run} to run."
+    return [to_run] if number else [to_run, *_of_earlier_code(plan, spell)]
 
 
 def rounds_to_come(refinement: Refinement) -> str:
