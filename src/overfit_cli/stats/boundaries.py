@@ -94,7 +94,8 @@ def fit_power_law(
         constants = np.exp([fitted[1], *logarithms])
     kind = f"{100 * level:.4g} % bootstrap over {seeds} seeds"
     exponent, constant = (
-        Estimate(*map(float, numbers), kind, seeds) for numbers in (exponents, constants)
+        Estimate(float(value), float(least), float(most), kind, seeds)
+        for value, least, most in (exponents, constants)
     )
     lack = medians[has_median] - fitted[0] * (log_y - fitted[1])
     residual = float(np.expm1(np.abs(lack).max()))
