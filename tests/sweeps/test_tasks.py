@@ -11,8 +11,8 @@ from overfit_cli.core.cell import Cell
 from overfit_cli.core.training import Execution
 from overfit_cli.sweeps.executors import Local
 from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.loop import CHANCES, Run
 from overfit_cli.sweeps.plan import MOST_BATCHES, MOST_GROWTH, Speed, make_plan, task_size
-from overfit_cli.sweeps.run import CHANCES, execute
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import Work
 from tests.toy_runs import TOY, parts_in
@@ -102,7 +102,7 @@ def test_quick_cells_share_parts(tmp_path: Path) -> None:
     plan = make_plan(grid, directory, "cpu")
     assert len(plan.batches) == 300
     directory.prepare()
-    execute(plan, directory, Work(TOY, Execution()), Local(1))
+    Run(plan, directory, Work(TOY, Execution()), Local(1)).execute()
     assert len(directory.load_cells()) == 600
     assert len(parts_in(tmp_path / "cells")) < 100
 
@@ -123,7 +123,7 @@ def test_a_batch_that_kills_among_many_costs_only_itself(
     directory = RunDirectory(tmp_path / "out", "out")
     plan = make_plan(grid, directory, "cpu", cells=cells)
     directory.prepare()
-    summary = execute(plan, directory, Work(TOY, Execution()), Local(2))
+    summary = Run(plan, directory, Work(TOY, Execution()), Local(2)).execute()
     assert summary.trained == 5
     assert summary.failed == {"worker killed": 1}
     assert summary.restarts >= CHANCES

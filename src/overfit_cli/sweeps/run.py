@@ -1,16 +1,12 @@
-"""The run of a sweep or a training: plan, data, manifest, rounds, and the loop over its tasks.
+"""The run of a sweep or a training: plan, data, manifest and rounds.
 
-The sentences are in `said`.
+The sentences are in `said`, and the loop over the tasks of a plan is in `loop`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import math
-import random
-import time
-from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -20,35 +16,24 @@ import pandas as pd
 from rich.console import Console
 
 from overfit_cli.claims.designs import read_stated
-from overfit_cli.core.cell import NAME_TAKEN, Cell, CellResult
+from overfit_cli.core.cell import Cell
 from overfit_cli.core.errors import BadValue, MissingError, UserError
-from overfit_cli.core.failures import count_alike, is_exception, kind_of
-from overfit_cli.core.files import error_text, results_folder
-from overfit_cli.core.processes import answering_interrupts, delaying_interrupts
+from overfit_cli.core.files import results_folder
 from overfit_cli.core.registry import blaming
-from overfit_cli.core.training import Execution, resolve_device, training_conditions
+from overfit_cli.core.training import Execution, resolve_device
 from overfit_cli.core.values import Backend, DeviceChoice, finite_number, valid_choice, whole_number
 from overfit_cli.sweeps import said
 from overfit_cli.sweeps.clusters import executor_of
 from overfit_cli.sweeps.executors import Executor
 from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.loop import Run, writing_to
 from overfit_cli.sweeps.part import cell_schema
-from overfit_cli.sweeps.plan import (
-    MOST_BATCHES,
-    Plan,
-    Shard,
-    Speed,
-    coarse_to_fine,
-    cost_of,
-    estimate,
-    make_plan,
-    task_size,
-)
+from overfit_cli.sweeps.plan import Plan, Shard, coarse_to_fine, estimate, make_plan
 from overfit_cli.sweeps.presets import Subject
 from overfit_cli.sweeps.progress import Progress, Watch
 from overfit_cli.sweeps.refine import Refinement
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.worker import KEPT, Summary, Task, TaskRecord, Work, record_of
+from overfit_cli.sweeps.worker import Summary, Work
 
 LONGEST_DRY_RUN = 8.0
 """The seconds after which the batch that a dry run times is cut."""
@@ -252,16 +237,16 @@ class Session:
         Args:
             total: what was done before, to be counted on.
         """
-        executor, speed = self.executor_for(plan), Speed()
+        executor, work = self.executor_for(plan), Work(plan.grid.study, self.execution, read)
         with blaming(plan.grid.study, "the cost of a cell"):
             plan = replace(plan, batches=coarse_to_fine(plan, executor.jobs))
-            progress = Progress(plan, executor, self.directory, self.output, speed)
-        work = Work(plan.grid.study, self.execution, read)
+            run = Run(plan, self.directory, work, executor, total)
+        progress = Progress(run, self.output)
         try:
             with progress.shown():
-                execute(plan, self.directory, work, executor, speed, total, progress.add)
+                run.execute(progress.add)
         except KeyboardInterrupt:
-            self.say(said.interrupted(progress.cells, progress.count(), self.directory))
+            self.say(said.interrupted(run))
             raise
 
     def cells(self) -> pd.DataFrame:
@@ -270,11 +255,11 @@ class Session:
         if self.directory.contents().empty:
             nothing: pd.DataFrame = cell_schema(self.grid.study).empty_table().to_pandas()
             return nothing
-        points = {point: at for at, point in enumerate(dict.fromkeys(c.parameters for c in cells))}
-        by_point = sorted(cells, key=lambda cell: points[cell.parameters])
-        here = self.directory.load_cells().set_index("key", drop=False)
-        keys = [cell.key for cell in by_point if cell.key in here.index]
-        return here.loc[keys].reset_index(drop=True)
+        by_point = dict[Any, list[str]]()
+        for cell in cells:
+            by_point.setdefault(cell.parameters, []).append(cell.key)
+        keys = pd.DataFrame({"key": [key for point in by_point.values() for key in point]})
+        return keys.merge(self.directory.load_cells())
 
 
 @contextlib.contextmanager
@@ -328,181 +313,5 @@ def train_cell(
     plan = session.plan()
     read = session.prepare(plan)
     session.record(plan, read)
-    execute(plan, directory, Work(study, session.execution, read), watch)
+    Run(plan, directory, Work(study, session.execution, read), watch).execute()
     return watch
-
-
-# The loop over the tasks of a plan
-
-CHANCES = 3
-"""The killed workers with a batch in flight after which its cells count as failed."""
-
-MOST_LOSSES = 30
-"""The losses of batches with their workers after which the sweep gives up."""
-
-MOST_ALIKE = 20
-"""The first cells after which a sweep stops, if all of them raised the same exception."""
-
-ELSEWHERE = 10
-"""How many of these are from places of the grid that are chosen at random."""
-
-
-@contextlib.contextmanager
-def writing_to(path: Path) -> Iterator[None]:
-    """Say in one sentence, inside, that a run directory can't be written to."""
-    try:
-        yield
-    except OSError as error:
-        problem = f"{path} can't be written to ({error_text(error)}). {KEPT}"
-        raise UserError(problem, exit_code=1) from error
-
-
-def execute(
-    plan: Plan,
-    directory: RunDirectory,
-    work: Work,
-    executor: Executor,
-    speed: Speed | None = None,
-    summary: Summary | None = None,
-    on_record: Callable[[TaskRecord], None] = lambda record: None,
-) -> Summary:
-    """Run the plan's batches; what is finished is on disk when this returns or raises.
-
-    Args:
-        speed: takes in the time of each task before `on_record` is called.
-        summary: of what was done before, to be counted on.
-        on_record: called in this process after each task.
-    """
-    total = summary or Summary()
-    began, before = time.monotonic() - total.seconds, total.ended
-    run = _Run(plan, work, executor, speed or Speed(), total)
-
-    with (
-        answering_interrupts(),
-        training_conditions(),
-        contextlib.closing(run.records()) as records,
-    ):
-        for record in records:
-            if record.cells is not None:
-                with delaying_interrupts(), writing_to(directory.path):
-                    directory.append(record.cells, record.steps, work.study.identity.source)
-            total.seconds = time.monotonic() - began
-            on_record(record)
-        with contextlib.suppress(OSError, MemoryError):  # many parts are no loss
-            if total.ended > before:
-                directory.compact()
-    total.reused += plan.done
-    total.earlier += plan.failed
-    total.left += plan.to_run - (total.ended - before)
-    return total
-
-
-class _Run:
-    """One sweep under way.
-
-    Attributes:
-        stop: whether no further task is handed out; those in flight end and are kept.
-    """
-
-    def __init__(
-        self, plan: Plan, work: Work, executor: Executor, speed: Speed, summary: Summary
-    ) -> None:
-        self.summary, self.stop = summary, False
-        self._work, self._executor, self._speed = work, executor, speed
-        self._waiting = dict(enumerate(plan.batches))
-        self._costs = [cost_of(work.study, batch) for batch in plan.batches]
-        self._strikes: Counter[int] = Counter()
-        self._losses = 0
-        self._any_done, self._alike = plan.done > 0, False
-        self._enough = math.inf
-        """The failures alike that are enough to stop: some of them from anywhere in the grid."""
-
-    def records(self) -> Generator[TaskRecord]:
-        """Give a record for each task; after a killed worker go on with what is missing."""
-        fail_fast = self._work.execution.fail_fast
-        ahead = 1 if fail_fast else 2  # tasks that wait for a worker couldn't be taken back
-        while self._waiting and not self.stop:
-            for record in self._executor.run(self._work, self._tasks(), ahead):
-                ended = self._fail_after_kills(record) if record.kills else record
-                if ended is None:
-                    continue
-                if ended is record:
-                    cost = sum(self._costs[number] for number in record.batches)
-                    self._speed.add(cost, record.seconds, is_cold=record.is_cold)
-                self._count(ended)
-                # Before its rows are written, as tasks are handed out meanwhile.
-                self.stop |= bool(self.summary.stopped or (fail_fast and ended.reasons))
-                yield ended
-
-    def _count(self, ended: TaskRecord) -> None:
-        """Take in what a task did; a sweep stops where all cells so far have failed alike."""
-        summary = self.summary
-        summary.count(ended)
-        cells = [cell for number in ended.batches for cell in self._waiting.pop(number)]
-        if summary.example is None and any(map(is_exception, ended.reasons)):
-            failed = {key for key, headline in ended.headlines if headline is None}
-            summary.example = next(cell for cell in cells if cell.key in failed)
-        if summary.trained:
-            self._alike = False
-            return
-        taken = next((reason for reason in summary.failed if NAME_TAKEN in reason), "")
-        raised = all(map(is_exception, summary.failed)) and len({*map(kind_of, summary.failed)})
-        self._alike = raised == 1 and not self._any_done
-        if taken:
-            summary.stopped = taken.removeprefix("error: ")
-        elif self._alike and self._enough <= summary.failed.total() >= MOST_ALIKE:
-            [alike] = count_alike(summary.failed)
-            words = alike.words.removeprefix("error: ")
-            summary.stopped = f"the first {alike.count} cells all failed alike: {words}"
-
-    def _tasks(self) -> Iterator[Task]:
-        """The batches that wait, a task at a time.
-
-        A batch that was with a killed worker may be the culprit: half of those that were so most
-        often go alone.
-        """
-        strikes = max(self._strikes[number] for number in self._waiting)
-        if strikes:
-            suspects = [number for number in self._waiting if self._strikes[number] == strikes]
-            yield self._task(suspects[: (len(suspects) + 1) // 2])
-            return
-        numbers, start = list(self._waiting), 0
-        left = sum(self._costs[number] for number in numbers)
-        while start < len(numbers) and not self.stop:
-            if self._alike and self._enough == math.inf:
-                numbers[start:] = self._from_elsewhere(numbers[:start], numbers[start:])
-            finished = len(self._costs) - len(self._waiting)
-            coming = [self._costs[number] for number in numbers[start : start + MOST_BATCHES]]
-            end = start + task_size(coming, left, self._executor.jobs, self._speed, finished)
-            left -= sum(self._costs[number] for number in numbers[start:end])
-            yield self._task(numbers[start:end])
-            start = end
-
-    def _from_elsewhere(self, handed_out: Sequence[int], rest: Sequence[int]) -> list[int]:
-        """The rest of the batches, some from anywhere first: an early region may fail by itself."""
-        chosen = random.Random(0).sample(rest, min(ELSEWHERE, len(rest)))
-        early = [number for number in (*handed_out, *chosen) if number in self._waiting]
-        waiting = sum(len(self._waiting[number]) for number in early)
-        self._enough = self.summary.failed.total() + waiting
-        return [*chosen, *(number for number in rest if number not in chosen)]
-
-    def _task(self, numbers: Sequence[int]) -> Task:
-        return [(number, self._waiting[number]) for number in numbers]
-
-    def _fail_after_kills(self, lost: TaskRecord) -> TaskRecord | None:
-        """Count a kill against the batches in flight; fail one that had its chances alone."""
-        self._losses += 1
-        self.summary.restarts += lost.kills
-        if self._losses > MOST_LOSSES:
-            raise UserError(
-                f"Workers were killed {self.summary.restarts} times; is memory short? Fewer "
-                f"jobs need less. {KEPT}",
-                exit_code=1,
-            )
-        self._strikes.update(lost.batches)
-        if len(lost.batches) != 1 or self._strikes[lost.batches[0]] < CHANCES:
-            return None
-        failures = [
-            CellResult(cell, reason="worker killed") for cell in self._waiting[lost.batches[0]]
-        ]
-        return record_of(self._work.study, lost.batches, failures)

@@ -13,6 +13,7 @@ from overfit_cli.core.text import duration, duration_estimate, percent, plural, 
 from overfit_cli.stats.boundary_search import CONFIDENCE
 from overfit_cli.sweeps.executors import Executor
 from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.loop import Run
 from overfit_cli.sweeps.plan import Estimate, Plan
 from overfit_cli.sweeps.refine import Refinement
 from overfit_cli.sweeps.store import RunDirectory
@@ -92,11 +93,12 @@ def estimated(likely: Estimate, executor: Executor, within: float) -> str:
     return f"{begin}: {', '.join(takes)}. Nothing was run or written."
 
 
-def interrupted(cells: int, count: str, directory: RunDirectory) -> str:
-    """Return what an interrupt leaves: so many cells."""
-    if not cells:
+def interrupted(run: Run) -> str:
+    """Return what an interrupt leaves."""
+    if not run.cells:
         return "Interrupted before the first result; the same command starts again."
-    kept = f"they are kept in {directory.path}"
+    count = f"{run.cells} of {plural(run.plan.to_run, 'cell')}"
+    kept = f"they are kept in {run.directory.path}"
     return f"Interrupted after {count}; {kept}, and the same command goes on from there."
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import cloudpickle
 
-from overfit_cli.core.cell import Cell, CellResult
+from overfit_cli.core.cell import TRACEBACK, Cell, CellResult
 from overfit_cli.core.errors import MissingError, UserError
 from overfit_cli.core.failures import (
     LONGEST_REASON,
@@ -183,29 +183,37 @@ class TaskRecord:
     """The outcome of a task.
 
     Attributes:
-        headlines: for each cell, its key and its headline measurement; None where it failed.
-        is_cold: whether it was the first task of its process, which imports libraries too.
-        kills: how many workers were killed with it, one after another; it has no result then.
-        headline: the column of the headlines; empty where nothing was measured.
         cells: the rows, one per cell; None where there is none.
         steps: the rows of the trajectories, one per cell and logged step.
+        headline: the column that a running sweep shows; empty where nothing was measured.
+        is_cold: whether it was the first task of its process, which imports libraries too.
+        kills: how many workers were killed with it, one after another; it has no result then.
     """
 
     batches: tuple[int, ...]
-    headlines: tuple[tuple[str, float | None], ...] = ()
-    reasons: Counter[str] = field(default_factory=Counter)
+    cells: pa.Table | None = None
+    steps: pa.Table | None = None
+    headline: str = ""
     seconds: float = 0.0
     is_cold: bool = False
     kills: int = 0
-    headline: str = ""
-    cells: pa.Table | None = None
-    steps: pa.Table | None = None
-    tracebacks: Mapping[FailureKind, str] = field(default_factory=dict)
 
     @property
-    def trained(self) -> int:
-        """The number of cells that are done."""
-        return len(self.headlines) - self.reasons.total()
+    def count(self) -> int:
+        """The number of its cells."""
+        return 0 if self.cells is None else self.cells.num_rows
+
+    def column(self, name: str) -> list[Any]:
+        """Return a column of its rows; empty without it."""
+        if self.cells is None or name not in self.cells.column_names:
+            return []
+        return list(self.cells[name].to_pylist())
+
+    @functools.cached_property
+    def failed(self) -> dict[str, str]:
+        """The reasons of the cells that failed, by key."""
+        rows = zip(self.column("key"), self.column("reason"), strict=True)
+        return {key: reason for key, reason in rows if reason}
 
 
 @dataclass
@@ -238,9 +246,10 @@ class Summary:
 
     def count(self, record: TaskRecord) -> None:
         """Count in what a task did."""
-        self.trained += record.trained
-        self.failed.update(record.reasons)
-        self.tracebacks = {**record.tracebacks, **self.tracebacks}
+        self.trained += record.count - len(record.failed)
+        self.failed.update(record.failed.values())
+        rows = zip(record.column("reason"), record.column(TRACEBACK), strict=False)
+        self.tracebacks = tracebacks_by_kind(rows) | self.tracebacks
 
 
 def run_task(work: Work, task: Task) -> TaskRecord:
@@ -277,22 +286,9 @@ def record_of(study: AnyStudy, batches: Sequence[int], results: Sequence[CellRes
     except Exception:  # a result may hold anything; the others are kept
         results = [storable(study, result) for result in results]
         cells, steps = cell_table(study, results), trajectory_table(study, results)
-    done = [result.measurements for result in results if not result.reason]
+    done = (result.measurements for result in results if not result.reason)
     headline = study.headline or next((name for numbers in done for name in numbers), "")
-
-    def shown(result: CellResult) -> float | None:
-        value = None if result.reason else result.measurements.get(headline)
-        return None if value is None else float(value)
-
-    return TaskRecord(
-        batches=tuple(batches),
-        headlines=tuple((result.cell.key, shown(result)) for result in results),
-        reasons=Counter(result.reason for result in results if result.reason),
-        headline=headline,
-        cells=cells if results else None,
-        steps=steps,
-        tracebacks=tracebacks_by_kind((result.reason, result.traceback) for result in results),
-    )
+    return TaskRecord(tuple(batches), cells if results else None, steps, headline)
 
 
 def pickled_work(work: Work) -> bytes:
