@@ -236,7 +236,7 @@ def test_a_worker_trains_on_the_data_that_the_sweep_has_read_or_not_at_all(
     monkeypatch.setenv("OVERFIT_DATA", there and str(tmp_path / there))
     refused = pytest.raises(overfit_cli.UserError, match=f"^{said}") if said else nullcontext()
     with refused:
-        record = run_remotely(VERSIONS, pickled, cloudpickle.dumps([(0, cells)]))
+        record = run_remotely(VERSIONS, pickled, cloudpickle.dumps({0: cells}))
         assert record.cells is not None
         assert record.cells.num_rows == 1
 
@@ -245,7 +245,7 @@ def test_a_worker_without_a_gpu_trains_nothing_on_one(monkeypatch: pytest.Monkey
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     pickled = pickled_work(Work(find_study("toy"), Execution("cuda")))
     with pytest.raises(overfit_cli.UserError, match="A worker lacks what toy needs: device='cuda'"):
-        run_remotely(VERSIONS, pickled, cloudpickle.dumps([(0, toy_cells())]))
+        run_remotely(VERSIONS, pickled, cloudpickle.dumps({0: toy_cells()}))
 
 
 @pytest.mark.unix

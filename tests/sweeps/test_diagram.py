@@ -19,7 +19,7 @@ from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.registry import find_study
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.part import cell_row
-from overfit_cli.sweeps.plan import Plan, coarse_to_fine, cost_of, make_plan
+from overfit_cli.sweeps.plan import Plan, coarse_to_fine, make_plan
 from overfit_cli.sweeps.progress import VIRIDIS, Diagram, diagram_of
 from overfit_cli.sweeps.store import RunDirectory
 from tests.fake_study import fake_loss
@@ -41,7 +41,7 @@ def place(cell: Cell) -> tuple[float, float]:
 
 def misjudged(plan: Plan, batches: Batches, share: float) -> float:
     """The share of places whose side no near place tells after this share of the work."""
-    spent = np.cumsum([cost_of(plan.grid.study, batch) for batch in batches])
+    spent = np.cumsum(replace(plan, batches=[*map(list, batches)]).costs)
     first = {place(cell) for cell in chain(*batches[: int((spent <= share * spent[-1]).sum())])}
     axes = [sorted(map(float, plan.grid.axes[name])) for name in ("n", "snr")]
     loss = np.array([[fake_loss(n, snr) for snr in axes[1]] for n in axes[0]])
@@ -85,8 +85,8 @@ def test_jobs_end_together_as_in_the_order_of_cost(
 
     def ends(batches: Batches) -> float:
         free = [0.0] * jobs
-        for batch in batches:
-            heapq.heapreplace(free, free[0] + cost_of(plan.grid.study, batch))
+        for cost in replace(plan, batches=[*map(list, batches)]).costs:
+            heapq.heapreplace(free, free[0] + cost)
         return max(free)
 
     assert ends(coarse_to_fine(plan, jobs)) <= 1.01 * ends(plan.batches)

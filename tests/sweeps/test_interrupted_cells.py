@@ -75,7 +75,7 @@ cells = Grid.read(toy, {"mood": MOOD, "pause": PAUSE}, (0,)).cells()
 if PAUSE != "0":
     threading.Timer(0.5, os.kill, (os.getpid(), signal.NUMBER)).start()
 try:
-    task = cloudpickle.dumps([(0, cells)])
+    task = cloudpickle.dumps({0: cells})
     record = run_remotely(VERSIONS, pickled_work(Work(toy, Execution())), task)
 except BaseException as error:
     print(type(error).__name__, error)

@@ -14,9 +14,9 @@ import queue
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self
 
 import cloudpickle
 from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
@@ -35,7 +35,6 @@ from overfit_cli.sweeps.worker import (
     Task,
     TaskRecord,
     Work,
-    numbers_of,
     pickled_work,
     run_sent,
     run_task,
@@ -49,8 +48,6 @@ A worker ends a cell by itself, unless it is frozen or in compiled code.
 
 SECONDS_BETWEEN_LOOKS = 1.0
 
-_Key = TypeVar("_Key", bound=Hashable)
-
 
 class Deadlines:
     """The times at which tasks in flight are lost, if a limit on the time of cells is set.
@@ -60,11 +57,11 @@ class Deadlines:
 
     def __init__(self, limit: float | None) -> None:
         self._limit = limit
-        self._ends: dict[Hashable, float] = {}
+        self._ends: dict[Any, float] = {}
         self._clock, self._seen = 0.0, time.monotonic()
 
-    def overdue(self, in_flight: Mapping[_Key, Task], jobs: int) -> _Key | None:
-        """Return a task that is lost now.
+    def overdue(self, in_flight: Mapping[Any, Task], jobs: int) -> Any:
+        """Return the key of a task that is lost now; None without one.
 
         Tasks run in the order in which they were handed out, one per job. A batch may be split,
         down to single cells, and each of its parts may take as long as a cell.
@@ -75,7 +72,7 @@ class Deadlines:
         if self._limit is None:
             return None
         for key in itertools.islice(in_flight, jobs):
-            parts = sum(2 * len(batch) - 1 for _, batch in in_flight[key])
+            parts = sum(2 * len(batch) - 1 for batch in in_flight[key].values())
             self._ends.setdefault(key, self._clock + parts * self._limit + GRACE)
         return next((key for key in in_flight if self._clock > self._ends.get(key, math.inf)), None)
 
@@ -180,10 +177,10 @@ class Executor(ABC):
                     continue
                 task = in_flight.pop(future)
                 try:
-                    record = TaskRecord(numbers_of(task), kills=1) if late else future.result()
+                    record = TaskRecord(tuple(task), kills=1) if late else future.result()
                 except Exception as error:
                     lost = [task, *(in_flight.values() if self.dies_as_one else ())]
-                    numbers = sorted(itertools.chain.from_iterable(map(numbers_of, lost)))
+                    numbers = sorted(itertools.chain.from_iterable(lost))
                     record = TaskRecord(tuple(numbers), kills=self._kills(error))
                 self._drop([late] if late else [])
                 yield record

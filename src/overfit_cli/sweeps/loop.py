@@ -21,7 +21,7 @@ from overfit_cli.core.files import error_text
 from overfit_cli.core.processes import answering_interrupts, delaying_interrupts
 from overfit_cli.core.training import training_conditions
 from overfit_cli.sweeps.executors import Executor
-from overfit_cli.sweeps.plan import MOST_BATCHES, Plan, Speed, cost_of, task_size
+from overfit_cli.sweeps.plan import MOST_BATCHES, Plan, Speed, task_size
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import KEPT, Summary, Task, TaskRecord, Work, record_of
 
@@ -73,8 +73,7 @@ class Run:
         self.summary, self.speed = summary or Summary(), Speed()
         self.cells, self.failed, self.stop = 0, 0, False
         self.waiting = dict(enumerate(plan.batches))
-        self._costs = [cost_of(work.study, batch) for batch in plan.batches]
-        self.cost, self.cost_done = sum(self._costs), 0.0
+        self._costs, self.cost, self.cost_done = plan.costs, sum(plan.costs), 0.0
         self._strikes: Counter[int] = Counter()
         self._losses = 0
         self._alike, self._enough = False, math.inf
@@ -179,7 +178,7 @@ class Run:
         return [*chosen, *(number for number in rest if number not in chosen)]
 
     def _task(self, numbers: Sequence[int]) -> Task:
-        return [(number, self.waiting[number]) for number in numbers]
+        return {number: self.waiting[number] for number in numbers}
 
     def _fail_after_kills(self, lost: TaskRecord) -> TaskRecord | None:
         """Count a kill against the batches in flight; fail one that had its chances alone."""

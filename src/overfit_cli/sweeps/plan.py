@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import bisect
 import contextlib
+import functools
 import hashlib
 import itertools
 import os
@@ -63,6 +64,11 @@ class Plan:
         """Write it in a line: how many cells of what, and how many will run."""
         cells = f"{plural(len(self.cells), 'cell')} of {self.grid.study.name}"
         return f"<Plan of {cells}: {self.to_run} to run>"
+
+    @functools.cached_property
+    def costs(self) -> list[float]:
+        """The cost of each batch, in the study's unit."""
+        return [sum(map(self.grid.study.cost, batch)) for batch in self.batches]
 
     @property
     def to_run(self) -> int:
@@ -258,8 +264,7 @@ def coarse_to_fine(plan: Plan, jobs: int) -> list[list[Cell]]:
         return plan.batches
     depths = [(name, _depths(plan.grid.axes[name])) for name in axes]
     ranks = {seed: rank for rank, seed in enumerate(plan.grid.seeds)}
-    costs = [cost_of(plan.grid.study, batch) for batch in plan.batches]
-    total = sum(costs)
+    costs, total = plan.costs, sum(plan.costs)
 
     def pass_of(cell: Cell) -> tuple[int, int]:
         up, across = (depth[getattr(cell.parameters, name)] for name, depth in depths)
@@ -280,19 +285,12 @@ def coarse_to_fine(plan: Plan, jobs: int) -> list[list[Cell]]:
 
 def _depths(values: Sequence[Value]) -> dict[Value, int]:
     """Return how often a range is halved until it comes to each number; its ends have 0."""
-    ascending = sorted(values)
-    depths, spans, depth = {ascending[0]: 0, ascending[-1]: 0}, [(0, len(values) - 1)], 0
-    while spans:
+    depths, depth = {0: 0, len(values) - 1: 0}, 0
+    while len(depths) < len(values):
         depth += 1
-        halves = [(low, (low + high) // 2, high) for low, high in spans if high - low > 1]
-        depths |= {ascending[middle]: depth for _, middle, _ in halves}
-        spans = [span for low, middle, high in halves for span in ((low, middle), (middle, high))]
-    return depths
-
-
-def cost_of(study: AnyStudy, cells: Sequence[Cell]) -> float:
-    """Return the cost of some cells, in the study's unit."""
-    return sum(study.cost(cell) for cell in cells)
+        gaps = itertools.pairwise(sorted(depths))
+        depths |= {(low + high) // 2: depth for low, high in gaps if high - low > 1}
+    return {value: depths[place] for place, value in enumerate(sorted(values))}
 
 
 # Time
@@ -392,7 +390,7 @@ def estimate(plan: Plan, jobs: int, execution: Execution, within: float) -> Esti
     Args:
         within: seconds after which it is cut; time and disk space aren't known then.
     """
-    study, costs = plan.grid.study, [cost_of(plan.grid.study, batch) for batch in plan.batches]
+    study, costs = plan.grid.study, plan.costs
     order = sorted(range(len(costs)), key=costs.__getitem__)
     spent = [*itertools.accumulate(costs[index] for index in order)]
     middle = plan.batches[order[bisect.bisect_left(spent, spent[-1] / 2)]]
@@ -408,7 +406,7 @@ def estimate(plan: Plan, jobs: int, execution: Execution, within: float) -> Esti
     memory = busy * max(study.memory(cell) or 0.0 for cell in cells) or None
     if not took:
         return Estimate(None, memory)
-    rate = took[-1] / (cost_of(study, probe) or 1.0)
+    rate = took[-1] / (sum(map(study.cost, probe)) or 1.0)
     work, longest = rate * sum(costs) / busy, rate * max(costs)
     bytes_of_probe = cell_table(study, results).nbytes + trajectory_table(study, results).nbytes
     parts = min(len(costs), work * busy + 1)

@@ -36,7 +36,7 @@ from overfit_cli.sweeps.executors import Local
 from overfit_cli.sweeps.loop import Run
 from overfit_cli.sweeps.plan import Plan, diagram_axes
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.worker import Task, TaskRecord, Work, numbers_of, record_of, train_all
+from overfit_cli.sweeps.worker import Task, TaskRecord, Work, record_of, train_all
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -303,10 +303,10 @@ class Watch(Local):
             work.execution, on_step=self._add, on_error=self._keep, on_task=self._say
         )
         for task in tasks:
-            [(_, batch)] = task
+            [batch] = task.values()
             [self.result] = train_all(work.study, batch, execution)
             self._print()
-            yield record_of(work.study, numbers_of(task), [self.result])
+            yield record_of(work.study, task, [self.result])
 
     def _keep(self, error: BaseException) -> None:
         self.error = error

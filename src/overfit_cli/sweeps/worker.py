@@ -13,7 +13,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -156,13 +156,8 @@ def _failed_result(result: CellResult, reason: str) -> CellResult:
 
 
 Batch = Sequence[Cell]
-Task = Sequence[tuple[int, Batch]]
-"""Batches with their numbers; a worker trains them one after another, and they are one part."""
-
-
-def numbers_of(task: Task) -> tuple[int, ...]:
-    """Return the numbers of a task's batches."""
-    return tuple(number for number, _ in task)
+Task = Mapping[int, Batch]
+"""Batches by their numbers; a worker trains them one after another, and they are one part."""
 
 
 @dataclass(frozen=True)
@@ -258,14 +253,14 @@ def run_task(work: Work, task: Task) -> TaskRecord:
     results: list[CellResult] = []
     try:
         with training_conditions():
-            batches = (train_all(work.study, batch, work.execution) for _, batch in task)
+            batches = (train_all(work.study, batch, work.execution) for batch in task.values())
             for result in itertools.chain.from_iterable(batches):
                 results.append(result)
                 if work.execution.fail_fast and result.reason:
                     break
     except MissingError as error:  # another machine than the one where the sweep was prepared
         raise _lacking(work.study, error) from error
-    record = record_of(work.study, numbers_of(task), results)
+    record = record_of(work.study, task, results)
     return replace(record, seconds=time.perf_counter() - began, is_cold=is_cold)
 
 
@@ -279,7 +274,7 @@ def _lacking(study: AnyStudy, error: UserError) -> UserError:
     return UserError(f"A worker lacks what {study.name} needs: {error}", exit_code=1)
 
 
-def record_of(study: AnyStudy, batches: Sequence[int], results: Sequence[CellResult]) -> TaskRecord:
+def record_of(study: AnyStudy, batches: Iterable[int], results: Sequence[CellResult]) -> TaskRecord:
     """Return the record of a task; a result that fits no row is a failed cell."""
     try:
         cells, steps = cell_table(study, results), trajectory_table(study, results)
@@ -340,7 +335,7 @@ def _check_machine(work: Work, task: Task) -> None:
     """
     try:
         resolve_device(work.execution.device)
-        cells = [cell for _, batch in task for cell in batch]
+        cells = [*itertools.chain.from_iterable(task.values())]
         read = work.study.prepare(cells) if work.data else {}
     except UserError as error:
         raise _lacking(work.study, error) from error
