@@ -14,7 +14,7 @@ import pickle
 import socket
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -34,7 +34,6 @@ from overfit_cli.sweeps.worker import (
     Task,
     TaskRecord,
     Work,
-    pickled_work,
     run_remotely,
 )
 
@@ -73,23 +72,20 @@ class Cluster(Executor):
             try:
                 self._slots = self._ask_for_slots()
             except Exception as error:  # of many kinds, by what the connection was doing
-                raise self._failure() from error
+                raise self._ending() from error
             self._next_count = time.monotonic() + SECONDS_BETWEEN_COUNTS
         return self._slots if self.limit is None else min(self._slots, self.limit)
 
-    def _sender(self, work: Work) -> Callable[[Task], Future[TaskRecord]]:
-        pickled = pickled_work(work)
-        return lambda task: self._submit((VERSIONS, pickled, cloudpickle.dumps(task)))
+    def _send(self, work: Work, pickled: bytes, task: Task) -> Future[TaskRecord]:
+        return self._submit((VERSIONS, pickled, cloudpickle.dumps(task)))
 
-    def _kills(self, error: Exception) -> int:
-        if kills := self._killed(error):
-            return kills
+    def _failure(self, error: Exception) -> Exception:
         cause = getattr(error, "cause", error)  # ray wraps what the task has raised
         problem = f"a worker can't run a task ({type(cause).__name__}: {cause}); it needs "
         problem += f"{VERSIONS} and the package of the study"
-        raise self._failure(str(cause) if isinstance(cause, UserError) else problem) from error
+        return self._ending(str(cause) if isinstance(cause, UserError) else problem)
 
-    def _failure(self, problem: str = "the cluster no longer answers") -> UserError:
+    def _ending(self, problem: str = "the cluster no longer answers") -> UserError:
         return BadValue("address", self.address, f"{problem.rstrip('.')}. {KEPT}", exit_code=1)
 
     @abstractmethod
@@ -103,10 +99,6 @@ class Cluster(Executor):
     @abstractmethod
     def _submit(self, call: Call) -> Future[TaskRecord]:
         """Hand out a call of `run_remotely`; the future has its result here."""
-
-    @abstractmethod
-    def _killed(self, error: Exception) -> int:
-        """Return how many workers were killed where a task has ended so; 0 at another error."""
 
 
 class Dask(Cluster):
@@ -167,7 +159,7 @@ class Dask(Cluster):
         from distributed import KilledWorker
 
         if isinstance(error, CancelledError | OSError):  # the client has lost its scheduler
-            raise self._failure() from error
+            raise self._ending() from error
         return 1 + error.allowed_failures if isinstance(error, KilledWorker) else 0
 
 

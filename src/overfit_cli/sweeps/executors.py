@@ -14,7 +14,7 @@ import queue
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Literal, Self
 
@@ -87,10 +87,8 @@ class Executor(ABC):
 
     name: str
     has_processes = True
-    is_exact = True
-    """Whether no task may wait with a worker that the limit keeps busy."""
-    dies_as_one = False
-    """Whether a killed worker takes all tasks in flight with it."""
+    is_pool = False
+    """Whether a killed worker takes all tasks in flight with it, also those that wait for one."""
 
     def __init__(self, location: str, limit: int | None, device: Device) -> None:
         self.location, self.limit, self.device = location, limit, device
@@ -100,12 +98,20 @@ class Executor(ABC):
         """Return how many tasks can run at a time now; 0 on a cluster without workers."""
 
     @abstractmethod
-    def _sender(self, work: Work) -> Callable[[Task], Future[TaskRecord]]:
-        """Return what hands out a task of a sweep."""
+    def _send(self, work: Work, pickled: bytes, task: Task) -> Future[TaskRecord]:
+        """Hand out a task.
+
+        Args:
+            pickled: the work as it is sent to a process; empty where there is none.
+        """
 
     @abstractmethod
-    def _kills(self, error: Exception) -> int:
-        """Return how many workers were killed where a task has ended so; raise what else it is."""
+    def _killed(self, error: Exception) -> int:
+        """Return how many workers were killed where a task has ended so; 0 at another error."""
+
+    @abstractmethod
+    def _failure(self, error: Exception) -> Exception:
+        """Return what a sweep ends with where a task has raised."""
 
     def _drop(self, futures: Sequence[Any]) -> None:
         """Take back tasks that wait for a worker; those that run may end."""
@@ -153,17 +159,17 @@ class Executor(ABC):
         Args:
             ahead: how many tasks per job are handed out at a time.
         """
-        send, waiting = self._sender(work), iter(tasks)
+        pickled, waiting = pickled_work(work) if self.has_processes else b"", iter(tasks)
         in_flight: dict[Future[TaskRecord], Task] = {}
         ended = queue.SimpleQueue[Future[TaskRecord]]()
         deadlines = Deadlines(work.execution.time_limit)
         try:
             while True:
                 room = ahead * self.jobs  # asked for in each round: it notices a lost cluster
-                room = min(room, self.limit) if self.is_exact and self.limit else room
+                room = room if self.is_pool else min(room, self.limit or room)
                 with delaying_interrupts():  # what is handed out by half can't be taken back
                     while len(in_flight) < room and (task := next(waiting, None)):
-                        future = send(task)
+                        future = self._send(work, pickled, task)
                         in_flight[future] = task
                         future.add_done_callback(ended.put)
                 if not in_flight:
@@ -179,12 +185,13 @@ class Executor(ABC):
                 try:
                     record = TaskRecord(tuple(task), kills=1) if late else future.result()
                 except Exception as error:
-                    lost = [task, *(in_flight.values() if self.dies_as_one else ())]
-                    numbers = sorted(itertools.chain.from_iterable(lost))
-                    record = TaskRecord(tuple(numbers), kills=self._kills(error))
+                    if not (kills := self._killed(error)):
+                        raise self._failure(error) from error
+                    lost = [task, *(in_flight.values() if self.is_pool else ())]
+                    record = TaskRecord(tuple(sorted(itertools.chain(*lost))), kills=kills)
                 self._drop([late] if late else [])
                 yield record
-                if record.kills and self.dies_as_one:
+                if record.kills and self.is_pool:
                     return
         finally:
             self._drop(list(in_flight))
@@ -205,8 +212,7 @@ class Local(Executor):
         super().__init__(f"on {backend}" if jobs > 1 else "", jobs, device)
         self.name = self._backend = backend
         self._jobs = jobs
-        self.has_processes = self.dies_as_one = backend == "loky" and jobs > 1
-        self.is_exact = not self.has_processes
+        self.has_processes = self.is_pool = backend == "loky" and jobs > 1
 
     def _count_slots(self) -> int:
         return self._jobs
@@ -224,30 +230,27 @@ class Local(Executor):
             return super().run(work, tasks, ahead)
         return (run_task(work, task) for task in tasks)
 
-    def _sender(self, work: Work) -> Callable[[Task], Future[TaskRecord]]:
+    def _send(self, work: Work, pickled: bytes, task: Task) -> Future[TaskRecord]:
+        sent = Future[TaskRecord]()
         if not self.has_processes:
-            return functools.partial(_in_a_thread, work)
-        pool, pickled = _pool(self._jobs), pickled_work(work)
-        self._workers = pool
-
-        def send(task: Task) -> Future[TaskRecord]:
-            sent = Future[TaskRecord]()
-            with starting_workers():
-                try:
-                    sent = pool.submit(run_sent, pickled, cloudpickle.dumps(task))
-                except BrokenProcessPool as error:
-                    sent.set_exception(error)
+            threading.Thread(target=_train, args=(work, task, sent), daemon=True).start()
             return sent
+        self._workers = _pool(self._jobs)
+        with starting_workers():
+            try:
+                sent = self._workers.submit(run_sent, pickled, cloudpickle.dumps(task))
+            except BrokenProcessPool as error:
+                sent.set_exception(error)
+        return sent
 
-        return send
+    def _killed(self, error: Exception) -> int:
+        if is_killed := isinstance(error, BrokenProcessPool):
+            _pool.cache_clear()
+        return int(is_killed)
 
-    def _kills(self, error: Exception) -> int:
-        if isinstance(error, UserError):
-            raise UserError(f"{error} {KEPT}", exit_code=1) from error
-        if not isinstance(error, BrokenProcessPool):
-            raise error
-        _pool.cache_clear()
-        return 1
+    def _failure(self, error: Exception) -> Exception:
+        is_users = isinstance(error, UserError)
+        return UserError(f"{error} {KEPT}", exit_code=1) if is_users else error
 
     def _drop(self, futures: Sequence[Any]) -> None:
         if futures and self.has_processes:
@@ -277,15 +280,9 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
     )
 
 
-def _in_a_thread(work: Work, task: Task) -> Future[TaskRecord]:
-    """Train a task in a thread that ends with this process."""
-    future = Future[TaskRecord]()
-
-    def train() -> None:
-        try:
-            future.set_result(run_task(work, task))
-        except BaseException as error:
-            future.set_exception(error)
-
-    threading.Thread(target=train, daemon=True).start()
-    return future
+def _train(work: Work, task: Task, future: Future[TaskRecord]) -> None:
+    """Train a task in a thread."""
+    try:
+        future.set_result(run_task(work, task))
+    except BaseException as error:
+        future.set_exception(error)

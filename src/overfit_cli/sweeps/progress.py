@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ from rich.table import Table
 from rich.text import Text
 
 from overfit_cli.core.arrays import finite_column
-from overfit_cli.core.cell import TRACEBACK, Cell, CellResult
+from overfit_cli.core.cell import TRACEBACK, CellResult
 from overfit_cli.core.processes import delaying_interrupts
 from overfit_cli.core.study import MOST_PROGRESS_COLUMNS, AnyStudy
 from overfit_cli.core.text import duration, plural
@@ -144,11 +145,6 @@ class Diagram:
         # The sum of the headlines at each point, of how many cells, and how many cells arrived.
         self._sums, self._numbers, self._arrived = np.zeros((3, *map(len, self._values)))
 
-    def point(self, cell: Cell) -> tuple[Any, Any]:
-        """Return where a cell lies, as (y, x)."""
-        y, x = self._names
-        return getattr(cell.parameters, y), getattr(cell.parameters, x)
-
     def add(self, cells: pd.DataFrame, headline: str) -> None:
         """Take in rows of cells with their headline, which failed ones do not have."""
         self._headline = self._headline or headline
@@ -235,7 +231,7 @@ def diagram_of(plan: Plan, directory: RunDirectory) -> Diagram | None:
     if axes is None:
         return None
     diagram = Diagram(plan, *axes)
-    if {diagram.point(cell) for cell in plan.cells} != diagram.points:
+    if {attrgetter(*axes)(cell.parameters) for cell in plan.cells} != diagram.points:
         return None
     kept = {cell.key for cell in plan.cells} - {c.key for batch in plan.batches for c in batch}
     if kept:
