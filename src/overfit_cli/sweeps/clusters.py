@@ -28,14 +28,7 @@ from overfit_cli.core.processes import delaying_interrupts, keeping_sigterm
 from overfit_cli.core.training import Device, resolve_device
 from overfit_cli.core.values import Backend, DeviceChoice, number_of_jobs, valid_choice
 from overfit_cli.sweeps.executors import Executor, Local
-from overfit_cli.sweeps.worker import (
-    KEPT,
-    VERSIONS,
-    Task,
-    TaskRecord,
-    Work,
-    run_remotely,
-)
+from overfit_cli.sweeps.worker import KEPT, VERSIONS, Task, TaskRecord, Work, run_remotely
 
 Call = tuple[str, bytes, bytes]
 """The arguments of `run_remotely`."""

@@ -30,15 +30,7 @@ from overfit_cli.core.processes import (
 )
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Device
-from overfit_cli.sweeps.worker import (
-    KEPT,
-    Task,
-    TaskRecord,
-    Work,
-    pickled_work,
-    run_sent,
-    run_task,
-)
+from overfit_cli.sweeps.worker import KEPT, Task, TaskRecord, Work, pickled_work, run_sent, run_task
 
 GRACE = 60.0
 """The seconds beyond the time limit after which a silent task counts as one with a killed worker.
