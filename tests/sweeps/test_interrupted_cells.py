@@ -80,7 +80,7 @@ try:
 except BaseException as error:
     print(type(error).__name__, error)
 else:
-    print(*record.reasons)
+    print(*record.failed.values())
 """
 
 
