@@ -32,12 +32,11 @@ from overfit_cli.core.cell import TRACEBACK, CellResult
 from overfit_cli.core.processes import delaying_interrupts
 from overfit_cli.core.study import MOST_PROGRESS_COLUMNS, AnyStudy
 from overfit_cli.core.text import duration, plural
-from overfit_cli.core.training import Device
-from overfit_cli.sweeps.executors import Local
+from overfit_cli.core.training import Execution
 from overfit_cli.sweeps.loop import Run
 from overfit_cli.sweeps.plan import Plan, diagram_axes
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.worker import Task, TaskRecord, Work, record_of, train_all
+from overfit_cli.sweeps.worker import TaskRecord
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,7 +138,6 @@ class Diagram:
         self._headline, self._names = grid.study.headline, [y, x]
         self._others = [name for name in grid.axes if name not in self._names]
         self._values: list[list[Any]] = [sorted(grid.axes[name]) for name in self._names]
-        self._index = [{value: i for i, value in enumerate(each)} for each in self._values]
         columns = dict(zip(grid.given, zip(*grid.rows(), strict=True), strict=True))
         self.points = {*zip(columns[y], columns[x], strict=True)}
         # The sum of the headlines at each point, of how many cells, and how many cells arrived.
@@ -148,8 +146,8 @@ class Diagram:
     def add(self, cells: pd.DataFrame, headline: str) -> None:
         """Take in rows of cells with their headline, which failed ones do not have."""
         self._headline = self._headline or headline
-        pairs = zip(self._names, self._index, strict=True)
-        up, across = (cells[name].map(index).to_numpy(int) for name, index in pairs)
+        pairs = zip(self._names, self._values, strict=True)
+        up, across = (np.searchsorted(values, cells[name]) for name, values in pairs)
         np.add.at(self._arrived, (up, across), 1)
         if headline:
             numbers = finite_column(cells, headline).to_numpy()
@@ -272,8 +270,8 @@ _WIDTH = 12
 _THINNING = 1.1
 
 
-class Watch(Local):
-    """This process, which prints steps of its cell: the first ones, then ever fewer, and the last.
+class Watch:
+    """Prints steps of a cell: the first ones, then ever fewer, and the last.
 
     Columns are those that the study shows; of a study that declares none, those of its steps.
 
@@ -285,30 +283,27 @@ class Watch(Local):
 
     result: CellResult
 
-    def __init__(self, study: AnyStudy, device: Device, output: Console, path: Path) -> None:
-        super().__init__(1, device=device)
+    def __init__(self, study: AnyStudy, output: Console, path: Path) -> None:
         self.path = path
         self.error: BaseException | None = None
         self._output, self._next = output, 0
         self._columns, self._open = [*study.progress_columns], not study.trajectory_columns
         self._held: Mapping[str, float] | None = None
 
-    def run(self, work: Work, tasks: Iterable[Task], ahead: int) -> Iterator[TaskRecord]:
-        """Train the cell, and give its record."""
-        execution = replace(
-            work.execution, on_step=self._add, on_error=self._keep, on_task=self._say
-        )
-        for task in tasks:
-            [batch] = task.values()
-            [self.result] = train_all(work.study, batch, execution)
-            self._print()
-            yield record_of(work.study, task, [self.result])
+    def seeing(self, execution: Execution) -> Execution:
+        """Return an execution in this process that it sees."""
+        seen = replace(execution, on_step=self._add, on_task=self._say)
+        return replace(seen, on_error=self._keep, on_result=self._end)
+
+    def _say(self, task: str) -> None:
+        self._output.print(f"{task} ...")
 
     def _keep(self, error: BaseException) -> None:
         self.error = error
 
-    def _say(self, task: str) -> None:
-        self._output.print(f"{task} ...")
+    def _end(self, result: CellResult) -> None:
+        self.result = result
+        self._print()
 
     def _add(self, row: Mapping[str, float]) -> None:
         """Take in a logged step."""

@@ -24,7 +24,7 @@ from overfit_cli.core.training import Execution, resolve_device
 from overfit_cli.core.values import Backend, DeviceChoice, finite_number, valid_choice, whole_number
 from overfit_cli.sweeps import said
 from overfit_cli.sweeps.clusters import executor_of
-from overfit_cli.sweeps.executors import Executor
+from overfit_cli.sweeps.executors import Executor, Local
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.loop import Run, writing_to
 from overfit_cli.sweeps.part import cell_schema
@@ -134,7 +134,7 @@ class Session:
                 self.describe(plan)
             else:
                 self.say(*said.round_begins(plan, number, self.spell))
-            if not total.ended:
+            if not (total.trained or total.failed):
                 self.record(plan, read)
             self.train(plan, read, total)
             if refined is not None:
@@ -307,11 +307,11 @@ def train_cell(
         raise BadValue(name, None, f"{takes}; a sweep takes several.")
     device = resolve_device(valid_choice("device", how.device, get_args(DeviceChoice)))
     path = how.out or results_folder() / subject.training_name(grid, given)
-    watch, directory = Watch(study, device, output, path), RunDirectory(path, "out")
-    options = Options(fresh=True, trajectories=True)
-    session = Session(subject, grid, output, directory, watch, options)
+    watch, directory = Watch(study, output, path), RunDirectory(path, "out")
+    options, here = Options(fresh=True, trajectories=True), Local(1, device=device)
+    session = Session(subject, grid, output, directory, here, options)
     plan = session.plan()
     read = session.prepare(plan)
     session.record(plan, read)
-    Run(plan, directory, Work(study, session.execution, read), watch).execute()
+    Run(plan, directory, Work(study, watch.seeing(session.execution), read), here).execute()
     return watch

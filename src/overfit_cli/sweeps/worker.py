@@ -234,11 +234,6 @@ class Summary:
     example: Cell | None = None
     stopped: str = ""
 
-    @property
-    def ended(self) -> int:
-        """The number of cells that were trained or have failed."""
-        return self.trained + self.failed.total()
-
     def count(self, record: TaskRecord) -> None:
         """Count in what a task did."""
         self.trained += record.count - len(record.failed)
@@ -256,6 +251,8 @@ def run_task(work: Work, task: Task) -> TaskRecord:
             batches = (train_all(work.study, batch, work.execution) for batch in task.values())
             for result in itertools.chain.from_iterable(batches):
                 results.append(result)
+                if work.execution.on_result is not None:
+                    work.execution.on_result(result)
                 if work.execution.fail_fast and result.reason:
                     break
     except MissingError as error:  # another machine than the one where the sweep was prepared
