@@ -16,7 +16,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import cloudpickle
 from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
@@ -30,7 +30,7 @@ from overfit_cli.core.processes import (
 )
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Device
-from overfit_cli.sweeps.worker import KEPT, Task, TaskRecord, Work, pickled_work, run_sent, run_task
+from overfit_cli.sweeps.worker import KEPT, Task, TaskRecord, Work, run_sent, run_task
 
 GRACE = 60.0
 """The seconds beyond the time limit after which a silent task counts as one with a killed worker.
@@ -69,7 +69,7 @@ class Deadlines:
         return next((key for key in in_flight if self._clock > self._ends.get(key, math.inf)), None)
 
 
-class Executor(ABC):
+class Executor(contextlib.AbstractContextManager["Executor"], ABC):
     """A set of workers that train tasks; a context, which leaves their cluster at the end.
 
     Args:
@@ -135,7 +135,7 @@ class Executor(ABC):
         """Refuse a study that can't be pickled for the workers, before anything runs."""
         try:
             if self.has_processes:
-                pickled_work(work)
+                cloudpickle.dumps(work)
         except UserError:
             raise
         except Exception as error:  # an object of the study may raise anything
@@ -151,7 +151,7 @@ class Executor(ABC):
         Args:
             ahead: how many tasks per job are handed out at a time.
         """
-        pickled, waiting = pickled_work(work) if self.has_processes else b"", iter(tasks)
+        pickled, waiting = cloudpickle.dumps(work) if self.has_processes else b"", iter(tasks)
         in_flight: dict[Future[TaskRecord], Task] = {}
         ended = queue.SimpleQueue[Future[TaskRecord]]()
         deadlines = Deadlines(work.execution.time_limit)
@@ -188,10 +188,7 @@ class Executor(ABC):
         finally:
             self._drop(list(in_flight))
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:  # noqa: B027 (local workers have no cluster)
+    def __exit__(self, *error: object) -> None:
         """Leave the cluster, if there is one; it stays as it is."""
 
 

@@ -38,6 +38,7 @@ from overfit_cli.core.training import (
     Execution,
     TimeLimitReached,
     Training,
+    drop_nonfinite,
     resolve_device,
     training_conditions,
 )
@@ -63,7 +64,8 @@ def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[C
     batch that took longer.
     """
     left = {cell.key: cell for cell in batch}
-    reason, raised, lines = "error: the study gave no result for it", False, ""
+    reason, lines = "error: the study gave no result for it", ""
+    again = 0  # how many cells at a time are trained again
     training, began = Training(execution), time.perf_counter()
     results: Iterator[CellResult] | None = None
     while True:
@@ -83,22 +85,21 @@ def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[C
         except (Interrupted, MissingError):
             raise
         except TimeLimitReached:
-            reason, raised = TIME_LIMIT, True
+            reason, again = TIME_LIMIT, 1
             break
         except BaseException as error:  # a study may raise anything
             check_interrupts()
-            reason, raised = f"error: {error_in_words(error)}", True
-            lines = kept_traceback(error)
+            reason, lines = f"error: {error_in_words(error)}", kept_traceback(error)
+            again = -(-len(batch) // 2)
             if execution.on_error is not None:
                 execution.on_error(error)
             break
         del left[cell.key]
         yield checked
     cells = list(left.values())
-    if raised and len(batch) > 1:
-        size = 1 if reason == TIME_LIMIT else -(-len(batch) // 2)
-        for first in range(0, len(cells), size):
-            yield from train_all(study, cells[first : first + size], execution)
+    if again and len(batch) > 1:
+        for first in range(0, len(cells), again):
+            yield from train_all(study, cells[first : first + again], execution)
         return
     for cell in cells:
         seconds = (time.perf_counter() - began) / len(batch)
@@ -132,11 +133,9 @@ def _check_result(study: AnyStudy, result: CellResult) -> CellResult:
         if isinstance(value, str) or not is_number(value):
             return _failed_result(result, f"{name} is {value!r}")
         if math.isnan(value):
-            finite: Any = {
-                key: number if number is not None and math.isfinite(number) else None
-                for key, number in result.measurements.items()
-            }
-            return replace(result, measurements=finite, reason=f"diverged: {name} isn't finite")
+            known = {key: each for key, each in result.measurements.items() if each is not None}
+            reason = f"diverged: {name} isn't finite"
+            return replace(result, measurements=drop_nonfinite(known), reason=reason)
     return result
 
 
@@ -166,11 +165,13 @@ class Work:
 
     Attributes:
         data: fingerprints of the data that the sweep has read, by name; see `Study.prepare`.
+        folder: the data folder of the process that makes it.
     """
 
     study: AnyStudy
     execution: Execution
     data: Mapping[str, str] = field(default_factory=dict)
+    folder: str = field(default_factory=lambda: os.environ.get(DATA_VARIABLE, ""))
 
 
 @dataclass(frozen=True)
@@ -283,13 +284,6 @@ def record_of(study: AnyStudy, batches: Iterable[int], results: Sequence[CellRes
     return TaskRecord(tuple(batches), cells if results else None, steps, headline)
 
 
-def pickled_work(work: Work) -> bytes:
-    """Return a sweep's work with its function's files and the path of its data, to be sent."""
-    folder = os.environ.get(DATA_VARIABLE, "")
-    pickled: bytes = cloudpickle.dumps((work, folder))
-    return pickled
-
-
 def run_remotely(versions: str, pickled: bytes, pickled_task: bytes) -> TaskRecord:
     """Train a task in this process of a cluster; see `run_sent`.
 
@@ -306,23 +300,23 @@ def run_sent(pickled: bytes, pickled_task: bytes, *, elsewhere: bool = False) ->
     """Train a task that another process has sent.
 
     Args:
-        pickled: the work, from `pickled_work`.
+        pickled: the work, with its function's files.
         elsewhere: whether this may be another machine, without the sender's device and data.
     """
     task: Task = cloudpickle.loads(pickled_task)
-    work, folder = _unpickle_work(pickled)
+    work = _unpickle_work(pickled)
     with keeping_variables(DATA_VARIABLE):
-        if not elsewhere or (folder and Path(folder).exists()):
-            os.environ[DATA_VARIABLE] = folder
+        if not elsewhere or (work.folder and Path(work.folder).exists()):
+            os.environ[DATA_VARIABLE] = work.folder
         if elsewhere:
             _check_machine(work, task)
         return run_task(work, task)
 
 
 @functools.lru_cache(maxsize=4)
-def _unpickle_work(pickled: bytes) -> tuple[Work, str]:
-    unpickled: tuple[Work, str] = cloudpickle.loads(pickled)
-    return unpickled
+def _unpickle_work(pickled: bytes) -> Work:
+    work: Work = cloudpickle.loads(pickled)
+    return work
 
 
 def _check_machine(work: Work, task: Task) -> None:
