@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, get_args
+from typing import Any
 
 import pandas as pd
 from rich.console import Console
@@ -23,11 +23,11 @@ from overfit_cli.core.failures import count_alike
 from overfit_cli.core.files import results_folder
 from overfit_cli.core.registry import blaming
 from overfit_cli.core.text import duration, duration_estimate, percent, plural, size
-from overfit_cli.core.training import Execution, resolve_device
-from overfit_cli.core.values import Backend, DeviceChoice, finite_number, valid_choice, whole_number
+from overfit_cli.core.training import Execution
+from overfit_cli.core.values import Backend, DeviceChoice, finite_number, whole_number
 from overfit_cli.stats.boundary_search import CONFIDENCE
 from overfit_cli.sweeps.clusters import executor_of
-from overfit_cli.sweeps.executors import Executor, Local
+from overfit_cli.sweeps.executors import Executor
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.loop import Run, writing_to
 from overfit_cli.sweeps.part import cell_schema
@@ -138,7 +138,9 @@ class Session:
             if refined is None:
                 self.describe(plan)
             else:
-                self.say(*_round_begins(plan, number, self.spell))
+                what = f"Round {number}" if number else "The coarse grid"
+                self.say(f"{what}: {plural(len(plan.cells), 'cell')}, {plan.to_run} to run.")
+                self.say(*([] if number else _of_earlier_code(plan, self.spell)))
             if not (total.trained or total.failed):
                 self.record(plan, read)
             self.train(plan, read, total)
@@ -162,7 +164,7 @@ class Session:
         if plan.batches:
             executor = self.executor_for(plan)
             likely = estimate(plan, executor.requested_jobs, self.execution, LONGEST_DRY_RUN)
-            self.say(_estimated(likely, executor, LONGEST_DRY_RUN))
+            self.say(_estimated(likely, executor))
         else:
             self.say("Nothing would run.")
         if self.refinement is not None:
@@ -317,10 +319,9 @@ def train_cell(
     for name, values in grid.axes.items():
         takes = f"a training takes one value of {name}, not {len(values)}"
         raise BadValue(name, None, f"{takes}; a sweep takes several.")
-    device = resolve_device(valid_choice("device", how.device, get_args(DeviceChoice)))
     path = how.out or results_folder() / subject.training_name(grid, given)
     watch, directory = Watch(study, output, path), RunDirectory(path, "out")
-    options, here = Options(fresh=True, trajectories=True), Local(1, device=device)
+    options, here = Options(fresh=True, trajectories=True), executor_of("loky", 1, how.device)
     session = Session(subject, grid, output, directory, here, options)
     plan = session.plan()
     read = session.prepare(plan)
@@ -390,10 +391,13 @@ def jobs_in_words(executor: Executor) -> str:
     return f"{plural(executor.requested_jobs, 'job')}{fewer}"
 
 
-def _estimated(likely: Estimate, executor: Executor, within: float) -> str:
+def _estimated(likely: Estimate, executor: Executor) -> str:
     """Return what a plan would take, from a batch that was timed or cut."""
     if likely.seconds is None:
-        begin, time = f"No batch ended within {duration(within)}", "how long it takes isn't known"
+        begin, time = (
+            f"No batch ended within {duration(LONGEST_DRY_RUN)}",
+            "how long it takes isn't known",
+        )
     else:
         begin, time = "From one timed batch", duration_estimate(likely.seconds)
     takes = [f"{time} on {jobs_in_words(executor)}"]
@@ -434,13 +438,6 @@ def _failures(summary: Summary, spell: Spell) -> list[str]:
         stopped = f"Stopped: {summary.stopped}. {left} {again}" if summary.stopped else ""
         lines.append(stopped or f"Stopped after a failed cell ({spell('fail_fast')}): {left}")
     return lines
-
-
-def _round_begins(plan: Plan, number: int, spell: Spell) -> list[str]:
-    """Return what a round of a refinement runs, and at the first what is kept."""
-    what = "The coarse grid" if number == 0 else f"Round {number}"
-    to_run = f"{what}: {plural(len(plan.cells), 'cell')}, {plan.to_run} to run."
-    return [to_run] if number else [to_run, *_of_earlier_code(plan, spell)]
 
 
 def _boundary(refinement: Refinement) -> list[str]:
