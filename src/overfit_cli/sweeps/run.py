@@ -393,13 +393,11 @@ def jobs_in_words(executor: Executor) -> str:
 
 def _estimated(likely: Estimate, executor: Executor) -> str:
     """Return what a plan would take, from a batch that was timed or cut."""
+    begin, time = "From one timed batch", "how long it takes isn't known"
     if likely.seconds is None:
-        begin, time = (
-            f"No batch ended within {duration(LONGEST_DRY_RUN)}",
-            "how long it takes isn't known",
-        )
+        begin = f"No batch ended within {duration(LONGEST_DRY_RUN)}"
     else:
-        begin, time = "From one timed batch", duration_estimate(likely.seconds)
+        time = duration_estimate(likely.seconds)
     takes = [f"{time} on {jobs_in_words(executor)}"]
     takes += ["as long as the longest batch"] if likely.is_longest else []
     takes += [f"{size(likely.memory)} of memory"] if likely.memory else []
