@@ -30,9 +30,6 @@ from overfit_cli.core.values import Backend, DeviceChoice, number_of_jobs, valid
 from overfit_cli.sweeps.executors import Executor, Local
 from overfit_cli.sweeps.worker import KEPT, VERSIONS, Task, TaskRecord, Work, run_remotely
 
-Call = tuple[str, bytes, bytes]
-"""The arguments of `run_remotely`."""
-
 SECONDS_BETWEEN_COUNTS = 1.0
 """The shortest time between two counts of a cluster's workers."""
 
@@ -69,9 +66,6 @@ class Cluster(Executor):
             self._next_count = time.monotonic() + SECONDS_BETWEEN_COUNTS
         return self._slots if self.limit is None else min(self._slots, self.limit)
 
-    def _send(self, work: Work, pickled: bytes, task: Task) -> Future[TaskRecord]:
-        return self._submit((VERSIONS, pickled, cloudpickle.dumps(task)))
-
     def _failure(self, error: Exception) -> Exception:
         cause = getattr(error, "cause", error)  # ray wraps what the task has raised
         problem = f"a worker can't run a task ({type(cause).__name__}: {cause}); it needs "
@@ -88,10 +82,6 @@ class Cluster(Executor):
     @abstractmethod
     def _ask_for_slots(self) -> int:
         """Return how many tasks all workers can run at a time; raise if the cluster is gone."""
-
-    @abstractmethod
-    def _submit(self, call: Call) -> Future[TaskRecord]:
-        """Hand out a call of `run_remotely`; the future has its result here."""
 
 
 class Dask(Cluster):
@@ -127,8 +117,9 @@ class Dask(Cluster):
             raise ConnectionError("the answer is old")
         return sum(threads.values())
 
-    def _submit(self, call: Call) -> Future[TaskRecord]:
-        sent = self._client.submit(pickle.loads, pickle.dumps(_Called(call)), pure=False)
+    def _send(self, work: Work, pickled: bytes, task: Task) -> Future[TaskRecord]:
+        call = pickle.dumps(_Called((VERSIONS, pickled, cloudpickle.dumps(task))))
+        sent = self._client.submit(pickle.loads, call, pure=False)
         loop = self._client.loop.asyncio_loop
         return asyncio.run_coroutine_threadsafe(self._result(sent), loop)
 
@@ -164,7 +155,7 @@ class _Called:
     sweep would wait for another worker.
     """
 
-    arguments: Call
+    arguments: tuple[str, bytes, bytes]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return run_remotely, self.arguments
@@ -210,8 +201,9 @@ class Ray(Cluster):
         _knock(self._head)  # ray itself would wait for it, and then end this process
         return int(self._ray.cluster_resources().get("CPU", 0))
 
-    def _submit(self, call: Call) -> Future[TaskRecord]:
-        future: Future[TaskRecord] = self._run.remote(*call).future()
+    def _send(self, work: Work, pickled: bytes, task: Task) -> Future[TaskRecord]:
+        sent = self._run.remote(VERSIONS, pickled, cloudpickle.dumps(task))
+        future: Future[TaskRecord] = sent.future()
         return future
 
     def _killed(self, error: Exception) -> int:
