@@ -239,7 +239,7 @@ def part_content() -> bytes:
     """A part of the toy's, as it lies on disk."""
     results = [CellResult(cell, {"test_loss": 0.1}, 1) for cell in toy_cells()]
     table = cell_table(TOY, [storable(TOY, result) for result in results])
-    return encode(table, CELLS, {"schema": "2", "kind": CELLS, "study": "toy"})
+    return encode(table, CELLS, ("2", CELLS, "toy", "", ""))
 
 
 CONTENT = part_content()

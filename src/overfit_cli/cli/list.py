@@ -181,9 +181,9 @@ def _rows(kind: str, study: AnyStudy) -> list[dict[str, str]]:
             }
             for claim in claims_of(study)
         ]
-    presets = (each for each in all_presets() if each.content.study == study.name)
+    presets = (each for each in all_presets() if each.study == study.name)
     return [
-        {"name": preset.name, "title": f"{preset.content.title} {preset.content.quick.stand_in}"}
+        {"name": preset.name, "title": f"{preset.title} {preset.quick.stand_in}"}
         for preset in presets
     ]
 

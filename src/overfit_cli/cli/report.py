@@ -60,7 +60,7 @@ class Asked:
         known = {study.name: study for study in (*installed_studies(), *(r.study for r in runs))}
         if not self.only:
             names = self.presets or ()
-            asked = {each.content.study for each in all_presets() if each.name in names}
+            asked = {each.study for each in all_presets() if each.name in names}
             return asked | {run.study.name for run in runs} or {*known}
         papers = {name: study.paper.key for name, study in known.items() if study.paper}
         named = {*known, *papers.values()}

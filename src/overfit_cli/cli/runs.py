@@ -176,7 +176,7 @@ def _figure(run: RunSummary, data: Cells) -> str:
     from overfit_cli.sweeps.presets import presets_run_into
 
     presets = presets_run_into(run.path.resolve().name)
-    wanted = [name for preset in presets for name in preset.content.figures]
+    wanted = [name for preset in presets for name in preset.figures]
     count, known = len(varying_parameters(data)), figures_of(data.study)
     others = [name for name, figure in known.items() if figure.axes == count > 0]
     return next((name for name in (*wanted, *others) if name in known), "")

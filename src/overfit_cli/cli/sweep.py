@@ -207,7 +207,7 @@ def next_command(grid: Grid, path: str, chosen: Subject) -> list[str]:
     from overfit_cli.core.registry import figures_of
 
     figures, axes, free = figures_of(chosen.study), grid.axes, grid.free_axes
-    wanted = chosen.preset.content.figures if chosen.preset else ()
+    wanted = chosen.preset.figures if chosen.preset else ()
     of_steps = [name for name in wanted if figures[name].reads == "trajectories"]
     names = of_steps if chosen.trajectories else []
     for name in wanted:

@@ -45,7 +45,6 @@ def train(
 
     `python -m pdb -m overfit_cli train ...` opens Python's debugger where a function raises.
     """
-    from overfit_cli.core.failures import traceback_lines
     from overfit_cli.sweeps.presets import find_subject
     from overfit_cli.sweeps.run import Options, train_cell
     from overfit_cli.sweeps.worker import FAILURE_PREFIXES
@@ -57,8 +56,8 @@ def train(
     output = console()
     watch = train_cell(subject, texts, seed, Options(out=out, device=device), output)
     result, error = watch.result, watch.error
-    for line in traceback_lines(error) if error is not None else ():
-        output.print(line, soft_wrap=True)  # a marker stands below what it marks
+    for line in result.traceback.splitlines():
+        output.print(line, soft_wrap=True)
     failed = f"The cell failed: {result.reason}."
     if isinstance(error, Exception):
         # It passes as it is, so that Python's debugger opens where it was raised.

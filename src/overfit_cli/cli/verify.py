@@ -24,7 +24,6 @@ from overfit_cli.core.text import plural, visible
 if TYPE_CHECKING:
     from overfit_cli.figures.record import FigureRecord, SourceRecord
 
-MOST_BYTES = 1 << 28
 """The largest file that is read."""
 
 SHORT = 12
@@ -55,7 +54,7 @@ def _verify(file: Path, named: Sequence[Path], *, redraw: bool) -> tuple[bool, l
     from overfit_cli.sweeps.manifest import short_commit, sources_in_words
 
     try:
-        content = read_bounded(file, MOST_BYTES)
+        content = read_bounded(file)
     except OSError as error:
         reason = f"it can't be read ({error_text(error)}); name a figure that overfit drew."
         raise UserError(reason) from None

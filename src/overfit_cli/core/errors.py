@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
 
 class UserError(Exception):
     """A sentence for the user: the given value, and the accepted ones.
@@ -24,6 +29,12 @@ class BadValue(UserError):
         start = name if value is None else f"{name}={value!r}"
         super().__init__(f"{start}: {accepts}", exit_code=exit_code)
         self.name, self.value, self.accepts = name, value, accepts
+
+
+def first_problem(error: ValidationError) -> str:
+    """Return what pydantic refuses first, with its place: `runs.0.seeds: Field required`."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    return ": ".join(filter(None, [".".join(map(str, first["loc"][:4])), first["msg"]]))
 
 
 class MissingError(UserError):

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 
 TEMPORARY_PREFIX = ".part-"
+MOST_BYTES = 1 << 30
+"""No file of a run directory or of a user is larger."""
+
 MANIFEST = "manifest.json"
 """The file of a run directory that says what was run into it."""
 
@@ -73,10 +76,10 @@ def json_text(content: Any) -> str:
     return json.dumps(finite, indent=2) + "\n"
 
 
-def read_toml(path: Path, limit: int, name: str = "") -> dict[str, Any]:
-    """Return the content of a TOML file of at most `limit` bytes."""
+def read_toml(path: Path, name: str = "") -> dict[str, Any]:
+    """Return the content of a TOML file."""
     try:
-        return tomllib.loads(read_bounded(path, limit).decode())
+        return tomllib.loads(read_bounded(path).decode())
     except OSError as error:
         problem = f"it can't be read: {error_text(error)}."
     except (ValueError, RecursionError) as error:
@@ -84,15 +87,15 @@ def read_toml(path: Path, limit: int, name: str = "") -> dict[str, Any]:
     raise BadValue(name, str(path), problem) if name else UserError(f"{path}: {problem}")
 
 
-def read_bounded(path: Path, limit: int) -> bytes:
-    """Return the content of a regular file of at most `limit` bytes.
+def read_bounded(path: Path, limit: int | None = None) -> bytes:
+    """Return the content of a regular file of at most `limit` bytes, by default `MOST_BYTES`.
 
     For a pipe, a device or an endless file it neither waits nor uses more memory than that.
     """
     facts = path.stat()
     if not stat.S_ISREG(facts.st_mode):  # opening a pipe would wait for its writer
         raise OSError(errno.EINVAL, "it isn't a regular file", str(path))
-    if facts.st_size > limit:
+    if facts.st_size > (limit := limit or MOST_BYTES):
         raise OSError(errno.EFBIG, f"it has more than {limit} bytes", str(path))
     return path.read_bytes()
 

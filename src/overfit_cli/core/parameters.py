@@ -263,7 +263,7 @@ def _parameter_info(model: type[StudyParameters], name: str) -> ParameterInfo:
     declared = model.model_fields[name]
     extra: Any = declared.json_schema_extra
     assert extra is not None, f"{name} is declared without parameter()"
-    kind, choices = _kind(declared.annotation)
+    kind, choices = kind_of(declared.annotation)
     assert kind is not None, f"{name} has a type that no parameter can have"
     assert extra["value_labels"].keys() <= set(choices), f"{name} has labels of other values"
     accepts, limits = _accepts(kind, choices, declared.metadata)
@@ -299,7 +299,8 @@ def spellings(parameters: Mapping[str, ParameterInfo]) -> dict[str, str]:
     return names | {name: name for name in parameters}
 
 
-def _kind(annotation: Any) -> tuple[Kind | None, tuple[str, ...]]:
+def kind_of(annotation: Any) -> tuple[Kind | None, tuple[str, ...]]:
+    """Return the kind of a type that a parameter can have, else None, and the choices as texts."""
     if get_origin(annotation) is not Literal:
         kinds: dict[Any, Kind] = {int: "int", float: "float", bool: "bool"}
         return kinds.get(annotation, "text" if annotation is str else None), ()

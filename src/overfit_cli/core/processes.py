@@ -140,11 +140,7 @@ def starting_workers() -> Iterator[None]:
 def delaying_interrupts() -> Iterator[None]:
     """Answer Ctrl-C at the end of what happens inside: half a picture couldn't be taken back."""
     came = list[int]()
-
-    def note(number: int, frame: FrameType | None) -> None:
-        came.append(number)
-
-    with _handling(note):
+    with _handling(lambda number, _: came.append(number)):
         yield
     if came:
         signal.raise_signal(came[0])

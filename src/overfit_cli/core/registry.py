@@ -26,12 +26,13 @@ Made = TypeVar("Made")
 
 def why_no_study(study: object, name: str) -> str:
     """Return the reason why an object is no study of this name; empty for a study."""
-    if not isinstance(study, Study):
-        return "it is not an instance of a class that inherits from Study"
     return next(_problems(study, name), "")
 
 
-def _problems(study: Study[StudyParameters], name: str) -> Iterator[str]:
+def _problems(study: object, name: str) -> Iterator[str]:
+    if not isinstance(study, Study):
+        yield "it is not an instance of a class that inherits from Study"
+        return
     model: object = study.parameters
     if not (isinstance(model, type) and issubclass(model, StudyParameters)):
         yield "its parameters must be a class that inherits from StudyParameters"

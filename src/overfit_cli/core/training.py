@@ -35,7 +35,8 @@ def resolve_device(choice: DeviceChoice, *, local: bool = True) -> Literal["cpu"
     """Return the device for `choice`; `auto` is a GPU where the machine that trains has one."""
     if not local:
         return "cuda" if choice == "cuda" else "cpu"
-    if choice == "cpu" or (choice == "auto" and not _may_have_gpu()):
+    may_have_gpu = any(Path("/dev").glob("nvidia[0-9]*")) or Path("/dev/dxg").exists()
+    if choice == "cpu" or (choice == "auto" and not may_have_gpu):
         return "cpu"
     import torch
 
@@ -49,10 +50,6 @@ def resolve_device(choice: DeviceChoice, *, local: bool = True) -> Literal["cpu"
             "NVIDIA GPU and a CUDA build of PyTorch.",
         )
     return "cpu"
-
-
-def _may_have_gpu() -> bool:
-    return any(Path("/dev").glob("nvidia[0-9]*")) or Path("/dev/dxg").exists()
 
 
 _CPU_INFO = Path("/proc/cpuinfo")

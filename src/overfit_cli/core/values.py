@@ -30,11 +30,11 @@ NUMBERS = {int: "a whole number", float: "a finite number"}
 _Choice = TypeVar("_Choice")
 
 
-def whole_number(name: str, given: Any, at_least: int) -> int:
-    """Return a whole number, of any library."""
+def whole_number(name: str, given: Any, at_least: int, others: str = "") -> int:
+    """Return a whole number, of any library; the message tells what else is accepted."""
     is_whole = isinstance(given, Integral) and not isinstance(given, bool)
     if not is_whole or not at_least <= given <= LARGEST:
-        raise BadValue(name, given, f"it takes {NUMBERS[int]} of at least {at_least}.")
+        raise BadValue(name, given, f"it takes {NUMBERS[int]} of at least {at_least}{others}.")
     return int(given)
 
 
@@ -49,11 +49,7 @@ def finite_number(name: str, given: Any, above: float = -math.inf) -> float:
 
 def number_of_jobs(given: Any) -> int:
     """Return how many cells to train at the same time; -1 is one per core."""
-    try:
-        return -1 if given == -1 else whole_number("jobs", given, 1)
-    except BadValue:
-        accepts = "it takes a whole number of at least 1, or -1 for one per core."
-        raise BadValue("jobs", given, accepts) from None
+    return -1 if given == -1 else whole_number("jobs", given, 1, ", or -1 for one per core")
 
 
 def usable_path(name: str, given: Any) -> Path:

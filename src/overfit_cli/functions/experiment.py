@@ -29,7 +29,7 @@ from overfit_cli.core.cell import ROW_COLUMNS, Column
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.mathtext import without_bad_texts
-from overfit_cli.core.parameters import TRAINING_STEPS, Parameter, StudyParameters, Value
+from overfit_cli.core.parameters import TRAINING_STEPS, Parameter, StudyParameters, Value, kind_of
 from overfit_cli.core.text import is_text
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -280,12 +280,10 @@ def _read_parameter(given: inspect.Parameter) -> ParameterRecord:
 
 def _kind(hint: Any) -> tuple[Kind, tuple[Any, ...]]:
     """The kind of a parameter, and its choices."""
-    choices = get_args(hint) if get_origin(hint) is Literal else ()
-    types = {type(choice) for choice in choices} or {hint}
-    kind = next((kind for kind, accepted in TYPES.items() if types == {accepted}), None)
-    if kind and not (choices and kind in ("float", "bool")):
-        return kind, choices
+    kind, choices = kind_of(hint)
     if hint is type(None):
         raise ValueError(f"it has neither a type nor a default; {_ACCEPTED}")
-    shown = hint if choices else getattr(hint, "__name__", hint)
-    raise ValueError(f"its type is {shown}; {_ACCEPTED}")
+    if kind is None:
+        shown = hint if choices else getattr(hint, "__name__", hint)
+        raise ValueError(f"its type is {shown}; {_ACCEPTED}")
+    return "text" if kind == "literal" else kind, get_args(hint) if choices else ()

@@ -18,13 +18,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from overfit_cli.core.cell import SourceFile
+from overfit_cli.core.cell import Identity, SourceFile
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.failures import error_in_words
 from overfit_cli.core.files import MANIFEST
 from overfit_cli.core.text import suggestion
 from overfit_cli.functions.experiment import description_of
-from overfit_cli.functions.source import Code, Texts, code_of_file, code_of_session, own_files
+from overfit_cli.functions.source import Texts, code_of_file, code_of_session, own_files
 
 Function = Callable[..., Any]
 
@@ -36,18 +36,19 @@ class Source(NamedTuple):
     """The source of a function.
 
     Attributes:
+        where: the file or the module, and the function in it, for messages.
+        name: the module and the function.
+        label: a short name: the module's where that implies the function, else with its name.
         reference: `/path/FILE.py:NAME` or `package.module:NAME`; empty for a function of a script
             or a notebook, which can't be loaded again.
-        module: the module's name, for people.
-        label: a short name: the module's where that implies the function, else with its name.
+        code: its digest, and the user's files with it.
     """
 
-    file: str
-    reference: str
-    module: str
-    function: str
+    where: str
+    name: str
     label: str
-    code: Code
+    reference: str
+    code: Identity
 
 
 _DRIVE = re.compile(r"\A[A-Za-z]:(?=[\\/])")
@@ -223,4 +224,4 @@ def _source(function: Function, module: ModuleType, name: str, where: str = "") 
     short = f"{label}-{name}" if defined else name
     if defined and _implied(_functions(module)) == name:
         short = label
-    return Source(where or label, reference, label, name, short, code)
+    return Source(f"{where or label}: {name}", f"{label}:{name}", short, reference, code)

@@ -101,7 +101,7 @@ def repetition(claim: Claim) -> Entry | None:
     seconds = 60 * (profile.minutes or 0)
     return {
         "preset": preset.name,
-        "title": preset.content.title,
+        "title": preset.title,
         "command": f"overfit reproduce {preset.name}{options}",
         "minutes": profile.minutes,
         "needs": profile.needs,
@@ -133,7 +133,7 @@ def _place_of_run(run: Entry) -> tuple[object, ...]:
 
 def reproduced_figure(name: str) -> str:
     """Return the paper's first figure that a run directory of this name reproduces, if any."""
-    figures = (preset.content.reproduces for preset in presets_run_into(name))
+    figures = (preset.reproduces for preset in presets_run_into(name))
     return min(filter(None, figures), key=natural_key, default="")
 
 

@@ -203,7 +203,7 @@ class JudgedRun:
             if not Path(path).is_file():
                 gone = True
             elif preset := find_preset(path):
-                texts |= preset.content.claims
+                texts |= preset.claims
         stated = {**(self.manifest.sentences if gone else {}), **texts}
         return stated_claims(self.study, {**stated, **self.manifest.stated})
 

@@ -26,6 +26,7 @@ from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.expressions import CLOSE, Expression, Names, read_conditions, read_expression
 from overfit_cli.core.parameters import (
     ParameterInfo,
+    StudyParameters,
     Value,
     build,
     describe,
@@ -166,16 +167,17 @@ class Grid:
     def cells(self) -> list[Cell]:
         """Return every cell."""
         _check_size(self.size)
-        names = list(self.given)
-        points = [
-            build(self.study.parameters, dict(zip(names, point, strict=True)))
-            for point in self.rows()
-        ]
+        points = self.settings()
         return [
             Cell(self.study.name, self.study.version, parameters, seed)
             for seed in self.seeds
             for parameters in points
         ]
+
+    def settings(self) -> list[StudyParameters]:
+        """Return all parameters at every point, those that were not set at their defaults."""
+        model, names = self.study.parameters, list(self.given)
+        return [build(model, dict(zip(names, point, strict=True))) for point in self.rows()]
 
     def rows(self) -> Iterator[tuple[Value, ...]]:
         """Give the values of the parameters that were set, in their order, at every point."""
@@ -334,28 +336,24 @@ def _plain(info: ParameterInfo, given: Any) -> Value:
     """A value that Python gives, of any library, in the kind of its parameter."""
     plain = given.item() if isinstance(given, np.generic | np.ndarray) and not given.ndim else given
     kinds: Any = {"int": int | float, "float": int | float, "bool": bool}.get(info.kind, str)
-    if isinstance(plain, np.ndarray):
-        accepts = f"it is an array of {plain.ndim} axes; it takes {info.accepts}."
-        raise BadValue(info.name, None, accepts)
     if not isinstance(plain, kinds) or (isinstance(plain, bool) and info.is_number):
-        raise BadValue(info.name, plain, f"{info.name} takes {info.accepts}.")
-    if info.kind == "int" and abs(plain) >= 2**63:
-        raise BadValue(info.name, plain, f"{info.name} takes {info.accepts} below 2**63.")
-    if info.kind == "float":
-        return rounded(float(plain)) + 0.0
-    value: Value = int(plain) if info.kind == "int" and plain == plain // 1 else plain
-    return value
+        shown = None if isinstance(plain, np.ndarray) else plain
+        raise BadValue(info.name, shown, f"{info.name} takes {info.accepts}.")
+    text = f"{plain:.12g}" if info.kind == "float" else str(plain)
+    try:
+        return info.parse(text) if info.is_number else cast("Value", plain)
+    except BadValue as error:
+        raise BadValue(info.name, plain, error.accepts) from None
 
 
 def _seeds(given: Any) -> tuple[int, ...]:
-    if isinstance(given, str):
-        return parse_seeds(given)
-    if isinstance(given, Iterable):
-        chosen = tuple(dict.fromkeys(whole_number("seeds", seed, 0) for seed in given))
-        if not chosen:
-            raise BadValue("seeds", None, "none given; it takes how many, or a list of them.")
-        return chosen
-    return parse_seeds(str(whole_number("seeds", given, 1)))
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        text = given if isinstance(given, str) else str(whole_number("seeds", given, 1))
+        return parse_seeds(text)
+    chosen = tuple(dict.fromkeys(whole_number("seeds", seed, 0) for seed in given))
+    if not chosen:
+        raise BadValue("seeds", None, "none given; it takes how many, or a list of them.")
+    return chosen
 
 
 # Ranges

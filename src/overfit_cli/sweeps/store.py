@@ -214,8 +214,7 @@ class RunDirectory:
         """Return the names of the columns that `read` gives."""
         parts = self._shown_parts(kind, INDEX[kind])
         rows = joined((part.schema.empty_table() for part in parts), kind)
-        names: list[str] = rows.column_names
-        return names
+        return list(rows.column_names)
 
     def sources(self, cells: pd.DataFrame) -> dict[str, str]:
         """Return the digest of the code that trained each of these cells, by key.
@@ -327,8 +326,7 @@ class RunDirectory:
             (folder / name).unlink()
 
     def _write(self, kind: str, table: pa.Table, study: str, source: str, stamp: str) -> str:
-        marks = {"schema": FORMAT, "kind": kind, "study": study, "written": stamp}
-        content = encode(table, kind, marks | ({"source": source} if source else {}))
+        content = encode(table, kind, (FORMAT, kind, study, source, stamp))
         name = f"{table['key'][0].as_py()}-{digest_of_bytes(content)}.parquet"
         write_whole(self._there / kind / name, content)
         return name
