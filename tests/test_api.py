@@ -76,7 +76,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"n": [0.5]}, "n=0.5: n takes a whole number"),
     ({"n": True}, "n=True: n takes a whole number"),
     ({"n": None}, "n: n takes a whole number"),
-    ({"n": np.ones((2, 2))}, "n: it is an array of 1 axes; it takes a whole number"),
+    ({"n": np.ones((2, 2))}, "n: n takes a whole number of at least 1"),
     ({"n": {"a": 1}}, "n={'a': 1}: n takes a whole number"),
     ({"n": range(200_000)}, "n: it takes up to 100000 values"),
     ({"snr": b"low"}, "snr=b'low': snr takes a number"),

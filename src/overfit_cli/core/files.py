@@ -168,12 +168,24 @@ def cache_folder() -> Path:
 DATA_VARIABLE = "OVERFIT_DATA"
 
 
-def set_data_folder(path: Path) -> None:
-    """Make `path`, a folder or an archive of data, that of this process and its children."""
-    problem = _data_problem(path)
+def set_data_folder(path: Path | None) -> None:
+    """Make `path`, a folder or an archive of data, that of this process and its children.
+
+    Without one the folder is checked that the variable names, if it names one.
+    """
+    named = os.environ.get(DATA_VARIABLE) if path is None else str(path)
+    if not named:
+        return
+    data, problem = Path(named), ""
+    if not data.exists():
+        problem = "there is no such folder or file."
+    elif not data.is_dir() and not named.endswith(".tar.gz"):
+        problem = "it is a file; name a folder, or an archive .tar.gz."
+    if problem and path is None:
+        raise UserError(f"{DATA_VARIABLE}={named}: {problem}")
     if problem:
-        raise BadValue("data", str(path), problem)
-    os.environ[DATA_VARIABLE] = str(path.resolve())
+        raise BadValue("data", named, problem)
+    os.environ[DATA_VARIABLE] = str(data.resolve())
 
 
 @contextmanager
@@ -186,20 +198,6 @@ def keeping_variables(*names: str) -> Iterator[None]:
         for name in names:
             os.environ.pop(name, None)
         os.environ.update(before)
-
-
-def _data_problem(path: Path) -> str:
-    if not path.exists():
-        return "there is no such folder or file."
-    is_data = path.is_dir() or path.name.endswith(".tar.gz")
-    return "" if is_data else "it is a file; name a folder, or an archive .tar.gz."
-
-
-def check_data_variable() -> None:
-    """Check the data folder that the variable names, if it names one."""
-    value = os.environ.get(DATA_VARIABLE)
-    if value and (problem := _data_problem(Path(value))):
-        raise UserError(f"{DATA_VARIABLE}={value}: {problem}")
 
 
 def data_folder(user: str) -> Path:

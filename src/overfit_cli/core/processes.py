@@ -11,6 +11,7 @@ import contextlib
 import functools
 import gc
 import io
+import math
 import os
 import signal
 import sys
@@ -180,7 +181,7 @@ def alarm(deadline: float, error: type[BaseException]) -> Iterator[None]:
     In the main thread only, where signals arrive. Compiled code ends first, and so does an import:
     a library that is imported by half can't be used in this process any more.
     """
-    if not _in_main_thread() or not hasattr(signal, "SIGALRM"):
+    if deadline == math.inf or not _in_main_thread() or not hasattr(signal, "SIGALRM"):
         yield
         return
 

@@ -161,8 +161,6 @@ class Training:
 
     def limited(self) -> contextlib.AbstractContextManager[None]:
         """Return a context that ends with `TimeLimitReached` when the time is over."""
-        if self._deadline == math.inf:
-            return contextlib.nullcontext()
         return alarm(self._deadline, TimeLimitReached)
 
     def log(self, cell: Cell[Any], step: float, row: Row) -> None:

@@ -319,17 +319,17 @@ def _at(infos: Infos, columns: Columns, name: str, indices: Sequence[int]) -> An
 def _of_expression(
     info: ParameterInfo, expression: Expression, result: float, setting: Mapping[str, float]
 ) -> Value:
-    number = float(result)
-    if math.isfinite(number) and info.kind != "int":
-        return rounded(number) + 0.0
-    near = round(number) if math.isfinite(number) else 2**63
-    if abs(near) < 2**63 and abs(number - near) <= min(FARTHEST, CLOSE * max(1.0, abs(number))):
-        return near
-    at = ", ".join(f"{name} = {value:g}" for name, value in setting.items())
-    hint = "; round(…), floor(…) or ceil(…) makes it whole" if info.kind == "int" else ""
-    begin = f"it is {number:g}{' at ' * bool(at)}{at}"
-    accepts = f"{begin}, and {info.name} takes {info.accepts}{hint}."
-    raise BadValue(info.name, expression.text, accepts)
+    number, is_whole = float(result), info.kind == "int"
+    near = round(number) if is_whole and math.isfinite(number) else number
+    is_near = abs(number - near) <= min(FARTHEST, CLOSE * max(1.0, abs(number)))
+    try:
+        return _plain(info, near if is_near else number)
+    except BadValue:
+        at = ", ".join(f"{name} = {value:g}" for name, value in setting.items())
+        hint = "; round(…), floor(…) or ceil(…) makes it whole" if is_whole else ""
+        begin = f"it is {number:g}{' at ' * bool(at)}{at}"
+        accepts = f"{begin}, and {info.name} takes {info.accepts}{hint}."
+        raise BadValue(info.name, expression.text, accepts) from None
 
 
 def _plain(info: ParameterInfo, given: Any) -> Value:

@@ -7,7 +7,6 @@ git, cp and zip change a file's date.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import io
 import re
@@ -17,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from overfit_cli.core.cell import TRACEBACK, CellResult, Column, parameter_columns
@@ -173,16 +171,9 @@ def joined(rows: Iterable[pa.Table], kind: str) -> pa.Table:
     return table.select(list(dict.fromkeys(name for order in orders for name in order)))
 
 
-def each_once(table: pa.Table, kind: str) -> pa.Table:
-    """Return the rows in order; of those that are named alike the first."""
-    by = ORDER[kind]
-    table = table.take(pc.sort_indices(table, [(name, "ascending") for name in by]))  # stable
-    if table.num_rows < 2:
-        return table
-    pairs = ((table[name].slice(1), table[name].slice(0, table.num_rows - 1)) for name in by)
-    differs = functools.reduce(pc.or_, [pc.not_equal(*pair) for pair in pairs])
-    first = pa.chunked_array([pa.array([True]), *differs.chunks])
-    return table if pc.all(first).as_py() else table.filter(first)
+def in_order(table: pa.Table, kind: str) -> pa.Table:
+    """Return the rows by the names of their cells, and by step."""
+    return table.sort_by([(name, "ascending") for name in ORDER[kind]])
 
 
 # Rows of results

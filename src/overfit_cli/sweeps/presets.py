@@ -18,7 +18,7 @@ from typing import Annotated, cast, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError
 
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.files import check_data_variable, read_toml, set_data_folder
+from overfit_cli.core.files import read_toml, set_data_folder
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.registry import figures_of, find_study, study_names
 from overfit_cli.core.study import AnyStudy
@@ -49,7 +49,17 @@ _Texts = Annotated[
 ]
 
 
-class Profile(BaseModel):
+class _Axes(BaseModel):
+    """What a preset says of both profiles, and a profile besides that."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    set: Mapping[str, _Value] = Field(default_factory=dict)
+    together: _Texts = ()
+    only: _Texts = ()
+
+
+class Profile(_Axes):
     """One size of a preset: its values, seeds and time.
 
     Attributes:
@@ -60,15 +70,10 @@ class Profile(BaseModel):
         together, only: what ties lists and leaves out points, besides the preset's own.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     seeds: str | _Whole = 3
     minutes: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     needs: str = ""
     stand_in: str = ""
-    set: Mapping[str, _Value] = Field(default_factory=dict)
-    together: _Texts = ()
-    only: _Texts = ()
 
     @property
     def texts(self) -> dict[str, str]:
@@ -76,7 +81,7 @@ class Profile(BaseModel):
         return {name: str(value) for name, value in self.set.items()}
 
 
-class Preset(BaseModel):
+class Preset(_Axes):
     """A preset: the content of its TOML file, and where that lies.
 
     Attributes:
@@ -92,17 +97,12 @@ class Preset(BaseModel):
             `learned = "test_error < 0.05 where snr > 2"`.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     title: str
     study: str
     reproduces: str = Field(default="", pattern=r"^[\w.-]*$")
     figures: tuple[str, ...] = ()
     trajectories: bool = False
     directory: str = Field(default="", pattern=r"^[\w.-]*$")
-    set: Mapping[str, _Value] = Field(default_factory=dict)
-    together: _Texts = ()
-    only: _Texts = ()
     claims: Mapping[str, str] = Field(default_factory=dict)
     quick: Profile = Profile()
     paper: Profile = Profile()
@@ -308,7 +308,7 @@ class Subject:
     def take_data_folder(self, folder: Path | None) -> None:
         """Let the study read its data in a folder; None for that of the variable."""
         if self.study.identity.function is None:
-            check_data_variable() if folder is None else set_data_folder(folder)
+            set_data_folder(folder)
         elif folder is not None:
             files = f'{self.study.name} opens its files by itself; @experiment(data=["FILE"])'
             accepts = f"{files} names them, and a run directory accepts only their present content."
