@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from overfit_cli.core.cell import CellResult
 from overfit_cli.core.console import console
-from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.errors import Backend, BadValue, DeviceChoice, UserError, list_of_texts
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.files import DATA_VARIABLE, keeping_variables, results_folder
+from overfit_cli.core.files import DATA_VARIABLE, keeping_variables, results_folder, usable_path
 from overfit_cli.core.parameters import Value, describe, parameter_named
 from overfit_cli.core.registry import add_study, find_study
 from overfit_cli.core.study import AnyStudy, Study
-from overfit_cli.core.values import Backend, DeviceChoice, list_of_texts, usable_path
 from overfit_cli.figures.draw import Request, draw_figure
 from overfit_cli.figures.picture import Picture, save
 from overfit_cli.figures.style import read_look

@@ -30,11 +30,10 @@ from overfit_cli.cli.runs import runs
 from overfit_cli.cli.sweep import sweep
 from overfit_cli.cli.train import train
 from overfit_cli.cli.verify import verify
-from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.files import error_text, results_folder, set_data_folder
+from overfit_cli.core.errors import NUMBERS, BadValue, UserError, alternatives
+from overfit_cli.core.files import error_text, results_folder, set_data_folder, usable_path
 from overfit_cli.core.processes import end_quickly, write_any_letter
 from overfit_cli.core.text import VERSION, shorten, visible
-from overfit_cli.core.values import NUMBERS, alternatives, usable_path
 
 
 class Command(TyperCommand):

@@ -94,8 +94,7 @@ def judge(
 
 def run_directory(named: str) -> RunDirectory:
     """Return the run directory that is named: itself, or the newest one of a function's file."""
-    from overfit_cli.core.files import results_folder
-    from overfit_cli.core.values import usable_path
+    from overfit_cli.core.files import results_folder, usable_path
     from overfit_cli.functions.function_study import study_of_reference
     from overfit_cli.functions.references import is_reference
     from overfit_cli.sweeps.load import usable_directories

@@ -16,10 +16,9 @@ from rich.text import Text
 
 from overfit_cli.cli import completion
 from overfit_cli.core.console import console, print_folded, text_table
-from overfit_cli.core.errors import BadValue
+from overfit_cli.core.errors import BadValue, alternatives
 from overfit_cli.core.files import results_folder
 from overfit_cli.core.text import brief, most_alike, plural
-from overfit_cli.core.values import alternatives
 
 if TYPE_CHECKING:
     from rich.console import Console

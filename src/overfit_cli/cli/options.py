@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from overfit_cli.cli import completion
-from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.errors import Backend, BadValue, DeviceChoice, UserError
 from overfit_cli.core.text import most_alike, shorten
-from overfit_cli.core.values import Backend, DeviceChoice
 
 if TYPE_CHECKING:
     from overfit_cli.core.study import AnyStudy

@@ -13,10 +13,9 @@ import typer
 from overfit_cli.cli import completion
 from overfit_cli.cli.options import Where, error_as_option, option
 from overfit_cli.core.console import console, typed_command
-from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.errors import BadValue, Band, Mean, UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.text import suggestion
-from overfit_cli.core.values import Band, Mean
 
 if TYPE_CHECKING:
     from overfit_cli.core.figure import Figure

@@ -13,9 +13,8 @@ from overfit_cli.cli import completion, options
 from overfit_cli.cli.options import error_as_option, flag, option
 from overfit_cli.cli.report import Asked, write_and_say
 from overfit_cli.core.console import console
-from overfit_cli.core.errors import MissingError, UserError
+from overfit_cli.core.errors import MissingError, ProfileName, UserError
 from overfit_cli.core.text import duration_estimate, plural
-from overfit_cli.core.values import ProfileName
 
 if TYPE_CHECKING:
     from rich.console import Console

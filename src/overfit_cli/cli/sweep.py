@@ -25,7 +25,7 @@ from overfit_cli.cli.options import (
 )
 from overfit_cli.cli.proposals import train_words
 from overfit_cli.core.console import console, print_next
-from overfit_cli.core.values import ProfileName
+from overfit_cli.core.errors import ProfileName
 
 if TYPE_CHECKING:
     from overfit_cli.core.figure import Figure

@@ -11,9 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from overfit_cli.core.errors import BadValue
+from overfit_cli.core.errors import BadValue, list_of_texts
 from overfit_cli.core.text import shorten
-from overfit_cli.core.values import list_of_texts
 
 MOST_AXES = 3
 """The largest number of parameters that may vary in a figure: two axes, and panels."""

@@ -26,6 +26,7 @@ import platformdirs
 from filelock import FileLock
 
 from overfit_cli.core.errors import BadValue, MissingError, MissingValue, UserError
+from overfit_cli.core.text import is_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -255,3 +256,18 @@ def results_folder() -> Path:
     except BadValue as error:
         raise UserError(f"{RESULTS_VARIABLE}={value}: {error.accepts}") from None
     return Path(value)
+
+
+def usable_path(name: str, given: Any) -> Path:
+    """Return the path of a file or a folder, which need not exist."""
+    if not isinstance(given, str | Path):
+        raise BadValue(name, given, "it takes a path.")
+    if not str(given).strip():
+        raise BadValue(name, given, "give a path.")
+    if not is_text(str(given)):
+        raise BadValue(name, given, "the name isn't text; it takes a path in UTF-8.")
+    try:
+        Path(given).exists()
+    except OSError as error:
+        raise BadValue(name, given, f"it can't be used: {error_text(error)}.") from error
+    return Path(given)

@@ -15,14 +15,13 @@ import pandas as pd
 
 from overfit_cli.core.arrays import finite_column, varying
 from overfit_cli.core.cells import Cells
-from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.errors import BadValue, Band, Mean, UserError
 from overfit_cli.core.expressions import read_equation
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.parameters import describe, parameter_named
 from overfit_cli.core.schema import RUN, missed_by
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import plural, round_digits, suggestion
-from overfit_cli.core.values import Band, Mean
 from overfit_cli.figures.axes import Axis, parameter_axis
 from overfit_cli.figures.labels import (
     axis_label,

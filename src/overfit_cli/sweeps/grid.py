@@ -22,7 +22,7 @@ from typing import Any, Self, cast
 import numpy as np
 
 from overfit_cli.core.cell import Cell
-from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.errors import BadValue, UserError, whole_number
 from overfit_cli.core.expressions import CLOSE, Expression, Names, read_conditions, read_expression
 from overfit_cli.core.parameters import (
     ParameterInfo,
@@ -35,7 +35,6 @@ from overfit_cli.core.parameters import (
 )
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import is_number, shorten
-from overfit_cli.core.values import whole_number
 
 MOST_CELLS = 5_000_000
 

@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from overfit_cli.core.cell import Cell
-from overfit_cli.core.errors import BadValue
+from overfit_cli.core.errors import BadValue, whole_number
 from overfit_cli.core.expressions import read_number
 from overfit_cli.core.parameters import Value, build, describe
-from overfit_cli.core.values import whole_number
 from overfit_cli.stats.boundary_search import (
     FIRST_SEEDS,
     CrossingEstimate,
