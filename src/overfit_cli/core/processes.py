@@ -124,17 +124,27 @@ _interrupts = list[int]()
 @contextlib.contextmanager
 def starting_workers() -> Iterator[None]:
     """Keep Ctrl-C from processes that start inside; this process answers it at the end."""
+    if hasattr(signal, "pthread_sigmask"):
+        from multiprocessing import resource_tracker
+
+        resource_tracker.ensure_running()  # where workers start it, it lets Ctrl-C through
+    with holding_back(signal.SIGINT):
+        yield
+
+
+@contextlib.contextmanager
+def holding_back(number: signal.Signals) -> Iterator[None]:
+    """Hold a signal back while inside, and keep its answer: ray gives SIGTERM one with a stack."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    from multiprocessing import resource_tracker
-
-    resource_tracker.ensure_running()  # where workers start it, it lets Ctrl-C through
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before, mask = signal.getsignal(number), signal.pthread_sigmask(signal.SIG_BLOCK, {number})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if _in_main_thread():
+            signal.signal(number, before or signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 @contextlib.contextmanager
@@ -145,21 +155,6 @@ def delaying_interrupts() -> Iterator[None]:
         yield
     if came:
         signal.raise_signal(came[0])
-
-
-@contextlib.contextmanager
-def keeping_sigterm() -> Iterator[None]:
-    """Hold SIGTERM back while inside, and keep its answer: ray would answer it with a stack."""
-    if sys.platform == "win32" or not _in_main_thread():
-        yield
-        return
-    before = signal.getsignal(signal.SIGTERM)
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import logging
 import pickle
+import signal
 import socket
 import time
 from abc import abstractmethod
@@ -31,7 +32,7 @@ from overfit_cli.core.errors import (
     whole_number,
 )
 from overfit_cli.core.files import require_extra
-from overfit_cli.core.processes import delaying_interrupts, keeping_sigterm
+from overfit_cli.core.processes import delaying_interrupts, holding_back
 from overfit_cli.core.training import Device, resolve_device
 from overfit_cli.sweeps.executors import Executor, Local
 from overfit_cli.sweeps.worker import (
@@ -214,7 +215,7 @@ class Ray(Cluster):
         if self._is_ours:
             if self.address != "auto":
                 _knock(self.address)  # ray itself would try for minutes
-            with keeping_sigterm():
+            with holding_back(signal.SIGTERM):
                 ray.init(address=self.address, log_to_driver=False, logging_level=logging.ERROR)
         self._head: str = ray.get_runtime_context().gcs_address
         if not self._is_ours and self.address not in ("auto", self._head):
