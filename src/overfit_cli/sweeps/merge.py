@@ -43,7 +43,11 @@ def merge_directories(sources: Sequence[RunDirectory], out: RunDirectory) -> lis
         one.path.resolve(): one for one in sources if one.path.resolve() != out.path.resolve()
     }
     held = [out] if out.names(CELLS) or out.manifest else []
-    manifests = {one: _manifest(one) for one in (*held, *others.values())}
+    manifests = {one: one.manifest for one in (*held, *others.values())}
+    for one, manifest in manifests.items():
+        if not manifest:
+            reason = "it has no manifest; name a directory that `overfit sweep` wrote."
+            raise one.error(reason if one.path.is_dir() else one.why_empty())
     _check_alike(manifests)
     for source in others.values():
         _check_whole(source)
@@ -62,13 +66,6 @@ def merge_directories(sources: Sequence[RunDirectory], out: RunDirectory) -> lis
             _copy(source, out)
         out.update(lambda _: whole.model_copy(update={"merging": ()}))
     return notes
-
-
-def _manifest(directory: RunDirectory) -> Manifest:
-    if not directory.manifest:
-        reason = "it has no manifest; name a directory that `overfit sweep` wrote."
-        raise directory.error(reason if directory.path.is_dir() else directory.why_empty())
-    return directory.manifest
 
 
 def _check_alike(manifests: Mapping[RunDirectory, Manifest]) -> None:

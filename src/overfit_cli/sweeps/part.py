@@ -212,20 +212,17 @@ def cell_table(study: AnyStudy, results: Sequence[CellResult]) -> pa.Table:
     """Return the cell rows of `results`."""
     raised = any(result.traceback for result in results)
     schema = cell_schema(study, _names(one.measurements for one in results), traceback=raised)
-    return pa.Table.from_pylist([cell_row(result) for result in results], schema)
-
-
-def cell_row(result: CellResult) -> dict[str, object]:
-    """Return a result as a row, by column."""
-    cell = result.cell
-    return {
-        **{"key": cell.key, "study": cell.study, "version": cell.version, "seed": cell.seed},
-        **cell.parameters.model_dump(),
-        **{"status": result.status, "reason": result.reason},
-        **{"steps": result.steps, "seconds": result.seconds},
-        **result.measurements,
-        TRACEBACK: result.traceback or None,
-    }
+    rows = [
+        {
+            **{"key": one.cell.key, "study": one.cell.study, "version": one.cell.version},
+            **{"seed": one.cell.seed, **one.cell.parameters.model_dump()},
+            **{"status": one.status, "reason": one.reason},
+            **{"steps": one.steps, "seconds": one.seconds, **one.measurements},
+            TRACEBACK: one.traceback or None,
+        }
+        for one in results
+    ]
+    return pa.Table.from_pylist(rows, schema)
 
 
 def trajectory_table(study: AnyStudy, results: Sequence[CellResult]) -> pa.Table:
