@@ -22,7 +22,7 @@ from typing import Any, Self, cast
 import numpy as np
 
 from overfit_cli.core.cell import Cell
-from overfit_cli.core.errors import BadValue, UserError, whole_number
+from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.expressions import CLOSE, Expression, Names, read_conditions, read_expression
 from overfit_cli.core.parameters import (
     ParameterInfo,
@@ -100,7 +100,7 @@ class Grid:
             name: items if name in tied else tuple(dict.fromkeys(items))
             for name, items in taken.items()
         }
-        return cls(study, values, _seeds(seeds), groups, tuple(dict.fromkeys(conditions)))
+        return cls(study, values, parse_seeds(seeds), groups, tuple(dict.fromkeys(conditions)))
 
     @property
     def is_product(self) -> bool:
@@ -345,16 +345,6 @@ def _plain(info: ParameterInfo, given: Any) -> Value:
         raise BadValue(info.name, plain, error.accepts) from None
 
 
-def _seeds(given: Any) -> tuple[int, ...]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        text = given if isinstance(given, str) else str(whole_number("seeds", given, 1))
-        return parse_seeds(text)
-    chosen = tuple(dict.fromkeys(whole_number("seeds", seed, 0) for seed in given))
-    if not chosen:
-        raise BadValue("seeds", None, "none given; it takes how many, or a list of them.")
-    return chosen
-
-
 # Ranges
 
 DEFAULT_POINTS = 40
@@ -374,18 +364,19 @@ def parse_range(info: ParameterInfo, text: str) -> tuple[Value, ...]:
     return tuple(_value(info, item) for item in items)
 
 
-def parse_seeds(text: str) -> tuple[int, ...]:
-    """Return the seeds: `5` is five of them, 0 to 4; `3:7` and `0,4,9` name them."""
-    info = ParameterInfo("seeds", "int", accepts="a whole number of at least 1")
-    values = tuple(dict.fromkeys(cast("tuple[int, ...]", parse_range(info, text))))
-    if len(values) == 1 and not {":", ","} & set(text):
-        if not 1 <= values[0] <= MOST_VALUES:
-            accepts = f"the number of seeds is from 1 to {MOST_VALUES}"
-            raise BadValue("seeds", shorten(text), f"{accepts}; to name seeds, write 3:7 or 0,4,9.")
-        return tuple(range(values[0]))
-    if min(values) < 0:
-        raise BadValue("seeds", shorten(text), "a seed is a whole number of at least 0.")
-    return values
+def parse_seeds(given: Any) -> tuple[int, ...]:
+    """Return the seeds: `5` is five of them, 0 to 4; `3:7`, `0,4,9` and a list name them."""
+    info, is_text = ParameterInfo("seeds", "int", accepts="a whole number"), isinstance(given, str)
+    read = parse_range(info, given) if is_text else _taken({info.name: info}, info.name, given)
+    values = cast("tuple[int, ...]", tuple(dict.fromkeys(read)))
+    if {":", ","} & set(given) if is_text else isinstance(given, Iterable):
+        if min(values) < 0:
+            raise BadValue("seeds", min(values), "a seed is a whole number of at least 0.")
+        return values
+    if not 1 <= values[0] <= MOST_VALUES:
+        accepts = f"the number of seeds is from 1 to {MOST_VALUES}"
+        raise BadValue("seeds", values[0], f"{accepts}; to name seeds, write 3:7 or 0,4,9.")
+    return tuple(range(values[0]))
 
 
 def range_text(info: ParameterInfo, values: Sequence[Value]) -> str:
@@ -441,20 +432,9 @@ def _spaced(info: ParameterInfo, text: str) -> Sequence[Value]:
     start, stop = (cast("float", _value(info, end)) for end in (first, last))
     if stop < start:
         raise _refusal(info, text, f"the range runs backwards; write {last}:{first}.")
-    by_ratio = spacing == "log"
-    if info.kind == "float":
-        return _by_points(info, text, start, stop, count or str(DEFAULT_POINTS), by_ratio)
-    start, stop = int(start), int(stop)
-    if by_ratio:
-        spaced = _by_points(info, text, start, stop, count, by_ratio)
-        inner = [min(max(round(value), start), stop) for value in spaced[1:-1]]
-        values = tuple(dict.fromkeys([start, *inner, stop]))
-        if len(values) < len(spaced):
-            points = f"{len(spaced)} log-spaced points round to {len(values)}"
-            words = f"{info.name} {shorten(text)}: {points} distinct whole numbers"
-            warnings.warn(words, UserWarning, stacklevel=2)
-        return values
-    step = _count(info, text, count or "1")
+    if info.kind == "float" or spacing == "log":
+        return _by_points(info, text, start, stop, count or str(DEFAULT_POINTS), spacing)
+    start, stop, step = int(start), int(stop), _count(info, text, count or "1")
     if step == 0:
         raise _refusal(info, text, f"the step of a range is at least 1, not {shorten(count)}.")
     if step > max(1, stop - start):
@@ -466,16 +446,23 @@ def _spaced(info: ParameterInfo, text: str) -> Sequence[Value]:
 
 
 def _by_points(
-    info: ParameterInfo, text: str, start: float, stop: float, count: str, by_ratio: bool
-) -> list[float]:
+    info: ParameterInfo, text: str, start: float, stop: float, count: str, spacing: str
+) -> Sequence[Value]:
     points = _count(info, text, count)
     if not (1 if start == stop else 2) <= points <= MOST_VALUES:
         accepts = f"a range by points has from 2 to {MOST_VALUES} points, not {shorten(count)}."
         raise _refusal(info, text, accepts)
-    if by_ratio and start <= 0:
+    if spacing == "log" and start <= 0:
         raise _refusal(info, text, "spacing by ratio needs a start above 0.")
-    spaced = (np.geomspace if by_ratio else np.linspace)(start, stop, points)
-    return [rounded(value) for value in spaced.tolist()]
+    between = (np.geomspace if spacing == "log" else np.linspace)(start, stop, points)
+    spaced = [rounded(value) for value in between.tolist()]
+    if info.kind == "float":
+        return spaced
+    values = tuple(dict.fromkeys([int(start), *map(round, spaced[1:-1]), int(stop)]))
+    if len(values) < points:
+        words = f"{points} log-spaced points round to {len(values)} distinct whole numbers"
+        warnings.warn(f"{info.name} {shorten(text)}: {words}", UserWarning, stacklevel=2)
+    return values
 
 
 def _count(info: ParameterInfo, text: str, digits: str) -> int:
