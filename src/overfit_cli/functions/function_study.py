@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import importlib
 import inspect
 import math
-import pickle
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
@@ -55,11 +53,9 @@ from overfit_cli.functions.references import (
     Source,
     files_of_reference,
     find_function,
-    import_from,
+    load_sent,
     refuse_sent_code,
     source_of,
-    split_reference,
-    telling_why,
 )
 from overfit_cli.functions.source import Texts
 
@@ -363,16 +359,5 @@ def _received(code: Identity, pickled: bytes) -> FunctionStudy:
     They are made of the texts, and know the paths that the files have there.
     """
     record: FunctionRecord = code.function
-    where, name = ("", "") if pickled else split_reference(record.reference)
-    if where.endswith(".py"):
-        import_from(Path(where).parent)
-    texts, function, problem = Texts(code.files, where), None, ""
-    try:
-        with texts.importing(), telling_why(record.name):
-            if pickled:
-                function = pickle.loads(pickled)
-            else:
-                function = getattr(importlib.import_module(texts.main), name)
-    except UserError as error:
-        problem = str(error)
+    texts, function, problem = load_sent(record.name, record.reference, code.files, pickled)
     return FunctionStudy(record, function, code=code, texts=texts, problem=problem)

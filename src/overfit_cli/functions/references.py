@@ -10,6 +10,7 @@ import contextlib
 import functools
 import importlib
 import inspect
+import pickle
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -152,6 +153,27 @@ def find_function(reference: str, files: Sequence[SourceFile]) -> tuple[Function
     else:
         problem = "no function; define train(...) in it."
     raise UserError(f"{reference}: it has {problem}")
+
+
+def load_sent(
+    name: str, reference: str, files: Sequence[SourceFile], pickled: bytes
+) -> tuple[Texts, Function | None, str]:
+    """Load a function that another process sent by value, or else with the texts of its files.
+
+    Returns:
+        The modules of the texts; the function; and why there is none, in words.
+    """
+    where, function = ("", "") if pickled else split_reference(reference)
+    if where.endswith(".py"):
+        import_from(Path(where).parent)
+    texts = Texts(files, where)
+    try:
+        with texts.importing(), telling_why(name):
+            if pickled:
+                return texts, pickle.loads(pickled), ""
+            return texts, getattr(importlib.import_module(texts.main), function), ""
+    except UserError as error:
+        return texts, None, str(error)
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from overfit_cli.core.cell import TRACEBACK, CellResult, Column, parameter_columns
-from overfit_cli.core.files import error_text, read_bounded
+from overfit_cli.core.files import error_text, read_bounded, write_whole
 from overfit_cli.core.parameters import ParameterInfo, describe
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.functions.experiment import ParameterRecord
@@ -93,14 +93,13 @@ class Part:
         return {name: self.schema.field(name).type for name in names}
 
 
-def encode(table: pa.Table, kind: str, marks: Sequence[str]) -> bytes:
-    """Return a table as parquet: what repeats by dictionary, measured numbers byte by byte.
+def write_part(
+    folder: Path, table: pa.Table, kind: str, study: str, source: str, stamp: str
+) -> str:
+    """Write rows as a part, and return its name; for the arguments see `Part`.
 
-    Most of a small part's time goes to headers: it has no statistics, and snappy, which is quicker
-    to set up than zstd.
-
-    Args:
-        marks: in the order of `MARKS`.
+    What repeats is kept by dictionary, measured numbers byte by byte. Most of a small part's time
+    goes to headers: it has no statistics, and snappy, which is quicker to set up than zstd.
     """
     names = table.column_names
     start = names.index("status") if kind == CELLS else 0
@@ -119,9 +118,11 @@ def encode(table: pa.Table, kind: str, marks: Sequence[str]) -> bytes:
     )
     with writer:
         writer.write_table(table, row_group_size=max(table.num_rows, 1))
-        named = zip(MARKS, marks, strict=True)
-        writer.add_key_value_metadata({f"overfit.{name}": mark for name, mark in named})
-    return buffer.getvalue()
+        marks = zip(MARKS, (FORMAT, kind, study, source, stamp), strict=True)
+        writer.add_key_value_metadata({f"overfit.{name}": mark for name, mark in marks})
+    name = f"{table['key'][0].as_py()}-{digest_of_bytes(buffer.getvalue())}.parquet"
+    write_whole(folder / name, buffer.getvalue())
+    return name
 
 
 def digest_of_bytes(content: bytes) -> str:

@@ -35,7 +35,6 @@ from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.manifest import Manifest, keep_source, read_manifest, with_run
 from overfit_cli.sweeps.part import (
     CELLS,
-    FORMAT,
     INDEX,
     STEPS,
     TEXT,
@@ -43,13 +42,12 @@ from overfit_cli.sweeps.part import (
     Part,
     cell_schema,
     change_of,
-    digest_of_bytes,
-    encode,
     in_order,
     joined,
     parameter_types,
     read_part,
     steps_schema,
+    write_part,
 )
 
 if TYPE_CHECKING:
@@ -299,7 +297,7 @@ class RunDirectory:
             # Trajectories first: a cell that is there has its trajectory.
             for kind, table in ((STEPS, steps), (CELLS, cells)):
                 if table is not None and table.num_rows:
-                    self._write(kind, table, study, source, stamp)
+                    write_part(self._there / kind, table, kind, study, source, stamp)
 
     def compact(self) -> None:
         """Join parts of equal columns and source, and drop rows that stand twice.
@@ -327,16 +325,10 @@ class RunDirectory:
         if table.num_rows:
             # Newer than any of them, and older than what is written next.
             stamp = str(max(part.age for part in group)[1] + 1)
-            written = self._write(kind, table, group[0].study, group[0].source, stamp)
+            written = write_part(folder, table, kind, group[0].study, group[0].source, stamp)
             read_part(folder / written, kind)
         for name in {part.name for part in group} - {written}:
             (folder / name).unlink()
-
-    def _write(self, kind: str, table: pa.Table, study: str, source: str, stamp: str) -> str:
-        content = encode(table, kind, (FORMAT, kind, study, source, stamp))
-        name = f"{table['key'][0].as_py()}-{digest_of_bytes(content)}.parquet"
-        write_whole(self._there / kind / name, content)
-        return name
 
     # Parts
 
