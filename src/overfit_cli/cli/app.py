@@ -31,7 +31,7 @@ from overfit_cli.cli.sweep import sweep
 from overfit_cli.cli.train import train
 from overfit_cli.cli.verify import verify
 from overfit_cli.core.errors import NUMBERS, BadValue, UserError, alternatives
-from overfit_cli.core.files import error_text, results_folder, set_data_folder, usable_path
+from overfit_cli.core.files import error_text, usable_path
 from overfit_cli.core.processes import end_quickly, write_any_letter
 from overfit_cli.core.text import VERSION, shorten, visible
 
@@ -138,10 +138,6 @@ def _overfit(
 ) -> None:
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
-        return
-    if not context.resilient_parsing:
-        results_folder()
-        set_data_folder(None)
 
 
 def main() -> None:

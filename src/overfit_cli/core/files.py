@@ -103,7 +103,10 @@ def read_bounded(path: Path, limit: int | None = None) -> bytes:
 
 def make_folder(folder: Path, name: str) -> None:
     """Make a writable folder."""
-    refuse_file(folder, name)
+    for part in (folder, *folder.parents):
+        with contextlib.suppress(OSError):  # of a parent that can't be read nothing is known
+            if part.exists() and not part.is_dir():
+                raise BadValue(name, str(folder), f"{part} is a file; a directory is needed.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -111,14 +114,6 @@ def make_folder(folder: Path, name: str) -> None:
         raise BadValue(name, str(folder), accepts) from error
     if not os.access(folder, os.W_OK | os.X_OK):
         raise BadValue(name, str(folder), "the directory can't be written to.")
-
-
-def refuse_file(folder: Path, name: str) -> None:
-    """Refuse a file where a folder, or a parent of it, is or will be."""
-    for part in (folder, *folder.parents):
-        with contextlib.suppress(OSError):  # of a parent that can't be read nothing is known
-            if part.exists() and not part.is_dir():
-                raise BadValue(name, str(folder), f"{part} is a file; a directory is needed.")
 
 
 def error_text(error: OSError) -> str:
@@ -169,24 +164,14 @@ def cache_folder() -> Path:
 DATA_VARIABLE = "OVERFIT_DATA"
 
 
-def set_data_folder(path: Path | None) -> None:
-    """Make `path`, a folder or an archive of data, that of this process and its children.
-
-    Without one the folder is checked that the variable names, if it names one.
-    """
-    named = os.environ.get(DATA_VARIABLE) if path is None else str(path)
-    if not named:
-        return
-    data, problem = Path(named), ""
-    if not data.exists():
-        problem = "there is no such folder or file."
-    elif not data.is_dir() and not named.endswith(".tar.gz"):
-        problem = "it is a file; name a folder, or an archive .tar.gz."
-    if problem and path is None:
-        raise UserError(f"{DATA_VARIABLE}={named}: {problem}")
-    if problem:
-        raise BadValue("data", named, problem)
-    os.environ[DATA_VARIABLE] = str(data.resolve())
+def set_data_folder(path: Path) -> None:
+    """Make `path`, a folder or an archive of data, that of this process and its children."""
+    if not path.exists():
+        raise BadValue("data", str(path), "there is no such folder or file.")
+    if not path.is_dir() and not path.name.endswith(".tar.gz"):
+        accepts = "it is a file; name a folder, or an archive .tar.gz."
+        raise BadValue("data", str(path), accepts)
+    os.environ[DATA_VARIABLE] = str(path.resolve())
 
 
 @contextmanager
@@ -243,19 +228,9 @@ def require_extra(package: str, extra: str, user: str) -> None:
         )
 
 
-RESULTS_VARIABLE = "OVERFIT_RESULTS"
-
-
 def results_folder() -> Path:
     """Return the folder of run directories that `OVERFIT_RESULTS` names, or `results`."""
-    value = os.environ.get(RESULTS_VARIABLE)
-    if not value:
-        return Path("results")
-    try:
-        refuse_file(Path(value), "results")
-    except BadValue as error:
-        raise UserError(f"{RESULTS_VARIABLE}={value}: {error.accepts}") from None
-    return Path(value)
+    return Path(os.environ.get("OVERFIT_RESULTS") or "results")
 
 
 def usable_path(name: str, given: Any) -> Path:

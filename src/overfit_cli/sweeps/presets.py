@@ -306,7 +306,7 @@ class Subject:
 
     def take_data_folder(self, folder: Path | None) -> None:
         """Let the study read its data in a folder; None for that of the variable."""
-        if self.study.identity.function is None:
+        if folder is not None and self.study.identity.function is None:
             set_data_folder(folder)
         elif folder is not None:
             files = f'{self.study.name} opens its files by itself; @experiment(data=["FILE"])'
