@@ -185,11 +185,7 @@ def slug(name: str) -> str:
 
 def is_text(name: str) -> bool:
     """Whether a name is valid text: a file's name may contain other bytes."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return not any("\ud800" <= letter <= "\udfff" for letter in name)
 
 
 def escape_markdown(text: str) -> str:

@@ -56,9 +56,8 @@ _CPU_INFO = Path("/proc/cpuinfo")
 
 @functools.cache
 def _processor() -> Mapping[str, str]:
-    if not _CPU_INFO.exists():
-        return {}
-    lines = _CPU_INFO.read_text("utf-8", "replace").splitlines()
+    exists = _CPU_INFO.exists()
+    lines = _CPU_INFO.read_text("utf-8", "replace").splitlines() if exists else []
     split = (line.partition(":") for line in lines)
     return {name.strip(): value.strip() for name, _, value in split}
 

@@ -6,6 +6,7 @@ sent to another process takes the text of the user's files with it.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import inspect
@@ -226,14 +227,11 @@ def numbers_in(row: Any, verb: str) -> dict[str, Any]:
 def _number(value: Any, description: str) -> float | None:
     if value is None:
         return None
-    try:
+    with contextlib.suppress(TypeError, ValueError, RuntimeError, OverflowError):
         plain = value.item() if hasattr(value, "item") else value  # an array of one element too
-        number = math.nan if isinstance(plain, str | bytes) else float(plain)
-    except (TypeError, ValueError, RuntimeError, OverflowError):
-        plain, number = value, math.nan
-    if math.isnan(number) and not isinstance(plain, float):
-        raise TypeError(f"{description}, which is not a number")
-    return number
+        if not isinstance(plain, str | bytes):
+            return float(plain)
+    raise TypeError(f"{description}, which is not a number")
 
 
 def study_of_reference(reference: str) -> FunctionStudy:
