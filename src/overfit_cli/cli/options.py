@@ -5,20 +5,23 @@ A parameter may be called by its symbol: `--SNR 5`. Unknown names are refused wi
 
 from __future__ import annotations
 
+import inspect
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import typer
 
 from overfit_cli.cli import completion
 from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.options import declared
 from overfit_cli.core.text import most_alike, shorten
-from overfit_cli.core.values import Backend, DeviceChoice
 
 if TYPE_CHECKING:
     from overfit_cli.core.study import AnyStudy
+
+_Command = TypeVar("_Command", bound=Callable[..., int])
 
 
 def option(metavar: str, help_text: str, *names: str, **more: Any) -> Any:
@@ -31,6 +34,35 @@ def flag(help_text: str, *names: str) -> Any:
     return typer.Option(*names, help=help_text)
 
 
+def with_options(options: type, *names: str) -> Callable[[_Command], _Command]:
+    """Give a command options for the fields of a dataclass, or some of them, in place of its `**`.
+
+    In its help they stand before what the command takes by name only.
+    """
+
+    def give(command: _Command) -> _Command:
+        signature, told = inspect.signature(command, eval_str=True), declared(options)
+        *own, others = signature.parameters.values()
+        parameters = [each for each in own if each.kind is not each.KEYWORD_ONLY]
+        for name in names or told:
+            each = told[name]
+            info = typer.Option(
+                spelled(name), metavar=each.takes or None, help=each.meaning, envvar=each.variable
+            )
+            kind, default = Annotated[each.typed, info], getattr(options, name)
+            parameters.append(
+                others.replace(
+                    name=name, kind=others.KEYWORD_ONLY, default=default, annotation=kind
+                )
+            )
+        parameters += [each for each in own if each.kind is each.KEYWORD_ONLY]
+        command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        command.__annotations__ = {each.name: each.annotation for each in parameters}
+        return command
+
+    return give
+
+
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 PARAMETER_OPTIONS = {"ignore_unknown_options": True, **HELP_OPTIONS}
 """The settings of a command that takes every parameter of its study as an option."""
@@ -38,9 +70,6 @@ TYPED = "overfit.typed"
 """The key in a context for each parameter as the user typed it: `--snr`, `--set d` or `--SNR`."""
 
 
-DataFolder = Annotated[
-    Path | None, option("DIR", "Folder of real data.  [default: $OVERFIT_DATA]", "--data")
-]
 # A command that takes any option takes what follows it for an argument: all of it comes here.
 SubjectAndParameters = Annotated[
     list[str] | None,
@@ -81,7 +110,6 @@ FigureFile = Annotated[
     Path | None,
     option("FILE", "PNG, PDF or SVG file for a figure; a caption is written beside it, as .txt."),
 ]
-DeviceName = Annotated[DeviceChoice, option("auto|cpu|cuda", "Device to train on.", "--device")]
 
 
 def spelled(name: str) -> str:
@@ -96,33 +124,6 @@ def error_as_option(error: UserError) -> str:
     option = spelled(error.name)
     shown = option if error.value is None else f"{option} {shorten(str(error.value))}"
     return f"{shown}: {error.accepts}"
-
-
-Jobs = Annotated[
-    int,
-    option(
-        "N",
-        "Cells to train at the same time; -1 means one per core, or all workers.",
-        envvar="OVERFIT_JOBS",
-    ),
-]
-BackendName = Annotated[
-    Backend,
-    option(
-        "loky|threading|dask|ray",
-        "Processes (loky) or threads of this machine, or a cluster.",
-        "--backend",
-        envvar="OVERFIT_BACKEND",
-    ),
-]
-Address = Annotated[
-    str | None,
-    option(
-        "ADDRESS",
-        "With --backend dask the scheduler (tcp://10.0.0.1:8786), with ray the cluster "
-        "(10.0.0.1:6379, or auto).",
-    ),
-]
 
 
 class TypedParameter(NamedTuple):

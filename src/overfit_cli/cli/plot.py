@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import fields
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.options import Where, error_as_option, option
+from overfit_cli.cli.options import Where, error_as_option, option, with_options
 from overfit_cli.core.console import console, typed_command
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.text import suggestion
-from overfit_cli.core.values import Band, Mean
 
 if TYPE_CHECKING:
     from overfit_cli.core.figure import Figure
@@ -91,6 +88,7 @@ def _check_names(
                 raise BadValue(name, text, f"{unknown!r} is no name here; {hint}")
 
 
+@with_options(FigureOptions)
 def plot(
     figure: Annotated[
         str,
@@ -164,30 +162,6 @@ def plot(
         output.print(f"From {directories[0].path}, the newest run directory that fits.")
     output.print(f"Drawn: {path}, and its caption in {path.with_suffix('.txt').name}")
     return 0
-
-
-def _with_options(command: Callable[..., int]) -> None:
-    """Give a command an option for each field of `FigureOptions`, in the place of `options`."""
-    kinds: dict[str, Any] = {"law": list[str], "mean": Mean, "band": Band}
-    signature = inspect.signature(command, eval_str=True)
-    declared = [
-        inspect.Parameter(
-            each.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=None,
-            annotation=Annotated[
-                kinds.get(each.name, str) | None,
-                option(each.metadata["takes"], each.metadata["meaning"]),
-            ],
-        )
-        for each in fields(FigureOptions)
-    ]
-    *others, _ = signature.parameters.values()
-    command.__signature__ = signature.replace(parameters=[*others, *declared])  # type: ignore[attr-defined]
-    command.__annotations__ = {each.name: each.annotation for each in (*others, *declared)}
-
-
-_with_options(plot)
 
 
 def _default_path(figure: str, directories: Sequence[RunDirectory], minus: Path | None) -> Path:

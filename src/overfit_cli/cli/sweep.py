@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from overfit_cli.cli.options import (
-    Address,
-    BackendName,
-    DataFolder,
-    DeviceName,
-    Jobs,
     Settings,
     SubjectAndParameters,
     declared_options,
     flag,
-    option,
     read_words,
     spelled,
     texts_by_name,
+    with_options,
 )
 from overfit_cli.cli.proposals import train_words
 from overfit_cli.core.console import console, print_next
-from overfit_cli.core.values import ProfileName
+from overfit_cli.sweeps.options import SweepOptions
 
 if TYPE_CHECKING:
     from overfit_cli.core.figure import Figure
@@ -35,76 +29,16 @@ if TYPE_CHECKING:
     from overfit_cli.sweeps.worker import Summary
 
 
+@with_options(SweepOptions)
 def sweep(
     context: typer.Context,
     words: SubjectAndParameters = None,
     settings: Settings = None,
-    together: Annotated[
-        list[str] | None,
-        option(
-            "NAME,NAME", "Step through the lists of these parameters together; may be repeated."
-        ),
-    ] = None,
-    only: Annotated[
-        list[str] | None,
-        option(
-            "CONDITION",
-            "Only points of the grid that meet this, such as 'n >= 2*d'; may be repeated.",
-        ),
-    ] = None,
-    seeds: Annotated[
-        str | None,
-        option(
-            "SEEDS", "Number of seeds (5), or a list (3:7 or 0,4,9).  [default: 3, or the preset's]"
-        ),
-    ] = None,
-    profile: Annotated[
-        ProfileName | None, option("quick|paper", "Size of a preset.  [default: quick]")
-    ] = None,
-    out: Annotated[Path | None, option("DIR", "Run directory.  [default: results/NAME]")] = None,
-    data: DataFolder = None,
-    jobs: Jobs = -1,
-    backend: BackendName = "loky",
-    address: Address = None,
-    shard: Annotated[
-        str | None, option("I/N", "Run the I-th of N equal parts of the sweep.", "--shard")
-    ] = None,
-    device: DeviceName = "auto",
-    trajectories: Annotated[bool, flag("Log every step of every cell.", "--trajectories")] = False,
-    dry_run: Annotated[
-        bool, flag("Print the plan with an estimate; run nothing.", "--dry-run")
-    ] = False,
-    fresh: Annotated[bool, flag("Run finished cells again.", "--fresh")] = False,
-    retry_failed: Annotated[bool, flag("Run failed cells again.", "--retry-failed")] = False,
-    fail_fast: Annotated[
-        bool, flag("Stop at the first failed cell; running cells finish.", "--fail-fast")
-    ] = False,
-    time_limit: Annotated[
-        float | None,
-        option("SECONDS", "Longest time of a cell; a slower one fails.", "--time-limit"),
-    ] = None,
-    refine: Annotated[
-        int | None,
-        option(
-            "ROUNDS", "Run the grid with two seeds, then add cells where the boundary is uncertain."
-        ),
-    ] = None,
-    threshold: Annotated[
-        str | None,
-        option("T", "With --refine: the value at the boundary.  [default: the study's]"),
-    ] = None,
-    claim: Annotated[
-        list[str] | None,
-        option(
-            "SENTENCE",
-            "A claim, such as 'test_error < 0.05 where snr > 2', to write into the manifest "
-            "before the first cell; may be repeated.",
-            "--claim",
-        ),
-    ] = None,
+    *,
     show_help: Annotated[
         bool, flag("Show this message and the study's parameters.", "--help", "-h")
     ] = False,
+    **options: Any,
 ) -> int:
     """Train a grid of cells in parallel, and reuse finished cells.
 
@@ -120,36 +54,18 @@ def sweep(
     from overfit_cli.sweeps.presets import find_subject
 
     typed, given = read_words(words, settings)
-    subject = find_subject(typed, profile)
+    how = SweepOptions(**options)
+    subject = find_subject(typed, how.profile)
     if show_help:
         _print_help(context, subject)
         return 0
     from overfit_cli.report.judge import lines_on_claims
-    from overfit_cli.sweeps.run import Options, open_sweep
+    from overfit_cli.sweeps.run import open_sweep
 
     texts = texts_by_name(context, given, subject.study)
-    subject.take_data_folder(data)
-    options = Options(
-        seeds=seeds,
-        together=together or (),
-        only=only or (),
-        out=out,
-        jobs=jobs,
-        backend=backend,
-        address=address,
-        device=device,
-        shard=shard,
-        trajectories=trajectories,
-        fresh=fresh,
-        retry_failed=retry_failed,
-        fail_fast=fail_fast,
-        time_limit=time_limit,
-        refine=refine,
-        threshold=threshold,
-        claims=claim or (),
-    )
-    with open_sweep(subject, texts, options, console(), spelled) as session:
-        if dry_run:
+    subject.take_data_folder(how.data)
+    with open_sweep(subject, texts, how, console(), spelled) as session:
+        if how.dry_run:
             session.outline()
             session.say(*lines_on_claims(session.directory, session.grid, session.sentences))
             return 0
