@@ -8,12 +8,12 @@ import sys
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import typer
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.options import Where, flag, option
+from overfit_cli.cli.options import WHERE, argument, flag, option
 from overfit_cli.core.console import console, typed_command
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.text import VERSION, plural, suggestion, visible
@@ -66,32 +66,19 @@ def write_json(path: Path, content: str) -> bool:
 
 
 def export(
-    directory: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DIR", help="Run directory.", autocompletion=completion.run_directories
-        ),
-    ],
-    to: Annotated[
-        Format | None,
-        option("csv|parquet|latex", "Format.  [default: by the name after --out, else csv]"),
-    ] = None,
-    out: Annotated[
-        Path | None, option("FILE", "File to write.  [default: standard output]")
-    ] = None,
-    means: Annotated[
-        bool, flag("Means over seeds with intervals, as LaTeX has them.", "--means")
-    ] = False,
-    columns: Annotated[
-        str | None,
-        option(
-            "A,B,...",
-            "Measured columns, and constant parameters; every row has the parameters that "
-            "vary.  [default: all; in LaTeX the study's main column]",
-        ),
-    ] = None,
-    where: Where = None,
-    trajectories: Annotated[bool, flag("Logged steps instead of cells.", "--trajectories")] = False,
+    directory: Path = argument("DIR", "Run directory.", completion.run_directories),
+    to: Format | None = option(
+        "csv|parquet|latex", "Format.  [default: by the name after --out, else csv]"
+    ),
+    out: Path | None = option("FILE", "File to write.  [default: standard output]"),
+    means: bool = flag("Means over seeds with intervals, as LaTeX has them.", "--means"),
+    columns: str | None = option(
+        "A,B,...",
+        "Measured columns, and constant parameters; every row has the parameters that "
+        "vary.  [default: all; in LaTeX the study's main column]",
+    ),
+    where: list[str] | None = WHERE,
+    trajectories: bool = flag("Logged steps instead of cells.", "--trajectories"),
 ) -> int:
     """Write the numbers of a run as CSV, parquet or LaTeX."""
     from overfit_cli.core.files import write_user_file

@@ -8,7 +8,6 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import typer
@@ -24,14 +23,22 @@ if TYPE_CHECKING:
 _Command = TypeVar("_Command", bound=Callable[..., int])
 
 
-def option(metavar: str, help_text: str, *names: str, **more: Any) -> Any:
-    """Declare an option with a value."""
-    return typer.Option(*names, metavar=metavar, help=help_text, **more)
+def argument(takes: str, meaning: str, complete: Any = None, default: Any = ...) -> Any:
+    """Declare an argument of a command, by default a required one."""
+    return typer.Argument(default, metavar=takes, help=meaning, autocompletion=complete)
 
 
-def flag(help_text: str, *names: str) -> Any:
-    """Declare an option without a value."""
-    return typer.Option(*names, help=help_text)
+def option(
+    takes: str, meaning: str, *names: str, default: Any = None, complete: Any = None, **more: Any
+) -> Any:
+    """Declare an option of one command, with a value."""
+    told = {"metavar": takes, "help": meaning, "autocompletion": complete, **more}
+    return typer.Option(default, *names, **told)
+
+
+def flag(meaning: str, *names: str) -> Any:
+    """Declare an option of one command, without a value."""
+    return typer.Option(False, *names, help=meaning)
 
 
 def with_options(options: type, *names: str) -> Callable[[_Command], _Command]:
@@ -71,45 +78,30 @@ TYPED = "overfit.typed"
 
 
 # A command that takes any option takes what follows it for an argument: all of it comes here.
-SubjectAndParameters = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="STUDY|PRESET|FILE.py] [--NAME RANGE",
-        hidden=True,
-        autocompletion=completion.subjects,
-    ),
-]
-Settings = Annotated[
-    list[str] | None,
-    option("NAME=RANGE", "Set any parameter; required if its name is also an option.", "--set"),
-]
-Where = Annotated[
-    list[str] | None,
-    option(
-        "CONDITION",
-        "Only these cells: n=5:20, n=100:, kernel=softmax,gaussian or 'test_loss<0.1'; may be"
-        " repeated.",
-        "--where",
-    ),
-]
-Strict = Annotated[
-    bool,
-    flag(
-        "Exit with code 1 if a claim fails (with --expect: if a verdict differs from the "
-        "expected one) or if nothing was judged.",
-        "--strict",
-    ),
-]
-Expect = Annotated[
-    Path | None, option("FILE", "Expected verdicts: the claims.json of a report, or a TOML file.")
-]
-JsonFile = Annotated[
-    Path | None, option("FILE", "JSON file of all numbers; - prints only the JSON.", "--json")
-]
-FigureFile = Annotated[
-    Path | None,
-    option("FILE", "PNG, PDF or SVG file for a figure; a caption is written beside it, as .txt."),
-]
+SUBJECT_AND_PARAMETERS: Any = typer.Argument(
+    None,
+    metavar="STUDY|PRESET|FILE.py] [--NAME RANGE",
+    hidden=True,
+    autocompletion=completion.subjects,
+)
+SETTINGS = option(
+    "NAME=RANGE", "Set any parameter; required if its name is also an option.", "--set"
+)
+WHERE = option(
+    "CONDITION",
+    "Only these cells: n=5:20, n=100:, kernel=softmax,gaussian or 'test_loss<0.1'; may be "
+    "repeated.",
+)
+STRICT = flag(
+    "Exit with code 1 if a claim fails (with --expect: if a verdict differs from the expected one) "
+    "or if nothing was judged.",
+    "--strict",
+)
+EXPECT = option("FILE", "Expected verdicts: the claims.json of a report, or a TOML file.")
+JSON_FILE = option("FILE", "JSON file of all numbers; - prints only the JSON.", "--json")
+FIGURE_FILE = option(
+    "FILE", "PNG, PDF or SVG file for a figure; a caption is written beside it, as .txt."
+)
 
 
 def spelled(name: str) -> str:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.options import Where, error_as_option, option, with_options
+from overfit_cli.cli.options import WHERE, argument, error_as_option, option, with_options
 from overfit_cli.core.console import console, typed_command
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import FigureOptions
@@ -90,56 +88,34 @@ def _check_names(
 
 @with_options(FigureOptions)
 def plot(
-    figure: Annotated[
-        str,
-        typer.Argument(
-            metavar="FIGURE",
-            help="Name of a figure; `overfit list figures` shows all.",
-            autocompletion=completion.figures,
-        ),
-    ],
-    directory: Annotated[
-        list[Path] | None,
-        option(
-            "DIR",
-            "Run directory; may be repeated, to overlay runs or draw them side by side.  "
-            "[default: the newest that fits]",
-            "--from",
-            autocompletion=completion.run_directories,
-        ),
-    ] = None,
-    minus: Annotated[
-        Path | None,
-        option(
-            "DIR",
-            "Run directory to subtract, cell by cell.",
-            autocompletion=completion.run_directories,
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        option(
-            "FILE",
-            "PNG, PDF or SVG file, or CSV file of the numbers that the figure shows; a caption is "
-            "written beside it, as FILE.txt.  [default: DIR/figures/FIGURE.png]",
-        ),
-    ] = None,
-    where: Where = None,
-    size: Annotated[
-        str | None,
-        option(
-            "column|page|WIDTHxHEIGHT",
-            "Width of a paper's column or page, or a size in inches (85x65mm: millimetres).",
-        ),
-    ] = None,
-    style: Annotated[
-        Path | None,
-        option(
-            "FILE.mplstyle",
-            "Matplotlib style sheet: colours (image.cmap), fonts, dots (savefig.dpi).",
-            envvar="OVERFIT_STYLE",
-        ),
-    ] = None,
+    figure: str = argument(
+        "FIGURE", "Name of a figure; `overfit list figures` shows all.", completion.figures
+    ),
+    directory: list[Path] | None = option(
+        "DIR",
+        "Run directory; may be repeated, to overlay runs or draw them side by side.  "
+        "[default: the newest that fits]",
+        "--from",
+        complete=completion.run_directories,
+    ),
+    minus: Path | None = option(
+        "DIR", "Run directory to subtract, cell by cell.", complete=completion.run_directories
+    ),
+    out: Path | None = option(
+        "FILE",
+        "PNG, PDF or SVG file, or CSV file of the numbers that the figure shows; a caption is "
+        "written beside it, as FILE.txt.  [default: DIR/figures/FIGURE.png]",
+    ),
+    where: list[str] | None = WHERE,
+    size: str | None = option(
+        "column|page|WIDTHxHEIGHT",
+        "Width of a paper's column or page, or a size in inches (85x65mm: millimetres).",
+    ),
+    style: Path | None = option(
+        "FILE.mplstyle",
+        "Matplotlib style sheet: colours (image.cmap), fonts, dots (savefig.dpi).",
+        envvar="OVERFIT_STYLE",
+    ),
     **options: Any,
 ) -> int:
     """Draw a figure of a run, or of several, with its caption beside it."""

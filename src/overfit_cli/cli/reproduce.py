@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from overfit_cli.cli import completion
 from overfit_cli.cli.options import (
-    Expect,
-    Strict,
+    EXPECT,
+    STRICT,
+    argument,
     error_as_option,
     option,
     spelled,
@@ -35,19 +34,16 @@ if TYPE_CHECKING:
 
 @with_options(SweepOptions, "jobs", "backend", "address", "device", "data", "dry_run")
 def reproduce(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="PAPER|FIGURE",
-            help="Papers (jiang2024), figures (jiang2024/fig1) or presets.  [default: all]",
-            show_default=False,
-            autocompletion=completion.reproducible,
-        ),
-    ] = None,
-    profile: Annotated[ProfileName, option("quick|paper", "Size of the presets.")] = "quick",
+    names: list[str] | None = argument(
+        "PAPER|FIGURE",
+        "Papers (jiang2024), figures (jiang2024/fig1) or presets.  [default: all]",
+        completion.reproducible,
+        default=None,
+    ),
+    profile: ProfileName = option("quick|paper", "Size of the presets.", default="quick"),
     *,
-    strict: Strict = False,
-    expect: Expect = None,
+    strict: bool = STRICT,
+    expect: Path | None = EXPECT,
     **options: Any,
 ) -> int:
     """Run the sweeps behind the papers' figures, draw them, and report on the claims.

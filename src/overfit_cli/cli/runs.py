@@ -7,12 +7,10 @@ import shlex
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.options import flag, option
+from overfit_cli.cli.options import argument, flag, option
 from overfit_cli.cli.proposals import continuing_words
 from overfit_cli.core.console import console, print_folded, text_table
 from overfit_cli.core.errors import BadValue, UserError
@@ -26,25 +24,20 @@ if TYPE_CHECKING:
 
 
 def runs(
-    folder: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="FOLDER|RUN",
-            help="Folder of run directories, or one of them.  [default: results]",
-            autocompletion=completion.run_directories,
-        ),
-    ] = None,
-    failed: Annotated[
-        bool,
-        flag(
-            "Only runs with failed cells; of one run its failed cells by reason, with commands "
-            "that repeat them.",
-            "--failed",
-        ),
-    ] = False,
-    json_file: Annotated[
-        Path | None, option("FILE", "JSON file for the same; - prints only the JSON.", "--json")
-    ] = None,
+    folder: Path | None = argument(
+        "FOLDER|RUN",
+        "Folder of run directories, or one of them.  [default: results]",
+        completion.run_directories,
+        default=None,
+    ),
+    failed: bool = flag(
+        "Only runs with failed cells; of one run its failed cells by reason, with commands "
+        "that repeat them.",
+        "--failed",
+    ),
+    json_file: Path | None = option(
+        "FILE", "JSON file for the same; - prints only the JSON.", "--json"
+    ),
 ) -> int:
     """List run directories, one line each; or show one of them in full.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from overfit_cli.cli.options import (
-    Settings,
-    SubjectAndParameters,
+    SETTINGS,
+    SUBJECT_AND_PARAMETERS,
     declared_options,
     flag,
     read_words,
@@ -32,12 +32,10 @@ if TYPE_CHECKING:
 @with_options(SweepOptions)
 def sweep(
     context: typer.Context,
-    words: SubjectAndParameters = None,
-    settings: Settings = None,
+    words: list[str] | None = SUBJECT_AND_PARAMETERS,
+    settings: list[str] | None = SETTINGS,
     *,
-    show_help: Annotated[
-        bool, flag("Show this message and the study's parameters.", "--help", "-h")
-    ] = False,
+    show_help: bool = flag("Show this message and the study's parameters.", "--help", "-h"),
     **options: Any,
 ) -> int:
     """Train a grid of cells in parallel, and reuse finished cells.

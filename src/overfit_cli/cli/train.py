@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from overfit_cli.cli.options import (
-    Settings,
-    SubjectAndParameters,
+    SETTINGS,
+    SUBJECT_AND_PARAMETERS,
     option,
     read_words,
     texts_by_name,
@@ -29,12 +29,10 @@ if TYPE_CHECKING:
 @with_options(SweepOptions, "data", "device")
 def train(
     context: typer.Context,
-    words: SubjectAndParameters = None,
-    settings: Settings = None,
-    seed: Annotated[int, option("SEED", "The cell's seed.")] = 0,
-    out: Annotated[
-        Path | None, option("DIR", "Run directory.  [default: results/NAME-SETTINGS]")
-    ] = None,
+    words: list[str] | None = SUBJECT_AND_PARAMETERS,
+    settings: list[str] | None = SETTINGS,
+    seed: int = option("SEED", "The cell's seed.", default=0),
+    out: Path | None = option("DIR", "Run directory.  [default: results/NAME-SETTINGS]"),
     **options: Any,
 ) -> int:
     """Train one cell, show some of its steps, and save all of them.
