@@ -34,7 +34,6 @@ from overfit_cli.report.claim_figure import draw_claims
 from overfit_cli.report.compare import Comparison, compare_sides, is_published, path_of
 from overfit_cli.report.compare_figure import draw_difference
 from overfit_cli.report.judge import (
-    Decision,
     JudgedClaims,
     decide,
     judge_cells,
@@ -397,35 +396,32 @@ def judge(
     """
     texts = [str(source) for source in sources if _is_sentence(source)]
     named: list[Any] = [source for source in sources if not _is_sentence(source)]
-    frames = [source for source in named if not isinstance(source, str | Path)]
+    is_frame = any(not isinstance(source, str | Path) for source in named)
     if texts and len(named) != 1:
         raise UserError("judge takes sentences after one run directory or one frame of cells.")
-    if out is not None and (frames or not texts):
+    if out is not None and (is_frame or not texts):
         raise BadValue("out", str(out), "a figure takes sentences after one run directory.")
-    if len(frames) == len(named) == 1 and hasattr(frames[0], "columns"):
-        of_cells = _study_of(frames[0], study)
-        if texts:
-            run = JudgedRun(of_cells, complete_cells(frames[0], of_cells))
-            return _in_words(decide(run, texts))
-        return JudgedClaims(relevant_claims(judge_cells(frames[0], of_cells)))
-    if frames:
+    if is_frame and not (len(named) == 1 and hasattr(named[0], "columns")):
         raise UserError("judge takes run directories, or one frame of cells.")
-    if study is not None:
+    if is_frame:
+        of_cells = _study_of(named[0], study)
+        if not texts:
+            return JudgedClaims(relevant_claims(judge_cells(named[0], of_cells)))
+        run = JudgedRun(of_cells, complete_cells(named[0], of_cells))
+    elif study is not None:
         raise UserError("study: it says whose cells a frame has; a run directory says it itself.")
-    opened = [RunDirectory(usable_path("directory", str(source)), "run") for source in named]
-    if texts:
-        (run,) = load_runs(opened, opened[0].path)
-        judged = _in_words(decide(run, texts))
-        if out is not None:
-            file = usable_path("out", out)
-            save(draw_claims(run, judged, out=file), file)
-        return judged
-    runs = load_runs(opened, results_folder())
-    return JudgedClaims(relevant_claims(judge_runs(runs, on_every_run=bool(opened))))
-
-
-def _in_words(decisions: Iterable[Decision]) -> JudgedClaims:
-    return JudgedClaims(decision.judged.noted(decision.sentences()) for decision in decisions)
+    else:
+        opened = [RunDirectory(usable_path("directory", path), "run") for path in named]
+        runs = load_runs(opened, opened[0].path if texts else results_folder())
+        if not texts:
+            return JudgedClaims(relevant_claims(judge_runs(runs, on_every_run=bool(opened))))
+        (run,) = runs
+    decisions = decide(run, texts)
+    judged = JudgedClaims(each.judged.noted(each.sentences()) for each in decisions)
+    if out is not None:
+        file = usable_path("out", out)
+        save(draw_claims(run, judged, out=file), file)
+    return judged
 
 
 def _is_sentence(source: object) -> bool:

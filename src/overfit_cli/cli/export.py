@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import sys
 import warnings
@@ -33,11 +32,10 @@ ENDINGS: Mapping[str, Format] = {".csv": "csv", ".parquet": "parquet", ".tex": "
 
 def file_format(to: Format | None, out: Path | None) -> Format:
     """Return the format that is asked for, in words or by the file's ending."""
-    ending = ENDINGS.get("" if out is None else out.suffix.lower())
-    if to is None and out is not None and ending is None:
+    form = to or ("csv" if out is None else ENDINGS.get(out.suffix.lower()))
+    if form is None:
         formats, endings = alternatives(get_args(Format)), alternatives(ENDINGS)
         raise UserError(f"--out {out}: add --to {formats}, or end the name in {endings}.")
-    form: Format = to or ending or "csv"
     if out is None and form == "parquet":
         raise UserError("--to parquet: it needs a file; add --out FILE.parquet.")
     return form
@@ -93,18 +91,15 @@ def export(
     run = RunDirectory(directory, "directory")
     data = load_run(run)
     data = data.without_plan(data.trained).where(*(where or ())).in_order()
-    study, cells = data.study, data.frame
-    warn_of_sources(run.path, data.sources, cells)
+    warn_of_sources(run.path, data.sources, data.frame)
     if means or form == "latex":
         rows, measured = _means(data, run, columns, form)
     else:
         rows, measured = _rows(data, run, columns, trajectories=trajectories), []
     if form == "parquet":
-        file = io.BytesIO()
-        rows.to_parquet(file, index=False)
-        content = file.getvalue()
+        content = rows.to_parquet(index=False)
     elif form == "latex":
-        content = _in_latex(study, cells, rows, measured).encode()
+        content = _in_latex(data, rows, measured).encode()
     else:
         content = rows.to_csv(index=False, lineterminator="\n").encode()
     if out is None:
@@ -174,16 +169,12 @@ def _read_columns(text: str | None, study: AnyStudy, known: Collection[str]) -> 
 # LaTeX
 
 
-def _in_latex(
-    study: AnyStudy, cells: pd.DataFrame, rows: pd.DataFrame, measured: Sequence[str]
-) -> str:
+def _in_latex(data: Cells, rows: pd.DataFrame, measured: Sequence[str]) -> str:
     r"""Means over seeds as a table of booktabs, each as `$0.693 \pm 0.012$`.
 
     The numbers of seeds and of failed cells have columns where they tell something.
     """
-    from overfit_cli.core.schema import schema_of
-
-    schema = schema_of(study, map(str, cells))
+    schema, study, cells = data.schema, data.study, data.frame
     counts = f"{plural(len(cells), 'cell')}, {plural(cells['seed'].nunique(), 'seed')}"
     notes = [
         r"\usepackage{booktabs}",

@@ -10,7 +10,6 @@ from overfit_cli.cli.options import FIGURE_FILE, JSON_FILE, WHERE, argument, fla
 from overfit_cli.core.claim import HOLDING
 from overfit_cli.core.console import console, typed_command
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.text import visible
 
 if TYPE_CHECKING:
     from overfit_cli.sweeps.store import RunDirectory
@@ -62,15 +61,14 @@ def judge(
             return code
     output.print(verdict_table(judged))
     if not Path(run).is_dir():
-        output.print(visible(f"The newest run of {run} is {path}."))
+        output.print(f"The newest run of {run} is {path}.")
     if where:
-        output.print(visible(f"Only cells with {' and '.join(where)} are judged."))
+        output.print(f"Only cells with {' and '.join(where)} are judged.")
     for decision in decisions:
         for sentence in (claim_sentence(decision.judged), *decision.sentences()):
-            output.print(visible(sentence))
-    for sentence in family_sentences([each for each in judged if each.family > 1]):
-        output.print(visible(sentence))
-    for line in commands_that_decide(loaded, decisions):
+            output.print(sentence)
+    families = family_sentences([each for each in judged if each.family > 1])
+    for line in (*families, *commands_that_decide(loaded, decisions)):
         output.print(line)
     if out is not None:
         from overfit_cli.figures.picture import save

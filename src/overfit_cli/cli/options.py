@@ -32,8 +32,8 @@ def option(
     takes: str, meaning: str, *names: str, default: Any = None, complete: Any = None, **more: Any
 ) -> Any:
     """Declare an option of one command, with a value."""
-    told = {"metavar": takes, "help": meaning, "autocompletion": complete, **more}
-    return typer.Option(default, *names, **told)
+    told: dict[str, Any] = {"metavar": takes, "help": meaning, "autocompletion": complete}
+    return typer.Option(default, *names, **told, **more)
 
 
 def flag(meaning: str, *names: str) -> Any:

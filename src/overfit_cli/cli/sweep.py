@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -17,8 +18,9 @@ from overfit_cli.cli.options import (
     texts_by_name,
     with_options,
 )
-from overfit_cli.cli.proposals import train_words
+from overfit_cli.cli.proposals import plot_words, train_words
 from overfit_cli.core.console import console, print_next
+from overfit_cli.core.figure import MOST_PANELS
 from overfit_cli.sweeps.options import SweepOptions
 
 if TYPE_CHECKING:
@@ -101,7 +103,7 @@ def _problem_with_claims(session: Session, total: Summary) -> str:
 
 def _following(session: Session, total: Summary) -> list[str]:
     """The command that comes next: a picture, or verdicts; or a cell that failed, alone."""
-    path, refined = str(session.directory.path), session.refinement
+    path, refined = session.directory.path, session.refinement
     if not total.trained + total.reused:  # of failed cells alone nothing can be drawn
         if total.example is None:
             return []
@@ -109,32 +111,25 @@ def _following(session: Session, total: Summary) -> list[str]:
         return train_words(session.subject.study, values, total.example.seed)
     if refined is not None:
         level = f"{refined.target.threshold:g}"
-        return ["plot", refined.target.figure, "--from", path, "--threshold", level]
-    return ["judge", path] if session.stated else next_command(session.grid, path, session.subject)
+        return ["plot", refined.target.figure, "--from", str(path), "--threshold", level]
+    if session.stated:
+        return ["judge", str(path)]
+    return next_command(session.grid, path, session.subject)
 
 
-def next_command(grid: Grid, path: str, chosen: Subject) -> list[str]:
+def next_command(grid: Grid, path: Path, chosen: Subject) -> list[str]:
     """Return a command for what was swept: the preset's figure, one over its axes, a report.
 
     Empty where none makes sense.
     """
     from overfit_cli.core.registry import figures_of
 
-    figures, axes, free = figures_of(chosen.study), grid.axes, grid.free_axes
     wanted = chosen.preset.content.figures if chosen.preset else ()
-    of_steps = [name for name in wanted if figures[name].reads == "trajectories"]
-    names = of_steps if chosen.trajectories else []
-    for name in wanted:
-        options = figures[name].options
-        if name not in of_steps and {options.x, options.y} - {None} <= {*axes}:
-            names.append(name)
-    names += [name for name, figure in figures.items() if figure.axes == len(free) > 0]
-    source = ["--from", path]
-    if names:
-        return ["plot", names[0], *source]
-    if len(free) > 2:
-        return ["plot", "heatmap", *_of_more_axes(figures["heatmap"], grid), *source]
-    return ["report", path] if chosen.study.claims() else []
+    words = plot_words(chosen.study, path, wanted, grid.axes, len(grid.free_axes))
+    if not words and len(grid.free_axes) > 2:
+        heatmap = figures_of(chosen.study)["heatmap"]
+        return ["plot", "heatmap", *_of_more_axes(heatmap, grid), "--from", str(path)]
+    return words or (["report", str(path)] if chosen.study.claims() else [])
 
 
 def _of_more_axes(heatmap: Figure, grid: Grid) -> list[str]:
@@ -143,8 +138,6 @@ def _of_more_axes(heatmap: Figure, grid: Grid) -> list[str]:
     Those with the most values are the map's, unless the study's own figure says which. Of each
     other axis it is the value with most cells, the middle one where all have as many.
     """
-    from overfit_cli.core.figure import MOST_PANELS
-
     axes = grid.axes
     by_size = sorted(axes, key=lambda name: -len(axes[name]))
     drawn = [name for name in (heatmap.options.x, heatmap.options.y) if name in axes]
