@@ -110,8 +110,8 @@ def _following(session: Session, total: Summary) -> list[str]:
         values = total.example.parameters.model_dump()
         return train_words(session.subject.study, values, total.example.seed)
     if refined is not None:
-        level = f"{refined.target.threshold:g}"
-        return ["plot", refined.target.figure, "--from", str(path), "--threshold", level]
+        level = f"{refined.search.threshold:g}"
+        return ["plot", refined.figure, "--from", str(path), "--threshold", level]
     if session.stated:
         return ["judge", str(path)]
     return next_command(session.grid, path, session.subject)
