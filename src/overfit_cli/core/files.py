@@ -164,14 +164,22 @@ def cache_folder() -> Path:
 DATA_VARIABLE = "OVERFIT_DATA"
 
 
-def set_data_folder(path: Path) -> None:
+def set_data_folder(path: Path | None) -> None:
     """Make `path`, a folder or an archive of data, that of this process and its children."""
+    if path is None:
+        return
     if not path.exists():
         raise BadValue("data", str(path), "there is no such folder or file.")
     if not path.is_dir() and not path.name.endswith(".tar.gz"):
         accepts = "it is a file; name a folder, or an archive .tar.gz."
         raise BadValue("data", str(path), accepts)
     os.environ[DATA_VARIABLE] = str(path.resolve())
+
+
+def variable_folder() -> Path | None:
+    """Return the data folder that the variable names."""
+    named = os.environ.get(DATA_VARIABLE)
+    return Path(named) if named else None
 
 
 @contextmanager
@@ -188,14 +196,11 @@ def keeping_variables(*names: str) -> Iterator[None]:
 
 def data_folder(user: str) -> Path:
     """Return the data folder; `user` is the setting that needs it, such as `source=imdb`."""
-    value = os.environ.get(DATA_VARIABLE)
-    if not value:
-        raise MissingValue(
-            "data",
-            None,
-            f"{user} needs data: name its folder here, or in the variable {DATA_VARIABLE}.",
-        )
-    return Path(value)
+    folder = variable_folder()
+    if folder is None:
+        needs = "needs data: name its folder here, or in the variable"
+        raise MissingValue("data", None, f"{user} {needs} {DATA_VARIABLE}.")
+    return folder
 
 
 @contextlib.contextmanager

@@ -8,14 +8,13 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
 import pandas as pd
 
 from overfit_cli.core.arrays import finite_column, varying
 from overfit_cli.core.cells import Cells
-from overfit_cli.core.errors import BadValue, Band, Mean, UserError
+from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.expressions import read_equation
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.parameters import describe, parameter_named
@@ -291,4 +290,4 @@ def averaging(options: FigureOptions, seeds: int) -> Averaging:
     if band is None:
         band = "quartiles" if mean == "median" else "interval"
         band = "seeds" if seeds < BAND else band
-    return Averaging(cast("Mean", mean), cast("Band", band))
+    return Averaging(mean, band)

@@ -18,7 +18,7 @@ from typing import Annotated, cast, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError
 
 from overfit_cli.core.errors import BadValue, ProfileName, UserError, valid_choice
-from overfit_cli.core.files import read_toml, set_data_folder
+from overfit_cli.core.files import read_toml, set_data_folder, variable_folder
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.registry import figures_of, find_study, study_names
 from overfit_cli.core.study import AnyStudy
@@ -306,9 +306,9 @@ class Subject:
 
     def take_data_folder(self, folder: Path | None) -> None:
         """Let the study read its data in a folder; None for that of the variable."""
-        if folder is not None and self.study.identity.function is None:
+        if self.study.identity.function is None:
             set_data_folder(folder)
-        elif folder is not None:
+        elif folder not in (None, variable_folder()):
             files = f'{self.study.name} opens its files by itself; @experiment(data=["FILE"])'
             accepts = f"{files} names them, and a run directory accepts only their present content."
             raise BadValue("data", str(folder), accepts)
