@@ -109,13 +109,14 @@ def spelled(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def error_as_option(error: UserError) -> str:
+def error_as_option(error: UserError, option: str = "") -> str:
     """Return what an error says, a bad value's name spelled as an option: `--where n=9: …`."""
     if not isinstance(error, BadValue):
         return str(error)
-    option = spelled(error.name)
-    shown = option if error.value is None else f"{option} {shorten(str(error.value))}"
-    return f"{shown}: {error.accepts}"
+    value = error.value[0] if isinstance(error.value, tuple) else error.value
+    shown = shorten(f"{value:.12g}" if isinstance(value, float) else str(value)) or repr("")
+    given = option or spelled(error.name)
+    return f"{given}{'' if value is None else f' {shown}'}: {error.accepts}"
 
 
 class TypedParameter(NamedTuple):

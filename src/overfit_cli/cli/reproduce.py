@@ -71,11 +71,16 @@ def reproduce(
     if not reproduction.directories:
         raise UserError("Nothing was run, so there is nothing to report.", exit_code=1)
     presets = frozenset(item.preset.name for item in wanted) if names else None
-    asked = Asked(presets=presets, directories=reproduction.directories, profile=profile)
-    folder = results_folder() / "report"
-    code = write_and_say(console(), asked, folder, "the report", expect=expect, strict=strict)
+    asked = Asked(
+        presets=presets,
+        directories=reproduction.directories,
+        profile=profile,
+        strict=strict,
+        expect=expect,
+    )
+    code = write_and_say(asked, results_folder() / "report", "the report")
     for sentence in reproduction.left_out:
-        console().print(sentence)
+        reproduction.output.print(sentence)
     return code or int(reproduction.failed)
 
 
