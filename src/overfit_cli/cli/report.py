@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from overfit_cli.cli import completion
+from overfit_cli.cli.list import count_table, verdict_table
 from overfit_cli.cli.options import EXPECT, STRICT, WHERE, argument, flag, option
+from overfit_cli.cli.proposals import lines_on_seeds
 from overfit_cli.core.claim import HOLDING
 from overfit_cli.core.console import console, print_folded
 from overfit_cli.core.errors import BadValue
@@ -155,8 +157,6 @@ def _say_verdicts(
 
     Of many claims that no run is named for there are counts alone, unless details are asked for.
     """
-    from overfit_cli.cli.list import count_table, verdict_table
-    from overfit_cli.cli.proposals import lines_on_seeds
     from overfit_cli.report.judge import relevant_claims
     from overfit_cli.report.runs import AFTER_THE_FIRST_CELL
     from overfit_cli.report.words import by_itself, claim_sentence, family_sentences

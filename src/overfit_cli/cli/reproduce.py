@@ -20,6 +20,8 @@ from overfit_cli.cli.options import (
 from overfit_cli.cli.report import Asked, write_and_say
 from overfit_cli.core.console import console
 from overfit_cli.core.errors import MissingError, UserError
+from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.files import results_folder, set_data_folder
 from overfit_cli.core.text import duration_estimate, plural
 from overfit_cli.core.values import ProfileName
 from overfit_cli.sweeps.options import SweepOptions
@@ -52,7 +54,6 @@ def reproduce(
     shows the verdicts on what you name, and the page in results/report those on every run in
     results/.
     """
-    from overfit_cli.core.files import results_folder, set_data_folder
     from overfit_cli.report.verdict_files import read_expected
     from overfit_cli.sweeps.clusters import executor_of
     from overfit_cli.sweeps.presets import reproducible
@@ -155,7 +156,6 @@ class Reproduction:
                 self._draw(directory)
 
     def _directory(self, item: Reproducible) -> RunDirectory:
-        from overfit_cli.core.files import results_folder
         from overfit_cli.sweeps.store import RunDirectory
 
         return RunDirectory(results_folder() / item.preset.run_name(self.profile), "run directory")
@@ -183,7 +183,6 @@ class Reproduction:
 
     def _draw(self, directory: Path) -> None:
         """Draw the figures of the presets that were run into a directory."""
-        from overfit_cli.core.figure import FigureOptions
         from overfit_cli.figures.draw import Request, draw_figure
         from overfit_cli.figures.picture import save
         from overfit_cli.sweeps.store import RunDirectory

@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overfit_cli.cli import completion
+from overfit_cli.cli.export import write_json
 from overfit_cli.cli.options import argument, flag, option
 from overfit_cli.cli.proposals import continuing_words, plot_words, train_words
 from overfit_cli.core.console import console, print_folded, text_table
 from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.failures import kind_of
+from overfit_cli.core.files import results_folder
 from overfit_cli.core.text import ago, list_numbers, list_values, natural_key, plural
 
 if TYPE_CHECKING:
@@ -44,8 +47,6 @@ def runs(
     A line has the cells, what is missing or failed, and the age. In full, a run has its settings,
     commands, figures and next steps.
     """
-    from overfit_cli.cli.export import write_json
-    from overfit_cli.core.files import results_folder
     from overfit_cli.sweeps.load import summaries
 
     root = folder or results_folder()
@@ -181,7 +182,6 @@ def _continuing(run: RunSummary, *switches: str) -> list[str]:
 
 
 def _failed_lines(run: RunSummary, data: Cells) -> Iterator[str]:
-    from overfit_cli.core.failures import kind_of
     from overfit_cli.figures.labels import varying_parameters
     from overfit_cli.report.contents import kinds_of_failures
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from overfit_cli.cli.list import parameter_table
 from overfit_cli.cli.options import (
     SETTINGS,
     SUBJECT_AND_PARAMETERS,
@@ -20,11 +21,10 @@ from overfit_cli.cli.options import (
 )
 from overfit_cli.cli.proposals import plot_words, train_words
 from overfit_cli.core.console import console, print_next
-from overfit_cli.core.figure import MOST_PANELS
+from overfit_cli.core.figure import MOST_PANELS, Figure
 from overfit_cli.sweeps.options import SweepOptions
 
 if TYPE_CHECKING:
-    from overfit_cli.core.figure import Figure
     from overfit_cli.sweeps.grid import Grid
     from overfit_cli.sweeps.presets import Subject
     from overfit_cli.sweeps.run import Session
@@ -76,8 +76,6 @@ def sweep(
 
 
 def _print_help(context: typer.Context, chosen: Subject) -> None:
-    from overfit_cli.cli.list import parameter_table
-
     study, output, declared = chosen.study, console(), declared_options(context)
     about = ["", *study.description.splitlines()] if study.description else []
     heading = f"Parameters of {study.name} (--NAME RANGE)"

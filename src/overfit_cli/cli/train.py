@@ -18,6 +18,7 @@ from overfit_cli.cli.options import (
 )
 from overfit_cli.core.console import console, proposed_command
 from overfit_cli.core.errors import UserError
+from overfit_cli.core.failures import traceback_lines
 from overfit_cli.core.text import duration, visible
 from overfit_cli.sweeps.options import SweepOptions
 
@@ -43,7 +44,6 @@ def train(
 
     `python -m pdb -m overfit_cli train ...` opens Python's debugger where a function raises.
     """
-    from overfit_cli.core.failures import traceback_lines
     from overfit_cli.sweeps.presets import find_subject
     from overfit_cli.sweeps.run import train_cell
     from overfit_cli.sweeps.worker import FAILURE_PREFIXES
