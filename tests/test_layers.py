@@ -1,4 +1,7 @@
-"""The library knows nothing of its command line: no text outside `cli/` begins with an option."""
+"""The library knows nothing of its command line: outside `cli/` options are names.
+
+One module writes the words of commands, from the names of their options.
+"""
 
 from __future__ import annotations
 
@@ -35,4 +38,4 @@ def test_no_text_outside_the_command_line_begins_with_an_option() -> None:
         for path in PACKAGE.rglob("*.py")
         if path.relative_to(PACKAGE).parts[0] != "cli" and options_in(ast.parse(path.read_text()))
     }
-    assert not spelling
+    assert spelling == {"core/console.py"}

@@ -27,7 +27,6 @@ from overfit_cli.cli.options import (
     PARAMETER_OPTIONS,
     TYPED,
     error_as_option,
-    spelled,
 )
 from overfit_cli.cli.plot import plot
 from overfit_cli.cli.report import report
@@ -36,6 +35,7 @@ from overfit_cli.cli.runs import runs
 from overfit_cli.cli.sweep import sweep
 from overfit_cli.cli.train import train
 from overfit_cli.cli.verify import verify
+from overfit_cli.core.console import spelled
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import error_text, results_folder
 from overfit_cli.core.processes import end_quickly, write_any_letter

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 import typer
 
 from overfit_cli.cli import completion
+from overfit_cli.core.console import spelled
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.options import declared
 from overfit_cli.core.text import most_alike, shorten
@@ -102,11 +103,6 @@ JSON_FILE = option("FILE", "JSON file of all numbers; - prints only the JSON.", 
 FIGURE_FILE = option(
     "FILE", "PNG, PDF or SVG file for a figure; a caption is written beside it, as .txt."
 )
-
-
-def spelled(name: str) -> str:
-    """Return the option of an argument: `--retry-failed`."""
-    return f"--{name.replace('_', '-')}"
 
 
 def error_as_option(error: UserError, option: str = "") -> str:

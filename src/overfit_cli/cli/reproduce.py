@@ -14,11 +14,10 @@ from overfit_cli.cli.options import (
     argument,
     error_as_option,
     option,
-    spelled,
     with_options,
 )
 from overfit_cli.cli.report import Asked, write_and_say
-from overfit_cli.core.console import console
+from overfit_cli.core.console import command_words, console, shell_line, spelled
 from overfit_cli.core.errors import MissingError, UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.files import results_folder, set_data_folder
@@ -167,14 +166,14 @@ class Reproduction:
         from overfit_cli.sweeps.run import Session, grid_of
 
         subject = find_subject(item.preset.name, self.profile)
-        profile = [] if self.profile == "quick" else ["--profile", self.profile]
+        profile = None if self.profile == "quick" else self.profile
         session = Session(
             subject,
             grid_of(subject),
             self.output,
             self._directory(item),
             self.executor,
-            command=["overfit", "sweep", item.preset.name, *profile],
+            command=["overfit", *command_words("sweep", item.preset.name, profile=profile)],
             spell=spelled,
         )
         session.run()
@@ -191,7 +190,7 @@ class Reproduction:
         names = dict.fromkeys(name for preset in presets for name in preset.content.figures)
         for name in names:
             path = directory / "figures" / f"{name}.png"
-            command = f"overfit plot {name} --from {directory}"
+            command = shell_line(command_words("plot", name, from_=directory))
             source = [RunDirectory(directory, "run directory")]
             request = Request(name, source, FigureOptions(), command=command, out=path)
             try:

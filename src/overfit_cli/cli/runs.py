@@ -13,7 +13,7 @@ from overfit_cli.cli import completion
 from overfit_cli.cli.export import write_json
 from overfit_cli.cli.options import argument, flag, option
 from overfit_cli.cli.proposals import continuing_words, plot_words, train_words
-from overfit_cli.core.console import console, print_folded, text_table
+from overfit_cli.core.console import command_words, console, print_folded, shell_line, text_table
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.failures import kind_of
 from overfit_cli.core.files import results_folder
@@ -166,16 +166,16 @@ def _lines(run: RunSummary, data: Cells) -> Iterator[str]:
 
 def _next_commands(run: RunSummary, *others: Sequence[str]) -> Iterator[str]:
     continuing = _continuing(run) if run.missing else []
-    failures = ["runs", str(run.path), "--failed"] if run.failed else []
+    failures = command_words("runs", run.path, failed=True) if run.failed else []
     for words in filter(None, [continuing, failures, *others]):
-        yield f"Next: {shlex.join(['overfit', *words])}"
+        yield f"Next: {shell_line(words)}"
 
 
-def _continuing(run: RunSummary, *switches: str) -> list[str]:
+def _continuing(run: RunSummary, **how: Any) -> list[str]:
     from overfit_cli.sweeps.load import study_in
 
     study = study_in(run.directory)
-    return continuing_words(run.path, run.manifest, study, *switches) if run.manifest else []
+    return continuing_words(run.path, run.manifest, study, **how) if run.manifest else []
 
 
 # Failures
@@ -204,6 +204,6 @@ def _failed_lines(run: RunSummary, data: Cells) -> Iterator[str]:
         yield from (f"  {line}" for line in kind.traceback.splitlines())
         example = cells.iloc[0].dropna().to_dict()
         command = train_words(data.study, example, example["seed"])
-        yield f"  Repeat one: {shlex.join(['overfit', *command])}" if command else ""
-    again = _continuing(run, "--retry-failed")
-    yield f"Next: {shlex.join(['overfit', *again])}" if again else ""
+        yield f"  Repeat one: {shell_line(command)}" if command else ""
+    again = _continuing(run, retry_failed=True)
+    yield f"Next: {shell_line(again)}" if again else ""

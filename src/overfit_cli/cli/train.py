@@ -16,7 +16,7 @@ from overfit_cli.cli.options import (
     texts_by_name,
     with_options,
 )
-from overfit_cli.core.console import console, proposed_command
+from overfit_cli.core.console import command_words, console, proposed_command
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.failures import traceback_lines
 from overfit_cli.core.text import duration, visible
@@ -78,5 +78,5 @@ def _next_command(study: AnyStudy, result: CellResult, path: str) -> list[str]:
         figure.name for figure in figures_of(study).values() if figure.reads == "trajectories"
     ]
     if result.trajectory and of_steps:
-        return ["plot", of_steps[0], "--from", path]
+        return command_words("plot", of_steps[0], from_=path)
     return ["report", path] if study.claims() else []
