@@ -13,7 +13,7 @@ from overfit_cli.core.console import console
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.files import DATA_VARIABLE, keeping_variables, results_folder
-from overfit_cli.core.options import checked, declared, read_options
+from overfit_cli.core.options import SweepOptions, checked, declared, read_options
 from overfit_cli.core.parameters import Value, describe, parameter_named
 from overfit_cli.core.registry import add_study, find_study
 from overfit_cli.core.study import AnyStudy, Study
@@ -44,7 +44,6 @@ from overfit_cli.report.judge import (
 from overfit_cli.report.runs import JudgedRun, complete_cells, load_runs
 from overfit_cli.sweeps.load import conditions, load_run, logged_steps, means_over_seeds, summaries
 from overfit_cli.sweeps.manifest import warn_of_sources
-from overfit_cli.sweeps.options import SweepOptions
 from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.presets import Subject, find_subject
 from overfit_cli.sweeps.run import open_sweep, train_cell

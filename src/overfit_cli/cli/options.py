@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import typer
 
@@ -32,14 +32,14 @@ def argument(takes: str, meaning: str, complete: Any = None, default: Any = ...)
 def option(
     takes: str, meaning: str, *names: str, default: Any = None, complete: Any = None, **more: Any
 ) -> Any:
-    """Declare an option of one command, with a value."""
-    told: dict[str, Any] = {"metavar": takes, "help": meaning, "autocompletion": complete}
+    """Declare an option of one command; it takes a value, unless that is empty."""
+    told: dict[str, Any] = {"metavar": takes or None, "help": meaning, "autocompletion": complete}
     return typer.Option(default, *names, **told, **more)
 
 
 def flag(meaning: str, *names: str) -> Any:
     """Declare an option of one command, without a value."""
-    return typer.Option(False, *names, help=meaning)
+    return option("", meaning, *names, default=False)
 
 
 def with_options(options: type, *names: str) -> Callable[[_Command], _Command]:
@@ -53,16 +53,11 @@ def with_options(options: type, *names: str) -> Callable[[_Command], _Command]:
         *own, others = signature.parameters.values()
         parameters = [each for each in own if each.kind is not each.KEYWORD_ONLY]
         for name in names or told:
-            each = told[name]
-            info = typer.Option(
-                spelled(name), metavar=each.takes or None, help=each.meaning, envvar=each.variable
-            )
-            kind, default = Annotated[each.typed, info], getattr(options, name)
-            parameters.append(
-                others.replace(
-                    name=name, kind=others.KEYWORD_ONLY, default=default, annotation=kind
-                )
-            )
+            each, word = told[name], spelled(name)
+            more = {"default": getattr(options, name), "envvar": each.variable}
+            info = option(each.takes, each.meaning, word, **more)
+            given = others.replace(name=name, annotation=each.typed)
+            parameters.append(given.replace(kind=given.KEYWORD_ONLY, default=info))
         parameters += [each for each in own if each.kind is each.KEYWORD_ONLY]
         command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         command.__annotations__ = {each.name: each.annotation for each in parameters}

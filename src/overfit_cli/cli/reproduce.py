@@ -21,9 +21,9 @@ from overfit_cli.core.console import command_words, console, shell_line, spelled
 from overfit_cli.core.errors import MissingError, UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.files import results_folder, set_data_folder
+from overfit_cli.core.options import SweepOptions
 from overfit_cli.core.text import duration_estimate, plural
 from overfit_cli.core.values import ProfileName
-from overfit_cli.sweeps.options import SweepOptions
 
 if TYPE_CHECKING:
     from rich.console import Console

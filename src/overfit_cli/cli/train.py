@@ -19,8 +19,8 @@ from overfit_cli.cli.options import (
 from overfit_cli.core.console import command_words, console, proposed_command
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.failures import traceback_lines
+from overfit_cli.core.options import SweepOptions
 from overfit_cli.core.text import duration, visible
-from overfit_cli.sweeps.options import SweepOptions
 
 if TYPE_CHECKING:
     from overfit_cli.core.cell import CellResult
