@@ -15,7 +15,7 @@ PACKAGE = Path(overfit_cli.__file__).parent
 
 
 def options_in(tree: ast.AST, pattern: str) -> list[str]:
-    """The texts with an option that the pattern finds, or with `--` before a name that is put in."""
+    """The texts with an option, by a pattern, or with `--` before a name that is put in."""
     documents = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
     dashes = {
         id(parts.values[index])

@@ -290,18 +290,8 @@ def draw(
     """
     if not directories:
         raise UserError("draw takes the run directories to draw from, after the figure's name.")
-    asked = FigureOptions.read(
-        x=x,
-        y=y,
-        value=value,
-        threshold=threshold,
-        law=law,
-        by=by,
-        log=log,
-        mean=mean,
-        band=band,
-        theory=theory,
-    )
+    named = {"x": x, "y": y, "value": value, "by": by, "mean": mean, "band": band, "theory": theory}
+    asked = FigureOptions.read(threshold=threshold, law=law, log=log, **named)
     runs = [RunDirectory(usable_path("directory", path)) for path in directories]
     less = None if minus is None else RunDirectory(checked("minus", minus, Path), "minus")
     look = read_look(checked("size", size, str), checked("style", style, Path))

@@ -22,12 +22,7 @@ from overfit_cli.cli.compare import compare
 from overfit_cli.cli.export import export
 from overfit_cli.cli.judge import judge
 from overfit_cli.cli.list import list_everything
-from overfit_cli.cli.options import (
-    HELP_OPTIONS,
-    PARAMETER_OPTIONS,
-    TYPED,
-    error_as_option,
-)
+from overfit_cli.cli.options import HELP_OPTIONS, PARAMETER_OPTIONS, TYPED, error_as_option
 from overfit_cli.cli.plot import plot
 from overfit_cli.cli.report import report
 from overfit_cli.cli.reproduce import reproduce

@@ -8,14 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.options import (
-    EXPECT,
-    STRICT,
-    argument,
-    error_as_option,
-    option,
-    with_options,
-)
+from overfit_cli.cli.options import EXPECT, STRICT, argument, error_as_option, option, with_options
 from overfit_cli.cli.report import Asked, write_and_say
 from overfit_cli.core.console import command_words, console, shell_line, spelled
 from overfit_cli.core.errors import MissingError, UserError

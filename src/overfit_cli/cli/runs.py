@@ -99,10 +99,7 @@ def _state(run: RunSummary) -> str:
         (run.failed, f"{run.failed} failed"),
         (run.missing, f"{run.missing} missing"),
         (run.missing == 0 and not run.failed, "complete"),
-        (
-            run.missing is None,
-            "refined" if run.manifest.refined else "planned cells unknown",
-        ),
+        (run.missing is None, "refined" if run.manifest.refined else "planned cells unknown"),
         (run.outdated, f"{run.outdated} of another version"),
         (run.before_digest, f"{run.before_digest} {BEFORE}"),
         (run.left_out, f"{plural(run.left_out, 'file')} left out"),
