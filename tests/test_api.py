@@ -19,11 +19,11 @@ import pytest
 import overfit_cli
 from overfit_cli import Column, Study, UserError
 from overfit_cli.core.cell import Batch, CellResult, Results
+from overfit_cli.core.options import SweepOptions
 from overfit_cli.core.parameters import StudyParameters, parameter
 from overfit_cli.core.registry import find_study
 from overfit_cli.core.training import Training
 from overfit_cli.figures.record import same_picture
-from overfit_cli.sweeps.options import SweepOptions
 from tests.command import call, python
 
 SCRIPT = """

@@ -8,20 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.options import (
-    EXPECT,
-    STRICT,
-    argument,
-    error_as_option,
-    option,
-    spelled,
-    with_options,
-)
+from overfit_cli.cli.options import EXPECT, STRICT, argument, error_as_option, option, with_options
 from overfit_cli.cli.report import Asked, write_and_say
-from overfit_cli.core.console import console
+from overfit_cli.core.console import command_words, console, shell_line, spelled
 from overfit_cli.core.errors import MissingError, ProfileName, UserError
+from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.files import results_folder, set_data_folder
+from overfit_cli.core.options import SweepOptions
 from overfit_cli.core.text import duration_estimate, plural
-from overfit_cli.sweeps.options import SweepOptions
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,7 +45,6 @@ def reproduce(
     shows the verdicts on what you name, and the page in results/report those on every run in
     results/.
     """
-    from overfit_cli.core.files import results_folder, set_data_folder
     from overfit_cli.report.verdict_files import read_expected
     from overfit_cli.sweeps.clusters import executor_of
     from overfit_cli.sweeps.presets import reproducible
@@ -70,11 +63,16 @@ def reproduce(
     if not reproduction.directories:
         raise UserError("Nothing was run, so there is nothing to report.", exit_code=1)
     presets = frozenset(preset.name for preset in wanted) if names else None
-    asked = Asked(presets=presets, directories=reproduction.directories, profile=profile)
-    folder = results_folder() / "report"
-    code = write_and_say(console(), asked, folder, "the report", expect=expect, strict=strict)
+    asked = Asked(
+        presets=presets,
+        directories=reproduction.directories,
+        profile=profile,
+        strict=strict,
+        expect=expect,
+    )
+    code = write_and_say(asked, results_folder() / "report", "the report")
     for sentence in reproduction.left_out:
-        console().print(sentence)
+        reproduction.output.print(sentence)
     return code or int(reproduction.failed)
 
 
@@ -151,7 +149,6 @@ class Reproduction:
                 self._draw(directory)
 
     def _directory(self, preset: Preset) -> RunDirectory:
-        from overfit_cli.core.files import results_folder
         from overfit_cli.sweeps.store import RunDirectory
 
         return RunDirectory(results_folder() / preset.run_name(self.profile), "run directory")
@@ -163,14 +160,14 @@ class Reproduction:
         from overfit_cli.sweeps.run import Session, grid_of
 
         subject = find_subject(preset.name, self.profile)
-        profile = [] if self.profile == "quick" else ["--profile", self.profile]
+        profile = None if self.profile == "quick" else self.profile
         session = Session(
             subject,
             grid_of(subject),
             self.output,
             self._directory(preset),
             self.executor,
-            command=["overfit", "sweep", preset.name, *profile],
+            command=["overfit", *command_words("sweep", preset.name, profile=profile)],
             spell=spelled,
         )
         session.run()
@@ -179,7 +176,6 @@ class Reproduction:
 
     def _draw(self, directory: Path) -> None:
         """Draw the figures of the presets that were run into a directory."""
-        from overfit_cli.core.figure import FigureOptions
         from overfit_cli.figures.draw import Request, draw_figure
         from overfit_cli.figures.picture import save
         from overfit_cli.sweeps.store import RunDirectory
@@ -188,7 +184,7 @@ class Reproduction:
         names = dict.fromkeys(name for preset in presets for name in preset.figures)
         for name in names:
             path = directory / "figures" / f"{name}.png"
-            command = f"overfit plot {name} --from {directory}"
+            command = shell_line(command_words("plot", name, from_=directory))
             source = [RunDirectory(directory, "run directory")]
             request = Request(name, source, FigureOptions(), command=command, out=path)
             try:

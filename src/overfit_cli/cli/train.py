@@ -16,10 +16,10 @@ from overfit_cli.cli.options import (
     texts_by_name,
     with_options,
 )
-from overfit_cli.core.console import console, proposed_command
+from overfit_cli.core.console import command_words, console, proposed_command
 from overfit_cli.core.errors import UserError
+from overfit_cli.core.options import SweepOptions
 from overfit_cli.core.text import duration, visible
-from overfit_cli.sweeps.options import SweepOptions
 
 if TYPE_CHECKING:
     from overfit_cli.core.cell import CellResult
@@ -77,5 +77,5 @@ def _next_command(study: AnyStudy, result: CellResult, path: str) -> list[str]:
         figure.name for figure in figures_of(study).values() if figure.reads == "trajectories"
     ]
     if result.trajectory and of_steps:
-        return ["plot", of_steps[0], "--from", path]
+        return command_words("plot", of_steps[0], from_=path)
     return ["report", path] if study.claims() else []

@@ -39,7 +39,7 @@ T = TypeVar("T")
 AFTER_THE_FIRST_CELL = "after the first cell was trained"
 """The words in the note of a claim that was changed, added or removed then."""
 
-NO_STEPS = "It needs logged steps: sweep with --trajectories."
+NO_STEPS = "It needs logged steps: those of a sweep with trajectories."
 
 
 @dataclass(frozen=True)
