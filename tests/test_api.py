@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ import pytest
 import overfit_cli
 from overfit_cli import Column, Study, UserError
 from overfit_cli.core.cell import Batch, CellResult, Results
+from overfit_cli.core.options import SweepOptions
 from overfit_cli.core.parameters import StudyParameters, parameter
 from overfit_cli.core.registry import find_study
 from overfit_cli.core.training import Training
@@ -62,6 +65,14 @@ def test_the_functions_of_the_package_are_the_commands(tmp_path: Path) -> None:
     )
 
 
+def test_python_has_the_options_of_the_command() -> None:
+    """With the same defaults; their types are written out, for an editor and for mypy."""
+    arguments = inspect.signature(overfit_cli.sweep).parameters
+    options = {each.name: each.default for each in fields(SweepOptions)}
+    assert {name: arguments[name].default for name in options} == options
+    assert {*arguments} - {*options} == {"study", "parameters", "quiet", "axes"}
+
+
 def test_a_refined_sweep_from_python(tmp_path: Path) -> None:
     given: dict[str, Any] = {"refine": 3, "threshold": 0.2, "jobs": 1, "quiet": True}
     cells = overfit_cli.sweep("toy", n=[1, 2, 4], snr="0.5:4:4", out=tmp_path / "a", **given)
@@ -76,14 +87,14 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"n": [0.5]}, "n=0.5: n takes a whole number"),
     ({"n": True}, "n=True: n takes a whole number"),
     ({"n": None}, "n: n takes a whole number"),
-    ({"n": np.ones((2, 2))}, "n: it is an array of 1 axes; it takes a whole number"),
+    ({"n": np.ones((2, 2))}, "n: n takes a whole number of at least 1"),
     ({"n": {"a": 1}}, "n={'a': 1}: n takes a whole number"),
     ({"n": range(200_000)}, "n: it takes up to 100000 values"),
     ({"snr": b"low"}, "snr=b'low': snr takes a number"),
     ({"mood": 3}, "mood=3: mood takes one of"),
-    ({"seeds": []}, "seeds: none given"),
-    ({"seeds": [-1]}, "seeds=-1: it takes a whole number of at least 0"),
-    ({"seeds": 2.5}, "seeds=2.5: it takes a whole number"),
+    ({"seeds": []}, "seeds: no value given"),
+    ({"seeds": [-1]}, "seeds=-1: a seed is a whole number of at least 0"),
+    ({"seeds": 2.5}, "seeds=2.5: seeds takes a whole number"),
     ({"seeds": "7:3"}, "seeds='7:3': the range runs backwards"),
     ({"jobs": 0}, "jobs=0: it takes a whole number of at least 1"),
     ({"address": ["a"]}, "address=['a']: it takes a text"),

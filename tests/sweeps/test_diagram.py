@@ -11,14 +11,13 @@ from itertools import chain
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from rich.console import Console
 
 from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.registry import find_study
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.part import cell_row
+from overfit_cli.sweeps.part import cell_table
 from overfit_cli.sweeps.plan import Plan, coarse_to_fine, make_plan
 from overfit_cli.sweeps.progress import VIRIDIS, Diagram, diagram_of
 from overfit_cli.sweeps.store import RunDirectory
@@ -139,7 +138,7 @@ def add(diagram: Diagram, cell: Cell, number: float | None) -> None:
     result = CellResult(
         cell, {"test_loss": number or 0.0}, reason="" if number is not None else "failed"
     )
-    diagram.add(pd.DataFrame([cell_row(result)]), "test_loss")
+    diagram.add(cell_table(TOY, [result]).to_pandas(), "test_loss")
 
 
 def printed(diagram: Diagram, width: int = 80) -> list[str]:

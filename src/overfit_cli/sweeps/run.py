@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -18,13 +17,13 @@ from rich.console import Console
 
 from overfit_cli.claims.designs import read_stated
 from overfit_cli.core.cell import Cell
-from overfit_cli.core.errors import BadValue, MissingError, UserError
+from overfit_cli.core.errors import BadValue, MissingError, UserError, finite_number, whole_number
 from overfit_cli.core.failures import count_alike
 from overfit_cli.core.files import results_folder
+from overfit_cli.core.options import DEFAULTS, SweepOptions
 from overfit_cli.core.registry import blaming
 from overfit_cli.core.text import duration, duration_estimate, percent, plural, size
 from overfit_cli.core.training import Execution
-from overfit_cli.core.values import Backend, DeviceChoice, finite_number, whole_number
 from overfit_cli.stats.boundary_search import CONFIDENCE
 from overfit_cli.sweeps.clusters import executor_of
 from overfit_cli.sweeps.executors import Executor
@@ -44,36 +43,10 @@ LONGEST_DRY_RUN = 8.0
 """The seconds after which the batch that a dry run times is cut."""
 
 
-@dataclass(frozen=True)
-class Options:
-    """The options of a sweep, as the command line and Python have them.
-
-    Attributes:
-        seeds, together, only: as `Grid.read` takes them, besides what a preset sets.
-        out: the run directory; None for one in `results/` with a name of its own.
-    """
-
-    seeds: Any = None
-    together: Sequence[str] = ()
-    only: Sequence[str] = ()
-    out: Path | None = None
-    jobs: int = -1
-    backend: Backend = "loky"
-    address: str | None = None
-    device: DeviceChoice = "auto"
-    shard: str | None = None
-    trajectories: bool = False
-    fresh: bool = False
-    retry_failed: bool = False
-    fail_fast: bool = False
-    time_limit: float | None = None
-    refine: int | None = None
-    threshold: float | str | None = None
-    claims: Sequence[str] = ()
-
-
 def grid_of(
-    subject: Subject, given: Mapping[str, Any] = MappingProxyType({}), how: Options = Options()
+    subject: Subject,
+    given: Mapping[str, Any] = MappingProxyType({}),
+    how: SweepOptions = DEFAULTS,
 ) -> Grid:
     """Return the grid of a sweep, with what the user gives before what a preset sets."""
     own = subject.profile
@@ -104,7 +77,7 @@ class Session:
     output: Console
     directory: RunDirectory
     executor: Executor
-    options: Options = Options()
+    options: SweepOptions = DEFAULTS
     shard: Shard | None = None
     refinement: Refinement | None = None
     stated: Mapping[str, str] = field(default_factory=dict)
@@ -280,7 +253,7 @@ class Session:
 def open_sweep(
     subject: Subject,
     given: Mapping[str, Any],
-    how: Options,
+    how: SweepOptions,
     output: Console,
     spell: Spell = str,
 ) -> Iterator[Session]:
@@ -296,7 +269,7 @@ def open_sweep(
         raise BadValue("shard", how.shard, "refinement chooses cells from all of them.")
     if how.time_limit is not None:
         how = replace(how, time_limit=finite_number("time_limit", how.time_limit, above=0))
-    stated = read_stated(how.claims, subject.study, subject.sentences)
+    stated = read_stated(how.claim, subject.study, subject.sentences)
     name = subject.sweep_name(grid) + ("" if refinement is None else "-refined")
     directory = RunDirectory(how.out or results_folder() / name, "out")
     with executor_of(how.backend, how.jobs, how.device, how.address) as executor:
@@ -306,7 +279,7 @@ def open_sweep(
 
 
 def train_cell(
-    subject: Subject, given: Mapping[str, Any], seed: Any, how: Options, output: Console
+    subject: Subject, given: Mapping[str, Any], seed: Any, how: SweepOptions, output: Console
 ) -> Watch:
     """Train one cell again, print its steps, and keep it; return who has seen it.
 
@@ -321,7 +294,7 @@ def train_cell(
         raise BadValue(name, None, f"{takes}; a sweep takes several.")
     path = how.out or results_folder() / subject.training_name(grid, given)
     watch, directory = Watch(study, output, path), RunDirectory(path, "out")
-    options, here = Options(fresh=True, trajectories=True), executor_of("loky", 1, how.device)
+    options, here = SweepOptions(fresh=True, trajectories=True), executor_of("loky", 1, how.device)
     session = Session(subject, grid, output, directory, here, options)
     plan = session.plan()
     read = session.prepare(plan)

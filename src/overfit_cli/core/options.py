@@ -1,0 +1,138 @@
+"""Options as data: fields of a dataclass, for the command line and for Python alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
+
+from overfit_cli.core.errors import Backend, BadValue, DeviceChoice, ProfileName, list_of_texts
+from overfit_cli.core.files import DATA_VARIABLE, usable_path
+
+SEVERAL = (Sequence[str], tuple[str, ...] | None)
+"""The types of options that are given several times."""
+
+_Options = TypeVar("_Options")
+
+
+@dataclass(frozen=True)
+class Option:
+    """What a field of options says beside its default.
+
+    Attributes:
+        takes: what stands in its help for a value; empty where it takes none.
+        typed: the type of what a command line gives; None where it is the field's.
+        variable: the variable of the environment that sets it.
+    """
+
+    takes: str
+    meaning: str
+    typed: Any = None
+    variable: str | None = None
+
+
+def option(takes: str, meaning: str, default: Any = None, **more: Any) -> Any:
+    """Declare an option, as a field of a dataclass; see `Option`."""
+    return field(default=default, metadata={"option": Option(takes, meaning, **more)})
+
+
+def switch(meaning: str) -> Any:
+    """Declare an option without a value, as a field of a dataclass."""
+    return option("", meaning, default=False)
+
+
+def declared(options: Any) -> dict[str, Option]:
+    """Return the options of a dataclass by name, each with its type in a command line."""
+    hints, several = get_type_hints(options), dict.fromkeys(SEVERAL, list[str] | None)
+    told = {each.name: each.metadata["option"] for each in fields(options)}
+    typed = {
+        name: each.typed or several.get(hints[name], hints[name]) for name, each in told.items()
+    }
+    return {name: replace(each, typed=typed[name]) for name, each in told.items()}
+
+
+def read_options(options: type[_Options], given: Mapping[str, Any]) -> _Options:
+    """Return options that are given in Python, each held to its type."""
+    hints = get_type_hints(options)
+    return options(**{name: checked(name, value, hints[name]) for name, value in given.items()})
+
+
+def checked(name: str, given: Any, kind: Any) -> Any:
+    """Return what Python gives for a truth value, a text, a path or several texts; None is none."""
+    if given is None:
+        return None
+    if kind is bool and not isinstance(given, bool):
+        raise BadValue(name, given, "it takes True or False.")
+    if kind in (str, str | None) and not isinstance(given, str):
+        raise BadValue(name, given, "it takes a text.")
+    if kind in (Path, Path | None):
+        return usable_path(name, given)
+    return list_of_texts(name, given) if kind in SEVERAL else given
+
+
+@dataclass(frozen=True)
+class SweepOptions:
+    """The options of a sweep.
+
+    `together`, `only` and `seeds` are as `Grid.read` takes them, besides what a preset sets.
+    """
+
+    together: Sequence[str] = option(
+        "NAME,NAME",
+        "Step through the lists of these parameters together; may be repeated.",
+        default=(),
+    )
+    only: Sequence[str] = option(
+        "CONDITION",
+        "Only points of the grid that meet this, such as 'n >= 2*d'; may be repeated.",
+        default=(),
+    )
+    seeds: Any = option(
+        "SEEDS",
+        "Number of seeds (5), or a list (3:7 or 0,4,9).  [default: 3, or the preset's]",
+        typed=str | None,
+    )
+    profile: ProfileName | None = option("quick|paper", "Size of a preset.  [default: quick]")
+    out: Path | None = option("DIR", "Run directory.  [default: results/NAME]")
+    data: Path | None = option("DIR", "Folder of real data.", variable=DATA_VARIABLE)
+    jobs: int = option(
+        "N",
+        "Cells to train at the same time; -1 means one per core, or all workers.",
+        variable="OVERFIT_JOBS",
+        default=-1,
+    )
+    backend: Backend = option(
+        "loky|threading|dask|ray",
+        "Processes (loky) or threads of this machine, or a cluster.",
+        variable="OVERFIT_BACKEND",
+        default="loky",
+    )
+    address: str | None = option(
+        "ADDRESS",
+        "With the backend dask its scheduler (tcp://10.0.0.1:8786), with ray the cluster "
+        "(10.0.0.1:6379, or auto).",
+    )
+    shard: str | None = option("I/N", "Run the I-th of N equal parts of the sweep.")
+    device: DeviceChoice = option("auto|cpu|cuda", "Device to train on.", default="auto")
+    trajectories: bool = switch("Log every step of every cell.")
+    dry_run: bool = switch("Print what would run and for how long; run nothing.")
+    fresh: bool = switch("Run finished cells again.")
+    retry_failed: bool = switch("Run failed cells again.")
+    fail_fast: bool = switch("Stop at the first failed cell; running cells finish.")
+    time_limit: float | None = option("SECONDS", "Longest time of a cell; a slower one fails.")
+    refine: int | None = option(
+        "ROUNDS", "Run the grid with two seeds, then add cells where the boundary is uncertain."
+    )
+    threshold: float | str | None = option(
+        "T", "With refinement: the value at the boundary.  [default: the study's]", typed=str | None
+    )
+    claim: Sequence[str] = option(
+        "SENTENCE",
+        "A claim, such as 'test_error < 0.05 where snr > 2', to write into the manifest before "
+        "the first cell; may be repeated.",
+        default=(),
+    )
+
+
+DEFAULTS = SweepOptions()
