@@ -41,7 +41,7 @@ class Plan:
         cells: all of the grid's cells.
         batches: the cells that will run, as they are trained together.
         failed: how many are there as failed and are left so.
-        again: keys that are there and will run again.
+        again: how many are there and will run again.
         stale: how many cells of an earlier numerical version lie in the directory.
         of_other_source: how many of the cells that are kept were trained by other code.
         before_digest: how many of them were trained before the digest of code changed.
@@ -53,7 +53,7 @@ class Plan:
     batches: list[list[Cell]]
     done: int
     failed: int
-    again: frozenset[str]
+    again: int
     stale: int
     of_other_source: int = 0
     before_digest: int = 0
@@ -117,7 +117,7 @@ def make_plan(
         batches=_batches(grid.study, chosen, device),
         done=statuses["done"],
         failed=statuses["failed"],
-        again=frozenset(stored.index[is_there & ~stays]),
+        again=int((is_there & ~stays).sum()),
         stale=int((contents["version"] != grid.study.version).sum()),
         parameters_changed=parameters_changed,
         of_other_source=int((sources.ne("") & sources.ne(own) & ~before).sum()) if own else 0,

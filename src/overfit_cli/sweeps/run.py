@@ -320,7 +320,7 @@ def _planned(plan: Plan, directory: RunDirectory, executor: Executor, spell: Spe
     counts = {
         "there already": plan.done,
         f"there as failed ({spell('retry_failed')} runs them)": plan.failed,
-        "run again": len(plan.again),
+        "run again": plan.again,
         "stale, of another version of the study": plan.stale,
     }
     kept = "".join(f"{count} {words}; " for words, count in counts.items() if count)
