@@ -344,7 +344,7 @@ export out --trajectories => DIR out: it holds no logged steps of these cells; `
 export out --where n=9 => --where n=9: no cell has that; there is 1, 2, 3.
 export nowhere => DIR nowhere: there is no such directory
 export mine.py => DIR mine.py: that is a file
-export '' => DIR '': give a path.
+export '' => DIR '': it takes a path.
 export out --out out/cells --to csv => --out out/cells: that is no file; name a file
 export out --out /dev/null --to csv => --out /dev/null: that is no file; name a file
 export out --out mine.py/a.csv => --out mine.py/a.csv: it can't be written there
@@ -353,7 +353,7 @@ verify none.png => FILE none.png: it can't be read (No such file or directory); 
 verify out => out has no figure; `overfit plot --from out` draws one.
 verify given.csv => FILE given.csv: it holds no record; it takes a PNG, PDF or SVG file that
 verify /dev/zero => FILE /dev/zero: it can't be read (it isn't a regular file)
-verify '' => FILE|DIR '': give a path.
+verify '' => FILE|DIR '': it takes a path.
 verify => Missing argument 'FILE|DIR'.
 """
 

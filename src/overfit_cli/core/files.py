@@ -240,10 +240,8 @@ def results_folder() -> Path:
 
 def usable_path(name: str, given: Any) -> Path:
     """Return the path of a file or a folder, which need not exist."""
-    if not isinstance(given, str | Path):
+    if not isinstance(given, str | Path) or not str(given).strip():
         raise BadValue(name, given, "it takes a path.")
-    if not str(given).strip():
-        raise BadValue(name, given, "give a path.")
     if not is_text(str(given)):
         raise BadValue(name, given, "the name isn't text; it takes a path in UTF-8.")
     try:

@@ -292,7 +292,7 @@ class RunDirectory:
 
         A cell that is there already stands in two parts then, until these are joined.
         """
-        study, stamp = cells["study"][0].as_py(), str(time.time_ns())
+        study, stamp = cells["study"][0].as_py(), time.time_ns()
         with self.lock:
             # Trajectories first: a cell that is there has its trajectory.
             for kind, table in ((STEPS, steps), (CELLS, cells)):
@@ -324,7 +324,7 @@ class RunDirectory:
         table = in_order(pa.concat_tables(tables), kind)
         if table.num_rows:
             # Newer than any of them, and older than what is written next.
-            stamp = str(max(part.age for part in group)[1] + 1)
+            stamp = max(part.stamp for part in group) + 1
             written = write_part(folder, table, kind, group[0].study, group[0].source, stamp)
             read_part(folder / written, kind)
         for name in {part.name for part in group} - {written}:
@@ -446,7 +446,7 @@ class RunDirectory:
         np.minimum.at(best, codes, rank)
         return np.split(rank == best[codes], np.cumsum(sizes)[:-1])
 
-    def _replaced(self) -> dict[str, pa.Array]:
+    def _replaced(self) -> dict[int, pa.Array]:
         """The keys of the rows of cells that don't count, by the time of their writing."""
         parts = self.parts(CELLS, INDEX[CELLS])
         masks = zip(parts, self._counting(CELLS, parts), strict=True)
