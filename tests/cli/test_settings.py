@@ -92,7 +92,7 @@ def test_results_that_are_no_folder_are_refused_before_anything_runs(
 ) -> None:
     (tmp_path / "a.txt").write_text("")
     monkeypatch.chdir(tmp_path)
-    sentence = "a.txt is a file; a directory is needed."
+    sentence = "it can't be made (Not a directory); a directory is needed."
     said = run(*SWEEP, cwd=tmp_path, expect=2, env={"OVERFIT_RESULTS": name}).stderr
     assert sentence in said
     monkeypatch.setenv("OVERFIT_RESULTS", name)

@@ -417,9 +417,8 @@ class RunDirectory:
                 why = f"its study has other parameters: {change}"
                 self.left_out[kind, part.name] = NotAPartError(why)
             elif version in own:
-                of_version = pc.field("version") == version
-                rows = part.rows if len(own) == 1 else part.rows.filter(of_version)
-                shown.append(replace(part, rows=rows))
+                of_version = part.rows.filter(pc.field("version") == version)
+                shown.append(replace(part, rows=of_version))
         return shown
 
     def _counting(self, kind: str, parts: Sequence[Part]) -> list[NDArray[np.bool_]]:
