@@ -191,12 +191,12 @@ class RunDirectory:
         unfinished = self.unfinished_merge() if kind == CELLS else ""
         for sentence in filter(None, [unfinished, *self.notes(kind)]):
             warnings.warn(sentence, UserWarning, stacklevel=3)
-        names = table.column_names
+        declared = names = table.column_names
         if study is not None and kind == STEPS:
-            names = [name for name in names if name in steps_schema(study).names]
+            declared = steps_schema(study).names
         elif study is not None and study.version in table["version"][:1].to_pylist():
-            names = [name for name in names if name in cell_schema(study, traceback=True).names]
-        shown: pd.DataFrame = table.select(names).to_pandas()
+            declared = cell_schema(study, traceback=True).names
+        shown: pd.DataFrame = table.select([n for n in names if n in declared]).to_pandas()
         return shown
 
     def contents(self, *, trajectories: bool = False) -> pd.DataFrame:
