@@ -103,7 +103,7 @@ def rate(
 
 def _margin(text: str, two_ended: bool) -> Margin:
     """The margin of a sentence; with another end, ten deviations away."""
-    margin = read(text).clauses[0].margin
+    margin = read(text).clauses[0].quantity.margin
     return replace(margin, least=margin.most - 10 if two_ended else -np.inf)
 
 

@@ -45,7 +45,7 @@ def margins_of(claims: Iterable[Claim]) -> dict[str, Margin]:
         name: measure.sentence for name, measure in measures.items() if isinstance(measure, Measure)
     }
     return {
-        name: replace(sentence.clauses[0].margin, fewest_seeds=sentence.seeds)
+        name: replace(sentence.clauses[0].quantity.margin, fewest_seeds=sentence.seeds)
         for name, sentence in sentences.items()
     }
 

@@ -44,7 +44,7 @@ def test_a_level_is_read_as_it_is_written(
     )
     way = math.inf if sign[0] == ">" else -math.inf
     beyond = end if sign.endswith("=") else math.nextafter(end, way)
-    ends = (clause.margin.least, clause.margin.most)
+    ends = (clause.quantity.margin.least, clause.quantity.margin.most)
     assert ends == ((beyond, math.inf) if way > 0 else (-math.inf, beyond))
     assert claim.where == tuple(where)
     assert claim.seeds == (seeds or FEWEST[clause.statistic])

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from overfit_cli.claims.parts import FEWEST, Margin, Part, Statistic
-from overfit_cli.claims.quantities import Power, Quantity, Trend
-from overfit_cli.core.arrays import Floats
+from overfit_cli.claims.parts import FEWEST, Part, Statistic
+from overfit_cli.claims.quantities import (
+    Power,
+    Quantity,
+    Trend,
+    axes_of,
+    number_parameter,
+    references,
+)
 from overfit_cli.core.cells import Cells, NoCellsError
 from overfit_cli.core.claim import IN_MARGIN, add_remark, inconclusive, not_run
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.expressions import read_conditions
+from overfit_cli.core.expressions import Ref, read_conditions
 from overfit_cli.core.text import plural
 
 Over = Literal["every", "average", "worst"]
@@ -25,22 +31,11 @@ Over = Literal["every", "average", "worst"]
 
 @dataclass(frozen=True)
 class Clause:
-    """A quantity of a claim, with how it is judged over seeds and over settings.
-
-    Attributes:
-        target: the number that the claim states, where it is no end of the margin; see `Margin`.
-    """
+    """A quantity of a claim, with how it is judged over seeds and over settings."""
 
     quantity: Quantity
     statistic: Statistic = "median"
     over: Over = "every"
-    target: float | None = None
-
-    @property
-    def margin(self) -> Margin:
-        """The margin of its number; of a trend that of the rank correlation."""
-        margin = self.quantity.margin
-        return margin if self.target is None else replace(margin, target=self.target)
 
     def parts(self, cells: Cells, seeds: int) -> list[Part]:
         """Return the numbers that it is judged on."""
@@ -48,10 +43,7 @@ class Clause:
             replace(
                 part,
                 statistic=self.statistic,
-                margin=replace(
-                    self.margin if part.margin == self.quantity.margin else part.margin,
-                    fewest_seeds=seeds,
-                ),
+                margin=replace(part.margin, fewest_seeds=seeds),
             )
             for part in self.quantity.parts(cells)
         ]
@@ -71,7 +63,7 @@ class Clause:
                 "large as half of its range"
             )
         else:
-            condition = f"the {self.statistic} over seeds{IN_MARGIN}{self.margin}"
+            condition = f"the {self.statistic} over seeds{IN_MARGIN}{self.quantity.margin}"
         return f"{condition}, {_OVER[self.over]}{self.at_the_end}"
 
     @property
@@ -79,7 +71,9 @@ class Clause:
         """The condition on the end of a line in words; empty without one."""
         if not (isinstance(self.quantity, Power) and self.quantity.throughout):
             return ""
-        side, turn = ("below", "rise") if math.isinf(self.margin.least) else ("above", "fall")
+        side, turn = (
+            ("below", "rise") if math.isinf(self.quantity.margin.least) else ("above", "fall")
+        )
         return (
             f"; between the last two {self.quantity.axis} that power and half of the whole are "
             f"{side} 0: no {turn} half as fast; of four or more, so is the power without the last"
@@ -95,40 +89,26 @@ def combine(parts: Sequence[Part], over: Over) -> list[Part]:
     """
     if over == "every" or len(parts) < 2:
         return list(parts)
+    from scipy.stats import gmean
+
     combined = []
     for margin in dict.fromkeys(part.margin for part in parts):
         alike = [part for part in parts if part.margin == margin]
-        words = f"over {plural(len(alike), 'setting')}{_aspect(alike)}"
-        if over == "average":
-            combined.append(_reduced(alike, _average_of(alike[0]), f"mean {words}"))
-            continue
-        if math.isfinite(margin.least):
-            combined.append(_reduced(alike, np.min, f"least {words}"))
-        if math.isfinite(margin.most):
-            combined.append(_reduced(alike, np.max, f"most {words}"))
+        aspect, *others = {part.place.rpartition(", ")[2] for part in alike}
+        called = "" if others or "=" in aspect or not aspect else f", {aspect}"
+        in_logs = alike[0].statistic == "geometric mean"
+        ways: dict[str, Any] = {"mean": gmean if in_logs else np.mean}
+        if over == "worst":
+            both = (("least", np.min, margin.least), ("most", np.max, margin.most))
+            ways = {name: reduce for name, reduce, end in both if math.isfinite(end)}
+        for way, reduce in ways.items():
+            numbers = [[getattr(part, end) for part in alike] for end in ("low", "high")]
+            low, high = (
+                reduce(np.maximum(each, 0.0) if in_logs else each, axis=0) for each in numbers
+            )
+            place = f"{way} over {plural(len(alike), 'setting')}{called}"
+            combined.append(replace(alike[0], place=place, low=low, high=high))
     return combined
-
-
-def _aspect(parts: Sequence[Part]) -> str:
-    aspects = {part.place.rpartition(", ")[2] for part in parts}
-    aspect = aspects.pop()
-    return "" if aspects or "=" in aspect or not aspect else f", {aspect}"
-
-
-def _reduced(parts: Sequence[Part], reduce: Callable[..., Floats], place: str) -> Part:
-    low, high = (reduce([getattr(part, end) for part in parts], axis=0) for end in ("low", "high"))
-    return replace(parts[0], place=place, low=low, high=high)
-
-
-def _average_of(part: Part) -> Callable[..., Floats]:
-    if part.statistic != "geometric mean":
-        return np.mean
-
-    def geometric(numbers: Sequence[Floats], axis: int) -> Floats:
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.exp(np.mean(np.log(np.maximum(numbers, 0.0)), axis=axis)))
-
-    return geometric
 
 
 _OVER: dict[Over, str] = {
@@ -166,33 +146,43 @@ class Sentence:
         """The fewest seeds that decide."""
         return self.fewest or max(FEWEST[clause.statistic] for clause in self.clauses)
 
-    def chosen(self, cells: Cells) -> Cells:
-        """Return the cells that meet its conditions."""
-        return chosen(cells, self.where)
+    @property
+    def references(self) -> list[Ref]:
+        """What it names: columns and parameters, some at chosen values of parameters."""
+        return [ref for clause in self.clauses for ref in references(clause.quantity)]
+
+    def axes(self, cells: Cells) -> dict[str, int]:
+        """Return the parameters along which it is told, with the fewest values of each."""
+        named = [item for each in self.clauses for item in axes_of(each.quantity).items()]
+        return {number_parameter(cells, name): fewest for name, fewest in named}
 
     def parts(self, cells: Cells) -> list[Part]:
         """Return the numbers that the claim is judged on."""
-        chosen = self.chosen(cells)
-        if left := len(cells.frame) - len(chosen.frame):
+        judged = chosen(cells, self.where)
+        if left := len(cells.frame) - len(judged.frame):
             are, them = ("is", "it") if left == 1 else ("are", "them")
             add_remark(f"{plural(left, 'cell')} {are} left out because the claim excludes {them}.")
-        if len(self.clauses) == 1:
-            return self.clauses[0].parts(chosen, self.seeds)
+        several = len(self.clauses) > 1
         return [
-            replace(part, quantity=str(clause.quantity))
+            replace(part, quantity=str(clause.quantity)) if several else part
             for clause in self.clauses
-            for part in clause.parts(chosen, self.seeds)
+            for part in clause.parts(judged, self.seeds)
         ]
 
     def with_target(self, target: float) -> Sentence:
         """Return the sentence with the number that it states beside the end of its margin."""
         first, *others = self.clauses
-        return replace(self, clauses=(replace(first, target=target), *others))
+        quantity: Any = first.quantity
+        margin = replace(quantity.margin, target=target)
+        clause = replace(first, quantity=replace(quantity, margin=margin))
+        return replace(self, clauses=(clause, *others))
 
     def holds_where(self, number: str = "", because: str = "") -> str:
         """Return the condition in words, by default on what is judged over seeds."""
         if number:
-            margin = replace(self.clauses[0].margin, because=because, fewest_seeds=self.seeds)
+            margin = replace(
+                self.clauses[0].quantity.margin, because=because, fewest_seeds=self.seeds
+            )
             return f"{margin.in_words(number)}{self.clauses[0].at_the_end}"
         conditions = "; ".join(clause.holds_where() for clause in self.clauses)
         return f"{conditions}; at least {plural(self.seeds, 'seed')}"

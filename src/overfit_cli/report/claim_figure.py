@@ -17,7 +17,7 @@ from matplotlib.patches import Patch
 
 from overfit_cli.claims.parts import Part, Worlds
 from overfit_cli.claims.quantities import ContourPower, Power, Trend
-from overfit_cli.claims.sentences import Clause
+from overfit_cli.claims.sentences import Clause, chosen
 from overfit_cli.claims.stated import Measure
 from overfit_cli.core.claim import UndecidedError
 from overfit_cli.core.errors import UserError
@@ -96,7 +96,7 @@ def _panels(run: JudgedRun, judged: Judged) -> list[_Panel]:
     if not isinstance(measure, Measure) or not run.study.seeded:
         raise UserError(f"{judged.name} is no sentence about seeds, and has no drawing.")
     sentence = measure.sentence
-    cells = sentence.chosen(measure.cells(run.rows(judged.claim)))
+    cells = chosen(measure.cells(run.rows(judged.claim)), sentence.where)
     panels = list[_Panel]()
     for clause in sentence.clauses:
         several = f", {clause.quantity}" if len(sentence.clauses) > 1 else ""
