@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from overfit_cli.core.cell import CellResult
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.console import console
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import FigureOptions
@@ -392,7 +393,7 @@ def judge(
     if len(frames) == len(named) == 1 and hasattr(frames[0], "columns"):
         of_cells = _study_of(frames[0], study)
         if texts:
-            run = JudgedRun(of_cells, complete_cells(frames[0], of_cells))
+            run = JudgedRun(Cells.of(of_cells, complete_cells(frames[0], of_cells)))
             return _in_words(decide(run, texts))
         return JudgedClaims(relevant_claims(judge_cells(frames[0], of_cells)))
     if frames:

@@ -58,17 +58,18 @@ def decide(worlds: Worlds, alpha: float) -> Decision:
     parts = worlds.parts
     least, most = (np.array([getattr(p.margin, end) for p in parts]) for end in ("least", "most"))
     case, sole = (np.array([p.statistic == s for p in parts]) for s in ("case", "no exception"))
+    broken, may_be_broken = worlds.exceptions()
     enough = worlds.counts >= [part.margin.fewest_seeds for part in parts]
 
     def out_at(error: float) -> tuple[Flags, tuple[Floats, Floats]]:
         ends = worlds.ends(error)
-        return np.where(sole, worlds.broken, lies_outside(*ends, least, most) & enough), ends
+        return np.where(sole, broken, lies_outside(*ends, least, most) & enough), ends
 
     inner = worlds.ends(2 * alpha)
     out, (below, above) = out_at(alpha)
     two_ends = np.isfinite(most - least) | sole
     low, high = (np.where(two_ends, *ends) for ends in zip(inner, (below, above), strict=True))
-    inside = lies_inside(low, high, least, most, touches=case) & enough & worlds.unbroken
+    inside = lies_inside(low, high, least, most, touches=case) & enough & ~may_be_broken
     verdict: NDArray[np.int8] = np.asarray(inside.all(axis=1), np.int8)
     errors = np.full(len(inside), alpha)
     each = inside.astype(np.int8) - (out & ~inside)

@@ -134,7 +134,7 @@ def write_and_say(
     about = reported if wanted is None else wanted
     runs = [run for run in runs if run.study.name in studies]
     papers = contents(reported, runs)
-    shown = _say_verdicts(output, asked, papers, about, runs, details=details)
+    shown = _say_verdicts(output, asked, papers, about, details=details)
     compared = None if expected is None else check_verdicts(judged, expected, wanted)
     without = [run for run in runs if (run.cells["status"] == "failed").all()]
     outcome = {"about": about, "compared": compared, "reported": reported, "runs": runs}
@@ -158,7 +158,6 @@ def _say_verdicts(
     asked: Asked,
     papers: Sequence[Entry],
     about: Sequence[Judged],
-    runs: Sequence[JudgedRun],
     *,
     details: bool,
 ) -> Sequence[Judged]:
@@ -195,7 +194,7 @@ def _say_verdicts(
         for claim in shown if details else unsettled:
             print_folded(output, claim_sentence(claim))
         lines = family_sentences(shown if details else [one for one in shown if by_itself(one)])
-        for line in (*lines, *lines_on_seeds(shown, runs)):
+        for line in (*lines, *lines_on_seeds(shown)):
             print_folded(output, line)
         if late := [each.name for each in shown if each.changed_late and not details]:
             output.print(f"Changed {AFTER_THE_FIRST_CELL} (see --details): {', '.join(late)}.")

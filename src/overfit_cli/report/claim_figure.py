@@ -86,7 +86,7 @@ def draw_claims(
         figure=NAME,
         where=run.conditions,
         claims=tuple(texts),
-        runs=(record_of_cells(run.judged_cells, out=out),),
+        runs=(record_of_cells(run.data, out=out),),
     ).metadata()
     return picture
 

@@ -50,25 +50,24 @@ class Contrast:
     b: NDArray[np.floating[Any]] | Summary
     paired: bool = False
 
+    @property
+    def mean_of_b(self) -> Summary:
+        """The mean of B with its error."""
+        return self.b if isinstance(self.b, Summary) else summarise(self.b)
+
     def estimate(self, scale: float = 1.0, shift: float = 0.0) -> Estimate:
         """Return a multiple of B's mean, plus a shift, less A's mean."""
-        if isinstance(self.b, Summary):
-            return intervals.difference_of_means(self.b.scaled(scale, shift), summarise(self.a))
-        moved = scale * self.b + shift
-        return (
-            intervals.mean_estimate(moved - self.a)
-            if self.paired
-            else intervals.difference_estimate(moved, self.a)
-        )
+        if self.paired:
+            return intervals.mean_estimate(scale * np.asarray(self.b) + shift - self.a)
+        mean = self.mean_of_b.scaled(scale, shift)
+        return intervals.difference_of_means(mean, summarise(self.a))
 
     @property
     def error(self) -> float:
         """The standard error of the difference."""
-        if isinstance(self.b, Summary):
-            return math.hypot(self.b.error, summarise(self.a).error)
         if self.paired:
             return summarise(self.b - self.a).error
-        return math.hypot(summarise(self.b).error, summarise(self.a).error)
+        return math.hypot(self.mean_of_b.error, summarise(self.a).error)
 
 
 @dataclass(frozen=True)
@@ -101,8 +100,7 @@ class Margin:
 
     def verdict(self, contrast: Contrast) -> Verdict:
         """Return the verdict on two means."""
-        mean = contrast.b.value if isinstance(contrast.b, Summary) else contrast.b.mean()
-        share = math.copysign(self.size, mean) if self.is_share else 0.0
+        share = math.copysign(self.size, contrast.mean_of_b.value) if self.is_share else 0.0
         shift = 0.0 if self.is_share else self.size
         # The difference less each end of the margin: inside, the first is below 0, the other above.
         upper, lower = contrast.estimate(1 - share, -shift), contrast.estimate(1 + share, shift)

@@ -47,18 +47,26 @@ class JudgedRun:
     """Cells that claims are judged on: those of a run directory, or from anywhere.
 
     Attributes:
-        cells: one row per cell; from anywhere they may have one per cell and logged step.
+        data: the cells that are there and those that were planned; from anywhere there may be a row
+            per cell and logged step.
         source: the run directory; None for cells from anywhere, of which no look is counted.
-        loaded: all cells of the run directory.
         conditions: those that chose the cells.
     """
 
-    study: AnyStudy
-    cells: pd.DataFrame
+    data: Cells
     source: RunDirectory | None = None
-    loaded: Cells | None = None
     conditions: tuple[str, ...] = ()
     _repeated: dict[str, list[int]] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def study(self) -> AnyStudy:
+        """The study of the cells."""
+        return self.data.study
+
+    @property
+    def cells(self) -> pd.DataFrame:
+        """One row per cell that was trained."""
+        return self.data.trained
 
     @property
     def directory(self) -> RunDirectory:
@@ -70,17 +78,6 @@ class JudgedRun:
     def manifest(self) -> Manifest:
         """The manifest of the run directory."""
         return NO_MANIFEST if self.source is None else self.source.manifest
-
-    @functools.cached_property
-    def data(self) -> Cells:
-        """Everything that a figure of the run may be drawn from."""
-        assert self.loaded is not None
-        return self.loaded.where(*self.conditions)
-
-    @property
-    def judged_cells(self) -> Cells:
-        """The cells of a run directory that claims are judged on."""
-        return self.data.without_plan(self.cells)
 
     # Verdicts
 
@@ -128,14 +125,11 @@ class JudgedRun:
 
     @functools.cached_property
     def _planned(self) -> pd.DataFrame:
-        if self.loaded is None or self.loaded.refined or self.conditions:
-            return self.cells
-        return rows_with_absent(self.loaded)
+        return self.cells if self.data.refined or self.conditions else rows_with_absent(self.data)
 
     @functools.cached_property
     def _logged(self) -> pd.DataFrame:
-        assert self.loaded is not None
-        return with_settings(self.loaded.steps, self.cells)
+        return with_settings(self.data.steps, self.cells)
 
     @functools.cached_property
     def _stand_ins(self) -> list[str]:
@@ -279,10 +273,9 @@ def load_runs(
     found = found or sorted(usable_directories(root), key=lambda one: str(one.path))
     runs = list[JudgedRun]()
     for directory in found:
-        data = load_run(directory)
-        cells = data.without_plan(data.trained).where(*conditions).frame
-        warn_of_sources(directory.path, data.sources, cells)
-        runs.append(JudgedRun(data.study, cells, directory, data, tuple(conditions)))
+        run = JudgedRun(load_run(directory).where(*conditions), directory, tuple(conditions))
+        warn_of_sources(directory.path, run.data.sources, run.cells)
+        runs.append(run)
     return runs
 
 
