@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from overfit_cli.core.arrays import Floats, varying
+from overfit_cli.core.arrays import varying
 from overfit_cli.core.cell import taken_columns
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import add_remark, inconclusive, not_run
@@ -179,24 +179,18 @@ def repeated_seeds(cells: pd.DataFrame, parameters: type[StudyParameters]) -> li
     )
     table = np.full((setting.max() + 1, len(long), len(seeds)), np.nan)
     table[setting.to_numpy(), :, of_seed] = np.stack(long, axis=1)
-    return [int(seeds[index]) for index in _copied_columns(table.reshape(-1, len(seeds)))]
-
-
-def _copied_columns(table: Floats) -> list[int]:
-    """The indices of seeds whose numbers are an earlier one's, (numbers, seeds), where both are."""
-    earlier, later = np.triu_indices(table.shape[1], 1)
+    table = table.reshape(-1, len(seeds))
+    earlier, later = np.triu_indices(len(seeds), 1)
     shares = np.zeros(len(earlier), dtype=bool)
-    start, stop = 0, 8
-    while start < len(table) and len(earlier):
-        first, second = table[start:stop, earlier], table[start:stop, later]
+    for rows in np.array_split(table, range(8, len(table), max(8, len(table) // 8))):
+        first, second = rows[:, earlier], rows[:, later]
         missing = np.isnan(first) | np.isnan(second)
         with np.errstate(invalid="ignore"):  # between infinities
             near = np.abs(first - second) <= NEAR_COPY * np.abs(second)
         alike = (near | (first == second) | missing).all(axis=0)
         shares = (shares | ~missing.all(axis=0))[alike]
         earlier, later = earlier[alike], later[alike]
-        start, stop = stop, 2 * stop
-    return sorted(set(later[shares].tolist()))
+    return [int(seeds[index]) for index in np.unique(later[shares])]
 
 
 def finite_numbers(cells: pd.DataFrame, name: str) -> pd.Series[float]:

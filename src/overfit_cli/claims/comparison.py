@@ -1,4 +1,4 @@
-"""Comparison of two settings, each at its best value of a swept parameter, or both at one."""
+"""Comparison of settings, each at its best value of a swept parameter."""
 
 from __future__ import annotations
 
@@ -53,14 +53,6 @@ def check_edge(measured: Measurement, first: BestSetting, second: BestSetting) -
 
 
 @dataclass(frozen=True)
-class Place:
-    """One value of a swept parameter, the same for both settings."""
-
-    value: float
-    preset: str
-
-
-@dataclass(frozen=True)
 class Comparison:
     """The settings to compare, and the parameter of which each has its best value.
 
@@ -86,24 +78,9 @@ class Comparison:
         return BestSetting(setting, value, tried, best.set_index("seed"))
 
     def several(
-        self,
-        cells: pd.DataFrame,
-        parameters: Collection[str],
-        settings: Sequence[Setting],
-        place: Place | None = None,
+        self, cells: pd.DataFrame, parameters: Collection[str], settings: Sequence[Setting]
     ) -> list[BestSetting]:
-        """Return settings at their best, or at a place, on the seeds of all.
-
-        Nothing else may vary.
-        """
-        if place is not None:
-            here = cells[(cells[self.swept] == place.value) & cells[self.compared].isin(settings)]
-            if here[self.compared].nunique() < len(settings):
-                raise not_run(
-                    f"It needs cells of {self.compared}={','.join(map(str, settings))} at "
-                    f"{self.swept}={place.value:g}, as in `overfit sweep {place.preset}`."
-                )
-            return self.at_any(here, parameters, settings)
+        """Return settings at their best of two values or more; otherwise as `at_any`."""
         best = self.at_any(cells, parameters, settings)
         counts = [len(setting.tried) for setting in best]
         if min(counts) < 2:
@@ -116,7 +93,10 @@ class Comparison:
     def at_any(
         self, cells: pd.DataFrame, parameters: Collection[str], settings: Sequence[Setting]
     ) -> list[BestSetting]:
-        """Return settings at their best of any number of values; otherwise as `several`."""
+        """Return settings at their best of any number of values, on the seeds of all.
+
+        Nothing else may vary.
+        """
         cells = cells[cells[self.compared].isin(settings)]
         if cells[self.compared].nunique() < len(settings):
             raise not_run(f"It needs cells of {self.compared}={','.join(map(str, settings))}.")

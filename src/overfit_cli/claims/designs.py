@@ -20,7 +20,7 @@ from overfit_cli.core.cell import ROW_COLUMNS
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import UndecidedError
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.expressions import Among, Extreme, Ref, read_brackets, read_conditions
+from overfit_cli.core.expressions import Among, Extreme, Ref, Test, read_brackets, read_conditions
 from overfit_cli.core.failures import count_alike
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.registry import claims_of
@@ -152,10 +152,14 @@ def design_of(measure: Measure, rows: pd.DataFrame) -> Design:
     return Design(complete, varying(complete, names), settings, unnamed, unswept, measure.drawn)
 
 
+def _tests(cells: Cells, ref: Ref) -> list[Test]:
+    return read_brackets(ref.inside, cells.schema.placed, "claim") if ref.at else []
+
+
 def _values_at(cells: Cells, ref: Ref) -> dict[str, Any]:
     """The values that the brackets of a reference choose, by parameter."""
     values = dict[str, Any]()
-    for test in read_brackets(ref.inside, cells.schema.placed, "claim"):
+    for test in _tests(cells, ref):
         if isinstance(test, Among):
             values[test.name] = test.values[0]
         elif isinstance(test, Extreme):
@@ -216,7 +220,7 @@ def needs_in_words(sentence: Sentence, cells: Cells) -> str:
     """Say which cells a sentence needs, before there are any."""
     needs = [f"{count} values of {name} or more" for name, count in sentence.axes(cells).items()]
     for ref in sentence.references:
-        for test in read_brackets(ref.inside, cells.schema.placed, "claim") if ref.at else ():
+        for test in _tests(cells, ref):
             several = f"2 values of {test.refs[0].name} or more"
             named = f"cells of {describe_values(_values_at(cells, ref))}"
             needs.append(several if isinstance(test, Extreme) else named)

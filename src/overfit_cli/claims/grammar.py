@@ -23,10 +23,11 @@ from __future__ import annotations
 
 import math
 import re
+from typing import cast
 
 from overfit_cli.claims.parts import Margin, Statistic, factor_margin, tolerance_margin
 from overfit_cli.claims.quantities import ContourPower, Level, Power, Quantity, Share, Trend
-from overfit_cli.claims.sentences import Clause, Sentence
+from overfit_cli.claims.sentences import Clause, Over, Sentence
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.expressions import (
     AND,
@@ -91,22 +92,18 @@ def _conditions(text: str) -> tuple[str, ...]:
 
 
 def _clause(text: str) -> Clause:
-    body = re.sub(r"\s+on average$", "", text)
-    average = body != text
-    if worst := re.fullmatch(r"(.+?)\s+at worst", body):
-        body = worst[1]
-    if average and worst:
+    body, *said = re.split(r"\s+(on average|at worst)$", text)
+    if re.search(r"\s(on average|at worst)$", body):
         refuse("settings are judged on average or at worst, not both.")
+    over: Over = "every" if not said else "average" if said[0] == "on average" else "worst"
     if match := re.fullmatch(r"share of seeds with (.+)", body):
-        if average or worst:
+        if said:
             refuse("a share counts seeds; write `everywhere` after its condition.")
         return Clause(_share(match[1]), "share")
     statistic: Statistic = "median"
     if match := re.fullmatch(r"(mean|median|geometric mean) of (.+)", body):
-        named: dict[str, Statistic] = {"mean": "mean", "geometric mean": "geometric mean"}
-        statistic, body = named.get(match[1], "median"), match[2]
-    quantity = _quantity(body, in_ratios=statistic == "geometric mean")
-    return Clause(quantity, statistic, "average" if average else "worst" if worst else "every")
+        statistic, body = cast("Statistic", match[1]), match[2]
+    return Clause(_quantity(body, in_ratios=statistic == "geometric mean"), statistic, over)
 
 
 def _quantity(body: str, *, in_ratios: bool) -> Quantity:
@@ -162,11 +159,10 @@ def _level(body: str, in_ratios: bool) -> Level:
     left, sign, right = sides
     if not left or not right:
         refuse("one side is empty.")
+    if re.fullmatch(_NUMBER, left) and not re.fullmatch(_NUMBER, right):
+        left, sign, right = right, sign.translate(str.maketrans("<>", "><")), left
     if re.fullmatch(_NUMBER, right):
         return Level(_measured(left), _one_side(sign, _number(right)))
-    if re.fullmatch(_NUMBER, left):
-        flipped = sign.translate(str.maketrans("<>", "><"))
-        return Level(_measured(right), _one_side(flipped, _number(left)))
     if in_ratios:
         ratio = _measured(f"({_measured(left)}) / ({_measured(right)})")
         return Level(ratio, _one_side(sign, 1.0))

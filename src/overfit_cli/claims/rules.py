@@ -106,9 +106,8 @@ def fewest_seeds(parts: Sequence[Part]) -> int:
     statistics = {part.statistic for part in parts}
     while "median" in statistics and not order_tail(count, alpha):
         count += 1
-    return (
-        max(count, math.ceil(math.log(alpha, UNBROKEN))) if "no exception" in statistics else count
-    )
+    unbroken = math.ceil(math.log(alpha, UNBROKEN)) if "no exception" in statistics else 0
+    return max(count, unbroken)
 
 
 # A run: one world
@@ -157,8 +156,8 @@ def judge(
     worst = min(range(len(parts)), key=nearness)
     part, count, alone = parts[worst], len(parts[worst].low), code[worst]
     value, low, high = (float(numbers[0, worst]) for numbers in (made.value, made.low, made.high))
-    needed = fewest_seeds(parts) if verdict == "inconclusive" else 0
-    needed = needed if min(len(each.low) for each in parts) < needed else 0
+    fewest = fewest_seeds(parts) if verdict == "inconclusive" else 0
+    needed = fewest if min(len(each.low) for each in parts) < fewest else 0
     words = [f"The worst is {part}." if len(parts) > 1 else "", note]
     if needed:
         words.append(f"It needs {plural(needed, 'seed')}; these cells have {count}.")
@@ -209,13 +208,11 @@ def _details(parts: Sequence[Part], made: Decision) -> dict[str, float]:
     split = [(part.place, *part.place.rpartition(", ")[::2]) for part in parts]
     places = {place if "=" in last else before for place, before, last in split}
     details: dict[str, float] = {"settings": len(places)} if len(places) > 1 else {}
-    several = len(parts) > MOST_LISTED
     for part, *numbers in zip(parts, made.value[0], made.low[0], made.high[0], strict=True):
-        if (several and not part.quantity) or part.statistic == "case":
-            continue
-        name = re.sub("^(at|the) ", "", str(part))
-        names = (name, f"{name}, from", f"{name}, to")
-        details |= zip(names, map(float, numbers), strict=True)
+        if (part.quantity or len(parts) <= MOST_LISTED) and part.statistic != "case":
+            name = re.sub("^(at|the) ", "", str(part))
+            names = (name, f"{name}, from", f"{name}, to")
+            details |= zip(names, map(float, numbers), strict=True)
     return details
 
 
