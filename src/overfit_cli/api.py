@@ -406,7 +406,7 @@ def judge(
         judged = _in_words(decide(run, texts))
         if out is not None:
             file = usable_path("out", out)
-            save(draw_claims(run, judged, out=file), file)
+            save(draw_claims(judged, out=file), file)
         return judged
     runs = load_runs(opened, results_folder())
     return JudgedClaims(relevant_claims(judge_runs(runs, on_every_run=bool(opened))))

@@ -96,7 +96,7 @@ def commands_that_decide(run: JudgedRun, decisions: Sequence[Decision]) -> Itera
         return
     path, last = run.directory.path, manifest.runs[-1]
     lacking = [each.design for each in still_open if each.design and each.lacks_cells]
-    needed = max(max(each.needed, each.at_least) for each in still_open)
+    needed = max(each.needed for each in still_open)
     present = _seeds_of(manifest).union(*(each.design.seeds for each in decisions if each.design))
     seeds = _more_seeds(present, needed)
     is_other = manifest.refined and bool(lacking)

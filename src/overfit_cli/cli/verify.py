@@ -175,7 +175,7 @@ def _redraw(
         elif record.claims:
             (run,) = load_runs(runs, paths[0], record.where)
             judged = [decision.judged for decision in decide(run, record.claims)]
-            picture = draw_claims(run, judged, look=look)
+            picture = draw_claims(judged, look=look)
         else:
             minus = runs.pop() if record.minus is not None else None
             asked = (record.options, record.where, minus, look)

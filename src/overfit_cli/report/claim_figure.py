@@ -28,7 +28,6 @@ from overfit_cli.figures.picture import Picture, lay_out, looking, styled
 from overfit_cli.figures.record import new_record, record_of_cells
 from overfit_cli.figures.style import COLUMN, PALETTE, Look, legend_below, letters_across, log_ticks
 from overfit_cli.report.judge import Judged
-from overfit_cli.report.runs import JudgedRun
 from overfit_cli.stats.intervals import error_of_each, level_of_each
 
 NAME = "claim"
@@ -48,22 +47,22 @@ _Panel = tuple[str, Clause, list[Part]]
 
 
 def draw_claims(
-    run: JudgedRun,
     judged: Sequence[Judged],
     *,
     command: str = "",
     out: Path | None = None,
     look: Look | None = None,
 ) -> Picture:
-    """Draw sentences on a run's cells, with the caption and the record of the picture.
+    """Draw sentences on the cells that they are judged on, with a caption and a record.
 
     Those that do not bear on these cells are left out, as the caption says.
     """
-    panels, left_out = list[_Panel](), list[str]()
+    panels, left_out, run = list[_Panel](), list[str](), judged[0].run
+    assert run is not None
     with run.looks_level(), looking(look or Look()):
         for each in judged:
             try:
-                panels += _panels(run, each)
+                panels += _panels(each)
             except UndecidedError as error:
                 left_out.append(f"{each.name}: {error}")
         if not panels:
@@ -91,19 +90,19 @@ def draw_claims(
     return picture
 
 
-def _panels(run: JudgedRun, judged: Judged) -> list[_Panel]:
-    measure = judged.claim.measure
-    if not isinstance(measure, Measure) or not run.study.seeded:
+def _panels(judged: Judged) -> list[_Panel]:
+    measure, run = judged.claim.measure, judged.run
+    if not isinstance(measure, Measure) or run is None or not run.study.seeded:
         raise UserError(f"{judged.name} is no sentence about seeds, and has no drawing.")
     sentence = measure.sentence
     cells = chosen(measure.cells(run.rows(judged.claim)), sentence.where)
-    panels = list[_Panel]()
-    for clause in sentence.clauses:
-        several = f", {clause.quantity}" if len(sentence.clauses) > 1 else ""
-        called = judged.claim.name if judged.claim.source or several else sentence.text
-        title = f"{called}{several}: {judged.headline}"
-        panels.append((title, clause, clause.parts(cells, sentence.seeds)))
-    return panels
+    several = len(sentence.clauses) > 1
+    called = judged.claim.name if judged.claim.source or several else sentence.text
+    titles = [f", {clause.quantity}" if several else "" for clause in sentence.clauses]
+    return [
+        (f"{called}{title}: {judged.headline}", clause, clause.parts(cells, sentence.seeds))
+        for title, clause in zip(titles, sentence.clauses, strict=True)
+    ]
 
 
 @styled

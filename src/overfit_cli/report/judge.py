@@ -288,7 +288,7 @@ class Decision:
             none is missing, or that isn't known.
         needed: the fewest seeds that would decide it in these cells' run, at the level of a further
             look where more are needed than there are; 0 where they are not known.
-        at_least: the fewest seeds that could decide it, where there are too few to say more.
+        few: whether there are so few seeds that `needed` are those that could decide it.
         lacking: the parameters of which other values are needed, with those values.
     """
 
@@ -298,7 +298,7 @@ class Decision:
     rates: Rates | None = None
     extremes: tuple[Verdict, Verdict] | None = None
     needed: int = 0
-    at_least: int = 0
+    few: bool = False
     lacking: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -334,9 +334,9 @@ class Decision:
         share, family = percent(WANTED), self.judged.family
         if family > 1:
             share = f"{share} at the level of {family} verdicts together"
-        if self.at_least:
+        if self.few:
             pilot = f"A plan takes {FEWEST_PILOT} seeds or more with all their cells"
-            return f"{pilot}; {self.at_least} could decide it."
+            return f"{pilot}; {self.needed} could decide it."
         if not self.needed:
             return f"As measured, {MOST_SEEDS} seeds do not decide it."
         verb = "takes" if self.needed > present else "is enough to have"
@@ -446,17 +446,14 @@ def _planned(run: JudgedRun, decided: Decision) -> Decision:
     if decided.lacks_cells:
         known = np.logical_and.reduce([part.low == part.high for part in parts])
         parts = [replace(part, low=part.low[known], high=part.high[known]) for part in parts]
-    family = max(1, decided.judged.family)
+    family, needed = max(1, decided.judged.family), None
     if len(parts[0].low) < FEWEST_PILOT:
-        with run.looks_level(1), set_level(level_of_each(family)):
-            return replace(decided, at_least=fewest_seeds(parts))
-    needed = None
+        with run.looks_level(1, family):
+            return replace(decided, needed=fewest_seeds(parts), few=True)
     if decided.lacks_cells:
-        with run.looks_level(), set_level(level_of_each(family)):
-            needed = seeds_to_decide(parts)
-        if needed is None:
-            return decided
+        with run.looks_level(0, family):
+            needed = seeds_to_decide(parts) or 0
     if needed is None or needed > seeds:
-        with run.looks_level(1), set_level(level_of_each(family)):
-            needed = seeds_to_decide(parts, more_than=seeds)
-    return replace(decided, needed=needed or 0)
+        with run.looks_level(1, family):
+            needed = seeds_to_decide(parts, more_than=seeds) or 0
+    return replace(decided, needed=needed)

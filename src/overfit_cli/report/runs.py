@@ -135,10 +135,14 @@ class JudgedRun:
     def _stand_ins(self) -> list[str]:
         return stand_ins_of(self.study, self.cells)
 
-    def looks_level(self, later: int = 0) -> AbstractContextManager[None]:
-        """Give intervals the level of this look at the run's seeds, or of a later one."""
-        later = later if self.source else 0
-        return set_level(level_of_each(spent_looks(self.manifest.further_looks + later)))
+    def looks_level(self, later: int = 0, together: int = 1) -> AbstractContextManager[None]:
+        """Give intervals the level of this look at the run's seeds, or of a later one.
+
+        Args:
+            together: the number of verdicts that have the level together.
+        """
+        looks = self.manifest.further_looks + (later if self.source else 0)
+        return set_level(level_of_each(together * spent_looks(looks)))
 
     def of_sentence(self, claim: Claim, read: Callable[[Measure, pd.DataFrame], T]) -> T | None:
         """Return what is read of a sentence on its rows; None where there is nothing to read."""
