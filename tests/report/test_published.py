@@ -193,7 +193,10 @@ BAD = [
     (f"{HEAD}\n2,1,9\n2,,9\n", "row 2: snr: snr takes a number above 0, not ''."),
     (f"{HEAD}\n2,1,low\n", "row 1: test_loss: it takes a finite number, or nothing, not 'low'."),
     (f'{HEAD}\n2,1,"9\n', "it can't be read (unexpected end of data)."),
-    ("n,test_loss\n2,9\n", "has no column snr, which varies in A; choose one value of it."),
+    (
+        "n,test_loss\n2,9\n",
+        "snr is 1.0, 2.0 in A and no column in B; choose one value on each side.",
+    ),
     (f"{HEAD}\n2,1,\n", "it has numbers of none of A's columns: test_loss, steps."),
     (f"{HEAD},test_loss_sd,seeds\n2,1,9,-0.1,24\n", "row 1: test_loss has no usable uncertainty"),
     (f"{HEAD},test_loss_sd\n2,1,9,0.1\n", "row 1: test_loss has no usable uncertainty; it needs 2"),

@@ -66,29 +66,20 @@ def read(text: str) -> Sentence:
 
 
 def _read(tidy: str) -> Sentence:
-    title, claimed = _named(tidy)
+    named = re.fullmatch(r"([\w][\w .-]*?)\s*:\s*(.+)", tidy)
+    title, claimed = named.groups() if named else ("", tidy)
     body, *conditions = re.split(r"\bwhere\b", claimed)
     if len(conditions) > 1:
         refuse("it has two wheres; join conditions by `and`, and put them last.")
-    where = _conditions(conditions[0]) if conditions else ()
+    # Conditions are joined by `and`; a comma may join values: `n = 10,20`.
+    where = tuple(split(conditions[0], AND)[::2]) if conditions else ()
+    if not all(where):
+        refuse("a condition is empty.")
     seeds = re.search(r"\s+with at least (\d+) seeds?\s*$", body)
     if seeds:
         body = body[: seeds.start()]
     clauses = tuple(_clause(part.strip()) for part in body.split(";"))
     return Sentence(clauses, where, int(seeds[1]) if seeds else 0, title, claimed)
-
-
-def _named(tidy: str) -> tuple[str, str]:
-    match = re.fullmatch(r"([\w][\w .-]*?)\s*:\s*(.+)", tidy)
-    return (match[1], match[2]) if match else ("", tidy)
-
-
-def _conditions(text: str) -> tuple[str, ...]:
-    """Conditions joined by `and`; a comma may join values: `n = 10,20`."""
-    parts = tuple(split(text, AND)[::2])
-    if not all(parts):
-        refuse("a condition is empty.")
-    return parts
 
 
 def _clause(text: str) -> Clause:

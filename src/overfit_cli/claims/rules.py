@@ -62,14 +62,17 @@ def decide(worlds: Worlds, alpha: float) -> Decision:
     enough = worlds.counts >= [part.margin.fewest_seeds for part in parts]
 
     def out_at(error: float) -> tuple[Flags, tuple[Floats, Floats]]:
-        ends = worlds.ends(error)
-        return np.where(sole, broken, lies_outside(*ends, least, most) & enough), ends
+        low, high = worlds.ends(error)  # a single infinity is beyond what was measured
+        outside = ((-np.inf < high) & (high < least)) | ((most < low) & (low < np.inf))
+        return np.where(sole, broken, outside & enough), (low, high)
 
     inner = worlds.ends(2 * alpha)
     out, (below, above) = out_at(alpha)
     two_ends = np.isfinite(most - least) | sole
     low, high = (np.where(two_ends, *ends) for ends in zip(inner, (below, above), strict=True))
-    inside = lies_inside(low, high, least, most, touches=case) & enough & ~may_be_broken
+    # One number at an end lies inside only as a case.
+    at_end = (low == high) & ((low == least) | (low == most)) & ~case
+    inside = (least <= low) & (high <= most) & ~at_end & enough & ~may_be_broken
     verdict: NDArray[np.int8] = np.asarray(inside.all(axis=1), np.int8)
     errors = np.full(len(inside), alpha)
     each = inside.astype(np.int8) - (out & ~inside)
@@ -81,18 +84,6 @@ def decide(worlds: Worlds, alpha: float) -> Decision:
         each[refuted] = np.where(out, -1, inside)[refuted]
         below[refuted], above[refuted] = (end[refuted] for end in ends)
     return Decision(verdict, each, worlds.value, below, above, inner, errors)
-
-
-def lies_inside(low: Floats, high: Floats, least: Floats, most: Floats, touches: Flags) -> Flags:
-    """Whether intervals lie inside margins; one number at an end does only if it may touch it."""
-    at_end = (low == high) & ((low == least) | (low == most)) & ~touches
-    return np.asarray((least <= low) & (high <= most) & ~at_end)
-
-
-def lies_outside(low: Floats, high: Floats, least: Floats, most: Floats) -> Flags:
-    """Whether intervals lie outside margins; a single infinity is beyond what was measured."""
-    below = (-np.inf < high) & (high < least)
-    return np.asarray(below | ((most < low) & (low < np.inf)))
 
 
 def counts_that_refute(parts: int) -> list[int]:

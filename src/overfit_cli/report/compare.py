@@ -187,8 +187,9 @@ def compare_sides(
     names, settings = _pair_parameters(sides)
     in_a, in_b = (columns_with_numbers(side, values) for side in (a, b))
     columns = _choose_columns(sides, {"a": in_a, "b": in_b}, values)
-    pairs = pair_up(a.trained, b.trained, names, columns)
-    if not pairs.both:
+    shared = {*a.frame} & {*b.frame}
+    pairs = pair_up(a.trained, b.trained, names, columns) if shared.issuperset(names) else None
+    if pairs is None or not pairs.both:
         raise _no_pair(sides, names)
     if margin and is_file[1] and not any(error_column(name) in pairs.right for name in columns):
         accepts = (
@@ -303,11 +304,6 @@ def _pair_parameters(sides: Mapping[str, Cells]) -> tuple[list[str], dict[str, A
         keys = {setting_key(value) for taken in values.values() for value in taken}
         if max(map(len, values.values())) > 1:
             names.append(name)
-            for letter, other in ("ab", "ba"):
-                if name not in sides[letter].frame:
-                    lack = f"{path_of(sides[letter])} has no column {name}, which varies in"
-                    accepts = f"{lack} {other.upper()}; choose one value of it."
-                    raise BadValue(f"where_{other}", None, accepts)
         elif all(values.values()) and len(keys) > 1:
             settings[name] = {letter: taken[0] for letter, taken in values.items()}
     return names, settings
@@ -336,7 +332,7 @@ def _no_pair(sides: Mapping[str, Cells], names: Sequence[str]) -> BadValue:
     for name in names:
         a, b = (dict.fromkeys(map(setting_key, _values(side, name))) for side in sides.values())
         if a.keys().isdisjoint(b):
-            here, there = (shorten(", ".join(map(str, values))) for values in (a, b))
+            here, there = (shorten(", ".join(map(str, each))) or "no column" for each in (a, b))
             apart += f"{name} is {here} in A and {there} in B; "
     lack = f"no cell of {path_of(sides['b'])} has a counterpart in A with the same"
     accepts = f"{lack} {', '.join(names)}; {apart}choose one value on each side."

@@ -128,7 +128,9 @@ def compare_column(
     points = list[dict[str, Any]]()
     if pairs.by == "point":
         points = places_of(column, a, b, pairs, margin)
-        changes = np.array([_rounded(point) for point in points])
+        rounded = [abs(p["difference"]["value"]) <= 1e-12 * abs(p["b"]) for p in points]
+        changes = np.array([point["difference"]["value"] for point in points])
+        changes[rounded] = 0.0  # both means agree to 12 digits, as rounded sums
         if published.error_column(column) in pairs.right and points:
             each_once = pairs.right[both][~setting_keys(rows, pairs.keys).duplicated()]
             error = published.error_of_mean(each_once, column)
@@ -178,12 +180,6 @@ def _relative_means(
     relative = (finite_column(cells, column) - centre).groupby(cells["seed"]).mean().dropna()
     means: pd.Series[float] = relative + float(np.mean(list(middle.values())))
     return means
-
-
-def _rounded(place: Mapping[str, Any]) -> float:
-    """The difference at a place; 0 where both means agree to 12 digits, as rounded sums."""
-    value: float = place["difference"]["value"]
-    return value if abs(value) > 1e-12 * abs(place["b"]) else 0.0
 
 
 def places_of(
