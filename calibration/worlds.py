@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from calibration.rates import Truth, World, Worlds
 from overfit_cli.claims.parts import Margin
+from overfit_cli.claims.rules import FEWEST_SEEDS_OF_THEOREM
 from overfit_cli.claims.stated import JointMeasure, Measure
-from overfit_cli.claims.theorems import FEWEST_SEEDS_OF_THEOREM
 from overfit_cli.core.claim import Claim
 
 Numbers: TypeAlias = NDArray[np.float64]

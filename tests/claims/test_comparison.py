@@ -7,7 +7,7 @@ import pytest
 
 from overfit_cli import Measurement
 from overfit_cli.claims import rules
-from overfit_cli.claims.comparison import BestSetting, Comparison, check_edge
+from overfit_cli.claims.cells import BestSetting, Comparison, check_edge
 from overfit_cli.claims.parts import Margin, Part
 from overfit_cli.core.claim import Verdict
 from tests.judged import check_undecided

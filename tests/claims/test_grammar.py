@@ -7,9 +7,9 @@ import math
 from hypothesis import given
 from hypothesis import strategies as some
 
-from overfit_cli.claims.grammar import read
 from overfit_cli.claims.parts import FEWEST, Statistic
 from overfit_cli.claims.quantities import Level
+from overfit_cli.claims.sentences import read
 
 NUMBERS = some.floats(-1e9, 1e9).filter(lambda number: abs(number) > 1e-9)
 CONDITIONS = some.lists(

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
-from overfit_cli.claims.grammar import FORMS, read
 from overfit_cli.claims.quantities import _end_ranks, _rank_correlations
+from overfit_cli.claims.sentences import FORMS, read
 from overfit_cli.claims.stated import Measure, cells_of, claim, stated_claim
 from overfit_cli.core.claim import Claim, Measurement
 from overfit_cli.core.errors import BadValue

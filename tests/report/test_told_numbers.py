@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 from overfit_cli.claims.parts import Margin
-from overfit_cli.claims.rules import judge_estimate
-from overfit_cli.claims.theorems import MET, judge_theorem
+from overfit_cli.claims.rules import MET, judge_estimate, judge_theorem
 from overfit_cli.core.claim import Interval, Kind, Measurement, number_with_interval
 from overfit_cli.core.text import three_digits
 from overfit_cli.report.page import WIDTH, _typeset, bar

@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import ABSENT, add_absent, describe_values
-from overfit_cli.claims.grammar import read
 from overfit_cli.claims.quantities import references
-from overfit_cli.claims.sentences import Sentence, chosen
+from overfit_cli.claims.sentences import Sentence, chosen, read
 from overfit_cli.claims.stated import Measure, cells_of
 from overfit_cli.core.arrays import varying
 from overfit_cli.core.cell import ROW_COLUMNS

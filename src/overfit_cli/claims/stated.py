@@ -10,10 +10,9 @@ from typing import Any, cast
 
 import pandas as pd
 
-from overfit_cli.claims.grammar import read
 from overfit_cli.claims.parts import Part
 from overfit_cli.claims.rules import counts_that_refute, judge
-from overfit_cli.claims.sentences import Sentence
+from overfit_cli.claims.sentences import Sentence, read
 from overfit_cli.core.cell import Column
 from overfit_cli.core.cells import Cells, NoCellsError, UndefinedError
 from overfit_cli.core.claim import Claim, Measurement, Verdict, inconclusive, not_run

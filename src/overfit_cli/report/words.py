@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from overfit_cli.claims.theorems import MET
+from overfit_cli.claims.rules import MET
 from overfit_cli.core.claim import Interval, Kind, Measurement, Verdict, number_with_interval
 from overfit_cli.core.text import brief, escape_markdown, plural, three_digits, visible
 from overfit_cli.stats.intervals import LEVEL, level_of_each

@@ -181,7 +181,7 @@ def _parse(path: Path, *state: int) -> Preset:
     except ValidationError as error:
         raise UserError(f"{path}: {_sentence(error)}") from error
     for name, text in preset.content.claims.items():
-        from overfit_cli.claims.grammar import read
+        from overfit_cli.claims.sentences import read
 
         try:
             read(text)

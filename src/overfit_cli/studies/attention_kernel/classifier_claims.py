@@ -9,14 +9,16 @@ from typing import Literal
 import pandas as pd
 
 from overfit_cli.claims.cells import (
+    BestSetting,
+    Comparison,
     Values,
+    check_edge,
     describe_values,
     finite_numbers,
     is_unknown,
     one_setting,
     select_values,
 )
-from overfit_cli.claims.comparison import BestSetting, Comparison, check_edge
 from overfit_cli.claims.parts import Margin, Part
 from overfit_cli.claims.rules import judge
 from overfit_cli.core.claim import Claim, Kind, Measurement, inconclusive, not_run
