@@ -86,12 +86,14 @@ def end_in_words(number: float) -> str:
     return "0" if abs(number) < sys.float_info.min else f"{number:g}"
 
 
-def tolerance_margin(value: float, tolerance: float, because: str, fewest_seeds: int = 5) -> Margin:
+def tolerance_margin(
+    value: float, tolerance: float, because: str = "", fewest_seeds: int = 5
+) -> Margin:
     """Return the margin of a number claimed to be `value`, up to a tolerance."""
     return Margin(value - tolerance, value + tolerance, because, fewest_seeds, value)
 
 
-def factor_margin(value: float, factor: float, because: str, fewest_seeds: int = 5) -> Margin:
+def factor_margin(value: float, factor: float, because: str = "", fewest_seeds: int = 5) -> Margin:
     """Return the margin of a positive number claimed to be `value`, up to a factor."""
     return Margin(value / factor, value * factor, because, fewest_seeds, value)
 

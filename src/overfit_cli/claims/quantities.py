@@ -89,15 +89,13 @@ class Trend:
     axis: str
     rises: bool
 
-    FALLS = Margin(most=0.0, because="0 is no trend")
-    RISES = Margin(least=0.0, because="0 is no trend")
     STAYS = Margin(most=0.5, because="half of the line")
     TURNS = Margin(most=0.5, because="half of the range")
 
     @property
     def margin(self) -> Margin:
         """The margin of the rank correlation."""
-        return self.RISES if self.rises else self.FALLS
+        return Margin(least=0.0) if self.rises else Margin(most=0.0)
 
     def __str__(self) -> str:
         return self.measured.text

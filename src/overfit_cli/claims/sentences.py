@@ -419,20 +419,18 @@ def _relation(text: str) -> Margin:
     if factor:
         if percent or width <= 1 or number <= 0:
             refuse("a factor is above 1, of a number above 0.")
-        return factor_margin(number, width, "as stated")
+        return factor_margin(number, width)
     width = abs(number) * width / 100 if percent else width
     if not (math.isfinite(width) and width > 0):
         refuse("a tolerance is above 0.")
-    return tolerance_margin(number, width, "as stated")
+    return tolerance_margin(number, width)
 
 
 def _one_side(sign: str, number: float) -> Margin:
     """A margin with one end; that of `<` and `>` does not contain its end."""
     towards = {"<": -math.inf, ">": math.inf}.get(sign, number)
     end = math.nextafter(number, towards)
-    if sign[0] == "<":
-        return Margin(most=end, because="as stated")
-    return Margin(least=end, because="as stated")
+    return Margin(most=end) if sign[0] == "<" else Margin(least=end)
 
 
 _KEYWORDS = (
