@@ -186,7 +186,7 @@ BAD = [
     (f"{HEAD}\n2,1,9\n\n2,2,9,\n", "it can't be read (Expected 3 fields in line 4, saw 4"),
     ("n;snr;test_loss\n2;1;9\n", "toy has no parameter and no measured column 'n;snr;test_loss'"),
     ("n,snr,tset_loss\n2,1,9\n", "column 'tset_loss'; did you mean 'test_loss'"),
-    ("n,snr\n2,1\n", "none of its columns is one that toy measures, such as test_loss."),
+    ("n,snr\n2,1\n", "it has numbers of none of A's columns: test_loss, steps."),
     ("n,n,test_loss\n2,1,9\n", "two columns are n; keep one of them."),
     ("n,snr,seed,test_loss\n2,1,-1,9\n", "row 1: seed takes a whole number of at least 0."),
     (f"{HEAD},\n2,1,9,\n", "toy has no parameter and no measured column ''"),

@@ -109,8 +109,8 @@ def in_words(details: dict[str, float]) -> str:
         (in_words, {"seeds": 10}, "Seeds 10."),
         (in_words, {"power": 2.0, "power, from": 1.5, "power, to": 2.5}, "Power 2 [1.5, 2.5]."),
         (in_words, {"cells, from": 3.0}, "Cells, from 3."),
-        (in_words, {"decades, least": NAN, "decades, most": NAN}, "Decades undefined."),
-        (in_words, {"loss": NAN}, "Loss undefined."),
+        (in_words, {"decades, least": NAN, "decades, most": NAN}, "Decades not known."),
+        (in_words, {"loss": NAN}, "Loss not known."),
         (in_words, {"loss, most": 3}, "Loss, most 3."),
         (
             in_words,

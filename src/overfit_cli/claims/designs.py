@@ -57,11 +57,6 @@ class Design:
         return sorted(int(seed) for seed in self.cells["seed"].unique())
 
     @property
-    def settings(self) -> int:
-        """The number of settings."""
-        return _count_settings(self.cells, self.parameters)
-
-    @property
     def absent(self) -> pd.DataFrame:
         """The cells that are not there."""
         return self.cells[self.cells["reason"] == ABSENT]
@@ -84,7 +79,8 @@ class Design:
             for name in self.parameters
         ]
         those = f" ({'; '.join(values)})" if values else ""
-        settings = f"{self.settings} of {self.every}" if self.settings < self.every else self.every
+        here = _count_settings(self.cells, self.parameters)
+        settings = f"{here} of {self.every}" if here < self.every else self.every
         noun = "setting" if self.every == 1 else "settings"
         seeds = f" and {plural(len(self.seeds), 'seed')} ({list_numbers(self.seeds)})"
         yield f"Judged on {settings} {noun}{those}{seeds if self.drawn else ''}."

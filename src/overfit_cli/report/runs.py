@@ -285,10 +285,8 @@ def load_runs(
 
 def complete_cells(cells: pd.DataFrame, study: AnyStudy) -> pd.DataFrame:
     """Return cells with all columns that cells of a run have; rows of steps have a key."""
-    if "seed" not in cells:
-        raise UserError("The cells have no column 'seed'.")
-    if cells["seed"].isna().any():
-        raise UserError("Some cells have no seed.")
+    if "seed" not in cells or cells["seed"].isna().any():
+        raise UserError("The cells have no column 'seed', or some of them no seed.")
     described, cells = describe(study.parameters), cells.reset_index(drop=True)
     for name, info in described.items():
         if name in cells and info.kind in ("int", "float") and not is_numeric_dtype(cells[name]):

@@ -147,16 +147,12 @@ def detail_pairs(details: Mapping[str, float]) -> list[tuple[str, str]]:
         least, most = (details.get(f"{parent}, {which}") for which in ("least", "most"))
         if least is not None and most is not None and end == "least":
             met = " (met at 0 or less)" if MET in details else ""
-            ends = dict.fromkeys([_number(least), _number(most)])
+            ends = dict.fromkeys(number_with_interval(end, None) for end in (least, most))
             pairs.append((f"{parent}{met}", " to ".join(ends)))
         elif not (end == "most" and least is not None) and not (
             end in ("from", "to") and parent in details
         ):
             low, high = (details.get(f"{name}, {which}") for which in ("from", "to"))
             interval = None if low is None or high is None else Interval(low, high, "")
-            pairs.append((name, _number(value, interval)))
+            pairs.append((name, number_with_interval(value, interval)))
     return pairs
-
-
-def _number(value: float, interval: Interval | None = None) -> str:
-    return "undefined" if math.isnan(value) else number_with_interval(value, interval)
