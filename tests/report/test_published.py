@@ -195,7 +195,7 @@ BAD = [
     (f'{HEAD}\n2,1,"9\n', "it can't be read (unexpected end of data)."),
     (
         "n,test_loss\n2,9\n",
-        "snr is 1.0, 2.0 in A and no column in B; choose one value on each side.",
+        "snr is 1, 2 in A and no column in B; choose one value on each side.",
     ),
     (f"{HEAD}\n2,1,\n", "it has numbers of none of A's columns: test_loss, steps."),
     (f"{HEAD},test_loss_sd,seeds\n2,1,9,-0.1,24\n", "row 1: test_loss has no usable uncertainty"),
