@@ -367,8 +367,9 @@ def test_a_number_that_came_too_late_lies_above_what_was_waited_for() -> None:
 
 def test_the_number_that_a_paper_states_stands_beside_the_end_of_its_margin() -> None:
     stated = read("test_error <= 0.9 at worst").with_target(0)
-    fields = {"name": "small", "source": "", "statement": "It vanishes."}
-    measured = stated_claim(lambda rows: rows, study().parameters, stated, **fields).judge(cells())
+    model = study().parameters
+    small = stated_claim(lambda rows: rows, model, stated, name="a", source="", statement="a")
+    measured = small.judge(cells())
     assert measured.margin is not None
     assert (measured.target, measured.margin[1]) == (0, 0.9)
 

@@ -151,6 +151,14 @@ def _tests(cells: Cells, ref: Ref) -> list[Test]:
     return read_brackets(ref.inside, cells.schema.placed, "claim") if ref.at else []
 
 
+def _needs(sentence: Sentence, cells: Cells) -> Iterator[tuple[str, Sequence[Any], int]]:
+    """The parameters that a sentence needs: their values by name, or the fewest that there are."""
+    for name, fewest in sentence.axes(cells).items():
+        yield name, [], fewest
+    for test in (test for ref in sentence.references for test in _tests(cells, ref)):
+        yield test.refs[0].name, test.values[:1] if isinstance(test, Among) else [], 2
+
+
 def _values_at(cells: Cells, ref: Ref) -> dict[str, Any]:
     """The values that the brackets of a reference choose, by parameter."""
     values = dict[str, Any]()
@@ -181,10 +189,9 @@ def settings_lacking(measure: Measure, rows: pd.DataFrame) -> dict[str, str]:
     """Return the parameters of which cells lack values that a sentence needs, with those values."""
     cells, sentence = measure.cells(rows), measure.sentence
     lacking = dict[str, list[Any]]()
-    for ref in sentence.references:
-        for name, value in _values_at(cells, ref).items():
-            if value not in set(cells.frame[name]):
-                lacking.setdefault(name, []).append(value)
+    for name, values, _ in _needs(sentence, cells):
+        if missing := [value for value in values if value not in set(cells.frame[name])]:
+            lacking.setdefault(name, []).extend(missing)
     unmet = [condition for condition in sentence.where if not _is_met(cells, [condition])]
     if not (unmet or lacking or _is_met(cells, sentence.where)):
         unmet = [*sentence.where]
@@ -213,12 +220,10 @@ def _is_met(cells: Cells, conditions: Sequence[str]) -> bool:
 
 def needs_in_words(sentence: Sentence, cells: Cells) -> str:
     """Say which cells a sentence needs, before there are any."""
-    needs = [f"{count} values of {name} or more" for name, count in sentence.axes(cells).items()]
-    for ref in sentence.references:
-        for test in _tests(cells, ref):
-            several = f"2 values of {test.refs[0].name} or more"
-            named = f"cells of {describe_values(_values_at(cells, ref))}"
-            needs.append(several if isinstance(test, Extreme) else named)
+    needs = [
+        f"cells of {name}={values[0]}" if values else f"{fewest} values of {name} or more"
+        for name, values, fewest in _needs(sentence, cells)
+    ]
     _is_met(cells, sentence.where)
     needs += [f"cells where {' and '.join(sentence.where)}"] if sentence.where else []
     return f"It needs {'; '.join(dict.fromkeys(needs))}." if needs else "It takes any cells."
