@@ -284,16 +284,16 @@ class Comparison:
     swept_in_words: str
     best_in: str
 
-    def at_best(self, cells: pd.DataFrame, setting: Setting) -> BestSetting | None:
-        """Return a setting at its best value; None where no value has all seeds done."""
+    def at_best(self, cells: pd.DataFrame, setting: Setting) -> BestSetting:
+        """Return a setting at its best value."""
         chosen = cells[cells[self.compared] == setting]
-        if chosen.empty:
-            return None
         finite_numbers(chosen[chosen["status"] == "done"], self.best_in)
+        best = best_of_sweep(chosen, self.swept, [], self.best_in) if len(chosen) else chosen
+        if best.empty or (best["status"] == "failed").any():
+            raise inconclusive(
+                f"A {self.compared} has no {self.swept_in_words} at which all seeds are done."
+            )
         tried = tuple(sorted(chosen[self.swept].unique().tolist()))
-        best = best_of_sweep(chosen, self.swept, [], self.best_in)
-        if (best["status"] == "failed").any():
-            return None
         value = float(best[self.swept].iloc[0])
         return BestSetting(setting, value, tried, best.set_index("seed"))
 
@@ -323,11 +323,7 @@ class Comparison:
         fixed = [name for name in parameters if name not in (self.compared, self.swept)]
         cells = one_setting(cells, fixed)
         self._check_whole(require_trained(cells))
-        best = [each for name in settings if (each := self.at_best(cells, name)) is not None]
-        if len(best) < len(settings):
-            raise inconclusive(
-                f"A {self.compared} has no {self.swept_in_words} at which all seeds are done."
-            )
+        best = [self.at_best(cells, name) for name in settings]
         seeds = set.intersection(*({*each.cells.index} for each in best))
         return [replace(each, cells=each.cells[each.cells.index.isin(seeds)]) for each in best]
 

@@ -19,7 +19,7 @@ import pandas as pd
 from overfit_cli.claims.designs import Design, cells_without_rows, needs_in_words, settings_lacking
 from overfit_cli.claims.parts import Part
 from overfit_cli.claims.quantities import ContourPower
-from overfit_cli.claims.rates import FEWEST_PILOT, MOST_SEEDS, WANTED, Rates, seeds_to_decide
+from overfit_cli.claims.rates import FEWEST_PILOT, MOST_SEEDS, WANTED, seeds_to_decide
 from overfit_cli.claims.rules import fewest_seeds, verdicts_at_extremes
 from overfit_cli.claims.stated import Measure
 from overfit_cli.core.cells import Cells
@@ -282,10 +282,6 @@ class Decision:
     Attributes:
         design: the cells that it is judged on; None where none bears on it.
         parts: the numbers that it is judged on; none where nothing is drawn, or none is known.
-        rates: how often it would be judged wrongly, and rightly; None where nothing is drawn, or
-            too few seeds are there.
-        extremes: the verdicts if all missing cells were as good as can be, and as bad; None where
-            none is missing, or that isn't known.
         needed: the fewest seeds that would decide it in these cells' run, at the level of a further
             look where more are needed than there are; 0 where they are not known.
         few: whether there are so few seeds that `needed` are those that could decide it.
@@ -295,8 +291,6 @@ class Decision:
     judged: Judged
     design: Design | None = None
     parts: Sequence[Part] = ()
-    rates: Rates | None = None
-    extremes: tuple[Verdict, Verdict] | None = None
     needed: int = 0
     few: bool = False
     lacking: Mapping[str, str] = field(default_factory=dict)
@@ -316,14 +310,18 @@ class Decision:
         """Yield the sentences about its design, its rates of error, and what would decide it."""
         if self.design is not None:
             yield from self.design.sentences()
-        if self.extremes is not None:
+        run, claim = self.judged.run, self.judged.claim
+        assert run is not None
+        with run.looks_level():
+            extremes, rates = verdicts_at_extremes(self.parts), run.rates(claim)
+        if extremes is not None:
             good, bad = (
                 f"it {verdict}" if verdict in (*HOLDING, "fails") else f"it is {verdict}"
-                for verdict in self.extremes
+                for verdict in extremes
             )
             yield f"If the missing cells are as good as can be, {good}; if as bad, {bad}."
-        if self.rates is not None:
-            yield self.rates.in_words()
+        if rates is not None:
+            yield rates.in_words()
         if self.design is not None and self.is_open:
             if self.lacks_cells:
                 yield "The cells that are missing come first."
@@ -421,15 +419,10 @@ def _decision(run: JudgedRun, judged: Judged) -> Decision:
     if not judged.is_measured:
         return Decision(judged, lacking=lacking)
     design, parts = run.design(judged.claim), run.parts(judged.claim)
-    with run.looks_level():
-        extremes = verdicts_at_extremes(parts)
     if design is not None and measure.choose is None:
         lacking = lacking or design.unswept
-    decided = Decision(judged, design, parts, extremes=extremes, lacking=lacking)
-    if parts and decided.is_open:
-        decided = _planned(run, decided)
-    with run.looks_level():
-        return replace(decided, rates=run.rates(judged.claim))
+    decided = Decision(judged, design, parts, lacking=lacking)
+    return _planned(run, decided) if parts and decided.is_open else decided
 
 
 def _lacking(run: JudgedRun, judged: Judged, measure: Measure) -> Mapping[str, str]:
