@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -62,17 +62,17 @@ COUNTED = (
 )
 
 
+HAVE: Mapping[Verdict, str] = {"holds": "hold", "holds by far": "hold by far", "fails": "fail"}
+"""The verdicts that are verbs, of several claims."""
+
+
 def counts_in_words(verdicts: Iterable[Verdict]) -> str:
     """Return how many claims have each verdict: `16 hold, 0 fail, 4 vacuous`."""
-    claims = Counter(verdicts)
-    texts = [f"{claims['holds']} hold, {claims['fails']} fail"]
-    rest: tuple[Verdict, ...] = ("holds by far", "inconclusive", "vacuous", "not run")
-    texts += [
-        f", {claims[verdict]} {verdict.replace('holds', 'hold')}"
-        for verdict in rest
-        if claims[verdict]
-    ]
-    return f"{''.join(texts)}."
+    counts = Counter(verdicts)
+    always = ("holds", "fails")
+    told = [each for each in get_args(Verdict) if counts[each] or each in always]
+    texts = [f"{counts[verdict]} {HAVE.get(verdict, verdict)}" for verdict in told]
+    return f"{', '.join(texts)}."
 
 
 def by_itself(judged: Judged) -> str:
