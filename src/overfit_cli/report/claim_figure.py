@@ -134,9 +134,8 @@ def _draw(panels: Sequence[_Panel]) -> Picture:
 
 def _nearest(parts: Sequence[Part]) -> list[Part]:
     """The parts that are drawn, in their order."""
-    slacks = map(Part.slack, parts, Worlds.of(parts).value[0])
-    nearest = sorted(zip(slacks, range(len(parts)), strict=True))[:MOST_ROWS]
-    return [parts[index] for index in sorted(index for _, index in nearest)]
+    slacks = [*map(Part.slack, parts, Worlds.of(parts).value[0])]
+    return [parts[index] for index in sorted(np.argsort(slacks, kind="stable")[:MOST_ROWS])]
 
 
 def _row_name(part: Part) -> str:
@@ -166,8 +165,8 @@ def _draw_panel(axes: Axes, clause: Clause, parts: Sequence[Part], names: Sequen
     if is_log:
         log_ticks(axes.xaxis, low, high)
     value = np.where(np.isfinite(numbers[:, 0]), numbers[:, 0], np.nan)
-    start, end = np.where(np.isnan(numbers[:, 1:3]), value[:, None], numbers[:, 1:3]).T
-    start, end, least, most = np.clip([start, end, *numbers[:, 3:].T], low, high)
+    ends = np.where(np.isnan(numbers[:, 1:3]), value[:, None], numbers[:, 1:3])
+    start, end, least, most = np.clip([*ends.T, *numbers[:, 3:].T], low, high)
     rows = np.arange(len(parts))
     axes.barh(rows, most - least, height=1, left=least, color=_SHADE, zorder=0)
     axes.hlines(rows, start, end, color=PALETTE[0], linewidth=0.9)
