@@ -125,26 +125,26 @@ class Power:
     With `throughout` a single value must not decide, and the quantity not turn at the end of the
     line. Between the last two values it does not run the other way half as fast as along the whole
     line; and without the last value p, where it can be told, is on the same side of 0.
+
+    Attributes:
+        contour: a parameter x and a number: it is the power p of x ∝ parameter^p along the contour
+            on which the quantity has that number.
     """
 
     measured: Expression
     axis: str
     margin: Margin
     throughout: bool = False
+    contour: tuple[str, float] | None = None
 
     def __str__(self) -> str:
-        return f"power of {self.axis} in {self.measured.text}"
+        return f"power of {self.axis} in {self.contour[0] if self.contour else self.measured.text}"
 
     def parts(self, cells: Cells) -> list[Part]:
         """Return the power on each line: least squares of logarithms, seed by seed."""
         parts = []
         side = Margin(most=0.0) if math.isinf(self.margin.least) else Margin(least=0.0)
-        for place, x, low, high in _lines(cells, self.measured, self.axis):
-            if (x <= 0).any() or (high <= 0).any():
-                axis = number_parameter(cells, self.axis)
-                raise inconclusive(f"{axis} or {self.measured.text} is 0 or less: no logarithm.")
-            with np.errstate(divide="ignore"):
-                logs = np.log(np.maximum(low, 0.0)), np.log(high)
+        for place, x, *logs in self._contours(cells) if self.contour else self._in_logs(cells):
             weights = _slope_weights(np.log(x))
             whole = _joined(place, WHOLE) if self.throughout else place
             parts.append(Part(whole, *_weighted(weights, *logs), self.margin))
@@ -152,6 +152,45 @@ class Power:
             for name, part in others.items():
                 parts.append(Part(_joined(place, name), *_weighted(part, *logs), side))
         return parts
+
+    def _in_logs(self, cells: Cells) -> Iterator[Line]:
+        for place, x, low, high in _lines(cells, self.measured, self.axis):
+            if (x <= 0).any() or (high <= 0).any():
+                axis = number_parameter(cells, self.axis)
+                raise inconclusive(f"{axis} or {self.measured.text} is 0 or less: no logarithm.")
+            with np.errstate(divide="ignore"):
+                yield Line(place, x, np.log(np.maximum(low, 0.0)), np.log(high))
+
+    def _contours(self, cells: Cells) -> Iterator[Line]:
+        """The logarithm of x on the contour along y, at each setting of the other parameters."""
+        assert self.contour is not None
+        named, threshold = self.contour
+        x, y, column = *(number_parameter(cells, n) for n in (named, self.axis)), self.measured.text
+        for setting, local in cells.settings(without=(x, y)):
+            rows = local.with_column(column, option="claim").frame
+            seeds = np.sort(rows["seed"].unique())
+            points = crossings(rows, x, y, column, threshold)
+            logs = crossing_table(points, y).reindex(columns=seeds)  # (y, seeds)
+            known = finite_column(rows, column).notna()
+            whole = known.groupby([rows[y], rows["seed"]]).all().unstack()
+            logs = logs.where(whole.reindex(logs.index, columns=seeds).eq(True))  # nan: unknown
+            crossed = (~np.isinf(logs.to_numpy())).sum(axis=1) * 2 > len(seeds)
+            cross = f"seeds cross {threshold:g}"
+            if not crossed.all():
+                left = ", ".join(f"{value:.6g}" for value in logs.index[~crossed])
+                add_remark(f"Left out: {y}={left}, where at most half of the {cross}.")
+            if crossed.sum() < LEAST_FOR_POWER:
+                raise inconclusive(
+                    f"It needs {LEAST_FOR_POWER} values of {y} at which most {cross}; there are "
+                    f"{int(crossed.sum())}."
+                )
+            log_x = logs.to_numpy()[crossed].T  # (seeds, y); infinite beyond the grid
+            grid = np.log(rows.groupby(y)[x].agg(["min", "max"]).reindex(logs.index)[crossed])
+            first, last = grid.to_numpy().T
+            low = np.where(np.isposinf(log_x), last, np.where(np.isnan(log_x), -np.inf, log_x))
+            high = np.where(np.isneginf(log_x), first, np.where(np.isnan(log_x), np.inf, log_x))
+            at = logs.index.to_numpy(dtype=np.float64)[crossed]
+            yield Line(describe_values(setting), at, low, high)
 
 
 def _parts_of_slope(log_x: Floats, weights: Floats) -> dict[str, Floats]:
@@ -162,63 +201,7 @@ def _parts_of_slope(log_x: Floats, weights: Floats) -> dict[str, Floats]:
     return parts
 
 
-@dataclass(frozen=True)
-class ContourPower:
-    """The power p of x ∝ y^p along the contour on which a quantity has a value."""
-
-    measured: Expression
-    x: str
-    y: str
-    threshold: float
-    margin: Margin
-
-    def __str__(self) -> str:
-        return f"power of {self.y} in {self.x}"
-
-    def parts(self, cells: Cells) -> list[Part]:
-        """Return the power of each seed's contour, at each setting of the other parameters."""
-        x, y = number_parameter(cells, self.x), number_parameter(cells, self.y)
-        lines = (
-            self._contour(place, local, x, y) for place, local in cells.settings(without=(x, y))
-        )
-        return [
-            Part(place, *_weighted(_slope_weights(np.log(at)), *logs), self.margin)
-            for place, at, *logs in lines
-        ]
-
-    def _contour(self, setting: Mapping[str, Any], cells: Cells, x: str, y: str) -> Line:
-        """The logarithm of x on the contour along y."""
-        rows, column = (
-            cells.with_column(self.measured.text, option="claim").frame,
-            self.measured.text,
-        )
-        seeds = np.sort(rows["seed"].unique())
-        points = crossings(rows, x, y, column, self.threshold)
-        logs = crossing_table(points, y).reindex(columns=seeds)  # (y, seeds)
-        known = finite_column(rows, column).notna()
-        whole = known.groupby([rows[y], rows["seed"]]).all().unstack()
-        logs = logs.where(whole.reindex(logs.index, columns=seeds).eq(True))  # nan: unknown
-        crossed = (~np.isinf(logs.to_numpy())).sum(axis=1) * 2 > len(seeds)
-        if not crossed.all():
-            left = ", ".join(f"{value:.6g}" for value in logs.index[~crossed])
-            add_remark(
-                f"Left out: {y}={left}, where at most half of the seeds cross {self.threshold:g}."
-            )
-        if crossed.sum() < LEAST_FOR_POWER:
-            raise inconclusive(
-                f"It needs {LEAST_FOR_POWER} values of {y} at which most seeds cross "
-                f"{self.threshold:g}; there are {int(crossed.sum())}."
-            )
-        log_x = logs.to_numpy()[crossed].T  # (seeds, y); infinite beyond the grid, nan: unknown
-        grid = np.log(rows.groupby(y)[x].agg(["min", "max"]).reindex(logs.index)[crossed])
-        first, last = grid.to_numpy().T
-        low = np.where(np.isposinf(log_x), last, np.where(np.isnan(log_x), -np.inf, log_x))
-        high = np.where(np.isneginf(log_x), first, np.where(np.isnan(log_x), np.inf, log_x))
-        at = logs.index.to_numpy(dtype=np.float64)[crossed]
-        return Line(describe_values(setting), at, low, high)
-
-
-Quantity = Level | Share | Trend | Power | ContourPower
+Quantity = Level | Share | Trend | Power
 
 WHOLE = "the whole line"
 """What a line is called beside its end."""
@@ -236,9 +219,10 @@ def references(quantity: Quantity) -> tuple[Ref, ...]:
 
 def axes_of(quantity: Quantity) -> dict[str, int]:
     """Return the parameters along which a quantity is told, with the fewest values of each."""
-    if isinstance(quantity, ContourPower):
-        return {quantity.y: LEAST_FOR_POWER, quantity.x: 2}
-    return {quantity.axis: LEAST_FOR_POWER} if isinstance(quantity, Power | Trend) else {}
+    if not isinstance(quantity, Power | Trend):
+        return {}
+    contour = quantity.contour if isinstance(quantity, Power) else None
+    return {quantity.axis: LEAST_FOR_POWER} | ({contour[0]: 2} if contour else {})
 
 
 def _at_settings(

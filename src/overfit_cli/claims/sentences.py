@@ -38,7 +38,6 @@ from overfit_cli.claims.parts import (
     tolerance_margin,
 )
 from overfit_cli.claims.quantities import (
-    ContourPower,
     Level,
     Power,
     Quantity,
@@ -329,7 +328,7 @@ def _power(axis: str, rest: str) -> Quantity:
     if contour:
         x, measured, threshold, relation = contour.groups()
         margin = _relation(relation)
-        return ContourPower(_measured(measured), x, axis, _number(threshold), margin)
+        return Power(_measured(measured), axis, margin, contour=(x, _number(threshold)))
     match = re.fullmatch(rf"(.+?) ({_IS} .+?)( throughout)?", rest)
     if match is None:
         refuse("it does not say what the power is.")

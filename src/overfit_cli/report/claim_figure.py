@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from overfit_cli.claims.parts import Part, Worlds
-from overfit_cli.claims.quantities import ContourPower, Power, Trend
+from overfit_cli.claims.quantities import Power, Trend
 from overfit_cli.claims.sentences import Clause, chosen
 from overfit_cli.claims.stated import Measure
 from overfit_cli.core.claim import UndecidedError
@@ -180,6 +180,6 @@ def _what_is_shown(clause: Clause) -> str:
     quantity = clause.quantity
     if isinstance(quantity, Trend):
         return "rank correlation; of its end and turn, a share"
-    if isinstance(quantity, Power | ContourPower):
+    if isinstance(quantity, Power):
         return str(quantity)
     return "share of seeds" if str(quantity) == "the share" else f"{clause.statistic} of {quantity}"

@@ -18,7 +18,7 @@ import pandas as pd
 
 from overfit_cli.claims.designs import Design, cells_without_rows, needs_in_words, settings_lacking
 from overfit_cli.claims.parts import Part
-from overfit_cli.claims.quantities import ContourPower
+from overfit_cli.claims.quantities import Power
 from overfit_cli.claims.rates import FEWEST_PILOT, MOST_SEEDS, WANTED, seeds_to_decide
 from overfit_cli.claims.rules import fewest_seeds, verdicts_at_extremes
 from overfit_cli.claims.stated import Measure
@@ -427,7 +427,8 @@ def _decision(run: JudgedRun, judged: Judged) -> Decision:
 
 def _lacking(run: JudgedRun, judged: Judged, measure: Measure) -> Mapping[str, str]:
     """The values that a sentence needs and cells lack, where none bears on it."""
-    contours = any(isinstance(each.quantity, ContourPower) for each in measure.sentence.clauses)
+    quantities = [clause.quantity for clause in measure.sentence.clauses]
+    contours = any(isinstance(each, Power) and each.contour for each in quantities)
     without = contours and judged.headline == "inconclusive" and judged.measurement.value is None
     if measure.choose is not None or (judged.is_measured and not without):
         return {}
