@@ -165,7 +165,8 @@ class Power:
         """The logarithm of x on the contour along y, at each setting of the other parameters."""
         assert self.contour is not None
         named, threshold = self.contour
-        x, y, column = *(number_parameter(cells, n) for n in (named, self.axis)), self.measured.text
+        x, y = number_parameter(cells, named), number_parameter(cells, self.axis)
+        column = self.measured.text
         for setting, local in cells.settings(without=(x, y)):
             rows = local.with_column(column, option="claim").frame
             seeds = np.sort(rows["seed"].unique())
