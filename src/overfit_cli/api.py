@@ -9,23 +9,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_overloads, overload
 
 from overfit_cli.core.cell import CellResult
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.console import console
-from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.files import DATA_VARIABLE, keeping_variables, results_folder
-from overfit_cli.core.options import SweepOptions, checked, declared, read_options
-from overfit_cli.core.parameters import Value, describe, parameter_named
-from overfit_cli.core.registry import add_study, find_study
-from overfit_cli.core.study import AnyStudy, Study
-from overfit_cli.core.values import (
+from overfit_cli.core.errors import (
     Backend,
+    BadValue,
     Band,
     DeviceChoice,
     Mean,
     ProfileName,
+    UserError,
     list_of_texts,
-    usable_path,
 )
+from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.files import DATA_VARIABLE, keeping_variables, results_folder, usable_path
+from overfit_cli.core.options import SweepOptions, checked, declared, read_options
+from overfit_cli.core.parameters import Value, describe, parameter_named
+from overfit_cli.core.registry import add_study, find_study
+from overfit_cli.core.study import AnyStudy, Study
 from overfit_cli.figures.draw import Request, draw_figure
 from overfit_cli.figures.picture import Picture, save
 from overfit_cli.figures.style import read_look
@@ -396,7 +397,7 @@ def judge(
         of_cells = _study_of(named[0], study)
         if not texts:
             return JudgedClaims(relevant_claims(judge_cells(named[0], of_cells)))
-        run = JudgedRun(of_cells, complete_cells(named[0], of_cells))
+        run = JudgedRun(Cells.of(of_cells, complete_cells(named[0], of_cells)))
     elif study is not None:
         raise UserError("study: it says whose cells a frame has; a run directory says it itself.")
     else:
@@ -409,7 +410,7 @@ def judge(
     judged = JudgedClaims(each.judged.noted(each.sentences()) for each in decisions)
     if out is not None:
         file = usable_path("out", out)
-        save(draw_claims(run, judged, out=file), file)
+        save(draw_claims(judged, out=file), file)
     return judged
 
 

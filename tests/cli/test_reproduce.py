@@ -13,7 +13,7 @@ import pytest
 
 import overfit_cli
 from overfit_cli.sweeps import presets
-from overfit_cli.sweeps.presets import all_presets, all_reproducibles, reproducible
+from overfit_cli.sweeps.presets import all_presets, reproducible
 from tests.command import call
 from tests.toy_runs import TOY
 
@@ -55,7 +55,7 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def names(*asked: str) -> list[str]:
-    return [one.preset.name for one in reproducible(asked)]
+    return [one.name for one in reproducible(asked)]
 
 
 def test_a_paper_a_figure_and_a_preset_are_found_by_name() -> None:
@@ -68,9 +68,7 @@ def test_a_paper_a_figure_and_a_preset_are_found_by_name() -> None:
 
 
 def test_figures_come_in_the_order_of_their_numbers() -> None:
-    figures = [
-        one.address for one in all_reproducibles() if one.address.startswith("deora2024/fig")
-    ]
+    figures = [one.address for one in reproducible() if one.address.startswith("deora2024/fig")]
     assert figures == [f"deora2024/fig{number}" for number in (2, 3, 3, 4, 5, 5, 6)]
 
 
@@ -281,12 +279,11 @@ def test_what_cannot_be_written_is_no_fault_of_an_option_that_is_not_there(
     for how in ([], ["--dry-run"]):
         command = ["reproduce", "first", "--jobs", "1", *how]
         done = call(*command, cwd=tmp_path, expect=0 if how else 2)
-        said = "overfit: run directory results/first-quick: results is a file; a directory is"
+        said = "overfit: run directory results/first-quick: it can't be made (Not a directory);"
         assert done.stderr.startswith("" if how else said)
     (tmp_path / "results").unlink()
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "report").touch()
     done = call("reproduce", "first", "--jobs", "1", cwd=tmp_path, expect=2)
-    assert done.stderr == (
-        "overfit: the report results/report: results/report is a file; a directory is needed.\n"
-    )
+    said = "it can't be made (File exists); a directory is needed."
+    assert done.stderr == f"overfit: the report results/report: {said}\n"

@@ -186,14 +186,17 @@ BAD = [
     (f"{HEAD}\n2,1,9\n\n2,2,9,\n", "it can't be read (Expected 3 fields in line 4, saw 4"),
     ("n;snr;test_loss\n2;1;9\n", "toy has no parameter and no measured column 'n;snr;test_loss'"),
     ("n,snr,tset_loss\n2,1,9\n", "column 'tset_loss'; did you mean 'test_loss'"),
-    ("n,snr\n2,1\n", "none of its columns is one that toy measures, such as test_loss."),
+    ("n,snr\n2,1\n", "it has numbers of none of A's columns: test_loss, steps."),
     ("n,n,test_loss\n2,1,9\n", "two columns are n; keep one of them."),
     ("n,snr,seed,test_loss\n2,1,-1,9\n", "row 1: seed takes a whole number of at least 0."),
     (f"{HEAD},\n2,1,9,\n", "toy has no parameter and no measured column ''"),
     (f"{HEAD}\n2,1,9\n2,,9\n", "row 2: snr: snr takes a number above 0, not ''."),
     (f"{HEAD}\n2,1,low\n", "row 1: test_loss: it takes a finite number, or nothing, not 'low'."),
     (f'{HEAD}\n2,1,"9\n', "it can't be read (unexpected end of data)."),
-    ("n,test_loss\n2,9\n", "has no column snr, which varies in A; choose one value of it."),
+    (
+        "n,test_loss\n2,9\n",
+        "snr is 1, 2 in A and no column in B; choose one value on each side.",
+    ),
     (f"{HEAD}\n2,1,\n", "it has numbers of none of A's columns: test_loss, steps."),
     (f"{HEAD},test_loss_sd,seeds\n2,1,9,-0.1,24\n", "row 1: test_loss has no usable uncertainty"),
     (f"{HEAD},test_loss_sd\n2,1,9,0.1\n", "row 1: test_loss has no usable uncertainty; it needs 2"),
@@ -233,8 +236,9 @@ def test_a_file_that_is_no_text_or_too_large_is_refused(
     for file in (path, run.parent / "means.parquet"):
         with pytest.raises(UserError, match=rf"{file.name}: it can't be read \("):
             compare_sides(run, file)
-    monkeypatch.setattr("overfit_cli.report.published.MOST_BYTES", 10)
-    with pytest.raises(UserError, match=r"it can't be read \(it has more than 10 bytes\)"):
+    path.write_bytes(b"n" * 100_001)
+    monkeypatch.setattr("overfit_cli.core.files.MOST_BYTES", 100_000)
+    with pytest.raises(UserError, match=r"it can't be read \(it has more than 100000 bytes\)"):
         compare_sides(run, path)
 
 

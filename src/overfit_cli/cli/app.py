@@ -31,11 +31,10 @@ from overfit_cli.cli.sweep import sweep
 from overfit_cli.cli.train import train
 from overfit_cli.cli.verify import verify
 from overfit_cli.core.console import spelled
-from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.files import error_text, results_folder
+from overfit_cli.core.errors import NUMBERS, BadValue, UserError, alternatives
+from overfit_cli.core.files import error_text, usable_path
 from overfit_cli.core.processes import end_quickly, write_any_letter
 from overfit_cli.core.text import VERSION, visible
-from overfit_cli.core.values import NUMBERS, alternatives, usable_path
 
 
 class Command(TyperCommand):
@@ -135,9 +134,6 @@ def _overfit(
 ) -> None:
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
-        return
-    if not context.resilient_parsing:
-        results_folder()
 
 
 def main() -> None:

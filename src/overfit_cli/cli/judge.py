@@ -13,8 +13,7 @@ from overfit_cli.cli.proposals import commands_that_decide
 from overfit_cli.core.claim import HOLDING
 from overfit_cli.core.console import console, typed_command
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.files import results_folder
-from overfit_cli.core.values import usable_path
+from overfit_cli.core.files import results_folder, usable_path
 
 if TYPE_CHECKING:
     from overfit_cli.sweeps.store import RunDirectory
@@ -76,7 +75,7 @@ def judge(
         from overfit_cli.figures.picture import save
         from overfit_cli.report.claim_figure import draw_claims
 
-        save(draw_claims(loaded, judged, command=typed_command(), out=out), out)
+        save(draw_claims(judged, command=typed_command(), out=out), out)
         output.print(f"Drawn: {out}, and its caption in {out.with_suffix('.txt').name}")
     if json_file is not None:
         output.print(f"Written: {json_file}")

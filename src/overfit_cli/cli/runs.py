@@ -152,7 +152,7 @@ def _lines(run: RunSummary, data: Cells) -> Iterator[str]:
     if drawn := ", ".join(sorted(pictures)):
         yield f"Figures in {folder}: {drawn}."
     presets, varying = presets_run_into(run.path.resolve().name), varying_parameters(data)
-    wanted = [name for preset in presets for name in preset.content.figures]
+    wanted = [name for preset in presets for name in preset.figures]
     drawing = plot_words(study, run.path, wanted, varying, len(varying))
     stated = run.manifest.sentences or run.manifest.stated
     is_own = study.identity.function is not None

@@ -121,7 +121,7 @@ def next_command(grid: Grid, path: Path, chosen: Subject) -> list[str]:
     """
     from overfit_cli.core.registry import figures_of
 
-    wanted = chosen.preset.content.figures if chosen.preset else ()
+    wanted = chosen.preset.figures if chosen.preset else ()
     words = plot_words(chosen.study, path, wanted, grid.axes, len(grid.free_axes))
     if not words and len(grid.free_axes) > 2:
         heatmap = figures_of(chosen.study)["heatmap"]

@@ -18,7 +18,6 @@ from overfit_cli.cli.options import (
 )
 from overfit_cli.core.console import command_words, console, proposed_command
 from overfit_cli.core.errors import UserError
-from overfit_cli.core.failures import traceback_lines
 from overfit_cli.core.options import SweepOptions
 from overfit_cli.core.text import duration, visible
 
@@ -55,8 +54,8 @@ def train(
     subject.take_data_folder(how.data)
     watch = train_cell(subject, texts, seed, how, output)
     result, error = watch.result, watch.error
-    for line in traceback_lines(error) if error is not None else ():
-        output.print(line, soft_wrap=True)  # a marker stands below what it marks
+    for line in result.traceback.splitlines():
+        output.print(line, soft_wrap=True)
     failed = f"The cell failed: {result.reason}."
     if isinstance(error, Exception):
         # It passes as it is, so that Python's debugger opens where it was raised.

@@ -27,9 +27,8 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from overfit_cli.core.errors import BadValue
+from overfit_cli.core.errors import BadValue, finite_number
 from overfit_cli.core.text import shorten, suggestion
-from overfit_cli.core.values import finite_number
 
 Values = Mapping[str, NDArray[Any]]
 """Numbers and words by the texts of references, of shapes that broadcast."""

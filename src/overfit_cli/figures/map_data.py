@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.cells import Cells
-from overfit_cli.core.errors import BadValue
+from overfit_cli.core.errors import BadValue, Mean, valid_choice
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.values import Mean, valid_choice
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.inputs import (
     choose_scale,

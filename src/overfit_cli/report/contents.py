@@ -81,9 +81,8 @@ def findings(paper: Entry) -> list[Entry]:
     for finding in paper["paper"].findings if paper["paper"] else ():
         claims = {name: judged[name] for name in finding.verdicts if name in judged}
         selected = any(claim.decided_after_selection for claim in claims.values())
-        if {
-            name: each.headline for name, each in claims.items()
-        } == finding.verdicts and not selected:
+        verdicts = {name: each.headline for name, each in claims.items()}
+        if verdicts == finding.verdicts and not selected:
             texts = re.split(r"\{([\w.-]+)\}", finding.text)
             parts = [judged[text] if index % 2 else text for index, text in enumerate(texts)]
             others = [claim for name, claim in claims.items() if name not in texts[1::2]]
@@ -102,7 +101,7 @@ def repetition(claim: Claim) -> Entry | None:
     seconds = 60 * (profile.minutes or 0)
     return {
         "preset": preset.name,
-        "title": preset.content.title,
+        "title": preset.title,
         "command": shell_line(command_words("reproduce", preset.name, profile=size)),
         "minutes": profile.minutes,
         "needs": profile.needs,
@@ -134,7 +133,7 @@ def _place_of_run(run: Entry) -> tuple[object, ...]:
 
 def reproduced_figure(name: str) -> str:
     """Return the paper's first figure that a run directory of this name reproduces, if any."""
-    figures = (preset.content.reproduces for preset in presets_run_into(name))
+    figures = (preset.reproduces for preset in presets_run_into(name))
     return min(filter(None, figures), key=natural_key, default="")
 
 

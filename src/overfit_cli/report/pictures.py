@@ -69,7 +69,7 @@ def draw_all(runs: Sequence[Entry], conditions: Sequence[str]) -> None:
     for run in sorted(runs, key=lambda run: -(bool(run["figure"]) + run["decides"])):
         presets = presets_run_into(run["path"].resolve().name)
         run |= {"pictures": [], "not_drawn": [], "diagram": "", "left_out": False}
-        run["title"] = presets[0].content.title if presets else ""
+        run["title"] = presets[0].title if presets else ""
         if remaining > 0:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # loading the runs has shown the warnings
@@ -83,12 +83,12 @@ def draw_all(runs: Sequence[Entry], conditions: Sequence[str]) -> None:
 
 def _illustrate(run: Entry, presets: Sequence[Preset], conditions: Sequence[str]) -> None:
     own, others = figures_of(run["study"]), list[str]()
-    named = [name for preset in presets for name in preset.content.figures]
+    named = [name for preset in presets for name in preset.figures]
     if not presets:
         kept = sorted((run["path"] / "figures").glob("*.png"))
         named = [path.stem for path in kept if path.stem in own]
     named = [CLAIM_FIGURE, *named] if run["claims"] else named
-    if not any(preset.content.study == run["study"].name for preset in all_presets()):
+    if not any(preset.study == run["study"].name for preset in all_presets()):
         others = [name for name in grid_figures() if name in own]
     for name in dict.fromkeys([*named, *others]):
         if name not in named and len(run["pictures"]) >= MOST_FIGURES:
@@ -117,7 +117,7 @@ def _picture(name: str, run: Entry, conditions: Sequence[str]) -> Entry:
     look = Look(settings={"savefig.dpi": DOTS_PER_INCH})
     if name == CLAIM_FIGURE:
         command = command_words("judge", path, out=f"{name}.png", where=where)
-        picture = draw_claims(judged, run["claims"], look=look)
+        picture = draw_claims(run["claims"], look=look)
     else:
         command = command_words("plot", name, from_=path, where=where)
         request = Request(name, [judged.directory], FigureOptions(), conditions, look=look)
