@@ -59,7 +59,6 @@ class CrossingEstimate:
         crossing: the median over the seeds; nan where it lies beyond the grid.
         half_width: of its 95 % interval, in the unit of x; nan without a crossing, infinite with
             one seed of several.
-        crossing_seeds: the number of seeds run that cross.
         side: the side of the seeds that do not cross: `above`, `below` or `above or below`; empty
             where all cross.
         converged: whether the interval is within the tolerance, or no seed crosses.
@@ -68,7 +67,6 @@ class CrossingEstimate:
     y: float
     crossing: float
     half_width: float
-    crossing_seeds: int
     side: str
     converged: bool
 
@@ -244,9 +242,7 @@ class _Row:
             half = at * math.hypot(self._sampling_error(), MEDIAN_OVER_MEAN * error)
             converged = half <= self.search.tolerance
         side = " or ".join(sorted(sides))
-        return CrossingEstimate(
-            self.y, at, half, len(self.crossing), side, converged and not is_open
-        )
+        return CrossingEstimate(self.y, at, half, side, converged and not is_open)
 
     def next_points(self) -> list[tuple[int, float]]:
         """Return the seeds and x that would help most, some of which may have been run."""

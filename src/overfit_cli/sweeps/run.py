@@ -7,6 +7,7 @@ writes it as the reader gives it: as an option, or as an argument in Python.
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -179,10 +180,24 @@ class Session:
 
     def describe(self, plan: Plan) -> None:
         """Say what a plan covers."""
-        self.say(*_planned(plan, self.directory, self.executor_for(plan), self.spell))
-        self.say(self.directory.unfinished_merge())
-        with blaming(plan.grid.study, "its notes"):
-            self.say(*plan.grid.study.notes(plan.cells))
+        grid, study, spell = plan.grid, plan.grid.study, self.spell
+        shard = "" if plan.shard is None else f" of {grid.size}, shard {plan.shard}"
+        cells = f"{plural(len(plan.cells), 'cell')}{shard}"
+        self.say(f"{study.name}: {cells} ({_shape(grid)}), {self.directory.path}")
+        counts = {
+            "there already": plan.done,
+            f"there as failed ({spell('retry_failed')} runs them)": plan.failed,
+            "run again": plan.again,
+            "stale, of another version of the study": plan.stale,
+        }
+        kept = "".join(f"{count} {words}; " for words, count in counts.items() if count)
+        if plan.cells:
+            self.say(f"{kept}{plan.to_run} to run, {self.executor_for(plan).description}.")
+        else:
+            self.say("This shard has no cell: there are more shards than cells.")
+        self.say(*_of_earlier_code(plan, spell), self.directory.unfinished_merge())
+        with blaming(study, "its notes"):
+            self.say(*study.notes(plan.cells))
 
     def record(self, plan: Plan, read: Mapping[str, str]) -> None:
         """Put the directory in order, and enter a run that trains something into its manifest."""
@@ -309,25 +324,6 @@ MOST_REASONS = 4
 """Of more reasons why cells failed, a sentence says the number."""
 
 
-def _planned(plan: Plan, directory: RunDirectory, executor: Executor, spell: Spell) -> list[str]:
-    """Return what a sweep covers, what is there already, and what will run."""
-    grid, name = plan.grid, plan.grid.study.name
-    shard = "" if plan.shard is None else f" of {grid.size}, shard {plan.shard}"
-    cells = plural(len(plan.cells), "cell")
-    covers = f"{name}: {cells}{shard} ({_shape(grid)}), {directory.path}"
-    if plan.shard is not None and not plan.cells:
-        return [f"{covers}.", "This shard has no cell: there are more shards than cells."]
-    counts = {
-        "there already": plan.done,
-        f"there as failed ({spell('retry_failed')} runs them)": plan.failed,
-        "run again": plan.again,
-        "stale, of another version of the study": plan.stale,
-    }
-    kept = "".join(f"{count} {words}; " for words, count in counts.items() if count)
-    to_run = f"{kept}{plan.to_run} to run, {executor.description}."
-    return [covers, to_run, *_of_earlier_code(plan, spell)]
-
-
 def _of_earlier_code(plan: Plan, spell: Spell) -> list[str]:
     """How many cells that are kept another version of the study has trained."""
     name, sentences = plan.grid.study.name, list[str]()
@@ -416,7 +412,7 @@ def _boundary(refinement: Refinement) -> list[str]:
     search, found, x, y = refinement.search, refinement.estimates, refinement.x, refinement.y
     spacings = round((search.coarse[-1] - search.coarse[0]) / search.tolerance)
     full = len(search.y) * len(search.seeds) * (spacings + 1)
-    known = sum(bool(point.crossing_seeds) and point.converged for point in found)
+    known = sum(math.isfinite(point.crossing) and point.converged for point in found)
     sentences = [
         f"A grid with the tolerance's spacing would have {full} cells: these are "
         f"{percent(len(refinement.asked) / full, 1)} of it.",
@@ -426,9 +422,9 @@ def _boundary(refinement: Refinement) -> list[str]:
     ]
     for point in found:
         name = f"{y} = {point.y:g}"
-        if not point.crossing_seeds:
+        if math.isnan(point.crossing):
             side = f"stay {point.side}" if point.side else "have no number"
-            sentences.append(f"{name}: no crossing; its seeds {side}.")
+            sentences.append(f"{name}: no crossing; seeds {side}.")
         elif not point.converged:
             sentences.append(f"{name}: {point.crossing:.4g} ± {point.half_width:.3g} only.")
     return sentences
