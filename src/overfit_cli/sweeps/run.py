@@ -183,7 +183,7 @@ class Session:
         grid, study, spell = plan.grid, plan.grid.study, self.spell
         shard = "" if plan.shard is None else f" of {grid.size}, shard {plan.shard}"
         cells = f"{plural(len(plan.cells), 'cell')}{shard}"
-        self.say(f"{study.name}: {cells} ({_shape(grid)}), {self.directory.path}")
+        covers = f"{study.name}: {cells} ({_shape(grid)}), {self.directory.path}"
         counts = {
             "there already": plan.done,
             f"there as failed ({spell('retry_failed')} runs them)": plan.failed,
@@ -192,9 +192,10 @@ class Session:
         }
         kept = "".join(f"{count} {words}; " for words, count in counts.items() if count)
         if plan.cells:
-            self.say(f"{kept}{plan.to_run} to run, {self.executor_for(plan).description}.")
+            to_run = f"{kept}{plan.to_run} to run, {self.executor_for(plan).description}."
+            self.say(covers, to_run)
         else:
-            self.say("This shard has no cell: there are more shards than cells.")
+            self.say(f"{covers}.", "This shard has no cell: there are more shards than cells.")
         self.say(*_of_earlier_code(plan, spell), self.directory.unfinished_merge())
         with blaming(study, "its notes"):
             self.say(*study.notes(plan.cells))
