@@ -221,7 +221,7 @@ def load(
         raise UserError("means: they are over cells; leave out trajectories.")
     data = load_run(run) if where or means else None
     if data is not None:
-        data = data.without_plan(data.trained).where(*conditions("where", where))
+        data = data.without_plan().where(*conditions("where", where))
     cells = run.load_cells() if data is None else data.frame
     warn_of_sources(run.path, run.sources(cells), cells)
     if data is not None and means:
@@ -349,7 +349,7 @@ def compare(
     )
     for side in (comparison.a, comparison.b):
         if not is_published(side):
-            warn_of_sources(path_of(side), side.sources, side.trained)
+            warn_of_sources(path_of(side), side.run.sources, side.trained)
     if out is not None:
         file = usable_path("out", out)
         save(draw_difference(comparison, out=file), file)

@@ -237,7 +237,7 @@ class ContourPower(OfOne):
         """Return the logarithm of x on the contour along y, at each setting of the others."""
         x, y = number_parameter(cells, self.x), number_parameter(cells, self.y)
         column = "claimed"
-        for place, local in cells.settings(without=(x, y)):
+        for place, local in cells.settings(cells.varying((x, y))):
             rows, claimed = local.frame, _column(local, self.measured)
             seeds = np.sort(rows["seed"].unique())
             points = crossings(rows.assign(**{column: claimed}), x, y, column, self.threshold)

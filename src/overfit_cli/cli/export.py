@@ -105,9 +105,9 @@ def export(
         raise UserError(f"{flag}: it applies to cells; leave out --trajectories.")
     run = RunDirectory(directory, "directory")
     data = load_run(run)
-    data = data.without_plan(data.trained).where(*(where or ())).in_order()
+    data = data.without_plan().where(*(where or ())).in_order()
     study, cells = data.study, data.frame
-    warn_of_sources(run.path, data.sources, cells)
+    warn_of_sources(run.path, data.run.sources, cells)
     if means or form == "latex":
         rows, measured = _means(data, run, columns, form)
     else:

@@ -172,12 +172,11 @@ def _lines(run: RunSummary, data: Cells) -> Iterator[str]:
 def _figure(run: RunSummary, data: Cells) -> str:
     """The first figure of the run's preset, or one with as many axes; empty without any."""
     from overfit_cli.core.registry import figures_of
-    from overfit_cli.figures.labels import varying_parameters
     from overfit_cli.sweeps.presets import presets_run_into
 
     presets = presets_run_into(run.path.resolve().name)
     wanted = [name for preset in presets for name in preset.content.figures]
-    count, known = len(varying_parameters(data)), figures_of(data.study)
+    count, known = len(data.varying()), figures_of(data.study)
     others = [name for name, figure in known.items() if figure.axes == count > 0]
     return next((name for name in (*wanted, *others) if name in known), "")
 
@@ -202,11 +201,10 @@ def _continuing(run: RunSummary, *switches: str) -> list[str]:
 def _failed_lines(run: RunSummary, data: Cells) -> Iterator[str]:
     from overfit_cli.cli.proposals import train_words
     from overfit_cli.core.failures import kind_of
-    from overfit_cli.figures.labels import varying_parameters
     from overfit_cli.report.contents import kinds_of_failures
 
     failed = data.trained[data.trained["status"] == "failed"]
-    names, kinds = varying_parameters(data), kinds_of_failures(failed)
+    names, kinds = data.varying(), kinds_of_failures(failed)
     if not kinds:
         yield "No cell failed."
         return

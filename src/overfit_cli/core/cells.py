@@ -32,11 +32,12 @@ from overfit_cli.core.expressions import (
     read_conditions,
     read_expression,
 )
+from overfit_cli.core.parameters import Value
 from overfit_cli.core.schema import RUN, STEP, Field, Role, Schema, schema_of, with_logged
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import plural, round_digits
 from overfit_cli.stats.intervals import t_half_width
-from overfit_cli.stats.pairs import pair_up
+from overfit_cli.stats.pairs import Pairs, best_of_sweep
 
 DIGITS = 12
 """Real numbers that agree to so many digits are one value of a parameter."""
@@ -101,10 +102,7 @@ class Cells:
         read_steps: reads the logged steps of all cells of its runs.
         runs: the run directories that they are of.
         chosen: in words, how many cells conditions on measured columns chose; empty without any.
-        less: what is subtracted, if every column is a difference of two run directories'.
-        contrast: in words, the one setting that differs between these: `coin − balanced (labels)`.
-        averaged: how many seeds' means are subtracted, in words, if not cells but means are.
-        unpaired: in words, how many cells have no counterpart in what is subtracted.
+        pairs: those whose differences the cells are; None where they are no differences.
         differs: in words, how settings that don't vary differ between run directories.
         parts: the cells of each of several run directories, by its name; the subtracted one last.
     """
@@ -115,10 +113,7 @@ class Cells:
     read_steps: Callable[[], pd.DataFrame] | None = None
     runs: tuple[Run, ...] = (Run(),)
     chosen: str = ""
-    less: str = ""
-    contrast: str = ""
-    averaged: str = ""
-    unpaired: str = ""
+    pairs: Pairs | None = None
     differs: tuple[str, ...] = ()
     parts: Mapping[str, Cells] = field(default_factory=dict)
 
@@ -139,22 +134,15 @@ class Cells:
         known = planned is not None and not planned.empty
         texts = [str(name) for name in trained if trained[name].dtype.kind not in "iufb"]
         schema = schema_of(study, map(str, trained), texts)
-        run = replace(run or Run(), planned=known)
+        run, frame = replace(run or Run(), planned=known), trained
+        if planned is not None and known and not trained.empty:
+            names = [name for name in planned if name in trained]
+            marked = planned[names].merge(trained[names], how="left", indicator=True)
+            rows = marked.loc[marked["_merge"] == "left_only", names]
+            rows = rows.assign(status="missing", reason="", study=study.name)
+            frame = pd.concat([trained, rows], ignore_index=True) if len(rows) else trained
         read = (lambda: steps) if isinstance(steps, pd.DataFrame) else steps
-        cells = cls(trained, schema, study, read, (run,))
-        return cells if planned is None or not known else cells.with_planned(planned)
-
-    def with_planned(self, planned: pd.DataFrame) -> Cells:
-        """Return these cells, and a missing one for each that was planned and is not here."""
-        names = [name for name in planned if name in self.frame]
-        if self.frame.empty or not names:
-            return self
-        marked = planned[names].merge(self.frame[names], how="left", indicator=True)
-        rows = marked.loc[marked["_merge"] == "left_only", names]
-        if rows.empty:
-            return self
-        rows = rows.assign(status="missing", reason="", study=self.study.name)
-        return replace(self, frame=pd.concat([self.frame, rows], ignore_index=True))
+        return cls(frame, schema, study, read, (run,))
 
     # What there is
 
@@ -163,13 +151,6 @@ class Cells:
         """The rows that are not missing: done and failed cells."""
         missing = self.frame["status"] == "missing"
         return self.frame[~missing] if missing.any() else self.frame
-
-    @functools.cached_property
-    def planned(self) -> pd.DataFrame:
-        """The seeds and parameters of all cells; empty where it is not known which were planned."""
-        names = [name for name in ("seed", *self.parameters, RUN) if name in self.frame]
-        known = any(run.planned for run in self.runs)
-        return self.frame[names] if known else self.frame.loc[[], names]
 
     @functools.cached_property
     def steps(self) -> pd.DataFrame:
@@ -186,15 +167,19 @@ class Cells:
         frame = pd.concat([trained, missing], ignore_index=True) if len(missing) else trained
         return replace(self, frame=frame)
 
-    def without_plan(self, trained: pd.DataFrame) -> Cells:
-        """Return other trained cells, of which it is not known which were planned."""
-        return replace(
-            self, frame=trained, runs=tuple(replace(run, planned=False) for run in self.runs)
-        )
+    def without_plan(self, trained: pd.DataFrame | None = None) -> Cells:
+        """Return the trained cells, or others, of which it is not known which were planned."""
+        frame = self.trained if trained is None else trained
+        return replace(self, frame=frame, runs=tuple(replace(r, planned=False) for r in self.runs))
 
     def with_steps(self, steps: pd.DataFrame) -> Cells:
         """Return these cells with other logged steps."""
         return replace(self, read_steps=lambda: steps)
+
+    @property
+    def run(self) -> Run:
+        """The run directory that they are of; of several, the first one."""
+        return self.runs[0]
 
     @property
     def run_names(self) -> tuple[str, ...]:
@@ -207,21 +192,6 @@ class Cells:
         return any(run.refined for run in self.runs)
 
     @property
-    def sparse(self) -> bool:
-        """Whether points between planned ones stay blank."""
-        return any(run.sparse for run in self.runs)
-
-    @property
-    def collections(self) -> Mapping[str, str]:
-        """Fingerprints of the data that the cells were trained on, by name."""
-        return {name: mark for run in self.runs for name, mark in run.collections.items()}
-
-    @property
-    def sources(self) -> Mapping[str, str]:
-        """Digests of the code that trained cells, by key."""
-        return {key: digest for run in self.runs for key, digest in run.sources.items()}
-
-    @property
     def boundary(self) -> tuple[str, float] | None:
         """The column and the threshold near which cells were chosen, if it is one for all."""
         boundaries = {run.boundary for run in self.runs}
@@ -231,6 +201,11 @@ class Cells:
     def parameters(self) -> list[str]:
         """The parameters that the cells have a column of, in the order of the study."""
         return self._of("parameter")
+
+    @property
+    def number_parameters(self) -> list[str]:
+        """The parameters among them that are numbers."""
+        return [name for name in self.parameters if self.schema[name].is_number]
 
     @property
     def measured(self) -> list[str]:
@@ -298,15 +273,34 @@ class Cells:
             here = f"{name} is {values[0]:.6g} to {values[-1]:.6g} here."
         raise NoCellsError(option, text, f"no cell has that; {here}")
 
-    def varying(self, without: Sequence[str] = ()) -> list[str]:
-        """The parameters that take several values, in the order of the study."""
-        return varying(self.frame, [name for name in self.parameters if name not in without])
+    def varying(self, without: Collection[str | None] = ()) -> list[str]:
+        """The parameters that take several values, in order; several run directories come first.
 
-    def settings(self, without: Sequence[str] = ()) -> Iterator[tuple[dict[str, Any], Cells]]:
-        """Each combination of the parameters that vary, in order, with its cells."""
-        place, settings = self._places(self.varying(without))
+        Beside these, a parameter does not vary that has one value in each of them.
+        """
+        names = self.parameters
+        if self.run_names:
+            counts = self.trained.groupby(RUN)[names].nunique().max()
+            names = [RUN, *(name for name in names if counts[name] > 1)]
+        return [name for name in varying(self.frame, names) if name not in without]
+
+    @functools.cached_property
+    def values(self) -> dict[str, tuple[Value, ...]]:
+        """The values of each parameter, in order; of one that does not vary the first."""
+        varied, found = self.varying(), dict[str, tuple[Value, ...]]()
+        for name in [*([RUN] if self.run_names else []), *self.parameters]:
+            values = self.frame[name].dropna().unique().tolist()
+            words = self.schema[name].words
+            values = [word for word in words if word in values] if words else sorted(values)
+            found[name] = tuple(values if name in varied else values[:1])
+        return found
+
+    def settings(self, names: Sequence[str]) -> Iterator[tuple[dict[str, Value], Cells]]:
+        """Each combination of the values of some parameters, in order, with its cells."""
+        place, settings = self._places(names)
         for number, values in enumerate(_records(settings)):
-            yield values, replace(self, frame=self.frame[place == number])
+            runs = tuple(run for run in self.runs if run.name == values.get(RUN, run.name))
+            yield values, replace(self, frame=self.frame[place == number], runs=runs)
 
     def in_order(self) -> Cells:
         """These cells by the parameters that vary, words as they are declared, then by seed."""
@@ -354,8 +348,8 @@ class Cells:
         It takes the place of a parameter in it: of those that vary and are not taken, the one with
         the most values, and of equally many the first.
         """
-        numbers = [name for name in self.parameters if self.schema[name].is_number]
-        expression = read_expression(text, self.schema.placed.among(numbers), option)
+        names = self.schema.placed.among(self.number_parameters)
+        expression = read_expression(text, names, option)
         varying = [name for name in self.varying() if name in expression.names]
         if not varying:
             hint = ", ".join(self.varying()) or "nothing"
@@ -384,7 +378,8 @@ class Cells:
         """The symbol of a column in a formula, in mathtext without dollar signs, or its name."""
         field = self.schema[name]
         word = re.sub(r"([#$%&_{}])", r"\\\1", re.sub(r"[\\^~]", " ", name))
-        formula = rf"\left({field.label[1:-1]}\right)" if field.label.startswith("$") else ""
+        is_formula = re.fullmatch(r"\$[^$]*\$", field.label)
+        formula = rf"\left({field.label[1:-1]}\right)" if is_formula else ""
         return field.symbol or formula or rf"\mathrm{{{word}}}"
 
     def by_seed(self, text: str, option: str = "claim") -> BySeed:
@@ -482,14 +477,10 @@ class Cells:
 
     def _best(self, column: str, swept: str, keep: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """The rows at each setting's best value: of fewest failures, and then of the least mean."""
-        others = self._places(self.varying([swept]))[0]
-        table = pd.DataFrame({"setting": others, "at": self.frame[swept]})
-        table["failed"] = self.frame["status"] != "done"
-        table["mean"] = self.numbers(column, missed=False)
-        ranked = table[keep].groupby(["setting", "at"]).agg({"failed": "sum", "mean": "mean"})
-        first = ranked.sort_values(["failed", "mean"]).reset_index().drop_duplicates("setting")
-        best = table["setting"].map(first.set_index("setting")["at"])
-        return np.asarray(table["at"] == best)
+        rows = self.frame.assign(**{column: self.numbers(column, missed=False)})
+        rows = rows.reset_index(drop=True)[keep]
+        best = best_of_sweep(rows, swept, self.varying([swept]), column)
+        return np.isin(np.arange(len(keep)), best.index)
 
     def _values(self, refs: Sequence[Ref], option: str) -> dict[str, NDArray[Any]]:
         """What references stand for in each row; one in brackets is that of the row's seed."""
@@ -526,49 +517,6 @@ class Cells:
             ends = {f"{name}_low": mean - half, f"{name}_high": mean + half, f"{name}_sd": sd}
             parts.append(pd.DataFrame({name: mean, **ends}))
         return pd.concat(parts, axis=1)
-
-    def minus(self, other: Cells, column: str, called: str = "the other") -> Cells:
-        """Return cells whose column is its difference to that of their counterparts.
-
-        Counterparts have the same seed and values of the parameters that vary. Without a seed in
-        common means over seeds are subtracted. The rows are of these cells; where these are
-        published points, which have no keys, of the others.
-
-        Args:
-            called: the name of the other cells.
-        """
-        varied = {*self.varying(), *other.varying()}
-        names = [n for n in dict.fromkeys([*self.parameters, *other.parameters]) if n in varied]
-        for name in (*names, column):
-            if name not in self.frame or name not in other.frame:
-                accepts = f"its cells and the others don't share {name}."
-                raise BadValue("minus", called, accepts)
-        pairs = pair_up(self.trained, other.trained, names, [column])
-        if not pairs.both:
-            shared = ", ".join(names) or "the parameters"
-            accepts = f"no cell of it has the seed and the values of {shared} of a cell here."
-            raise BadValue("minus", called, accepts)
-        left, right = pairs.left, pairs.right
-        failed = (left["status"] == "failed") | (right["status"] == "failed")
-        reasons = [side.get("reason", pd.Series("", side.index)) for side in (left, right)]
-        cells, rows = (self, left) if "key" in left else (other, right)
-        changed = rows.assign(
-            **{column: left[column].astype(float) - right[column].astype(float)},
-            status=np.where(failed, "failed", "done"),
-            reason=reasons[0].where(left["status"] == "failed", reasons[1]),
-        )
-        less = cells.with_trained(changed) if cells.sparse else cells.without_plan(changed)
-        counts = [side.trained["seed"].nunique() for side in (self, other) if pairs.by == "means"]
-        noun = "places" if counts else "cells"
-        have = f"{noun} here and of {pairs.there} there have a counterpart"
-        return replace(
-            less,
-            less=called,
-            averaged="mean of {} seeds less mean of {} seeds".format(*counts) if counts else "",
-            unpaired=f"{pairs.both} of {pairs.here} {have}"
-            if not pairs.here == pairs.there == pairs.both
-            else "",
-        )
 
 
 def _records(settings: pd.DataFrame) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from overfit_cli.core.parameters import symbol_text as unicode_of
 from overfit_cli.core.schema import missed_by
 from overfit_cli.core.study import stand_ins_of
 from overfit_cli.core.text import VERSION, list_numbers, plural
-from overfit_cli.figures.labels import brief, parameter_values, typeset
+from overfit_cli.figures.labels import brief, subtracted_means, typeset
 from overfit_cli.sweeps.manifest import provenance_in_words
 
 WIDTH = 96
@@ -43,12 +43,11 @@ def cells_in_words(data: Cells) -> str:
     words = reasons.map(_MISSES).fillna("failed").value_counts().sort_index()
     told = [plural(counts["done"], "cell") + " done", *(f"{n} {word}" for word, n in words.items())]
     told += [f"{counts['missing']} missing"] if counts["missing"] else []
-    seeds = data.averaged or f"seeds {list_numbers(sorted(cells['seed'].unique().tolist()))}"
-    seeds += f"; {data.unpaired}" if data.unpaired else ""
+    seeds = f"seeds {list_numbers(sorted(cells['seed'].unique().tolist()))}"
+    seeds = "; ".join(filter(None, [subtracted_means(data) or seeds, unpaired(data)]))
     axes = [
-        f"{symbol_and_name(data, name)} {_values_in_words(values)}"
-        for name, values in parameter_values(data).items()
-        if len(values) > 1
+        f"{symbol_and_name(data, name)} {_values_in_words(data.values[name])}"
+        for name in data.varying()
     ]
     varies = f" Axes: {'; '.join(axes)}." if axes else ""
     chosen = [
@@ -58,6 +57,16 @@ def cells_in_words(data: Cells) -> str:
     ]
     own = f"Cells: {', '.join(told)}; {seeds}.{varies}{''.join(chosen)}"
     return " ".join([own, *provenance_in_words(parts), *stand_ins(parts)])
+
+
+def unpaired(data: Cells) -> str:
+    """Write how many cells of a difference have a counterpart; empty where all have."""
+    pairs = data.pairs
+    if pairs is None or pairs.here == pairs.there == pairs.both:
+        return ""
+    noun = "places" if pairs.by == "means" else "cells"
+    here = f"{pairs.both} of {pairs.here} {noun} here"
+    return f"{here} and of {pairs.there} there have a counterpart"
 
 
 def _values_in_words(values: Sequence[Value]) -> str:
@@ -117,6 +126,6 @@ def fixed_parameters(data: Cells) -> dict[str, Value]:
     differ = {sentence.partition(" ")[0] for sentence in data.differs}
     return {
         name: values[0]
-        for name, values in parameter_values(data).items()
+        for name, values in data.values.items()
         if len(values) == 1 and name in described and name not in differ
     }

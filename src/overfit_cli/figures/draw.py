@@ -14,7 +14,7 @@ from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.registry import figures_of
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import most_alike
-from overfit_cli.figures.caption import caption, stand_ins
+from overfit_cli.figures.caption import caption, stand_ins, unpaired
 from overfit_cli.figures.inputs import derive_columns, prepare, resolve_symbols
 from overfit_cli.figures.panels import difference, side_by_side
 from overfit_cli.figures.picture import Picture, looking
@@ -128,7 +128,7 @@ def drawn(
         picture.facts += filter(None, [figure.equation_note(on_axes)])
     own, facts = figure.options, picture.facts or [f"{figure.title}."]
     usual = (options.x, options.y, options.value) == (own.x, own.y, own.value)
-    if figure.source and usual and not data.less and figure.reproduces(data):
+    if figure.source and usual and not data.pairs and figure.reproduces(data):
         facts = [*facts, f"After {figure.source}."]
     picture.caption = caption(" ".join(facts), data, command)
     return picture
@@ -185,7 +185,7 @@ def _compared(
         return side_by_side(names, parts, (value or usual).partition(",")[0].strip())
     data, minus = parts
     less = difference(data, minus, ("here", names[-1]), value or data.study.headline)
-    if less.unpaired:
-        text = f"{names[-1]}: {less.unpaired}; the others are left out"
+    if words := unpaired(less):
+        text = f"{names[-1]}: {words}; the others are left out"
         warnings.warn(text, UserWarning, stacklevel=2)
     return less

@@ -28,10 +28,6 @@ from overfit_cli.figures.labels import (
     axis_label,
     free_parameters,
     independent_parameters,
-    literal,
-    number_parameters,
-    parameter_values,
-    varying_parameters,
 )
 from overfit_cli.stats.bands import Averaging
 
@@ -62,8 +58,7 @@ def resolve_options(figure: Figure, asked: FigureOptions, data: Cells) -> Figure
     x, y = _choose_axes(figure.axes, own, asked, data)
     options = replace(own, **(asked.given() | {"x": x, "y": y}))
     if asked.by is None and own.by is not None:
-        varying = [name for name in varying_parameters(data) if name not in (x, y)]
-        panels = [name for name in own.by.split(",") if name in varying]
+        panels = [name for name in own.by.split(",") if name in data.varying((x, y))]
         options = replace(options, by=panels[0] if panels else None)
     is_own_plane = {x, y} == {own.x or x, own.y or y} and options.threshold == own.threshold
     is_own_law = is_own_column and is_own_plane and _one_curve_a_panel(options, data)
@@ -72,7 +67,7 @@ def resolve_options(figure: Figure, asked: FigureOptions, data: Cells) -> Figure
 
 def _one_curve_a_panel(options: FigureOptions, data: Cells) -> bool:
     """Whether what the equations name beside the axes has one value in each panel."""
-    names = data.schema.placed.among({*number_parameters(data), options.value or ""})
+    names = data.schema.placed.among({*data.number_parameters, options.value or ""})
     try:
         read = [read_equation(law, names) for law in options.law or ()]
     except BadValue:
@@ -91,7 +86,7 @@ def _choose_axes(
     """The axes of the user, else those of the figure that vary, else parameters that vary."""
     free = [name for name in independent_parameters(data) if name not in (asked.by, RUN)]
     if len(free) < axes:
-        free = [name for name in varying_parameters(data) if name not in (asked.by, RUN)]
+        free = data.varying((asked.by, RUN))
     x, y = asked.x or own.x, asked.y or own.y
     if axes == 2 and asked.y is None and y not in free:
         y = next((name for name in free if name != x), y)
@@ -175,7 +170,7 @@ def two_axes(data: Cells, options: FigureOptions) -> tuple[Axis, Axis]:
     taken = [name for name in (x.name, y.name, options.by) if name is not None]
     for name in free_parameters(data, taken):
         if name != RUN:
-            values = ", ".join(map(str, parameter_values(data)[name][:4]))
+            values = ", ".join(map(str, data.values[name][:4]))
             accepts = f"y is {y.name}, {name} varies too ({values}, ...), and its values would be "
             accepts += "mixed; make it an axis, make panels of it (option by), or choose one value "
             raise BadValue("x", x.name, f"{accepts}(option where, {name}=VALUE).")
@@ -203,10 +198,7 @@ def measured_column(data: Cells, name: str | None, option: str = "value") -> tup
         raise BadValue(option, name, f"{data.study.name} measures no {name!r}; {hint}")
     if name not in data.trained:
         raise BadValue(option, name, f"these cells don't hold {name}; sweep them again.")
-    label = axis_label(data.schema, name)
-    if data.contrast:
-        return name, f"{label}: {data.contrast}"
-    return name, f"{label}, less that of {literal(data.less)}" if data.less else label
+    return name, axis_label(data.schema, name)
 
 
 def middle_threshold(numbers: pd.Series[float]) -> float:

@@ -21,7 +21,7 @@ from overfit_cli.core.expressions import Compared, read_equation
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.text import round_digits, shorten
 from overfit_cli.figures.axes import Axis
-from overfit_cli.figures.labels import literal, number_parameters, tick_number
+from overfit_cli.figures.labels import literal, tick_number
 from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.style import HIGHLIGHT, Legend
 
@@ -115,7 +115,7 @@ def draw_equations(
     legend: Legend = []
     names = [*(axis.name for axis in along), *filter(None, [column])]
     words = {axis.name for axis in along if axis.scale == "category"}
-    known = {*names, *number_parameters(data)} - words - data.replaced
+    known = {*names, *data.number_parameters} - words - data.replaced
     white = matplotlib.patheffects.withStroke(linewidth=2.0, foreground="white")
     for index, text in enumerate(options.law or (), start=first_dash):
         equation = read_equation(text, data.schema.placed.among(known))

@@ -17,12 +17,7 @@ from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import plural
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.inputs import BAND, lost_in_words, misses_in_words
-from overfit_cli.figures.labels import (
-    parameter_values,
-    short_settings,
-    split_settings,
-    varying_parameters,
-)
+from overfit_cli.figures.labels import short_settings, subtracted_means
 from overfit_cli.figures.style import PALETTE, LineLook, line_looks
 from overfit_cli.stats.bands import MEAN, MEANS, Averaging, mean_of_seeds, natural_bounds
 
@@ -156,9 +151,10 @@ def lines_of_cells(
         np.concatenate([finite_column(part.trained, value).to_numpy() for part in parts])
     )
 
-    def line_of(values: Mapping[str, Value], cells: pd.DataFrame) -> Line:
+    def line_of(values: Mapping[str, Value], part: Cells) -> Line:
+        cells = part.frame
         along = cells[x.name].map(dict(zip(x.values, x.positions, strict=True)))
-        numbers = field.numbers(cells, missed=not data.less)
+        numbers = field.numbers(cells)
         seeds = numbers.groupby([along, cells["seed"]]).mean().unstack()
         table = summarised(seeds, over_seeds, bounds)
         failed = (cells["status"] == "failed").groupby(along).all() | (seeds == np.inf).any(axis=1)
@@ -174,10 +170,10 @@ def lines_of_cells(
         text = short_settings(data.schema, values)
         return Line(text, values, cells, tables, {value: seeds}, reason)
 
-    panels = [[line_of(*each) for each in split_settings(part, names)] for part in parts]
+    panels = [[line_of(*each) for each in part.without_plan().settings(names)] for part in parts]
     cells = pd.concat([part.trained for part in parts])
-    lost = _left_out(cells, field.numbers(cells, missed=not data.less), over_seeds)
-    return Lines(panels, names, over_seeds, lost, instead=data.averaged)
+    lost = _left_out(cells, field.numbers(cells), over_seeds)
+    return Lines(panels, names, over_seeds, lost, instead=subtracted_means(data))
 
 
 def _left_out(cells: pd.DataFrame, numbers: pd.Series[float], over_seeds: Averaging) -> str:
@@ -210,8 +206,8 @@ def lines_of_steps(
     unlogged = int(done.sum() - (every["status"] == "done").sum())
     lost = f"; {plural(unlogged, 'cell')} without logged steps left out" if unlogged else ""
     parts = [part.without_plan(cells) for part, cells in zip(parts, logged, strict=True)]
-    varying = {name for part in parts for name in varying_parameters(part)}
-    names = [name for name in parameter_values(parts[0]) if name in varying]
+    varying = {name for part in parts for name in part.varying()}
+    names = [name for name in parts[0].values if name in varying]
     most_seeds = every.groupby(["study", *names])["seed"].nunique().max()
     averaged = most_seeds >= BAND or max(map(len, logged)) > most_single
     averaged = averaged or over_seeds.band == "seeds"
@@ -250,7 +246,8 @@ def _lines_of_part(
     bounds = {name: natural_bounds(steps[name].to_numpy(np.float64)) for name in columns}
     infinite = {field.name for field in part.logged.fields if field.diverges}
     lines = []
-    for values, cells in split_settings(part, names):
+    for values, setting in part.settings(names):
+        cells = setting.frame
         text = short_settings(part.schema, values)
         if (cells["status"] == "failed").all():
             text = f"{text} ({misses_in_words(cells)})".strip()

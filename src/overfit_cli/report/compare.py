@@ -263,7 +263,7 @@ def load_side(
         cells = load_run(directory, any_version=True)
         with suppress(NoCellsError):  # what follows says so of the trained ones
             missing = cells.where(*where).where(*where_here, option=option).counts()["missing"]
-        cells = cells if cells.sparse else cells.without_plan(cells.trained)
+        cells = cells if cells.run.sparse else cells.without_plan()
     else:
         path = beside_study(path, other.study)
         points = read_published(path, other.study, {n: _values(other, n) for n in other.parameters})

@@ -280,8 +280,8 @@ def load_runs(
     runs = list[JudgedRun]()
     for directory in found:
         data = load_run(directory)
-        cells = data.without_plan(data.trained).where(*conditions).frame
-        warn_of_sources(directory.path, data.sources, cells)
+        cells = data.without_plan().where(*conditions).frame
+        warn_of_sources(directory.path, data.run.sources, cells)
         runs.append(JudgedRun(data.study, cells, directory, data, tuple(conditions)))
     return runs
 

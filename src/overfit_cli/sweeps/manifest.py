@@ -437,16 +437,16 @@ def provenance_in_words(parts: Mapping[str, Cells]) -> list[str]:
     sentences, marks = list[str](), dict[str, dict[str, str]]()
     for study in dict.fromkeys(part.study.name for part in parts.values()):
         counts = {
-            name: count_sources(part.sources, part.trained["key"])
+            name: count_sources(part.run.sources, part.trained["key"])
             for name, part in parts.items()
             if part.study.name == study
         }
         sentences.append(sources_in_words(counts))
     for name, part in parts.items():
-        for data, mark in part.collections.items():
+        for data, mark in part.run.collections.items():
             marks.setdefault(f"Data that differs: {data}, ", {})[name] = f"{mark[:SHORT]}…"
-        if part.boundary is not None:
-            column, level = part.boundary
+        if part.run.boundary is not None:
+            column, level = part.run.boundary
             text = f"{column} {level:g}".strip()
             marks.setdefault("Refined at different thresholds: ", {})[name] = text
     for begin, texts in sorted(marks.items()):

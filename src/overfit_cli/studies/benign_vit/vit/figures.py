@@ -25,7 +25,7 @@ from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import map_parameters, parameters_from_row
 from overfit_cli.core.text import plural
 from overfit_cli.figures.inputs import require_numbers
-from overfit_cli.figures.labels import brief, split_settings, tick_number, varying_parameters
+from overfit_cli.figures.labels import brief, tick_number
 from overfit_cli.figures.lines import draw_lines
 from overfit_cli.figures.panels import Panel
 from overfit_cli.figures.picture import Picture, new_figure, styled, title_panels
@@ -88,10 +88,7 @@ _STAGES: dict[str, LineStyleType] = {"first": (0, (1, 3)), "second": (0, (6, 2))
 
 def setting_panels(data: Cells) -> list[Panel]:
     """Split the data by the settings of all parameters that vary, in order."""
-    return [
-        Panel("", data.without_plan(cells))
-        for _, cells in split_settings(data, varying_parameters(data))
-    ]
+    return [Panel("", cells) for _, cells in data.without_plan().settings(data.varying())]
 
 
 def has_dynamics(data: Cells) -> bool:
