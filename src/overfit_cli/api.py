@@ -16,7 +16,7 @@ from overfit_cli.core.parameters import Value, describe, parameter_named
 from overfit_cli.core.registry import add_study, find_study
 from overfit_cli.core.study import AnyStudy, Study
 from overfit_cli.core.values import Backend, DeviceChoice, list_of_texts, usable_path
-from overfit_cli.figures.draw import Request, draw_figure
+from overfit_cli.figures.draw import draw_figure
 from overfit_cli.figures.picture import Picture, save
 from overfit_cli.figures.style import read_look
 from overfit_cli.functions.function_study import study_of_function, study_of_rows
@@ -303,8 +303,7 @@ def draw(
     less = None if minus is None else RunDirectory(usable_path("minus", minus), "minus")
     look = read_look(size, None if style is None else usable_path("style", style))
     file = None if out is None else usable_path("out", out)
-    request = Request(figure, runs, asked, conditions("where", where), less, look, out=file)
-    drawn = draw_figure(request)
+    drawn = draw_figure(figure, runs, asked, conditions("where", where), less, look, out=file)
     if file is not None:
         save(drawn, file)
     return drawn

@@ -17,7 +17,7 @@ import overfit_cli
 from overfit_cli import UserError
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import Figure, FigureOptions
-from overfit_cli.figures.draw import Request, draw_figure
+from overfit_cli.figures.draw import draw_figure
 from overfit_cli.figures.panels import side_by_side
 from overfit_cli.figures.picture import Picture, new_figure, styled
 from tests.command import run
@@ -108,7 +108,7 @@ def test_a_figure_without_anything_on_it_is_a_sentence(tmp_path: Path) -> None:
         mock.patch("overfit_cli.figures.draw.figures_of", lambda study: figures),
         pytest.raises(UserError, match=r"^empty: nothing would be drawn; the cells hold no number"),
     ):
-        draw_figure(Request("empty", [directory], FigureOptions()))
+        draw_figure("empty", [directory], FigureOptions())
 
 
 @pytest.mark.parametrize(("draw", "options"), FIGURES)

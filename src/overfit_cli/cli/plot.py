@@ -49,7 +49,7 @@ def _problem_with(
 ) -> str:
     from overfit_cli.figures.axes import parameter_axis
     from overfit_cli.figures.draw import find_figure
-    from overfit_cli.figures.inputs import derive_columns, prepare, resolve_symbols, two_axes
+    from overfit_cli.figures.inputs import prepare, read_options, two_axes
     from overfit_cli.sweeps.load import load_run, study_in
 
     try:
@@ -60,8 +60,7 @@ def _problem_with(
         if figure.reads == "trajectories" and not directory.logged_keys():
             return "it has no logged steps; sweep with --trajectories."
         data = load_run(directory).where(*where)
-        asked = resolve_symbols(asked, data.study)
-        data, options = prepare(figure, derive_columns(figure, data, asked), asked)
+        data, options = prepare(figure, *read_options(figure, data, asked))
         if figure.axes == 2:
             two_axes(data, options)
         elif figure.axes or options.x:
@@ -145,7 +144,7 @@ def plot(
     **options: Any,
 ) -> int:
     """Draw a figure of a run, or of several, with its caption beside it."""
-    from overfit_cli.figures.draw import Request, draw_figure
+    from overfit_cli.figures.draw import draw_figure
     from overfit_cli.figures.picture import save
     from overfit_cli.figures.style import read_look
     from overfit_cli.sweeps.store import RunDirectory
@@ -157,7 +156,7 @@ def plot(
     path = out or _default_path(figure, directories, minus)
     less = None if minus is None else RunDirectory(minus, "minus")
     command = typed_command()
-    picture = draw_figure(Request(figure, directories, asked, chosen, less, look, command, path))
+    picture = draw_figure(figure, directories, asked, chosen, less, look, command, path)
     save(picture, path)
     output = console()
     if not named:

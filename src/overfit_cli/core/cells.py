@@ -33,14 +33,11 @@ from overfit_cli.core.expressions import (
     read_expression,
 )
 from overfit_cli.core.parameters import Value
-from overfit_cli.core.schema import RUN, STEP, Field, Role, Schema, schema_of, with_logged
+from overfit_cli.core.schema import RUN, Field, Role, Schema, schema_of, with_logged
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import plural, round_digits
 from overfit_cli.stats.intervals import t_half_width
-from overfit_cli.stats.pairs import Pairs, best_of_sweep
-
-DIGITS = 12
-"""Real numbers that agree to so many digits are one value of a parameter."""
+from overfit_cli.stats.pairs import DIGITS, Pairs, best_of_sweep
 
 
 class NoCellsError(BadValue):
@@ -144,8 +141,6 @@ class Cells:
         read = (lambda: steps) if isinstance(steps, pd.DataFrame) else steps
         return cls(frame, schema, study, read, (run,))
 
-    # What there is
-
     @functools.cached_property
     def trained(self) -> pd.DataFrame:
         """The rows that are not missing: done and failed cells."""
@@ -192,12 +187,6 @@ class Cells:
         return any(run.refined for run in self.runs)
 
     @property
-    def boundary(self) -> tuple[str, float] | None:
-        """The column and the threshold near which cells were chosen, if it is one for all."""
-        boundaries = {run.boundary for run in self.runs}
-        return boundaries.pop() if len(boundaries) == 1 else None
-
-    @property
     def parameters(self) -> list[str]:
         """The parameters that the cells have a column of, in the order of the study."""
         return self._of("parameter")
@@ -218,24 +207,16 @@ class Cells:
         return with_logged(self.study, self.schema)
 
     @property
-    def logged_columns(self) -> list[str]:
-        """The logged columns that the steps have."""
-        measured = [field.name for field in self.logged.fields if field.role == "measured"]
-        return [name for name in measured if name in self.steps and name != STEP.name]
-
-    @property
     def replaced(self) -> frozenset[str]:
         """Parameters in whose place an expression is an axis."""
         return frozenset(self._of("replaced"))
 
     def _of(self, role: Role) -> list[str]:
-        return [f.name for f in self.schema.fields if f.role == role and f.name in self.frame]
+        return [name for name in self.schema.named(role) if name in self.frame]
 
     def counts(self) -> Counter[str]:
         """Return how many cells are done, failed and missing."""
         return Counter(self.frame["status"])
-
-    # Choosing
 
     def where(self, *conditions: str, option: str = "where") -> Cells:
         """The cells that meet all conditions; NoCellsError where one leaves none.
@@ -319,8 +300,6 @@ class Cells:
         first = np.unique(place, return_index=True)[1]
         return place, self.frame[list(names)].iloc[first].reset_index(drop=True)
 
-    # Numbers
-
     def numbers(self, column: str, *, missed: bool = True) -> pd.Series[float]:
         """Return a column as numbers; see `Field.numbers`."""
         return self.schema[column].numbers(self.frame, missed=missed)
@@ -399,25 +378,26 @@ class Cells:
         values = {str(ref): self._table(ref, place, seeds, option) for ref in expression.refs}
         numbers = expression.value(values)
         known = np.logical_and.reduce([np.isfinite(value) for value in values.values()])
-        settings_here = _records(settings)
         for row in np.flatnonzero((known & ~np.isfinite(numbers)).any(axis=1))[:1]:
-            at = ", ".join(f"{name}={value}" for name, value in settings_here[row].items())
+            at = ", ".join(f"{name}={value}" for name, value in _records(settings)[row].items())
             raise UndefinedError(option, text, f"it is not a number{' at ' * bool(at)}{at}.")
         numbers = np.where(known, numbers, np.nan)
         low, high = (np.where(known, numbers, end) for end in (-np.inf, np.inf))
-        fields = {ref: self.schema[ref.name] for ref in expression.refs}
-        bounded = [ref for ref, each in fields.items() if each.between or not each.reached]
-        if bounded and not known.all():
-            ends = [self._ends(ref, values[str(ref)], place, seeds, option) for ref in bounded]
-            texts = [str(ref) for ref in bounded]
+        fields = {ref: self.schema[ref.name] for ref in expression.refs if not known.all()}
+        ends = {
+            str(ref): self._ends(ref, values[str(ref)], place, seeds, option)
+            for ref, each in fields.items()
+            if each.between or not each.reached
+        }
+        if ends:
             corners = [
-                expression.value({**values, **dict(zip(texts, corner, strict=True))})
-                for corner in itertools.product(*ends)
+                expression.value({**values, **dict(zip(ends, corner, strict=True))})
+                for corner in itertools.product(*ends.values())
             ]
             least, most = np.minimum.reduce(corners), np.maximum.reduce(corners)
             low = np.where(known | np.isnan(least), low, least)
             high = np.where(known | np.isnan(most), high, most)
-        return BySeed(settings_here, seeds, numbers, low, high)
+        return BySeed(_records(settings), seeds, numbers, low, high)
 
     def _ends(
         self, ref: Ref, known: Floats, place: NDArray[np.intp], seeds: NDArray[Any], option: str
@@ -454,17 +434,6 @@ class Cells:
         if ref.name in self.parameters and not ref.at:
             first = np.unique(place, return_index=True)[1]
             return np.broadcast_to(numbers[first, None], shape)
-        keep = self._taken(ref, option)
-        at = place[keep], np.searchsorted(seeds, self.frame["seed"].to_numpy()[keep])
-        if len(np.unique(np.ravel_multi_index(at, shape))) < keep.sum():
-            accepts = "several cells of a seed have the same setting."
-            raise UndefinedError(option, str(ref), accepts)
-        table = np.full(shape, np.nan)
-        table[at] = numbers[keep]
-        return table
-
-    def _taken(self, ref: Ref, option: str) -> NDArray[np.bool_]:
-        """Which rows have the values that the brackets of a reference choose."""
         keep = np.ones(len(self.frame), dtype=bool)
         for test in ref.at:
             if isinstance(test, Compared) or (isinstance(test, Among) and test.values[1:]):
@@ -473,7 +442,13 @@ class Cells:
                 keep &= self._best(ref.name, test.name, keep)
             else:
                 keep &= self._meets(test, str(ref), option)
-        return keep
+        at = place[keep], np.searchsorted(seeds, self.frame["seed"].to_numpy()[keep])
+        if len(np.unique(np.ravel_multi_index(at, shape))) < keep.sum():
+            accepts = "several cells of a seed have the same setting."
+            raise UndefinedError(option, str(ref), accepts)
+        table = np.full(shape, np.nan)
+        table[at] = numbers[keep]
+        return table
 
     def _best(self, column: str, swept: str, keep: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """The rows at each setting's best value: of fewest failures, and then of the least mean."""
@@ -500,12 +475,9 @@ class Cells:
                 values[str(ref)] = self._table(ref, place, seeds, option)[place, seed]
         return values
 
-    # Over seeds
-
     def means(self, columns: Sequence[str] = ()) -> pd.DataFrame:
         """A row per setting, with means over the seeds that are done and their 95 % intervals."""
-        cells = replace(self, frame=self.frame[self.frame["status"] != "missing"])
-        cells = cells.in_order()  # sums depend on the order of seeds
+        cells = replace(self, frame=self.trained).in_order()  # sums depend on the order of seeds
         place, places = cells._places(cells.varying())
         frame = cells.frame
         done = frame["status"] == "done"

@@ -132,6 +132,10 @@ class Schema:
     def __contains__(self, name: str) -> bool:
         return name in self.names
 
+    def named(self, role: Role) -> list[str]:
+        """Return the names of the fields of a role."""
+        return [field.name for field in self.fields if field.role == role]
+
     def with_field(self, field: Field) -> Schema:
         """Return the schema with a field in the place of one of its name, or at the end."""
         return replace(self, fields=(*(f for f in self.fields if f.name != field.name), field))

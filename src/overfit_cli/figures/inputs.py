@@ -18,9 +18,8 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.expressions import read_equation
 from overfit_cli.core.figure import Figure, FigureOptions
-from overfit_cli.core.parameters import describe, parameter_named
+from overfit_cli.core.parameters import parameter_named
 from overfit_cli.core.schema import RUN, missed_by
-from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import plural, round_digits, suggestion
 from overfit_cli.core.values import Band, Mean
 from overfit_cli.figures.axes import Axis, parameter_axis
@@ -47,14 +46,14 @@ def resolve_options(figure: Figure, asked: FigureOptions, data: Cells) -> Figure
     is_own_column = column == (own.value or headline)
     if not is_own_column:
         own = replace(own, theory=None, threshold=None)
-    if "threshold" in figure.accepts and data.boundary is not None:
-        placed_by, threshold = data.boundary
-        if column == (placed_by or headline):
-            own = replace(own, threshold=threshold)
-            if asked.threshold not in (None, threshold):
-                few = f"few may be near {asked.threshold:g}."
-                text = f"the sweep placed its cells near {threshold:g}; {few}"
-                warnings.warn(text, UserWarning, stacklevel=2)
+    boundaries = {run.boundary for run in data.runs}
+    placed = boundaries.pop() if len(boundaries) == 1 and "threshold" in figure.accepts else None
+    if placed is not None and column == (placed[0] or headline):
+        own = replace(own, threshold=placed[1])
+        if asked.threshold not in (None, own.threshold):
+            few = f"few may be near {asked.threshold:g}."
+            text = f"the sweep placed its cells near {own.threshold:g}; {few}"
+            warnings.warn(text, UserWarning, stacklevel=2)
     x, y = _choose_axes(figure.axes, own, asked, data)
     options = replace(own, **(asked.given() | {"x": x, "y": y}))
     if asked.by is None and own.by is not None:
@@ -97,52 +96,30 @@ def _choose_axes(
     return x, y
 
 
-def resolve_symbols(options: FigureOptions, study: AnyStudy) -> FigureOptions:
-    """Return the options with the names of parameters in place of their symbols.
+def read_options(figure: Figure, data: Cells, asked: FigureOptions) -> tuple[Cells, FigureOptions]:
+    """Return data with a column for each expression in the place of one, and options with names.
 
-    A parameter in the place of a column is an expression: `(n)`.
+    The names of parameters stand in place of their symbols. A parameter in the place of a column is
+    an expression: `(n)`. The figure's own options count where the user leaves one out; columns are
+    logged ones where it reads trajectories.
     """
-    described, columns = describe(study.parameters), {"step", "steps", "seconds"}
-    columns |= {column.name for column in (*study.columns, *study.trajectory_columns)}
-
-    def named(text: str | None) -> str | None:
-        return text and parameter_named(study.parameters, text.strip())
-
-    def as_columns(text: str | None) -> str | None:
-        return None if text is None else ",".join(map(as_column, text.strip().split(",")))
-
-    def as_column(part: str) -> str:
-        part = part.strip()
-        name = parameter_named(study.parameters, part)
-        is_parameter = name in described and described[name].is_number and part not in columns
-        return f"({name})" if is_parameter else part
-
-    return replace(
-        options,
-        x=named(options.x),
-        y=named(options.y),
-        by=named(options.by),
-        value=as_columns(options.value),
-        theory=as_columns(options.theory),
-    )
-
-
-def derive_columns(figure: Figure, data: Cells, options: FigureOptions) -> Cells:
-    """Return data with a column for each expression that the options have for a column.
-
-    Args:
-        figure: the figure: its columns are logged ones where it reads trajectories. Its own options
-            may have expressions too.
-        options: the user's options; the figure's count where they leave one out.
-    """
-    logged = figure.reads == "trajectories"
+    model, logged = data.study.parameters, figure.reads == "trajectories"
+    named = {side: getattr(asked, side) for side in ("x", "y", "by", "value", "theory")}
+    for side in ("x", "y", "by"):
+        named[side] = named[side] and parameter_named(model, named[side].strip())
+    columns = {name for schema in (data.schema, data.logged) for name in schema.named("measured")}
     for option in ("value", "theory"):
-        text = getattr(options, option) or getattr(figure.options, option) or ""
-        for part in map(str.strip, text.split(",") if logged else [text]):
-            if _is_expression(data, part):
+        text = named[option] or getattr(figure.options, option) or ""
+        parts = [part.strip() for part in (text.split(",") if logged else [text])]
+        for index, part in enumerate(parts):
+            name = parameter_named(model, part)
+            if name in data.number_parameters and part not in columns:
+                parts[index] = f"({name})"
+            if _is_expression(data, parts[index]):
                 add = data.with_logged_column if logged else data.with_column
-                data = add(part, figure.labels.get(part, ""), option)
-    return data
+                data = add(parts[index], figure.labels.get(part, ""), option)
+        named[option] = named[option] and ",".join(parts)
+    return data, replace(asked, **named)
 
 
 def prepare(figure: Figure, data: Cells, asked: FigureOptions) -> tuple[Cells, FigureOptions]:
@@ -192,7 +169,7 @@ def measured_column(data: Cells, name: str | None, option: str = "value") -> tup
     name = data.study.headline if name is None else name
     if not name and not data.study.columns:
         raise UserError(f"{data.study.name} has measured nothing here: no cell is done.")
-    columns = [field.name for field in data.schema.fields if field.role == "measured"]
+    columns = data.schema.named("measured")
     if name not in columns:
         hint = suggestion(name, columns)
         raise BadValue(option, name, f"{data.study.name} measures no {name!r}; {hint}")

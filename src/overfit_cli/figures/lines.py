@@ -228,7 +228,8 @@ def logged_columns(data: Cells, value: str | None, option: str = "value") -> lis
     """Return the columns that `value` names with commas between, for the option of that name."""
     if data.steps.empty:
         raise UserError("No steps were logged here; `overfit train` logs a cell's steps.")
-    logged, study = data.logged_columns, data.study
+    study, known = data.study, {*data.steps} - {"step"}
+    logged = [name for name in data.logged.named("measured") if name in known]
     shown = [name for name in study.progress_columns if name in logged]
     losses = [name for name in shown if data.logged[name].diverges]
     requested = [] if value is None else [name.strip() for name in value.split(",")]
