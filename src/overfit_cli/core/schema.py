@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from overfit_cli.core.arrays import LARGEST
+from overfit_cli.core.arrays import finite_column
 from overfit_cli.core.cell import ROW_COLUMNS, Column
 from overfit_cli.core.expressions import Names
 from overfit_cli.core.parameters import (
@@ -67,16 +67,14 @@ class Field(ParameterInfo):
         A cell that missed its number counts as infinite; with `missed` false it is not known. The
         numbers of a parameter are its values.
         """
-        numbers = rows[self.name].astype(np.float64)
         if self.role in ("cell", "parameter", "replaced"):
-            return numbers
-        done = rows["status"] == "done"
-        known = numbers.where(done & (numbers.abs() <= LARGEST))
+            return rows[self.name].astype(np.float64)
+        known = finite_column(rows, self.name)
         if not missed or (self.reached and not self.diverges):
             return known
         beyond = has_missed(rows)
         if not self.reached:
-            beyond |= done & numbers.isna()
+            beyond |= (rows["status"] == "done") & rows[self.name].isna()
         return known.mask(beyond, np.inf)
 
 
@@ -190,12 +188,4 @@ SECONDS = Column("seconds", "wall time", unit="s", label="time")
 
 
 def _measured(column: Column, kind: Kind = "float") -> Field:
-    return Field(
-        column.name,
-        kind,
-        symbol=column.symbol,
-        unit=column.unit,
-        label=column.label or column.meaning,
-        reached=column.reached,
-        diverges=column.diverges,
-    )
+    return Field(**vars(column) | {"kind": kind, "label": column.label or column.meaning})

@@ -5,8 +5,6 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 
-import pandas as pd
-
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.parameters import symbol_text as unicode_of
@@ -39,8 +37,7 @@ def cells_in_words(data: Cells) -> str:
     """Write the number of cells, their seeds, the parameters that vary, and where they are from."""
     cells, counts, parts = data.trained, data.counts(), data.parts or {"": data}
     failed = cells.loc[cells["status"] == "failed"]
-    reasons = missed_by(failed) if "reason" in cells else pd.Series(dtype=str)
-    words = reasons.map(_MISSES).fillna("failed").value_counts().sort_index()
+    words = missed_by(failed).map(_MISSES).fillna("failed").value_counts().sort_index()
     told = [plural(counts["done"], "cell") + " done", *(f"{n} {word}" for word, n in words.items())]
     told += [f"{counts['missing']} missing"] if counts["missing"] else []
     seeds = f"seeds {list_numbers(sorted(cells['seed'].unique().tolist()))}"

@@ -210,9 +210,7 @@ def usable_cells(data: Cells, value: str) -> pd.DataFrame:
 
 def misses_in_words(cells: pd.DataFrame) -> str:
     """Write why cells have no number: `target not reached`, `diverged`, `failed`, or several."""
-    failed = cells["status"] == "failed"
-    reasons = missed_by(cells) if "reason" in cells else pd.Series("diverged", cells.index)
-    reasons = reasons.where(failed, "step limit")  # of a cell that is done, too
+    reasons = missed_by(cells).where(cells["status"] == "failed", "step limit")
     words = {"step limit": "target not reached", "diverged": "diverged"}
     told = [words.get(reason, "failed") for reason in sorted(set(reasons), reverse=True)]
     return " or ".join(dict.fromkeys(told))

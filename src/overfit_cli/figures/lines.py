@@ -122,15 +122,15 @@ def _along(x: Axis, data: Cells, options: FigureOptions, round_off: float) -> Se
         options = replace(options, mean=None, band="interval")
     over_seeds = averaging(options, data.trained["seed"].nunique())
     lines = lines_of_cells([part.data for part in parts], names, x, [value, *theory], over_seeds)
-    looks = lines.looks(data.study)
-    if len(looks) > len(PALETTE) and not is_one_number(data, names):
-        accepts = f"the other parameters have {len(looks)} settings here, and a figure shows up to "
+    series = Series(parts, lines, {value: label}, theory, x=x)
+    count = len(series.looks)
+    if count > len(PALETTE) and not is_one_number(data, names):
+        accepts = f"the other parameters have {count} settings here, and a figure shows up to "
         accepts += f"{len(PALETTE)} lines; make panels of one (option by), or draw a heatmap."
         raise BadValue("x", x.name, accepts)
     points = [line[value][["middle", "others"]].notna().any(axis=1).sum() for line in lines.every]
     if x.scale != "category" and max(points) < 2:
         raise BadValue("x", x.name, f"no line of {value} has two points here.")
-    series = Series(data.study, parts, lines, {value: label}, theory, looks, x=x)
     start = (1.0, round_off, "start") if round_off else (numbers.max(), LEAST_SHARE, "largest")
     return series.scaled(options.is_log("y", "value"), *start)
 
@@ -199,8 +199,7 @@ def series_of_steps(
         shown = [n for n in names if any((line[n]["middle"] > least).any() for line in every)]
         return {name: axis_label(data.logged, name) for name in shown}
 
-    looks = lines.looks(data.study)
-    series = Series(data.study, parts, lines, drawn(columns), drawn(theory), looks)
+    series = Series(parts, lines, drawn(columns), drawn(theory))
     steps, log = series.steps(), options.is_log("x")
     starts = [line[series.value]["middle"] for line in every]
     start = max((float(middle.iloc[0]) for middle in starts if len(middle)), default=0.0)

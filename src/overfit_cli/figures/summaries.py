@@ -13,12 +13,11 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.schema import MISSES, missed_by
-from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import plural
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.inputs import BAND, lost_in_words, misses_in_words
 from overfit_cli.figures.labels import short_settings, subtracted_means
-from overfit_cli.figures.style import PALETTE, LineLook, line_looks
+from overfit_cli.figures.style import PALETTE
 from overfit_cli.stats.bands import MEAN, MEANS, Averaging, mean_of_seeds, natural_bounds
 
 
@@ -93,11 +92,6 @@ class Lines:
     def has_bands(self) -> bool:
         """Whether there are so few settings that their bands can be told apart."""
         return len({line.text for line in self.every}) <= len(PALETTE)
-
-    def looks(self, study: AnyStudy) -> dict[str, LineLook]:
-        """Return the look of each setting's line, by its text, in order."""
-        settings = {line.text: line.settings for line in self.every}
-        return dict(zip(settings, line_looks(study, list(settings.values())), strict=True))
 
     def _counts(self, column: str) -> pd.Series[int]:
         """How many seeds each number is of; a median's count those that miss."""
@@ -230,7 +224,7 @@ def lines_of_steps(
 def _outcomes(cells: pd.DataFrame) -> pd.Series[float]:
     """0 of a cell whose steps count, infinite if it diverged, nan if it failed otherwise."""
     failed = cells["status"] == "failed"
-    reasons = missed_by(cells) if "reason" in cells else pd.Series("diverged", cells.index)
+    reasons = missed_by(cells)
     numbers = pd.Series(np.where(failed & (reasons == "diverged"), np.inf, 0.0), cells.index)
     return numbers.mask(failed & ~reasons.isin(MISSES))
 
