@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from overfit_cli.core.parameters import StudyParameters, parameter
 from overfit_cli.core.registry import find_study
 from overfit_cli.core.training import Training
 from overfit_cli.figures.record import same_picture
+from overfit_cli.sweeps.options import SweepOptions
 from tests.command import call, python
 
 SCRIPT = """
@@ -60,6 +63,14 @@ def test_the_functions_of_the_package_are_the_commands(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(
         cells.sort_values("key")[same].reset_index(drop=True), other[same]
     )
+
+
+def test_python_has_the_options_of_the_command() -> None:
+    """With the same defaults; their types are written out, for an editor and for mypy."""
+    arguments = inspect.signature(overfit_cli.sweep).parameters
+    options = {each.name: each.default for each in fields(SweepOptions)}
+    assert {name: arguments[name].default for name in options} == options
+    assert {*arguments} - {*options} == {"study", "parameters", "quiet", "axes"}
 
 
 def test_a_refined_sweep_from_python(tmp_path: Path) -> None:

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, get_overloads, overload
 
 from overfit_cli.core.cell import CellResult
 from overfit_cli.core.console import console
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.files import DATA_VARIABLE, keeping_variables, results_folder
+from overfit_cli.core.options import checked, declared, read_options
 from overfit_cli.core.parameters import Value, describe, parameter_named
 from overfit_cli.core.registry import add_study, find_study
 from overfit_cli.core.study import AnyStudy, Study
-from overfit_cli.core.values import Backend, DeviceChoice, list_of_texts, usable_path
+from overfit_cli.core.values import (
+    Backend,
+    Band,
+    DeviceChoice,
+    Mean,
+    ProfileName,
+    list_of_texts,
+    usable_path,
+)
 from overfit_cli.figures.draw import draw_figure
 from overfit_cli.figures.picture import Picture, save
 from overfit_cli.figures.style import read_look
@@ -24,7 +34,6 @@ from overfit_cli.report.claim_figure import draw_claims
 from overfit_cli.report.compare import Comparison, compare_sides, is_published, path_of
 from overfit_cli.report.compare_figure import draw_difference
 from overfit_cli.report.judge import (
-    Decision,
     JudgedClaims,
     decide,
     judge_cells,
@@ -35,9 +44,10 @@ from overfit_cli.report.judge import (
 from overfit_cli.report.runs import JudgedRun, complete_cells, load_runs
 from overfit_cli.sweeps.load import conditions, load_run, logged_steps, means_over_seeds, summaries
 from overfit_cli.sweeps.manifest import warn_of_sources
+from overfit_cli.sweeps.options import SweepOptions
 from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.presets import Subject, find_subject
-from overfit_cli.sweeps.run import Options, open_sweep, train_cell
+from overfit_cli.sweeps.run import open_sweep, train_cell
 from overfit_cli.sweeps.store import RunDirectory
 
 if TYPE_CHECKING:
@@ -47,43 +57,35 @@ if TYPE_CHECKING:
 Values = Value | str | Iterable[Any]
 """One value, several, or a range as the command line has it: `"0.1:16:100:log"`."""
 
+Sweepable = Callable[..., Any] | AnyStudy | str | Path
+"""A function, a study, or what the command line takes: `benign-vit`, `fig1`, `FILE.py`."""
+
 Conditions = str | Sequence[str] | Mapping[str, Values]
 """Conditions as texts, such as `"n=5:20"` or `"test_loss<0.1"`, or values by name: `{"n": 5}`."""
 
 
 @overload
-def sweep(
-    study: Callable[..., Any] | AnyStudy | str | Path, *, dry_run: Literal[True], **options: Any
-) -> Plan: ...
+def sweep(study: Sweepable, *, dry_run: Literal[True], **options: Any) -> Plan: ...
 
 
 @overload
 def sweep(
-    study: Callable[..., Any] | AnyStudy | str | Path,
+    study: Sweepable,
     *,
-    dry_run: Literal[False] = False,
-    **options: Any,
-) -> pd.DataFrame: ...
-
-
-@keeping_variables(DATA_VARIABLE)
-def sweep(
-    study: Callable[..., Any] | AnyStudy | str | Path,
-    *,
-    seeds: int | str | Iterable[int] | None = None,
-    profile: str | None = None,
-    out: str | Path | None = None,
     parameters: Mapping[str, Values] | None = None,
     together: str | Sequence[str] = (),
     only: str | Sequence[str] = (),
+    seeds: int | str | Iterable[int] | None = None,
+    profile: ProfileName | None = None,
+    out: str | Path | None = None,
+    data: str | Path | None = None,
     jobs: int = -1,
     backend: Backend = "loky",
     address: str | None = None,
     shard: str | None = None,
     device: DeviceChoice = "auto",
-    data: str | Path | None = None,
     trajectories: bool = False,
-    dry_run: bool = False,
+    dry_run: Literal[False] = False,
     fresh: bool = False,
     retry_failed: bool = False,
     fail_fast: bool = False,
@@ -93,6 +95,16 @@ def sweep(
     claim: str | Sequence[str] = (),
     quiet: bool = False,
     **axes: Values,
+) -> pd.DataFrame: ...
+
+
+@keeping_variables(DATA_VARIABLE)
+def sweep(
+    study: Sweepable,
+    *,
+    parameters: Mapping[str, Values] | None = None,
+    quiet: bool = False,
+    **given: Any,
 ) -> pd.DataFrame | Plan:
     """Train a grid of cells, as `overfit sweep` does; what is there already is kept.
 
@@ -130,33 +142,14 @@ def sweep(
         of its seeds at each point. With `dry_run`, the plan: how many cells are there already, and
         how many would run.
     """
-    _check(bool, trajectories=trajectories, dry_run=dry_run, fresh=fresh, quiet=quiet)
-    _check(bool, retry_failed=retry_failed, fail_fast=fail_fast)
-    _check(str, address=address, shard=shard)
-    subject = _subject(study, profile)
-    subject.take_data_folder(None if data is None else usable_path("data", data))
-    values = _settings(subject.study, parameters, axes)
-    options = Options(
-        seeds=seeds,
-        together=list_of_texts("together", together),
-        only=list_of_texts("only", only),
-        out=None if out is None else usable_path("out", out),
-        jobs=jobs,
-        backend=backend,
-        address=address,
-        device=device,
-        shard=shard,
-        trajectories=trajectories,
-        fresh=fresh,
-        retry_failed=retry_failed,
-        fail_fast=fail_fast,
-        time_limit=time_limit,
-        refine=refine,
-        threshold=threshold,
-        claims=list_of_texts("claim", claim),
-    )
-    with open_sweep(subject, values, options, console(quiet=quiet)) as session:
-        if dry_run:
+    names = given.keys() & declared(SweepOptions).keys()
+    how = read_options(SweepOptions, {name: given.pop(name) for name in names})
+    subject = _subject(study, how.profile)
+    subject.take_data_folder(how.data)
+    values = _settings(subject.study, parameters, given)
+    output = console(quiet=checked("quiet", quiet, bool))
+    with open_sweep(subject, values, how, output) as session:
+        if how.dry_run:
             plan = session.outline()
             session.say(*lines_on_claims(session.directory, session.grid, session.sentences))
             return plan
@@ -164,9 +157,12 @@ def sweep(
         return session.cells()
 
 
+sweep.__signature__ = inspect.signature(get_overloads(sweep)[-1])  # type: ignore[attr-defined]
+
+
 @keeping_variables(DATA_VARIABLE)
 def train(
-    study: Callable[..., Any] | AnyStudy | str | Path,
+    study: Sweepable,
     *,
     seed: int = 0,
     out: str | Path | None = None,
@@ -189,10 +185,10 @@ def train(
         an exception of a function passes as it is, and its row is kept.
     """
     subject = _subject(study, None)
-    subject.take_data_folder(None if data is None else usable_path("data", data))
+    how = read_options(SweepOptions, {"out": out, "data": data, "device": device})
+    subject.take_data_folder(how.data)
     settings = _settings(subject.study, parameters, values)
-    options = Options(out=None if out is None else usable_path("out", out), device=device)
-    watch = train_cell(subject, settings, seed, options, console(quiet=quiet))
+    watch = train_cell(subject, settings, seed, how, console(quiet=quiet))
     if isinstance(watch.error, Exception):
         raise watch.error
     return watch.result
@@ -215,9 +211,8 @@ def load(
         where: conditions on parameters, the seed or measured columns that choose cells: `n=5:20`,
             `test_loss<0.1`, several such texts, or values by name: `{"n": [5, 10]}`.
     """
-    _check(bool, trajectories=trajectories, means=means)
-    run = RunDirectory(usable_path("directory", directory))
-    if means and trajectories:
+    run = RunDirectory(checked("directory", directory, Path))
+    if checked("means", means, bool) and checked("trajectories", trajectories, bool):
         raise UserError("means: they are over cells; leave out trajectories.")
     data = load_run(run) if where or means else None
     if data is not None:
@@ -255,8 +250,8 @@ def draw(
     y: str | None = None,
     value: str | None = None,
     by: str | None = None,
-    mean: str | None = None,
-    band: str | None = None,
+    mean: Mean | None = None,
+    band: Band | None = None,
     threshold: float | str | None = None,
     law: str | Sequence[str] | None = None,
     theory: str | None = None,
@@ -294,16 +289,33 @@ def draw(
     Returns:
         A matplotlib figure, whose attribute `caption` says what it shows and how it was made.
     """
-    _check(str, figure=figure, x=x, y=y, value=value, by=by, theory=theory, size=size, log=log)
     if not directories:
         raise UserError("draw takes the run directories to draw from, after the figure's name.")
-    named = {"x": x, "y": y, "value": value, "by": by, "mean": mean, "band": band, "theory": theory}
-    asked = FigureOptions.read(threshold, law, log, **named)
+    asked = FigureOptions.read(
+        x=x,
+        y=y,
+        value=value,
+        threshold=threshold,
+        law=law,
+        by=by,
+        log=log,
+        mean=mean,
+        band=band,
+        theory=theory,
+    )
     runs = [RunDirectory(usable_path("directory", path)) for path in directories]
-    less = None if minus is None else RunDirectory(usable_path("minus", minus), "minus")
-    look = read_look(size, None if style is None else usable_path("style", style))
-    file = None if out is None else usable_path("out", out)
-    drawn = draw_figure(figure, runs, asked, conditions("where", where), less, look, out=file)
+    less = None if minus is None else RunDirectory(checked("minus", minus, Path), "minus")
+    look = read_look(checked("size", size, str), checked("style", style, Path))
+    file = checked("out", out, Path)
+    drawn = draw_figure(
+        checked("figure", figure, str),
+        runs,
+        asked,
+        conditions("where", where),
+        less,
+        look,
+        out=file,
+    )
     if file is not None:
         save(drawn, file)
     return drawn
@@ -383,35 +395,32 @@ def judge(
     """
     texts = [str(source) for source in sources if _is_sentence(source)]
     named: list[Any] = [source for source in sources if not _is_sentence(source)]
-    frames = [source for source in named if not isinstance(source, str | Path)]
+    is_frame = any(not isinstance(source, str | Path) for source in named)
     if texts and len(named) != 1:
         raise UserError("judge takes sentences after one run directory or one frame of cells.")
-    if out is not None and (frames or not texts):
+    if out is not None and (is_frame or not texts):
         raise BadValue("out", str(out), "a figure takes sentences after one run directory.")
-    if len(frames) == len(named) == 1 and hasattr(frames[0], "columns"):
-        of_cells = _study_of(frames[0], study)
-        if texts:
-            run = JudgedRun(of_cells, complete_cells(frames[0], of_cells))
-            return _in_words(decide(run, texts))
-        return JudgedClaims(relevant_claims(judge_cells(frames[0], of_cells)))
-    if frames:
+    if is_frame and not (len(named) == 1 and hasattr(named[0], "columns")):
         raise UserError("judge takes run directories, or one frame of cells.")
-    if study is not None:
+    if is_frame:
+        of_cells = _study_of(named[0], study)
+        if not texts:
+            return JudgedClaims(relevant_claims(judge_cells(named[0], of_cells)))
+        run = JudgedRun(of_cells, complete_cells(named[0], of_cells))
+    elif study is not None:
         raise UserError("study: it says whose cells a frame has; a run directory says it itself.")
-    opened = [RunDirectory(usable_path("directory", str(source)), "run") for source in named]
-    if texts:
-        (run,) = load_runs(opened, opened[0].path)
-        judged = _in_words(decide(run, texts))
-        if out is not None:
-            file = usable_path("out", out)
-            save(draw_claims(run, judged, out=file), file)
-        return judged
-    runs = load_runs(opened, results_folder())
-    return JudgedClaims(relevant_claims(judge_runs(runs, on_every_run=bool(opened))))
-
-
-def _in_words(decisions: Iterable[Decision]) -> JudgedClaims:
-    return JudgedClaims(decision.judged.noted(decision.sentences()) for decision in decisions)
+    else:
+        opened = [RunDirectory(usable_path("directory", path), "run") for path in named]
+        runs = load_runs(opened, opened[0].path if texts else results_folder())
+        if not texts:
+            return JudgedClaims(relevant_claims(judge_runs(runs, on_every_run=bool(opened))))
+        (run,) = runs
+    decisions = decide(run, texts)
+    judged = JudgedClaims(each.judged.noted(each.sentences()) for each in decisions)
+    if out is not None:
+        file = usable_path("out", out)
+        save(draw_claims(run, judged, out=file), file)
+    return judged
 
 
 def _is_sentence(source: object) -> bool:
@@ -450,13 +459,6 @@ def _subject(study: object, profile: str | None) -> Subject:
         raise UserError(f"{study!r} is neither a function nor a study nor the name of one.")
     given = study_of_function(study)
     return Subject.of_study(given, given.record.label)
-
-
-def _check(kind: type[bool] | type[str], **given: object) -> None:
-    takes = "a text" if kind is str else "True or False"
-    for name, value in given.items():
-        if value is not None and not isinstance(value, kind):
-            raise BadValue(name, value, f"it takes {takes}.")
 
 
 def _settings(

@@ -222,7 +222,7 @@ def test_claims_that_are_open_together_are_decided_by_the_proposed_command(tmp_p
     done = call(*judged, cwd=tmp_path, expect=1).stdout
     assert re.search(r"error-lt-0.2 +ours +inconclusive, by itself holds", done)
     assert (
-        "takes 8 seeds to decide it with a probability of 90 % at the level of 3 verdicts together"
+        "takes 9 seeds to decide it with a probability of 90 % at the level of 3 verdicts together"
         in done
     )
     assert "error-lt-0.2 is inconclusive" in done

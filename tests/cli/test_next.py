@@ -25,10 +25,10 @@ def test_the_command_proposed_after_a_preset_works(
         pytest.importorskip("transformers")
     chosen = find_subject(str(ROOT / "experiments" / f"{preset}.toml"))
     grid = grid_of(chosen)
-    kept = str(ROOT / "results" / chosen.sweep_name(grid))
+    kept = ROOT / "results" / chosen.sweep_name(grid)
     proposed = next_command(grid, kept, chosen)
     assert proposed[0] in ("plot", "report")
-    assert kept in proposed
+    assert str(kept) in proposed
     where = ("--out", str(tmp_path / ("figure.png" if proposed[0] == "plot" else "report")))
     call(*proposed, *where, cwd=tmp_path)
     assert any(tmp_path.iterdir())

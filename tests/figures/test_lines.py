@@ -18,6 +18,7 @@ import overfit_cli
 from overfit_cli import UserError
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.values import Band, Mean
 from overfit_cli.figures.lines import draw_lines as plain_lines
 from tests.command import call
 from tests.fake_study import (
@@ -73,7 +74,7 @@ T_OF_SIX = t.ppf(0.975, 5) / np.sqrt(6)
     ],
 )
 def test_a_line_is_a_statistic_over_seeds_with_a_band(
-    mean: str | None, band: str | None, of: Callable[[pd.Series], Any], label: str
+    mean: Mean | None, band: Band | None, of: Callable[[pd.Series], Any], label: str
 ) -> None:
     """Neither a logarithmic axis nor a choice of cells changes it."""
     cells = fake_cells([5, 10], [1.0, 2.0, 4.0], seeds=6, noise=0.1)
@@ -106,7 +107,7 @@ def test_a_line_is_a_statistic_over_seeds_with_a_band(
     ],
 )
 def test_each_seed_has_a_thin_line_where_they_are_few_or_it_is_asked_for(
-    seeds: int, band: str | None, each: int, told: str
+    seeds: int, band: Band | None, each: int, told: str
 ) -> None:
     cells = fake_cells([5], [1.0, 2.0, 4.0], seeds=seeds, noise=1.0)
     figure = draw_lines(data_of(cells), replace(LINES, band=band))

@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from overfit_cli import Column, UserError
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.values import Mean
 from overfit_cli.figures.map import draw_map
 from overfit_cli.figures.picture import styled
 from overfit_cli.figures.style import MUTED
@@ -225,13 +226,14 @@ def test_an_axis_that_is_spaced_by_ratio_is_logarithmic_with_ticks_at_some_of_ma
 
 def test_the_statistic_is_over_all_seeds() -> None:
     """The median of all has those that miss beyond the others; a mean without all is no number."""
-    for mean, missed, number in (
+    cases: list[tuple[Mean | None, int, float]] = [
         (None, 4, 108.5),  # the median of 104 to 109, and four beyond
         ("median", 5, np.nan),
         ("arithmetic", 0, 104.5),
         ("arithmetic", 1, np.nan),
         ("geometric", 0, np.exp(np.log(np.arange(100, 110)).mean())),
-    ):
+    ]
+    for mean, missed, number in cases:
         figure = draw_heatmap(of_ten_seeds(missed), replace(OF_STEPS, mean=mean))
         assert shown(figure)[0, 0] == pytest.approx(number, nan_ok=True)
         assert shown(figure)[1, 0] == pytest.approx(204.5, abs=0.1)

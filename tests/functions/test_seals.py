@@ -18,15 +18,16 @@ from overfit_cli import Claim, experiment
 from overfit_cli.claims.cells import require_done
 from overfit_cli.claims.rules import Margin, judge_estimate
 from overfit_cli.core.claim import inconclusive
-from overfit_cli.stats.boundaries import scaling_exponents
+from overfit_cli.stats.boundaries import seeds_exponents
+from overfit_cli.stats.intervals import mean_estimate
 
 ABOUT = Margin({margin}, because="a tenth")
 
 def power(cells):
-    powers = scaling_exponents(require_done(cells), ["n"], "error")
+    powers = seeds_exponents(require_done(cells), ["n"], "error")
     if powers is None:
         raise inconclusive("one value of n")
-    return judge_estimate(powers["n"], ABOUT)
+    return judge_estimate(mean_estimate(powers["n"]), ABOUT)
 
 CLAIM = Claim(
     name="inverse",

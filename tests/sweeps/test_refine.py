@@ -19,9 +19,6 @@ from overfit_cli.stats.boundary_search import (
     CrossingEstimate,
     Point,
     Search,
-    crossing_estimates,
-    first_points,
-    next_points,
 )
 from overfit_cli.stats.crossings import crossings, medians_by_row
 from tests.command import run
@@ -56,14 +53,14 @@ def explore(
 ) -> tuple[pd.DataFrame, list[CrossingEstimate]]:
     """Run the search to its end on a known world."""
     rows: list[tuple[float, int, float, float]] = []
-    points = first_points(what)
+    points = what.first_points()
     for _ in range(rounds + 1):
         rows += [(*point, value(*point)) for point in points]
         known = pd.DataFrame(rows, columns=["y", "seed", "x", "value"])
-        points = next_points(what, known)
+        points = what.next_points(known)
         if not points:
             break
-    return known, crossing_estimates(what, known)
+    return known, what.estimates(known)
 
 
 def full_grid(value: Value, seeds: int = 5) -> pd.DataFrame:
@@ -73,7 +70,7 @@ def full_grid(value: Value, seeds: int = 5) -> pd.DataFrame:
 
 
 def test_the_coarse_grid_comes_first_for_two_seeds() -> None:
-    points = first_points(search())
+    points = search().first_points()
     assert len(points) == FIRST_SEEDS * len(NS) * len(COARSE)
     assert {point.seed for point in points} == {0, 1}
 
@@ -134,7 +131,7 @@ def test_curves_that_never_cross_are_said_so() -> None:
     _, found = explore(search(), lambda n, seed, x: 0.6 if n < 5 else world(0)(n, seed, x))
     for one in found[:3]:
         assert math.isnan(one.crossing)
-        assert (one.crossing_seeds, one.never_seeds, one.side) == (0, 5, "above")
+        assert (one.crossing_seeds, one.side) == (0, "above")
         assert one.converged
     _, below = explore(search(), lambda n, seed, x: 0.1)
     assert {one.side for one in below} == {"below"}
@@ -166,10 +163,10 @@ def test_failed_cells_are_passed_over_and_never_asked_for_again() -> None:
 
 
 def test_the_same_results_ask_for_the_same_points_in_any_order() -> None:
-    rows = [(*point, world(4)(*point)) for point in first_points(search())]
+    rows = [(*point, world(4)(*point)) for point in search().first_points()]
     known = pd.DataFrame(rows, columns=["y", "seed", "x", "value"])
-    asked = next_points(search(), known)
-    assert asked == next_points(search(), known.sample(frac=1, random_state=1))
+    asked = search().next_points(known)
+    assert asked == search().next_points(known.sample(frac=1, random_state=1))
     assert len(set(asked)) == len(asked)
     assert not set(asked) & {Point(*row[:3]) for row in rows}
 

@@ -31,7 +31,7 @@ from overfit_cli.cli.sweep import sweep
 from overfit_cli.cli.train import train
 from overfit_cli.cli.verify import verify
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.files import check_data_variable, error_text, results_folder
+from overfit_cli.core.files import error_text, results_folder
 from overfit_cli.core.processes import end_quickly, write_any_letter
 from overfit_cli.core.text import VERSION, shorten, visible
 from overfit_cli.core.values import NUMBERS, alternatives, usable_path
@@ -142,7 +142,6 @@ def _overfit(
         return
     if not context.resilient_parsing:
         results_folder()
-        check_data_variable()
 
 
 def main() -> None:

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.options import option
+from overfit_cli.cli.options import argument, option
 from overfit_cli.core.console import console, print_next
 from overfit_cli.core.text import plural
 
 
 def compact(
-    directory: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DIR",
-            help="Run directory; a sweep may still write to it.",
-            autocompletion=completion.run_directories,
-        ),
-    ],
+    directory: Path = argument(
+        "DIR", "Run directory; a sweep may still write to it.", completion.run_directories
+    ),
 ) -> int:
     """Join the many part files of a run directory into a few."""
     from overfit_cli.sweeps.part import CELLS, STEPS
@@ -43,15 +35,10 @@ def compact(
 
 
 def merge(
-    directories: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="DIR...",
-            help="Run directories of one study; they stay as they are.",
-            autocompletion=completion.run_directories,
-        ),
-    ],
-    out: Annotated[Path, option("DIR", "Output directory; cells already in it are merged too.")],
+    directories: list[Path] = argument(
+        "DIR...", "Run directories of one study; they stay as they are.", completion.run_directories
+    ),
+    out: Path = option("DIR", "Output directory; cells already in it are merged too.", default=...),
 ) -> int:
     """Join run directories of one study, such as those of a sweep's shards.
 

@@ -4,55 +4,41 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from rich.box import SIMPLE_HEAD
 
 from overfit_cli.cli.completion import run_directories
 from overfit_cli.cli.export import write_json
-from overfit_cli.cli.options import FigureFile, JsonFile, Where, option
+from overfit_cli.cli.options import FIGURE_FILE, JSON_FILE, WHERE, argument, option
 from overfit_cli.core.console import console, print_folded, print_next, text_table, typed_command
 from overfit_cli.core.files import json_text
 
 
 def compare(
-    a: Annotated[
-        Path,
-        typer.Argument(metavar="A", help="Run directory.", autocompletion=run_directories),
-    ],
-    b: Annotated[
-        Path,
-        typer.Argument(
-            metavar="B",
-            help="Another run directory, or a CSV or parquet file of published numbers with a "
-            "column for each parameter that varies and for each measured column; or the name of a "
-            "file that the study has, such as `published.csv`.",
-            autocompletion=run_directories,
-        ),
-    ],
-    values: Annotated[
-        list[str] | None,
-        option(
-            "COLUMN",
-            "Measured column to compare, or an expression; may be repeated.  "
-            "[default: all that both have]",
-            "--value",
-        ),
-    ] = None,
-    where: Where = None,
-    where_a: Annotated[list[str] | None, option("NAME=RANGE", "As --where, only for A.")] = None,
-    where_b: Annotated[list[str] | None, option("NAME=RANGE", "As --where, only for B.")] = None,
-    tolerance: Annotated[
-        str | None,
-        option(
-            "P%|T",
-            "Say by its interval whether each column is equivalent within 5% of the mean of B, or "
-            "within 0.01 in its unit, differs, or is open. Exit with code 1 if one differs.",
-        ),
-    ] = None,
-    out: FigureFile = None,
-    json_file: JsonFile = None,
+    a: Path = argument("A", "Run directory.", run_directories),
+    b: Path = argument(
+        "B",
+        "Another run directory, or a CSV or parquet file of published numbers with a "
+        "column for each parameter that varies and for each measured column; or the name of a "
+        "file that the study has, such as `published.csv`.",
+        run_directories,
+    ),
+    values: list[str] | None = option(
+        "COLUMN",
+        "Measured column to compare, or an expression; may be repeated.  "
+        "[default: all that both have]",
+        "--value",
+    ),
+    where: list[str] | None = WHERE,
+    where_a: list[str] | None = option("NAME=RANGE", "As --where, only for A."),
+    where_b: list[str] | None = option("NAME=RANGE", "As --where, only for B."),
+    tolerance: str | None = option(
+        "P%|T",
+        "Say by its interval whether each column is equivalent within 5% of the mean of B, or "
+        "within 0.01 in its unit, differs, or is open. Exit with code 1 if one differs.",
+    ),
+    out: Path | None = FIGURE_FILE,
+    json_file: Path | None = JSON_FILE,
 ) -> int:
     """Compare a run with another run, or with published numbers.
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import math
 import sys
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import typer
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.options import Where, flag, option
+from overfit_cli.cli.options import WHERE, argument, flag, option
 from overfit_cli.core.console import console, typed_command
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.text import VERSION, plural, suggestion, visible
@@ -33,11 +32,10 @@ ENDINGS: Mapping[str, Format] = {".csv": "csv", ".parquet": "parquet", ".tex": "
 
 def file_format(to: Format | None, out: Path | None) -> Format:
     """Return the format that is asked for, in words or by the file's ending."""
-    ending = ENDINGS.get("" if out is None else out.suffix.lower())
-    if to is None and out is not None and ending is None:
+    form = to or ("csv" if out is None else ENDINGS.get(out.suffix.lower()))
+    if form is None:
         formats, endings = alternatives(get_args(Format)), alternatives(ENDINGS)
         raise UserError(f"--out {out}: add --to {formats}, or end the name in {endings}.")
-    form: Format = to or ending or "csv"
     if out is None and form == "parquet":
         raise UserError("--to parquet: it needs a file; add --out FILE.parquet.")
     return form
@@ -66,32 +64,19 @@ def write_json(path: Path, content: str) -> bool:
 
 
 def export(
-    directory: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DIR", help="Run directory.", autocompletion=completion.run_directories
-        ),
-    ],
-    to: Annotated[
-        Format | None,
-        option("csv|parquet|latex", "Format.  [default: by the name after --out, else csv]"),
-    ] = None,
-    out: Annotated[
-        Path | None, option("FILE", "File to write.  [default: standard output]")
-    ] = None,
-    means: Annotated[
-        bool, flag("Means over seeds with intervals, as LaTeX has them.", "--means")
-    ] = False,
-    columns: Annotated[
-        str | None,
-        option(
-            "A,B,...",
-            "Measured columns, and constant parameters; every row has the parameters that "
-            "vary.  [default: all; in LaTeX the study's main column]",
-        ),
-    ] = None,
-    where: Where = None,
-    trajectories: Annotated[bool, flag("Logged steps instead of cells.", "--trajectories")] = False,
+    directory: Path = argument("DIR", "Run directory.", completion.run_directories),
+    to: Format | None = option(
+        "csv|parquet|latex", "Format.  [default: by the name after --out, else csv]"
+    ),
+    out: Path | None = option("FILE", "File to write.  [default: standard output]"),
+    means: bool = flag("Means over seeds with intervals, as LaTeX has them.", "--means"),
+    columns: str | None = option(
+        "A,B,...",
+        "Measured columns, and constant parameters; every row has the parameters that "
+        "vary.  [default: all; in LaTeX the study's main column]",
+    ),
+    where: list[str] | None = WHERE,
+    trajectories: bool = flag("Logged steps instead of cells.", "--trajectories"),
 ) -> int:
     """Write the numbers of a run as CSV, parquet or LaTeX."""
     from overfit_cli.core.files import write_user_file
@@ -106,18 +91,15 @@ def export(
     run = RunDirectory(directory, "directory")
     data = load_run(run)
     data = data.without_plan().where(*(where or ())).in_order()
-    study, cells = data.study, data.frame
-    warn_of_sources(run.path, data.run.sources, cells)
+    warn_of_sources(run.path, data.run.sources, data.frame)
     if means or form == "latex":
         rows, measured = _means(data, run, columns, form)
     else:
         rows, measured = _rows(data, run, columns, trajectories=trajectories), []
     if form == "parquet":
-        file = io.BytesIO()
-        rows.to_parquet(file, index=False)
-        content = file.getvalue()
+        content = rows.to_parquet(index=False)
     elif form == "latex":
-        content = _in_latex(study, cells, rows, measured).encode()
+        content = _in_latex(data, rows, measured).encode()
     else:
         content = rows.to_csv(index=False, lineterminator="\n").encode()
     if out is None:
@@ -187,16 +169,12 @@ def _read_columns(text: str | None, study: AnyStudy, known: Collection[str]) -> 
 # LaTeX
 
 
-def _in_latex(
-    study: AnyStudy, cells: pd.DataFrame, rows: pd.DataFrame, measured: Sequence[str]
-) -> str:
+def _in_latex(data: Cells, rows: pd.DataFrame, measured: Sequence[str]) -> str:
     r"""Means over seeds as a table of booktabs, each as `$0.693 \pm 0.012$`.
 
     The numbers of seeds and of failed cells have columns where they tell something.
     """
-    from overfit_cli.core.schema import schema_of
-
-    schema = schema_of(study, map(str, cells))
+    schema, study, cells = data.schema, data.study, data.frame
     counts = f"{plural(len(cells), 'cell')}, {plural(cells['seed'].nunique(), 'seed')}"
     notes = [
         r"\usepackage{booktabs}",

@@ -3,42 +3,32 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.options import FigureFile, JsonFile, Where, flag
+from overfit_cli.cli.options import FIGURE_FILE, JSON_FILE, WHERE, argument, flag
 from overfit_cli.core.claim import HOLDING
 from overfit_cli.core.console import console, typed_command
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.text import visible
 
 if TYPE_CHECKING:
     from overfit_cli.sweeps.store import RunDirectory
 
 
 def judge(
-    run: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN",
-            help="Run directory, or FILE.py: its newest run in results/.",
-            autocompletion=completion.run_directories,
-        ),
-    ],
-    claims: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="CLAIM",
-            help="Claims in quotes, such as 'test_error < 0.05 where snr > 2', or names of "
-            "claims that the run has.  [default: all that the run has]",
-        ),
-    ] = None,
-    where: Where = None,
-    strict: Annotated[bool, flag("Exit with code 1 unless every claim holds.", "--strict")] = False,
-    out: FigureFile = None,
-    json_file: JsonFile = None,
+    run: str = argument(
+        "RUN", "Run directory, or FILE.py: its newest run in results/.", completion.run_directories
+    ),
+    claims: list[str] | None = argument(
+        "CLAIM",
+        "Claims in quotes, such as 'test_error < 0.05 where snr > 2', or names of "
+        "claims that the run has.  [default: all that the run has]",
+        default=None,
+    ),
+    where: list[str] | None = WHERE,
+    strict: bool = flag("Exit with code 1 unless every claim holds.", "--strict"),
+    out: Path | None = FIGURE_FILE,
+    json_file: Path | None = JSON_FILE,
 ) -> int:
     """Judge claims of your own: a verdict, an interval, and how often the verdict is wrong.
 
@@ -71,15 +61,14 @@ def judge(
             return code
     output.print(verdict_table(judged))
     if not Path(run).is_dir():
-        output.print(visible(f"The newest run of {run} is {path}."))
+        output.print(f"The newest run of {run} is {path}.")
     if where:
-        output.print(visible(f"Only cells with {' and '.join(where)} are judged."))
+        output.print(f"Only cells with {' and '.join(where)} are judged.")
     for decision in decisions:
         for sentence in (claim_sentence(decision.judged), *decision.sentences()):
-            output.print(visible(sentence))
-    for sentence in family_sentences([each for each in judged if each.family > 1]):
-        output.print(visible(sentence))
-    for line in commands_that_decide(loaded, decisions):
+            output.print(sentence)
+    families = family_sentences([each for each in judged if each.family > 1])
+    for line in (*families, *commands_that_decide(loaded, decisions)):
         output.print(line)
     if out is not None:
         from overfit_cli.figures.picture import save

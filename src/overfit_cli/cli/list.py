@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
 from overfit_cli.cli import completion
+from overfit_cli.cli.options import argument
 from overfit_cli.core.console import console, print_folded, text_table
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import results_folder
@@ -103,23 +103,19 @@ def count_table(papers: Mapping[str, Sequence[Judged]]) -> Table:
 
 
 def list_everything(
-    kind: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="KIND|STUDY",
-            help="What to list: studies, presets, figures, claims, or everything in one study.  "
-            "[default: the studies, with the number of presets, figures and claims of each]",
-            autocompletion=completion.listed,
-        ),
-    ] = None,
-    study: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="STUDY",
-            help="Study whose presets, figures or claims are listed in full.",
-            autocompletion=completion.studies,
-        ),
-    ] = None,
+    kind: str | None = argument(
+        "KIND|STUDY",
+        "What to list: studies, presets, figures, claims, or everything in one study.  "
+        "[default: the studies, with the number of presets, figures and claims of each]",
+        completion.listed,
+        default=None,
+    ),
+    study: str | None = argument(
+        "STUDY",
+        "Study whose presets, figures or claims are listed in full.",
+        completion.studies,
+        default=None,
+    ),
 ) -> int:
     """List studies, or the presets, figures and claims of one study.
 

@@ -5,30 +5,69 @@ A parameter may be called by its symbol: `--SNR 5`. Unknown names are refused wi
 
 from __future__ import annotations
 
+import inspect
 import warnings
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import typer
 
 from overfit_cli.cli import completion
 from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.options import declared
 from overfit_cli.core.text import most_alike, shorten
-from overfit_cli.core.values import Backend, DeviceChoice
 
 if TYPE_CHECKING:
     from overfit_cli.core.study import AnyStudy
 
-
-def option(metavar: str, help_text: str, *names: str, **more: Any) -> Any:
-    """Declare an option with a value."""
-    return typer.Option(*names, metavar=metavar, help=help_text, **more)
+_Command = TypeVar("_Command", bound=Callable[..., int])
 
 
-def flag(help_text: str, *names: str) -> Any:
-    """Declare an option without a value."""
-    return typer.Option(*names, help=help_text)
+def argument(takes: str, meaning: str, complete: Any = None, default: Any = ...) -> Any:
+    """Declare an argument of a command, by default a required one."""
+    return typer.Argument(default, metavar=takes, help=meaning, autocompletion=complete)
+
+
+def option(
+    takes: str, meaning: str, *names: str, default: Any = None, complete: Any = None, **more: Any
+) -> Any:
+    """Declare an option of one command, with a value."""
+    told: dict[str, Any] = {"metavar": takes, "help": meaning, "autocompletion": complete}
+    return typer.Option(default, *names, **told, **more)
+
+
+def flag(meaning: str, *names: str) -> Any:
+    """Declare an option of one command, without a value."""
+    return typer.Option(False, *names, help=meaning)
+
+
+def with_options(options: type, *names: str) -> Callable[[_Command], _Command]:
+    """Give a command options for the fields of a dataclass, or some of them, in place of its `**`.
+
+    In its help they stand before what the command takes by name only.
+    """
+
+    def give(command: _Command) -> _Command:
+        signature, told = inspect.signature(command, eval_str=True), declared(options)
+        *own, others = signature.parameters.values()
+        parameters = [each for each in own if each.kind is not each.KEYWORD_ONLY]
+        for name in names or told:
+            each = told[name]
+            info = typer.Option(
+                spelled(name), metavar=each.takes or None, help=each.meaning, envvar=each.variable
+            )
+            kind, default = Annotated[each.typed, info], getattr(options, name)
+            parameters.append(
+                others.replace(
+                    name=name, kind=others.KEYWORD_ONLY, default=default, annotation=kind
+                )
+            )
+        parameters += [each for each in own if each.kind is each.KEYWORD_ONLY]
+        command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        command.__annotations__ = {each.name: each.annotation for each in parameters}
+        return command
+
+    return give
 
 
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
@@ -38,50 +77,31 @@ TYPED = "overfit.typed"
 """The key in a context for each parameter as the user typed it: `--snr`, `--set d` or `--SNR`."""
 
 
-DataFolder = Annotated[
-    Path | None, option("DIR", "Folder of real data.  [default: $OVERFIT_DATA]", "--data")
-]
 # A command that takes any option takes what follows it for an argument: all of it comes here.
-SubjectAndParameters = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="STUDY|PRESET|FILE.py] [--NAME RANGE",
-        hidden=True,
-        autocompletion=completion.subjects,
-    ),
-]
-Settings = Annotated[
-    list[str] | None,
-    option("NAME=RANGE", "Set any parameter; required if its name is also an option.", "--set"),
-]
-Where = Annotated[
-    list[str] | None,
-    option(
-        "CONDITION",
-        "Only these cells: n=5:20, n=100:, kernel=softmax,gaussian or 'test_loss<0.1'; may be"
-        " repeated.",
-        "--where",
-    ),
-]
-Strict = Annotated[
-    bool,
-    flag(
-        "Exit with code 1 if a claim fails (with --expect: if a verdict differs from the "
-        "expected one) or if nothing was judged.",
-        "--strict",
-    ),
-]
-Expect = Annotated[
-    Path | None, option("FILE", "Expected verdicts: the claims.json of a report, or a TOML file.")
-]
-JsonFile = Annotated[
-    Path | None, option("FILE", "JSON file of all numbers; - prints only the JSON.", "--json")
-]
-FigureFile = Annotated[
-    Path | None,
-    option("FILE", "PNG, PDF or SVG file for a figure; a caption is written beside it, as .txt."),
-]
-DeviceName = Annotated[DeviceChoice, option("auto|cpu|cuda", "Device to train on.", "--device")]
+SUBJECT_AND_PARAMETERS: Any = typer.Argument(
+    None,
+    metavar="STUDY|PRESET|FILE.py] [--NAME RANGE",
+    hidden=True,
+    autocompletion=completion.subjects,
+)
+SETTINGS = option(
+    "NAME=RANGE", "Set any parameter; required if its name is also an option.", "--set"
+)
+WHERE = option(
+    "CONDITION",
+    "Only these cells: n=5:20, n=100:, kernel=softmax,gaussian or 'test_loss<0.1'; may be "
+    "repeated.",
+)
+STRICT = flag(
+    "Exit with code 1 if a claim fails (with --expect: if a verdict differs from the expected one) "
+    "or if nothing was judged.",
+    "--strict",
+)
+EXPECT = option("FILE", "Expected verdicts: the claims.json of a report, or a TOML file.")
+JSON_FILE = option("FILE", "JSON file of all numbers; - prints only the JSON.", "--json")
+FIGURE_FILE = option(
+    "FILE", "PNG, PDF or SVG file for a figure; a caption is written beside it, as .txt."
+)
 
 
 def spelled(name: str) -> str:
@@ -96,33 +116,6 @@ def error_as_option(error: UserError) -> str:
     option = spelled(error.name)
     shown = option if error.value is None else f"{option} {shorten(str(error.value))}"
     return f"{shown}: {error.accepts}"
-
-
-Jobs = Annotated[
-    int,
-    option(
-        "N",
-        "Cells to train at the same time; -1 means one per core, or all workers.",
-        envvar="OVERFIT_JOBS",
-    ),
-]
-BackendName = Annotated[
-    Backend,
-    option(
-        "loky|threading|dask|ray",
-        "Processes (loky) or threads of this machine, or a cluster.",
-        "--backend",
-        envvar="OVERFIT_BACKEND",
-    ),
-]
-Address = Annotated[
-    str | None,
-    option(
-        "ADDRESS",
-        "With --backend dask the scheduler (tcp://10.0.0.1:8786), with ray the cluster "
-        "(10.0.0.1:6379, or auto).",
-    ),
-]
 
 
 class TypedParameter(NamedTuple):

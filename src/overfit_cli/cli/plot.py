@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import fields
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.options import Where, error_as_option, option
+from overfit_cli.cli.options import WHERE, argument, error_as_option, option, with_options
 from overfit_cli.core.console import console, typed_command
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.text import suggestion
-from overfit_cli.core.values import Band, Mean
 
 if TYPE_CHECKING:
     from overfit_cli.core.figure import Figure
@@ -90,57 +85,36 @@ def _check_names(
                 raise BadValue(name, text, f"{unknown!r} is no name here; {hint}")
 
 
+@with_options(FigureOptions)
 def plot(
-    figure: Annotated[
-        str,
-        typer.Argument(
-            metavar="FIGURE",
-            help="Name of a figure; `overfit list figures` shows all.",
-            autocompletion=completion.figures,
-        ),
-    ],
-    directory: Annotated[
-        list[Path] | None,
-        option(
-            "DIR",
-            "Run directory; may be repeated, to overlay runs or draw them side by side.  "
-            "[default: the newest that fits]",
-            "--from",
-            autocompletion=completion.run_directories,
-        ),
-    ] = None,
-    minus: Annotated[
-        Path | None,
-        option(
-            "DIR",
-            "Run directory to subtract, cell by cell.",
-            autocompletion=completion.run_directories,
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        option(
-            "FILE",
-            "PNG, PDF or SVG file, or CSV file of the numbers that the figure shows; a caption is "
-            "written beside it, as FILE.txt.  [default: DIR/figures/FIGURE.png]",
-        ),
-    ] = None,
-    where: Where = None,
-    size: Annotated[
-        str | None,
-        option(
-            "column|page|WIDTHxHEIGHT",
-            "Width of a paper's column or page, or a size in inches (85x65mm: millimetres).",
-        ),
-    ] = None,
-    style: Annotated[
-        Path | None,
-        option(
-            "FILE.mplstyle",
-            "Matplotlib style sheet: colours (image.cmap), fonts, dots (savefig.dpi).",
-            envvar="OVERFIT_STYLE",
-        ),
-    ] = None,
+    figure: str = argument(
+        "FIGURE", "Name of a figure; `overfit list figures` shows all.", completion.figures
+    ),
+    directory: list[Path] | None = option(
+        "DIR",
+        "Run directory; may be repeated, to overlay runs or draw them side by side.  "
+        "[default: the newest that fits]",
+        "--from",
+        complete=completion.run_directories,
+    ),
+    minus: Path | None = option(
+        "DIR", "Run directory to subtract, cell by cell.", complete=completion.run_directories
+    ),
+    out: Path | None = option(
+        "FILE",
+        "PNG, PDF or SVG file, or CSV file of the numbers that the figure shows; a caption is "
+        "written beside it, as FILE.txt.  [default: DIR/figures/FIGURE.png]",
+    ),
+    where: list[str] | None = WHERE,
+    size: str | None = option(
+        "column|page|WIDTHxHEIGHT",
+        "Width of a paper's column or page, or a size in inches (85x65mm: millimetres).",
+    ),
+    style: Path | None = option(
+        "FILE.mplstyle",
+        "Matplotlib style sheet: colours (image.cmap), fonts, dots (savefig.dpi).",
+        envvar="OVERFIT_STYLE",
+    ),
     **options: Any,
 ) -> int:
     """Draw a figure of a run, or of several, with its caption beside it."""
@@ -163,30 +137,6 @@ def plot(
         output.print(f"From {directories[0].path}, the newest run directory that fits.")
     output.print(f"Drawn: {path}, and its caption in {path.with_suffix('.txt').name}")
     return 0
-
-
-def _with_options(command: Callable[..., int]) -> None:
-    """Give a command an option for each field of `FigureOptions`, in the place of `options`."""
-    kinds: dict[str, Any] = {"law": list[str], "mean": Mean, "band": Band}
-    signature = inspect.signature(command, eval_str=True)
-    declared = [
-        inspect.Parameter(
-            each.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=None,
-            annotation=Annotated[
-                kinds.get(each.name, str) | None,
-                option(each.metadata["takes"], each.metadata["meaning"]),
-            ],
-        )
-        for each in fields(FigureOptions)
-    ]
-    *others, _ = signature.parameters.values()
-    command.__signature__ = signature.replace(parameters=[*others, *declared])  # type: ignore[attr-defined]
-    command.__annotations__ = {each.name: each.annotation for each in (*others, *declared)}
-
-
-_with_options(plot)
 
 
 def _default_path(figure: str, directories: Sequence[RunDirectory], minus: Path | None) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,6 +51,23 @@ def sweep_words(grid: Grid, others: Mapping[str, str] | None = None) -> list[str
     options += [("seeds", seeds_text(grid.seeds))] if grid.study.seeded else []
     words = [word for name, text in options for word in (spelled(name), text)]
     return ["sweep", subject, *words] if subject else []
+
+
+def plot_words(
+    study: AnyStudy, path: Path, wanted: Iterable[str], axes: Collection[str], count: int
+) -> list[str]:
+    """Return the words of a command that draws a run: a wanted figure, or one of so many axes.
+
+    Args:
+        axes: the parameters that vary; `count` of them by themselves.
+    """
+    from overfit_cli.core.registry import figures_of
+
+    figures = figures_of(study)
+    named = [(name, figures[name].options) for name in wanted if name in figures]
+    names = [name for name, own in named if {own.x, own.y} <= {None, *axes}]
+    names += [name for name, figure in figures.items() if figure.axes == count > 0]
+    return ["plot", names[0], "--from", str(path)] if names else []
 
 
 def _subject(study: AnyStudy) -> str:

@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.options import Expect, Strict, Where, flag, option
+from overfit_cli.cli.options import EXPECT, STRICT, WHERE, argument, flag, option
 from overfit_cli.core.claim import HOLDING
 from overfit_cli.core.console import console, print_folded
 from overfit_cli.core.errors import BadValue
@@ -206,37 +204,28 @@ def _say_verdicts(
 
 
 def report(
-    run: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="RUN",
-            help="Run directories, each of which is judged by itself.  [default: for each claim "
-            "the run of its preset in results/ (quick before paper), or else the first run by "
-            "name that has cells for it]",
-            autocompletion=completion.run_directories,
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        option(
-            "DIR", "Folder for index.html, report.md and claims.json.  [default: results/report]"
-        ),
-    ] = None,
-    where: Where = None,
-    only: Annotated[
-        list[str] | None,
-        option(
-            "STUDY",
-            "Study or paper to report on; may be repeated.  [default: those with cells]",
-            autocompletion=completion.studies,
-        ),
-    ] = None,
-    strict: Strict = False,
-    expect: Expect = None,
-    details: Annotated[
-        bool,
-        flag("Describe every claim, including those that hold: level, seeds, notes.", "--details"),
-    ] = False,
+    run: list[Path] | None = argument(
+        "RUN",
+        "Run directories, each of which is judged by itself.  [default: for each claim "
+        "the run of its preset in results/ (quick before paper), or else the first run by "
+        "name that has cells for it]",
+        completion.run_directories,
+        default=None,
+    ),
+    out: Path | None = option(
+        "DIR", "Folder for index.html, report.md and claims.json.  [default: results/report]"
+    ),
+    where: list[str] | None = WHERE,
+    only: list[str] | None = option(
+        "STUDY",
+        "Study or paper to report on; may be repeated.  [default: those with cells]",
+        complete=completion.studies,
+    ),
+    strict: bool = STRICT,
+    expect: Path | None = EXPECT,
+    details: bool = flag(
+        "Describe every claim, including those that hold: level, seeds, notes.", "--details"
+    ),
 ) -> int:
     """Judge claims on your runs, and write a page about them.
 

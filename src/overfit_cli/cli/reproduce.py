@@ -5,17 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from overfit_cli.cli import completion, options
-from overfit_cli.cli.options import error_as_option, flag, option
+from overfit_cli.cli import completion
+from overfit_cli.cli.options import (
+    EXPECT,
+    STRICT,
+    argument,
+    error_as_option,
+    option,
+    spelled,
+    with_options,
+)
 from overfit_cli.cli.report import Asked, write_and_say
 from overfit_cli.core.console import console
 from overfit_cli.core.errors import MissingError, UserError
 from overfit_cli.core.text import duration_estimate, plural
 from overfit_cli.core.values import ProfileName
+from overfit_cli.sweeps.options import SweepOptions
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,27 +32,19 @@ if TYPE_CHECKING:
     from overfit_cli.sweeps.store import RunDirectory
 
 
+@with_options(SweepOptions, "jobs", "backend", "address", "device", "data", "dry_run")
 def reproduce(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="PAPER|FIGURE",
-            help="Papers (jiang2024), figures (jiang2024/fig1) or presets.  [default: all]",
-            show_default=False,
-            autocompletion=completion.reproducible,
-        ),
-    ] = None,
-    profile: Annotated[ProfileName, option("quick|paper", "Size of the presets.")] = "quick",
-    jobs: options.Jobs = -1,
-    backend: options.BackendName = "loky",
-    address: options.Address = None,
-    device: options.DeviceName = "auto",
-    data: options.DataFolder = None,
-    strict: options.Strict = False,
-    expect: options.Expect = None,
-    dry_run: Annotated[
-        bool, flag("Print what would run and for how long; run nothing.", "--dry-run")
-    ] = False,
+    names: list[str] | None = argument(
+        "PAPER|FIGURE",
+        "Papers (jiang2024), figures (jiang2024/fig1) or presets.  [default: all]",
+        completion.reproducible,
+        default=None,
+    ),
+    profile: ProfileName = option("quick|paper", "Size of the presets.", default="quick"),
+    *,
+    strict: bool = STRICT,
+    expect: Path | None = EXPECT,
+    **options: Any,
 ) -> int:
     """Run the sweeps behind the papers' figures, draw them, and report on the claims.
 
@@ -58,14 +57,14 @@ def reproduce(
     from overfit_cli.sweeps.clusters import executor_of
     from overfit_cli.sweeps.presets import reproducible
 
-    if data is not None:
-        set_data_folder(data)
+    how = SweepOptions(**options)
+    set_data_folder(how.data)
     wanted = reproducible(names or [])
     if expect is not None:
         read_expected(expect)  # a name that is wrong is said before hours of training
-    with executor_of(backend, jobs, device, address) as executor:
+    with executor_of(how.backend, how.jobs, how.device, how.address) as executor:
         reproduction = Reproduction(console(), wanted, profile, executor)
-        if dry_run:
+        if how.dry_run:
             reproduction.outline()
             return 0
         reproduction.run()
@@ -171,7 +170,7 @@ class Reproduction:
             self._directory(item),
             self.executor,
             command=["overfit", "sweep", item.preset.name, *profile],
-            spell=options.spelled,
+            spell=spelled,
         )
         session.run()
         cells = session.directory.load_cells()

@@ -7,13 +7,11 @@ import shlex
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.options import flag, option
-from overfit_cli.cli.proposals import continuing_words
+from overfit_cli.cli.options import argument, flag, option
+from overfit_cli.cli.proposals import continuing_words, plot_words, train_words
 from overfit_cli.core.console import console, print_folded, text_table
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.text import ago, list_numbers, list_values, natural_key, plural
@@ -26,33 +24,28 @@ if TYPE_CHECKING:
 
 
 def runs(
-    folder: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="FOLDER|RUN",
-            help="Folder of run directories, or one of them.  [default: results]",
-            autocompletion=completion.run_directories,
-        ),
-    ] = None,
-    failed: Annotated[
-        bool,
-        flag(
-            "Only runs with failed cells; of one run its failed cells by reason, with commands "
-            "that repeat them.",
-            "--failed",
-        ),
-    ] = False,
-    json_file: Annotated[
-        Path | None, option("FILE", "JSON file for the same; - prints only the JSON.", "--json")
-    ] = None,
+    folder: Path | None = argument(
+        "FOLDER|RUN",
+        "Folder of run directories, or one of them.  [default: results]",
+        completion.run_directories,
+        default=None,
+    ),
+    failed: bool = flag(
+        "Only runs with failed cells; of one run its failed cells by reason, with commands "
+        "that repeat them.",
+        "--failed",
+    ),
+    json_file: Path | None = option(
+        "FILE", "JSON file for the same; - prints only the JSON.", "--json"
+    ),
 ) -> int:
     """List run directories, one line each; or show one of them in full.
 
     A line has the cells, what is missing or failed, and the age. In full, a run has its settings,
     commands, figures and next steps.
     """
-    from overfit_cli.cli.export import print_content
-    from overfit_cli.core.files import results_folder, write_user_file
+    from overfit_cli.cli.export import write_json
+    from overfit_cli.core.files import results_folder
     from overfit_cli.sweeps.load import summaries
 
     root = folder or results_folder()
@@ -62,10 +55,8 @@ def runs(
     if json_file is not None:
         content: Any = [_as_data(run) for run in listed]
         text = f"{json.dumps(content[0] if is_one else content, indent=2, default=str)}\n"
-        if json_file == Path("-"):
-            print_content(text.encode())
+        if write_json(json_file, text):
             return 0
-        write_user_file(json_file, text.encode(), "json_file")
     output = console()
     if is_one:
         _show(output, listed[0], failed=failed)
@@ -149,6 +140,7 @@ def _show(output: Console, run: RunSummary, *, failed: bool) -> None:
 def _lines(run: RunSummary, data: Cells) -> Iterator[str]:
     from overfit_cli.core.registry import claims_of
     from overfit_cli.report.contents import run_facts
+    from overfit_cli.sweeps.presets import presets_run_into
 
     study, folder = data.study, run.path / "figures"
     facts = run_facts(data, run.manifest)
@@ -160,25 +152,14 @@ def _lines(run: RunSummary, data: Cells) -> Iterator[str]:
     pictures = (path.name for path in folder.glob("*") if path.suffix in (".png", ".pdf", ".svg"))
     if drawn := ", ".join(sorted(pictures)):
         yield f"Figures in {folder}: {drawn}."
-    figure = _figure(run, data)
-    drawing = ["plot", figure, "--from", str(run.path)] if figure else []
+    presets, varying = presets_run_into(run.path.resolve().name), data.varying()
+    wanted = [name for preset in presets for name in preset.content.figures]
+    drawing = plot_words(study, run.path, wanted, varying, len(varying))
     stated = run.manifest.sentences or run.manifest.stated
     is_own = study.identity.function is not None
     judging = ["judge" if is_own else "report", str(run.path)]
     can_judge = run.done and (claims_of(study) or stated)
     yield from _next_commands(run, drawing, judging if can_judge else [])
-
-
-def _figure(run: RunSummary, data: Cells) -> str:
-    """The first figure of the run's preset, or one with as many axes; empty without any."""
-    from overfit_cli.core.registry import figures_of
-    from overfit_cli.sweeps.presets import presets_run_into
-
-    presets = presets_run_into(run.path.resolve().name)
-    wanted = [name for preset in presets for name in preset.content.figures]
-    count, known = len(data.varying()), figures_of(data.study)
-    others = [name for name, figure in known.items() if figure.axes == count > 0]
-    return next((name for name in (*wanted, *others) if name in known), "")
 
 
 def _next_commands(run: RunSummary, *others: Sequence[str]) -> Iterator[str]:
@@ -199,7 +180,6 @@ def _continuing(run: RunSummary, *switches: str) -> list[str]:
 
 
 def _failed_lines(run: RunSummary, data: Cells) -> Iterator[str]:
-    from overfit_cli.cli.proposals import train_words
     from overfit_cli.core.failures import kind_of
     from overfit_cli.report.contents import kinds_of_failures
 

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from overfit_cli.cli.options import (
-    Address,
-    BackendName,
-    DataFolder,
-    DeviceName,
-    Jobs,
-    Settings,
-    SubjectAndParameters,
+    SETTINGS,
+    SUBJECT_AND_PARAMETERS,
     declared_options,
     flag,
-    option,
     read_words,
     spelled,
     texts_by_name,
+    with_options,
 )
-from overfit_cli.cli.proposals import train_words
+from overfit_cli.cli.proposals import plot_words, train_words
 from overfit_cli.core.console import console, print_next
-from overfit_cli.core.values import ProfileName
+from overfit_cli.core.figure import MOST_PANELS
+from overfit_cli.sweeps.options import SweepOptions
 
 if TYPE_CHECKING:
     from overfit_cli.core.figure import Figure
@@ -35,76 +31,14 @@ if TYPE_CHECKING:
     from overfit_cli.sweeps.worker import Summary
 
 
+@with_options(SweepOptions)
 def sweep(
     context: typer.Context,
-    words: SubjectAndParameters = None,
-    settings: Settings = None,
-    together: Annotated[
-        list[str] | None,
-        option(
-            "NAME,NAME", "Step through the lists of these parameters together; may be repeated."
-        ),
-    ] = None,
-    only: Annotated[
-        list[str] | None,
-        option(
-            "CONDITION",
-            "Only points of the grid that meet this, such as 'n >= 2*d'; may be repeated.",
-        ),
-    ] = None,
-    seeds: Annotated[
-        str | None,
-        option(
-            "SEEDS", "Number of seeds (5), or a list (3:7 or 0,4,9).  [default: 3, or the preset's]"
-        ),
-    ] = None,
-    profile: Annotated[
-        ProfileName | None, option("quick|paper", "Size of a preset.  [default: quick]")
-    ] = None,
-    out: Annotated[Path | None, option("DIR", "Run directory.  [default: results/NAME]")] = None,
-    data: DataFolder = None,
-    jobs: Jobs = -1,
-    backend: BackendName = "loky",
-    address: Address = None,
-    shard: Annotated[
-        str | None, option("I/N", "Run the I-th of N equal parts of the sweep.", "--shard")
-    ] = None,
-    device: DeviceName = "auto",
-    trajectories: Annotated[bool, flag("Log every step of every cell.", "--trajectories")] = False,
-    dry_run: Annotated[
-        bool, flag("Print the plan with an estimate; run nothing.", "--dry-run")
-    ] = False,
-    fresh: Annotated[bool, flag("Run finished cells again.", "--fresh")] = False,
-    retry_failed: Annotated[bool, flag("Run failed cells again.", "--retry-failed")] = False,
-    fail_fast: Annotated[
-        bool, flag("Stop at the first failed cell; running cells finish.", "--fail-fast")
-    ] = False,
-    time_limit: Annotated[
-        float | None,
-        option("SECONDS", "Longest time of a cell; a slower one fails.", "--time-limit"),
-    ] = None,
-    refine: Annotated[
-        int | None,
-        option(
-            "ROUNDS", "Run the grid with two seeds, then add cells where the boundary is uncertain."
-        ),
-    ] = None,
-    threshold: Annotated[
-        str | None,
-        option("T", "With --refine: the value at the boundary.  [default: the study's]"),
-    ] = None,
-    claim: Annotated[
-        list[str] | None,
-        option(
-            "SENTENCE",
-            "A claim, such as 'test_error < 0.05 where snr > 2', to write into the manifest "
-            "before the first cell; may be repeated.",
-            "--claim",
-        ),
-    ] = None,
-    show_help: Annotated[
-        bool, flag("Show this message and the study's parameters.", "--help", "-h")
-    ] = False,
+    words: list[str] | None = SUBJECT_AND_PARAMETERS,
+    settings: list[str] | None = SETTINGS,
+    *,
+    show_help: bool = flag("Show this message and the study's parameters.", "--help", "-h"),
+    **options: Any,
 ) -> int:
     """Train a grid of cells in parallel, and reuse finished cells.
 
@@ -120,36 +54,18 @@ def sweep(
     from overfit_cli.sweeps.presets import find_subject
 
     typed, given = read_words(words, settings)
-    subject = find_subject(typed, profile)
+    how = SweepOptions(**options)
+    subject = find_subject(typed, how.profile)
     if show_help:
         _print_help(context, subject)
         return 0
     from overfit_cli.report.judge import lines_on_claims
-    from overfit_cli.sweeps.run import Options, open_sweep
+    from overfit_cli.sweeps.run import open_sweep
 
     texts = texts_by_name(context, given, subject.study)
-    subject.take_data_folder(data)
-    options = Options(
-        seeds=seeds,
-        together=together or (),
-        only=only or (),
-        out=out,
-        jobs=jobs,
-        backend=backend,
-        address=address,
-        device=device,
-        shard=shard,
-        trajectories=trajectories,
-        fresh=fresh,
-        retry_failed=retry_failed,
-        fail_fast=fail_fast,
-        time_limit=time_limit,
-        refine=refine,
-        threshold=threshold,
-        claims=claim or (),
-    )
-    with open_sweep(subject, texts, options, console(), spelled) as session:
-        if dry_run:
+    subject.take_data_folder(how.data)
+    with open_sweep(subject, texts, how, console(), spelled) as session:
+        if how.dry_run:
             session.outline()
             session.say(*lines_on_claims(session.directory, session.grid, session.sentences))
             return 0
@@ -187,40 +103,33 @@ def _problem_with_claims(session: Session, total: Summary) -> str:
 
 def _following(session: Session, total: Summary) -> list[str]:
     """The command that comes next: a picture, or verdicts; or a cell that failed, alone."""
-    path, refined = str(session.directory.path), session.refinement
+    path, refined = session.directory.path, session.refinement
     if not total.trained + total.reused:  # of failed cells alone nothing can be drawn
         if total.example is None:
             return []
         values = total.example.parameters.model_dump()
         return train_words(session.subject.study, values, total.example.seed)
     if refined is not None:
-        level = f"{refined.target.threshold:g}"
-        return ["plot", refined.target.figure, "--from", path, "--threshold", level]
-    return ["judge", path] if session.stated else next_command(session.grid, path, session.subject)
+        level = f"{refined.search.threshold:g}"
+        return ["plot", refined.figure, "--from", str(path), "--threshold", level]
+    if session.stated:
+        return ["judge", str(path)]
+    return next_command(session.grid, path, session.subject)
 
 
-def next_command(grid: Grid, path: str, chosen: Subject) -> list[str]:
+def next_command(grid: Grid, path: Path, chosen: Subject) -> list[str]:
     """Return a command for what was swept: the preset's figure, one over its axes, a report.
 
     Empty where none makes sense.
     """
     from overfit_cli.core.registry import figures_of
 
-    figures, axes, free = figures_of(chosen.study), grid.axes, grid.free_axes
     wanted = chosen.preset.content.figures if chosen.preset else ()
-    of_steps = [name for name in wanted if figures[name].reads == "trajectories"]
-    names = of_steps if chosen.trajectories else []
-    for name in wanted:
-        options = figures[name].options
-        if name not in of_steps and {options.x, options.y} - {None} <= {*axes}:
-            names.append(name)
-    names += [name for name, figure in figures.items() if figure.axes == len(free) > 0]
-    source = ["--from", path]
-    if names:
-        return ["plot", names[0], *source]
-    if len(free) > 2:
-        return ["plot", "heatmap", *_of_more_axes(figures["heatmap"], grid), *source]
-    return ["report", path] if chosen.study.claims() else []
+    words = plot_words(chosen.study, path, wanted, grid.axes, len(grid.free_axes))
+    if not words and len(grid.free_axes) > 2:
+        heatmap = figures_of(chosen.study)["heatmap"]
+        return ["plot", "heatmap", *_of_more_axes(heatmap, grid), "--from", str(path)]
+    return words or (["report", str(path)] if chosen.study.claims() else [])
 
 
 def _of_more_axes(heatmap: Figure, grid: Grid) -> list[str]:
@@ -229,8 +138,6 @@ def _of_more_axes(heatmap: Figure, grid: Grid) -> list[str]:
     Those with the most values are the map's, unless the study's own figure says which. Of each
     other axis it is the value with most cells, the middle one where all have as many.
     """
-    from overfit_cli.core.figure import MOST_PANELS
-
     axes = grid.axes
     by_size = sorted(axes, key=lambda name: -len(axes[name]))
     drawn = [name for name in (heatmap.options.x, heatmap.options.y) if name in axes]

@@ -4,38 +4,36 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from overfit_cli.cli.options import (
-    DataFolder,
-    DeviceName,
-    Settings,
-    SubjectAndParameters,
+    SETTINGS,
+    SUBJECT_AND_PARAMETERS,
     option,
     read_words,
     texts_by_name,
+    with_options,
 )
 from overfit_cli.core.console import console, proposed_command
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.text import duration, visible
+from overfit_cli.sweeps.options import SweepOptions
 
 if TYPE_CHECKING:
     from overfit_cli.core.cell import CellResult
     from overfit_cli.core.study import AnyStudy
 
 
+@with_options(SweepOptions, "data", "device")
 def train(
     context: typer.Context,
-    words: SubjectAndParameters = None,
-    settings: Settings = None,
-    seed: Annotated[int, option("SEED", "The cell's seed.")] = 0,
-    out: Annotated[
-        Path | None, option("DIR", "Run directory.  [default: results/NAME-SETTINGS]")
-    ] = None,
-    data: DataFolder = None,
-    device: DeviceName = "auto",
+    words: list[str] | None = SUBJECT_AND_PARAMETERS,
+    settings: list[str] | None = SETTINGS,
+    seed: int = option("SEED", "The cell's seed.", default=0),
+    out: Path | None = option("DIR", "Run directory.  [default: results/NAME-SETTINGS]"),
+    **options: Any,
 ) -> int:
     """Train one cell, show some of its steps, and save all of them.
 
@@ -47,15 +45,15 @@ def train(
     """
     from overfit_cli.core.failures import traceback_lines
     from overfit_cli.sweeps.presets import find_subject
-    from overfit_cli.sweeps.run import Options, train_cell
+    from overfit_cli.sweeps.run import train_cell
     from overfit_cli.sweeps.worker import FAILURE_PREFIXES
 
     named, given = read_words(words, settings)
     subject = find_subject(named)
     texts = texts_by_name(context, given, subject.study)
-    subject.take_data_folder(data)
-    output = console()
-    watch = train_cell(subject, texts, seed, Options(out=out, device=device), output)
+    how, output = SweepOptions(out=out, **options), console()
+    subject.take_data_folder(how.data)
+    watch = train_cell(subject, texts, seed, how, output)
     result, error = watch.result, watch.error
     for line in traceback_lines(error) if error is not None else ():
         output.print(line, soft_wrap=True)  # a marker stands below what it marks

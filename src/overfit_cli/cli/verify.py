@@ -10,12 +10,12 @@ import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
 from overfit_cli.cli.completion import run_directories
-from overfit_cli.cli.options import error_as_option, flag, option
+from overfit_cli.cli.options import argument, error_as_option, flag, option
 from overfit_cli.core.console import console, print_folded
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.files import error_text, read_bounded
@@ -191,27 +191,19 @@ def _redraw(
 
 
 def verify(
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="FILE|DIR",
-            help="PNG, PDF or SVG file that overfit drew; a run directory with figures, or a "
-            "folder of run directories.",
-        ),
-    ],
-    source: Annotated[
-        list[Path] | None,
-        option(
-            "DIR",
-            "Run directory of the figure, or its CSV file; may be repeated.  [default: its "
-            "recorded path, as typed or relative to the figure]",
-            "--from",
-            autocompletion=run_directories,
-        ),
-    ] = None,
-    redraw: Annotated[
-        bool, flag("Draw the figure again and compare the picture.", "--redraw")
-    ] = False,
+    files: list[Path] = argument(
+        "FILE|DIR",
+        "PNG, PDF or SVG file that overfit drew; a run directory with figures, or a "
+        "folder of run directories.",
+    ),
+    source: list[Path] | None = option(
+        "DIR",
+        "Run directory of the figure, or its CSV file; may be repeated.  [default: its "
+        "recorded path, as typed or relative to the figure]",
+        "--from",
+        complete=run_directories,
+    ),
+    redraw: bool = flag("Draw the figure again and compare the picture.", "--redraw"),
 ) -> int:
     """Check that a figure's data is here, unchanged; with --redraw, that it gives the same picture.
 

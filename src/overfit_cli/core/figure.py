@@ -7,13 +7,14 @@ naming a figure, or its options, costs no import of a library.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from overfit_cli.core.errors import BadValue
+from overfit_cli.core.options import checked, option, read_options
 from overfit_cli.core.text import shorten
-from overfit_cli.core.values import list_of_texts
+from overfit_cli.core.values import Band, Mean
 
 MOST_AXES = 3
 """The largest number of parameters that may vary in a figure: two axes, and panels."""
@@ -25,10 +26,6 @@ LOG_NAMES = ("x", "y", "value")
 """The axes that may be logarithmic."""
 
 
-def _option(takes: str, meaning: str) -> Any:
-    return field(default=None, metadata={"takes": takes, "meaning": meaning})
-
-
 @dataclass(frozen=True)
 class FigureOptions:
     """The options of a figure; None leaves the choice to the figure.
@@ -38,60 +35,57 @@ class FigureOptions:
     taken. An empty `law` draws none.
     """
 
-    x: str | None = _option(
+    x: str | None = option(
         "NAME", "Parameter on the horizontal axis, or an expression such as 'n / d'."
     )
-    y: str | None = _option("NAME", "Parameter on the vertical axis, or an expression.")
-    value: str | None = _option(
+    y: str | None = option("NAME", "Parameter on the vertical axis, or an expression.")
+    value: str | None = option(
         "COLUMN", "Measured column to draw, or an expression such as 'test_error - train_error'."
     )
-    threshold: float | None = _option("T", "Value that separates the two sides.")
-    law: tuple[str, ...] | None = _option(
+    threshold: float | None = option("T", "Value that separates the two sides.", typed=str | None)
+    law: tuple[str, ...] | None = option(
         "EQUATION",
-        "Equation of a curve to draw, such as 'N * SNR**2 = 1000', or with a label 'threshold: m ="
-        " n'; may be repeated. With none, the study's own are left out.",
+        "Equation of a curve to draw, such as 'N * SNR**2 = 1000', or with a label 'threshold: "
+        "m = n'; may be repeated. With none, the study's own are left out.",
     )
-    by: str | None = _option(
+    by: str | None = option(
         "NAME", "Parameter that has a panel for each value; in `boundary`, a colour for each."
     )
-    log: frozenset[str] | None = _option(
-        "x,y,value|none", "Which axes are logarithmic; the others are linear."
+    log: frozenset[str] | None = option(
+        "x,y,value|none", "Which axes are logarithmic; the others are linear.", typed=str | None
     )
-    mean: str | None = _option(
+    mean: Mean | None = option(
         "arithmetic|geometric|median", "Statistic over seeds.  [default: the median]"
     )
-    band: str | None = _option(
+    band: Band | None = option(
         "interval|sd|quartiles|seeds",
-        "Band around it; seeds draws a line for each seed.  [default: quartiles of a median, the "
-        "interval of a mean]",
+        "Band around it; seeds draws a line for each seed.  [default: quartiles of a median, "
+        "the interval of a mean]",
     )
-    theory: str | None = _option(
+    theory: str | None = option(
         "COLUMN", "Column with a prediction, drawn dashed beside the value in `lines` and `curves`."
     )
 
     @classmethod
-    def read(
-        cls,
-        threshold: float | str | None = None,
-        law: str | Sequence[str] | None = None,
-        log: str | None = None,
-        **others: Any,
-    ) -> FigureOptions:
+    def read(cls, **given: Any) -> FigureOptions:
         """Return options of a user: numbers and lists as texts, `none` for none."""
         from overfit_cli.core.expressions import read_number
 
-        laws = None if law is None else list_of_texts("law", law)
+        asked: Any = read_options(cls, given)
+        log = checked("log", asked.log, str)
         axes = None if log is None else [name.strip() for name in log.split(",")]
         axes = [] if axes == ["none"] else axes
         if not {*(axes or ())} <= {*LOG_NAMES}:
             accepts = f"it takes some of {', '.join(LOG_NAMES)}, separated by commas, or none."
-            raise BadValue("log", shorten(log or ""), accepts)
-        return cls(
-            threshold=None if threshold is None else read_number(threshold, "threshold"),
-            law=None if laws is None else tuple(law for law in laws if law != "none"),
+            raise BadValue("log", shorten(log), accepts)
+        cut, law = asked.threshold, asked.law
+        own: FigureOptions = replace(
+            asked,
+            threshold=None if cut is None else read_number(cut, "threshold"),
+            law=None if law is None else tuple(text for text in law if text != "none"),
             log=None if axes is None else frozenset(axes),
-            **others,
         )
+        return own
 
     def given(self) -> dict[str, Any]:
         """Return the options that are not left to the figure, by name."""

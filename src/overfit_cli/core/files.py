@@ -165,12 +165,29 @@ def cache_folder() -> Path:
 DATA_VARIABLE = "OVERFIT_DATA"
 
 
-def set_data_folder(path: Path) -> None:
-    """Make `path`, a folder or an archive of data, that of this process and its children."""
-    problem = _data_problem(path)
-    if problem:
-        raise BadValue("data", str(path), problem)
-    os.environ[DATA_VARIABLE] = str(path.resolve())
+def set_data_folder(path: Path | None) -> None:
+    """Make `path`, a folder or an archive of data, that of this process and its children.
+
+    None leaves it to the variable, which is checked.
+    """
+    folder = path or variable_folder()
+    if folder is None:
+        return
+    problem = "" if folder.exists() else "there is no such folder or file."
+    if folder.is_file() and not folder.name.endswith(".tar.gz"):
+        problem = "it is a file; name a folder, or an archive .tar.gz."
+    if folder != variable_folder():
+        if problem:
+            raise BadValue("data", str(folder), problem)
+        os.environ[DATA_VARIABLE] = str(folder.resolve())
+    elif problem:
+        raise UserError(f"{DATA_VARIABLE}={folder}: {problem}")
+
+
+def variable_folder() -> Path | None:
+    """Return the data folder that the variable names."""
+    named = os.environ.get(DATA_VARIABLE)
+    return Path(named) if named else None
 
 
 @contextmanager
@@ -185,30 +202,13 @@ def keeping_variables(*names: str) -> Iterator[None]:
         os.environ.update(before)
 
 
-def _data_problem(path: Path) -> str:
-    if not path.exists():
-        return "there is no such folder or file."
-    is_data = path.is_dir() or path.name.endswith(".tar.gz")
-    return "" if is_data else "it is a file; name a folder, or an archive .tar.gz."
-
-
-def check_data_variable() -> None:
-    """Check the data folder that the variable names, if it names one."""
-    value = os.environ.get(DATA_VARIABLE)
-    if value and (problem := _data_problem(Path(value))):
-        raise UserError(f"{DATA_VARIABLE}={value}: {problem}")
-
-
 def data_folder(user: str) -> Path:
     """Return the data folder; `user` is the setting that needs it, such as `source=imdb`."""
-    value = os.environ.get(DATA_VARIABLE)
-    if not value:
-        raise MissingValue(
-            "data",
-            None,
-            f"{user} needs data: name its folder here, or in the variable {DATA_VARIABLE}.",
-        )
-    return Path(value)
+    folder = variable_folder()
+    if folder is None:
+        needs = "needs data: name its folder here, or in the variable"
+        raise MissingValue("data", None, f"{user} {needs} {DATA_VARIABLE}.")
+    return folder
 
 
 @contextlib.contextmanager

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -21,7 +20,6 @@ from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.parameters import parameter_named
 from overfit_cli.core.schema import RUN, missed_by
 from overfit_cli.core.text import plural, round_digits, suggestion
-from overfit_cli.core.values import Band, Mean
 from overfit_cli.figures.axes import Axis, parameter_axis
 from overfit_cli.figures.labels import (
     axis_label,
@@ -259,4 +257,4 @@ def averaging(options: FigureOptions, seeds: int) -> Averaging:
     if band is None:
         band = "quartiles" if mean == "median" else "interval"
         band = "seeds" if seeds < BAND else band
-    return Averaging(cast("Mean", mean), cast("Band", band))
+    return Averaging(mean, band)

@@ -53,13 +53,12 @@ class Contrast:
     def estimate(self, scale: float = 1.0, shift: float = 0.0) -> Estimate:
         """Return a multiple of B's mean, plus a shift, less A's mean."""
         if isinstance(self.b, Summary):
-            return intervals.difference_of_means(self.b.scaled(scale, shift), summarise(self.a))
-        moved = scale * self.b + shift
-        return (
-            intervals.mean_estimate(moved - self.a)
-            if self.paired
-            else intervals.difference_estimate(moved, self.a)
-        )
+            mean = self.b.scaled(scale, shift)
+        elif self.paired:
+            return intervals.mean_estimate(scale * self.b + shift - self.a)
+        else:
+            mean = summarise(scale * self.b + shift)
+        return intervals.difference_of_means(mean, summarise(self.a))
 
     @property
     def error(self) -> float:

@@ -32,7 +32,7 @@ from overfit_cli.report.contents import Entry, count_kinds, count_verdicts, find
 from overfit_cli.report.judge import Judged
 from overfit_cli.report.pictures import draw_all
 from overfit_cli.report.verdict_files import claims_json
-from overfit_cli.stats.intervals import LEVEL, share_estimate
+from overfit_cli.stats.intervals import LEVEL
 from overfit_cli.sweeps import presets
 from overfit_cli.sweeps.manifest import package_commit
 
@@ -175,10 +175,12 @@ def simulated_rates() -> Mapping[str, str]:
 
 
 def _rates_in_words(row: Mapping[Any, Any]) -> str:
+    from scipy.stats import binomtest
+
     runs, wrong = row["runs"], list[str]()
     for world in ("false: holds", "true: fails"):
         errors = round(float(row[world].removesuffix(" %")) / 100 * runs)
-        limits = share_estimate(errors, runs, LEVEL)
+        limits = binomtest(errors, runs).proportion_ci(LEVEL)
         ends = f"{100 * limits.low:.1f} to {percent(limits.high, 1)}"
         wrong.append(f"{errors} of {runs} worlds ({ends})")
     return (

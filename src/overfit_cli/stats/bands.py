@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from overfit_cli.core.arrays import LARGEST, Floats
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.values import Band, Mean, valid_choice
-from overfit_cli.stats.intervals import FEWEST_FOR_MEDIAN, median_estimate, t_half_width
+from overfit_cli.stats.intervals import FEWEST_FOR_MEDIAN, order_ends, t_half_width
 
 MEANS = {"arithmetic": "mean", "geometric": "geometric mean", "median": "median"}
 BANDS = {
@@ -92,13 +92,12 @@ class Averaging:
         middle = np.median(samples, axis=1) if self.mean == "median" else samples.mean(axis=1)
         if self.band == "quartiles":
             return middle, *_quartiles(samples)
-        if self.mean == "median":
-            estimates = [median_estimate(sample, 0.95) for sample in samples]
-            ends = np.array([(estimate.low, estimate.high) for estimate in estimates])
-            unbounded = [not estimate.bounded for estimate in estimates]
-            ends[unbounded] = np.column_stack([samples.min(axis=1), samples.max(axis=1)])[unbounded]
-            return middle, ends[:, 0], ends[:, 1]
         seeds = samples.shape[1]
+        if self.mean == "median":
+            ordered = np.sort(samples, axis=1)
+            if seeds < FEWEST_FOR_MEDIAN:
+                return middle, ordered[:, 0], ordered[:, -1]
+            return middle, *order_ends(ordered, ordered, 1 - 0.95)
         if seeds < 2:
             return middle, np.full_like(middle, np.nan), np.full_like(middle, np.nan)
         deviation = samples.std(axis=1, ddof=1)

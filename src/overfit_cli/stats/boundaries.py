@@ -14,7 +14,7 @@ import numpy as np
 
 from overfit_cli.core.arrays import Floats
 from overfit_cli.stats.crossings import crossing_table
-from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate
+from overfit_cli.stats.intervals import Estimate, level_of_each
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,29 +85,22 @@ def fit_power_law(
     fits = _fits(log_y, row_medians(log_x[:, resampled]).T)
     tails = [50 * (1 - level), 50 * (1 + level)]
     slopes, logarithms = np.percentile(fits[np.isfinite(fits).all(axis=1)], tails, axis=0).T
-    low, high = _exponents_of(*slopes)
-    # Where slopes of both signs fit, p may have passed through infinity, to negative numbers.
+    # p = −1/slope. With slopes of both signs it passes through infinity, to negative numbers: then
+    # its interval has no upper end.
+    low = -1 / slopes[0] if slopes[0] else -np.inf
+    high = -1 / slopes[1] if slopes[0] * slopes[1] > 0 else np.inf
     exponents = [-1 / fitted[0] if -1 / fitted[0] >= low else np.inf, low, high]
     with np.errstate(over="ignore"):
         constants = np.exp([fitted[1], *logarithms])
     kind = f"{100 * level:.4g} % bootstrap over {seeds} seeds"
     exponent, constant = (
-        Estimate(float(numbers[0]), float(numbers[1]), float(numbers[2]), kind, seeds)
-        for numbers in (exponents, constants)
+        Estimate(float(value), float(least), float(most), kind, seeds)
+        for value, least, most in (exponents, constants)
     )
     lack = medians[has_median] - fitted[0] * (log_y - fitted[1])
     residual = float(np.expm1(np.abs(lack).max()))
     rows = int(has_median.sum())
     return PowerLaw(exponent, constant, residual, rows, int((~has_median).sum()))
-
-
-def _exponents_of(lowest: float, highest: float) -> tuple[float, float]:
-    """The least and the largest p = −1/slope of an interval of slopes.
-
-    An interval with slopes of both signs has no upper end: p passes through infinity there.
-    """
-    low_exponent = -1 / lowest if lowest else -np.inf
-    return low_exponent, -1 / highest if highest * lowest > 0 else np.inf
 
 
 def row_medians(values: Floats) -> Floats:
@@ -140,43 +133,25 @@ def _fits(log_y: Floats, medians: Floats) -> Floats:
         return np.stack([slope, centre - intercept / slope], axis=1)
 
 
-def scaling_exponents(
-    cells: pd.DataFrame, axes: Sequence[str], value: str, level: float | None = None
-) -> dict[str, Estimate] | None:
+def seeds_exponents(
+    cells: pd.DataFrame, axes: Sequence[str], value: str
+) -> dict[str, Floats] | None:
     """Fit log(value) = c + Σ p_axis log(axis) by least squares, for each seed by itself.
 
-    Seeds are independent and the cells of a seed are not, so the spread is that between seeds.
+    Seeds are independent and the cells of a seed are not: the spread of a power is that of its
+    seeds.
 
     Args:
         cells: one row per cell that is done; axes and value are positive.
 
     Returns:
-        The power p of value ∝ axis^p for each axis, the mean of the seeds' own fits; None where
-        no seed has cells enough to separate the axes.
+        The powers p of value ∝ axis^p for each axis, shape (seeds,), of the seeds whose cells
+        separate the axes; None without any.
     """
-    powers = seeds_exponents(cells, axes, value)
-    if powers is None:
-        return None
-    return {axis: mean_estimate(each, level) for axis, each in powers.items()}
-
-
-def seeds_exponents(
-    cells: pd.DataFrame, axes: Sequence[str], value: str
-) -> dict[str, Floats] | None:
-    """Fit the power of each axis in a value, of each seed by itself; see `scaling_exponents`."""
     logs = np.log(cells[[*axes, value]].to_numpy(dtype=np.float64))  # (cells, axes + 1)
-    by_seed = (logs[rows] for rows in cells.groupby("seed").indices.values())
-    slopes = np.array([fit for seed_logs in by_seed if (fit := _fit(seed_logs)) is not None])
-    if len(slopes) == 0:
-        return None
-    return dict(zip(axes, slopes.T, strict=True))
-
-
-def _fit(logs: Floats) -> Floats | None:
-    """The exponents of a seed, from its logarithms of axes and value, shape (cells, axes + 1).
-
-    None where its cells do not separate the axes.
-    """
-    design = np.column_stack([np.ones(len(logs)), logs[:, :-1]])
-    solution, _, rank, _ = np.linalg.lstsq(design, logs[:, -1], rcond=None)
-    return np.asarray(solution[1:], np.float64) if rank == design.shape[1] else None
+    slopes = []
+    for rows in cells.groupby("seed").indices.values():
+        design = np.column_stack([np.ones(len(rows)), logs[rows, :-1]])
+        solution, _, rank, _ = np.linalg.lstsq(design, logs[rows, -1], rcond=None)
+        slopes += [solution[1:]] if rank == design.shape[1] else []
+    return dict(zip(axes, np.transpose(slopes), strict=True)) if slopes else None

@@ -124,17 +124,19 @@ def crossings(cells: pd.DataFrame, x: str, y: str, value: str, threshold: float)
     """
     import pandas as pd
 
-    rows, changes = [], []
+    rows = []
     for y_value, seed, points, values, levels in _curves(cells, x, y, value, threshold):
         root = _root(points, levels)
         passes = int(np.count_nonzero(np.diff(values > threshold)))
         change = levels[-1] - levels[0] if levels.size else 0.0
-        rows.append((y_value, seed, root, _side(points, levels, root), passes, change > 0))
-        changes.append(change)
-    table = pd.DataFrame(rows, columns=[y, "seed", "crossing", "side", "passes", "rises"])
-    after, before = ("below", "above") if _rises(table["side"], changes) else ("above", "below")
-    ends_of_grid = [table["side"] == after, table["side"] == before]
-    return table.assign(crossing=np.select(ends_of_grid, [np.inf, -np.inf], table["crossing"]))
+        rows.append((y_value, seed, root, _side(points, levels, root), passes, change))
+    table = pd.DataFrame(rows, columns=[y, "seed", "crossing", "side", "passes", "change"])
+    changes, side = table.pop("change"), table["side"]
+    of_crossing = np.sign(changes[side == "crosses"])
+    rises = (of_crossing if len(of_crossing) else changes).sum() > 0
+    after, before = ("below", "above") if rises else ("above", "below")
+    crossing = np.select([side == after, side == before], [np.inf, -np.inf], table["crossing"])
+    return table.assign(crossing=crossing, rises=changes > 0)
 
 
 def _side(x: Floats, levels: Floats, root: float) -> str:
@@ -143,13 +145,6 @@ def _side(x: Floats, levels: Floats, root: float) -> str:
     if np.isfinite(root):
         return "crosses"
     return "above" if levels.mean() > 0 else "below"
-
-
-def _rises(sides: pd.Series[str], changes: list[float]) -> bool:
-    crossing_changes = np.array(changes)[(sides == "crosses").to_numpy()]
-    if crossing_changes.size:
-        return bool(np.sign(crossing_changes).sum() > 0)
-    return float(np.sum(changes)) > 0
 
 
 def medians_by_row(crossings: pd.DataFrame, y: str) -> pd.DataFrame:

@@ -180,18 +180,6 @@ def summarise(values: ArrayLike) -> Summary:
     return Summary(float(sample.mean()), error, count - 1, count)
 
 
-def difference_estimate(
-    values: ArrayLike, subtracted: ArrayLike, level: float | None = None
-) -> Estimate:
-    """Return the difference of the means of two samples with its t interval (Welch 1947).
-
-    Args:
-        values: shape (seeds,), finite.
-        subtracted: shape (other seeds,), finite.
-    """
-    return difference_of_means(summarise(values), summarise(subtracted), level)
-
-
 def difference_of_means(first: Summary, second: Summary, level: float | None = None) -> Estimate:
     """Return the difference of two independent means with its t interval (Welch 1947).
 
@@ -218,16 +206,11 @@ def difference_of_means(first: Summary, second: Summary, level: float | None = N
     return Estimate(difference, difference - half, difference + half, kind, fewest, ends)
 
 
-def share_estimate(successes: int, tries: int, level: float | None = None) -> Estimate:
-    """Return the share of successes with its exact interval (Clopper and Pearson 1934)."""
-    level, count = level or level_of_each(1), np.array(successes)
-    low, high = exact_ends(count, count, tries, 1 - level)
-    kind = f"{100 * level:.4g} % exact over {tries} seeds"
-    return Estimate(successes / tries, float(low), float(high), kind, tries)
-
-
 def exact_ends(least: Floats, most: Floats, tries: int, alpha: float) -> tuple[Floats, Floats]:
-    """Return the ends of exact intervals of shares, of whole numbers of successes."""
+    """Return the ends of exact intervals of shares, of whole numbers of successes.
+
+    They are those of Clopper and Pearson 1934.
+    """
     low, high = _exact_table(tries, alpha)
     return low[np.asarray(least, int)], high[np.asarray(most, int)]
 
@@ -244,30 +227,23 @@ def _exact_table(tries: int, alpha: float) -> tuple[Floats, Floats]:
     return low, high
 
 
-def median_estimate(
-    values: ArrayLike, level: float | None = None, *, up_to: ArrayLike | None = None
-) -> Estimate:
+def median_estimate(values: ArrayLike, level: float | None = None) -> Estimate:
     """Return the median of independent values with its interval by order statistics.
 
     It is valid for any distribution, and for infinite values, which lie beyond a grid.
 
     Args:
-        values: shape (seeds,), without nan; with `up_to` the least that each may be.
+        values: shape (seeds,), without nan.
         level: the least confidence level; by default that of one interval.
-        up_to: the most that each value may be, of the same shape. The interval contains those of
-            all values in between.
 
     Returns:
         The median; its interval is infinite on both sides with fewer than `FEWEST_FOR_MEDIAN`.
     """
     level = level or level_of_each(1)
-    least = np.sort(np.asarray(values, dtype=np.float64))
-    most = least if up_to is None else np.sort(np.asarray(up_to, dtype=np.float64))
-    lower, upper = middle(least), middle(most)
-    low, high = order_ends(least, most, 1 - level)
-    kind = f"{100 * level:.4g} % by order over {len(least)} seeds"
-    value = lower if lower == upper else (lower + upper) / 2
-    return Estimate(value, float(low), float(high), kind, len(least))
+    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    low, high = order_ends(ordered, ordered, 1 - level)
+    kind = f"{100 * level:.4g} % by order over {len(ordered)} seeds"
+    return Estimate(float(medians(ordered)), float(low), float(high), kind, len(ordered))
 
 
 def order_ends(least: Floats, most: Floats, alpha: float) -> tuple[Floats, Floats]:

@@ -70,7 +70,10 @@ def pair_up(
             have no `seed`.
         names: the parameters whose values the cells of a pair share.
     """
-    kind, seeds = _kind(left, right), tuple[int, ...]()
+    kind: Kind = "point"
+    seeds = tuple[int, ...]()
+    if "seed" in left and "seed" in right:
+        kind = "seed" if left["seed"].isin(right["seed"]).any() else "means"
     if kind == "means":
         seeds = tuple(int(table["seed"].nunique()) for table in (left, right))
         left, right = (_seed_means(table, names, columns) for table in (left, right))
@@ -109,21 +112,12 @@ NEAR = 1e-6
 
 def nearest_values(printed: Sequence[Any], values: Sequence[Any]) -> list[Any]:
     """Return real numbers with the nearest value in place of those that agree to `NEAR`."""
-    known = np.sort(np.array(values, dtype=np.float64))
-    numbers = np.array(printed, dtype=np.float64)
+    known, numbers = np.array(values, dtype=np.float64), np.array(printed, dtype=np.float64)
     if not known.size:
         return list(printed)
-    above = np.searchsorted(known, numbers).clip(1, max(len(known) - 1, 1))
-    lower, upper = known[above - 1], known[above % len(known)]
-    nearest = np.where(numbers - lower < upper - numbers, lower, upper)
+    nearest = known[np.abs(known[:, None] - numbers).argmin(axis=0)]
     agrees = np.abs(numbers - nearest) <= NEAR * np.abs(nearest)
     return [float(number) for number in np.where(agrees, nearest, numbers)]
-
-
-def _kind(left: pd.DataFrame, right: pd.DataFrame) -> Kind:
-    if "seed" not in left or "seed" not in right:
-        return "point"
-    return "seed" if left["seed"].isin(right["seed"]).any() else "means"
 
 
 def _numbered(keys: pd.Series[Any]) -> pd.DataFrame:

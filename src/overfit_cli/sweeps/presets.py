@@ -20,7 +20,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from overfit_cli.core.cell import Paper
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.files import check_data_variable, read_toml, set_data_folder
+from overfit_cli.core.files import read_toml, set_data_folder, variable_folder
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.registry import figures_of, find_study, study_names
 from overfit_cli.core.study import AnyStudy
@@ -337,8 +337,8 @@ class Subject:
     def take_data_folder(self, folder: Path | None) -> None:
         """Let the study read its data in a folder; None for that of the variable."""
         if self.study.identity.function is None:
-            check_data_variable() if folder is None else set_data_folder(folder)
-        elif folder is not None:
+            set_data_folder(folder)
+        elif folder not in (None, variable_folder()):
             files = f'{self.study.name} opens its files by itself; @experiment(data=["FILE"])'
             accepts = f"{files} names them, and a run directory accepts only their present content."
             raise BadValue("data", str(folder), accepts)

@@ -27,11 +27,12 @@ from overfit_cli.core.files import error_text, results_folder
 from overfit_cli.core.processes import answering_interrupts, delaying_interrupts
 from overfit_cli.core.registry import blaming
 from overfit_cli.core.training import Execution, resolve_device, training_conditions
-from overfit_cli.core.values import Backend, DeviceChoice, finite_number, valid_choice, whole_number
+from overfit_cli.core.values import DeviceChoice, finite_number, valid_choice, whole_number
 from overfit_cli.sweeps import said
 from overfit_cli.sweeps.clusters import executor_of
 from overfit_cli.sweeps.executors import Executor
 from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.options import DEFAULTS, SweepOptions
 from overfit_cli.sweeps.part import cell_schema
 from overfit_cli.sweeps.plan import (
     MOST_BATCHES,
@@ -54,36 +55,10 @@ LONGEST_DRY_RUN = 8.0
 """The seconds after which the batch that a dry run times is cut."""
 
 
-@dataclass(frozen=True)
-class Options:
-    """The options of a sweep, as the command line and Python have them.
-
-    Attributes:
-        seeds, together, only: as `Grid.read` takes them, besides what a preset sets.
-        out: the run directory; None for one in `results/` with a name of its own.
-    """
-
-    seeds: Any = None
-    together: Sequence[str] = ()
-    only: Sequence[str] = ()
-    out: Path | None = None
-    jobs: int = -1
-    backend: Backend = "loky"
-    address: str | None = None
-    device: DeviceChoice = "auto"
-    shard: str | None = None
-    trajectories: bool = False
-    fresh: bool = False
-    retry_failed: bool = False
-    fail_fast: bool = False
-    time_limit: float | None = None
-    refine: int | None = None
-    threshold: float | str | None = None
-    claims: Sequence[str] = ()
-
-
 def grid_of(
-    subject: Subject, given: Mapping[str, Any] = MappingProxyType({}), how: Options = Options()
+    subject: Subject,
+    given: Mapping[str, Any] = MappingProxyType({}),
+    how: SweepOptions = DEFAULTS,
 ) -> Grid:
     """Return the grid of a sweep, with what the user gives before what a preset sets."""
     own = subject.profile
@@ -114,7 +89,7 @@ class Session:
     output: Console
     directory: RunDirectory
     executor: Executor
-    options: Options = Options()
+    options: SweepOptions = DEFAULTS
     shard: Shard | None = None
     refinement: Refinement | None = None
     stated: Mapping[str, str] = field(default_factory=dict)
@@ -281,7 +256,7 @@ class Session:
 def open_sweep(
     subject: Subject,
     given: Mapping[str, Any],
-    how: Options,
+    how: SweepOptions,
     output: Console,
     spell: Callable[[str], str] = str,
 ) -> Iterator[Session]:
@@ -297,7 +272,7 @@ def open_sweep(
         raise BadValue("shard", how.shard, "refinement chooses cells from all of them.")
     if how.time_limit is not None:
         how = replace(how, time_limit=finite_number("time_limit", how.time_limit, above=0))
-    stated = read_stated(how.claims, subject.study, subject.sentences)
+    stated = read_stated(how.claim, subject.study, subject.sentences)
     name = subject.sweep_name(grid) + ("" if refinement is None else "-refined")
     directory = RunDirectory(how.out or results_folder() / name, "out")
     with executor_of(how.backend, how.jobs, how.device, how.address) as executor:
@@ -307,7 +282,7 @@ def open_sweep(
 
 
 def train_cell(
-    subject: Subject, given: Mapping[str, Any], seed: Any, how: Options, output: Console
+    subject: Subject, given: Mapping[str, Any], seed: Any, how: SweepOptions, output: Console
 ) -> Watch:
     """Train one cell again, print its steps, and keep it; return who has seen it.
 
@@ -323,7 +298,7 @@ def train_cell(
     device = resolve_device(valid_choice("device", how.device, get_args(DeviceChoice)))
     path = how.out or results_folder() / subject.training_name(grid, given)
     watch, directory = Watch(study, device, output, path), RunDirectory(path, "out")
-    options = Options(fresh=True, trajectories=True)
+    options = SweepOptions(fresh=True, trajectories=True)
     session = Session(subject, grid, output, directory, watch, options)
     plan = session.plan()
     read = session.prepare(plan)

@@ -154,19 +154,19 @@ def rounds_to_come(refinement: Refinement) -> str:
 
 def boundary(refinement: Refinement) -> list[str]:
     """Return where the boundary lies, at what cost, and at which values that isn't known."""
-    search, target, found = refinement.search, refinement.target, refinement.estimates
+    search, found, x, y = refinement.search, refinement.estimates, refinement.x, refinement.y
     spacings = round((search.coarse[-1] - search.coarse[0]) / search.tolerance)
     full = len(search.y) * len(search.seeds) * (spacings + 1)
     known = sum(bool(point.crossing_seeds) and point.converged for point in found)
     sentences = [
         f"A grid with the tolerance's spacing would have {full} cells: these are "
         f"{percent(len(refinement.asked) / full, 1)} of it.",
-        f"The crossing of {target.value} = {target.threshold:g} along {target.x}, the median of "
+        f"The crossing of {refinement.value} = {search.threshold:g} along {x}, the median of "
         f"{plural(len(search.seeds), 'seed')}, is known to ±{search.tolerance:.3g} "
-        f"({percent(CONFIDENCE)}) at {known} of {plural(len(found), 'value')} of {target.y}.",
+        f"({percent(CONFIDENCE)}) at {known} of {plural(len(found), 'value')} of {y}.",
     ]
     for point in found:
-        name = f"{target.y} = {point.y:g}"
+        name = f"{y} = {point.y:g}"
         if not point.crossing_seeds:
             side = f"stay {point.side}" if point.side else "have no number"
             sentences.append(f"{name}: no crossing; its seeds {side}.")

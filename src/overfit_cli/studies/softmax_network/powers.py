@@ -9,8 +9,8 @@ import pandas as pd
 
 from overfit_cli.core.arrays import Floats
 from overfit_cli.figures.boundary import share_in_words
-from overfit_cli.stats.boundaries import scaling_exponents
-from overfit_cli.stats.intervals import Estimate
+from overfit_cli.stats.boundaries import seeds_exponents
+from overfit_cli.stats.intervals import Estimate, mean_estimate
 
 
 @dataclass(frozen=True)
@@ -65,11 +65,12 @@ def largest_residual(x: Floats, medians: Floats, power: float, *, fewest: int = 
 def fitted_power(cells: pd.DataFrame, x: str, value: str) -> Power | None:
     """Return the power of x in a column, of cells with positive numbers; None without two x."""
     usable = cells[(cells[value] > 0) & (cells[value] < np.inf)]
-    powers = scaling_exponents(usable, [x], value)
+    powers = seeds_exponents(usable, [x], value)
     if powers is None:
         return None
+    power = mean_estimate(powers[x])
     logs = pd.Series(np.log(usable[value].to_numpy(float)), usable.index)
     medians = logs.groupby(usable[x]).median()
     places = medians.index.to_numpy(float)
-    residual = largest_residual(places, np.exp(medians.to_numpy()), powers[x].value)
-    return Power(powers[x], residual)
+    residual = largest_residual(places, np.exp(medians.to_numpy()), power.value)
+    return Power(power, residual)
