@@ -32,8 +32,8 @@ from overfit_cli.core.parameters import ParameterInfo
 from overfit_cli.core.text import shorten, suggestion
 from overfit_cli.core.values import finite_number
 
-Values = Mapping[str, NDArray[Any]]
-"""Numbers and words by the texts of references, of shapes that broadcast."""
+Values = Mapping[str, Any]
+"""Numbers and words, or arrays of them, by the texts of references, of shapes that broadcast."""
 
 
 class Names(dict[str, ParameterInfo]):

@@ -6,10 +6,9 @@ A field says what a number means that a cell lacks, so that no function guesses 
 from __future__ import annotations
 
 import functools
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from overfit_cli.core.parameters import (
     ParameterInfo,
     StudyParameters,
     describe,
-    symbol_spellings,
+    spellings,
 )
 from overfit_cli.core.study import AnyStudy
 
@@ -102,18 +101,13 @@ class Schema:
 
         Of a parameter and a column with one symbol it is the parameter's.
         """
-        found: dict[str, Any] = {}
-        for role in ("parameter", "measured"):
-            fields = [field for field in self.fields if field.role == role]
-            spelled = [
-                (spelling, field) for field in fields for spelling in symbol_spellings(field.symbol)
-            ]
-            counts = Counter(spelling for spelling, _ in spelled)
-            found = {s: field for s, field in spelled if counts[s] == 1} | found
-        names = Names(found | {field.name: field for field in self.fields})
-        limit = names.get(TRAINING_STEPS)
-        inside = names if limit is None else Names({**names, "steps": limit})
-        return names.with_brackets(inside)
+        fields = {field.name: field for field in self.fields}
+        spelled = dict[str, str]()
+        for role in ("measured", "parameter"):
+            spelled |= spellings({n: field for n, field in fields.items() if field.role == role})
+        names = Names({text: fields[name] for text, name in spelled.items()} | fields)
+        limit = {"steps": fields[TRAINING_STEPS]} if TRAINING_STEPS in fields else {}
+        return names.with_brackets(Names(names | limit))
 
     @functools.cached_property
     def placed(self) -> Names:

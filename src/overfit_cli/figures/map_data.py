@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import cast, get_args
 
 import numpy as np
 import pandas as pd
@@ -19,7 +18,7 @@ from overfit_cli.core.arrays import Floats
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.values import Mean, valid_choice
+from overfit_cli.core.values import Mean
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.inputs import (
     choose_scale,
@@ -188,15 +187,13 @@ def lay_out_map(data: Cells, options: FigureOptions, *, to_scale: bool = False) 
     require_numbers(data, value)
     if not (to_scale or options.law or options.log is not None or data.refined):
         x, y = x.spread(), y.spread()
-    if options.mean is not None:
-        valid_choice("mean", options.mean, get_args(Mean))
     all_known = np.isfinite(seed_numbers(data, value)).all()
-    mean = options.mean or ("arithmetic" if all_known else "median")
+    mean: Mean = options.mean or ("arithmetic" if all_known else "median")
 
-    def averaged(mean: str) -> Map:
+    def averaged(mean: Mean) -> Map:
         parts = panels_of_runs(data, options.by)
-        shown = tuple(lay_out(part, x, y, value, cast("Mean", mean)) for part in parts)
-        return Map(data, x, y, value, label, cast("Mean", mean), shown)
+        shown = tuple(lay_out(part, x, y, value, mean) for part in parts)
+        return Map(data, x, y, value, label, mean, shown)
 
     plan, log = averaged(mean), options.is_log("value")
     if plan.numbers.empty:
