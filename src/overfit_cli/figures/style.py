@@ -322,14 +322,10 @@ def value_colour(info: ParameterInfo, value: Value) -> ColorType | None:
     return _shade(np.clip(np.log(value / low) / np.log(high / low), 0, 1))
 
 
-def band_look(colour: ColorType, *, ground: float = 0.15) -> dict[str, Any]:
-    """Return the look of a band: a pale ground, and thin edges that tell bands apart.
-
-    Args:
-        ground: the share of the colour in the ground.
-    """
+def band_look(colour: ColorType) -> dict[str, Any]:
+    """Return the look of a band: a pale ground, and thin edges that tell bands apart."""
     return {
-        "facecolor": to_rgba(colour, ground),
+        "facecolor": to_rgba(colour, 0.15),
         "edgecolor": to_rgba(colour, 0.5),
         "linewidth": 0.4,
     }

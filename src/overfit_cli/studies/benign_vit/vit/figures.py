@@ -28,7 +28,7 @@ from overfit_cli.figures.inputs import require_numbers
 from overfit_cli.figures.labels import brief, tick_number
 from overfit_cli.figures.lines import draw_lines
 from overfit_cli.figures.panels import Panel
-from overfit_cli.figures.picture import Picture, new_figure, styled, title_panels
+from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
 from overfit_cli.figures.style import (
     BOUND,
     COLUMN,
@@ -315,7 +315,7 @@ def draw_deficit(data: Cells, options: FigureOptions) -> Picture:
         cells = cells.assign(**{name: map_parameters(BenignVitParameters, cells, theory)})
     rate = boundary_product(cells["n"], cells["snr"]) / np.sqrt(cells["d_h"].astype(float))
     cells = cells.assign(rate=rate, deficit=1 - cells["train_attention_signal"])
-    figure, axes = new_figure(height=3.6)
+    figure, [axes] = new_panels(1, height=3.6)
     legend: Legend = []
     residuals = []
     for colour, marker, (tokens, of_m) in zip(
