@@ -72,7 +72,7 @@ def _check_names(
     from overfit_cli.core.expressions import ANY, read_conditions, read_expression, split
     from overfit_cli.core.schema import schema_of, with_logged
 
-    axes = schema_of(study, ())
+    axes = schema_of(study)
     columns = with_logged(study, axes) if figure.reads == "trajectories" else axes
     for condition in where:
         read_conditions(condition, axes.placed)

@@ -129,8 +129,7 @@ class Cells:
             planned: a row for each planned cell; None or empty where that is not known.
         """
         known = planned is not None and not planned.empty
-        texts = [str(name) for name in trained if trained[name].dtype.kind not in "iufb"]
-        schema = schema_of(study, map(str, trained), texts)
+        schema = schema_of(study, trained)
         run, frame = replace(run or Run(), planned=known), trained
         if planned is not None and known and not trained.empty:
             names = [name for name in planned if name in trained]

@@ -133,38 +133,31 @@ class Schema:
         return replace(self, fields=(*(f for f in self.fields if f.name != field.name), field))
 
 
-def schema_of(study: AnyStudy, columns: Iterable[str], texts: Iterable[str] = ()) -> Schema:
-    """Return the schema of a study's cells.
-
-    Args:
-        columns: those that the cells have.
-        texts: those of them that hold no numbers.
-    """
+def schema_of(study: AnyStudy, rows: pd.DataFrame | None = None) -> Schema:
+    """Return the schema of a study's cells, some of whose rows may have further columns."""
     steps = replace(STEPS, label=study.step)
-    fields = fields_of(study.parameters, (steps, SECONDS, *study.columns), columns, texts)
+    fields = fields_of(study.parameters, (steps, SECONDS, *study.columns), rows)
     return Schema(fields, study.headline, study.threshold)
 
 
 def fields_of(
-    model: type[StudyParameters],
-    declared_columns: Iterable[Column],
-    columns: Iterable[str],
-    texts: Iterable[str] = (),
+    model: type[StudyParameters], columns: Iterable[Column], rows: pd.DataFrame | None = None
 ) -> tuple[Field, ...]:
     """Return the fields of cells with these parameters and declared columns; see `schema_of`."""
-    described, words = describe(model), {*texts}
+    described, declared = describe(model), {column.name: column for column in columns}
     fields = [
         Field(name, "text", role="cell")
         for name in sorted(ROW_COLUMNS - {"seed", "steps", "seconds", *described})
     ]
     fields.append(Field(**vars(SEED), role="cell"))
     fields += (Field(**vars(info), role="parameter") for info in described.values())
-    declared = {column.name: column for column in declared_columns}
+    here = {} if rows is None else {str(name): rows[name].dtype.kind for name in rows}
     known = {field.name for field in fields}
-    for name in dict.fromkeys([*declared, *columns]):
+    for name in dict.fromkeys([*declared, *here]):
         if name not in known:
+            is_text = here.get(name, "f") not in "iufb"
             column = declared.get(name, Column(name, name))
-            fields.append(_measured(column, "text" if name in words else "float"))
+            fields.append(_measured(column, "text" if is_text else "float"))
     return tuple(fields)
 
 
