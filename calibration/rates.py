@@ -164,7 +164,7 @@ def design(preset_name: str) -> pd.DataFrame:
     preset = find_preset(preset_name)
     if preset is None:
         raise UserError(f"There is no preset {preset_name!r}.")
-    study = find_study(preset.content.study)
+    study = find_study(preset.study)
     texts = preset.profile("quick").texts
     quick = preset.profile("quick")
     seeds = parse_seeds(str(quick.seeds))

@@ -19,11 +19,11 @@ import pytest
 import overfit_cli
 from overfit_cli import Column, Study, UserError
 from overfit_cli.core.cell import Batch, CellResult, Results
+from overfit_cli.core.options import SweepOptions
 from overfit_cli.core.parameters import StudyParameters, parameter
 from overfit_cli.core.registry import find_study
 from overfit_cli.core.training import Training
 from overfit_cli.figures.record import same_picture
-from overfit_cli.sweeps.options import SweepOptions
 from tests.command import call, python
 
 SCRIPT = """
@@ -87,14 +87,14 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"n": [0.5]}, "n=0.5: n takes a whole number"),
     ({"n": True}, "n=True: n takes a whole number"),
     ({"n": None}, "n: n takes a whole number"),
-    ({"n": np.ones((2, 2))}, "n: it is an array of 1 axes; it takes a whole number"),
+    ({"n": np.ones((2, 2))}, "n: n takes a whole number of at least 1"),
     ({"n": {"a": 1}}, "n={'a': 1}: n takes a whole number"),
     ({"n": range(200_000)}, "n: it takes up to 100000 values"),
     ({"snr": b"low"}, "snr=b'low': snr takes a number"),
     ({"mood": 3}, "mood=3: mood takes one of"),
-    ({"seeds": []}, "seeds: none given"),
-    ({"seeds": [-1]}, "seeds=-1: it takes a whole number of at least 0"),
-    ({"seeds": 2.5}, "seeds=2.5: it takes a whole number"),
+    ({"seeds": []}, "seeds: no value given"),
+    ({"seeds": [-1]}, "seeds=-1: a seed is a whole number of at least 0"),
+    ({"seeds": 2.5}, "seeds=2.5: seeds takes a whole number"),
     ({"seeds": "7:3"}, "seeds='7:3': the range runs backwards"),
     ({"jobs": 0}, "jobs=0: it takes a whole number of at least 1"),
     ({"address": ["a"]}, "address=['a']: it takes a text"),

@@ -31,7 +31,7 @@ from overfit_cli.report.published import read_published
 from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
 from overfit_cli.sweeps.grid import MOST_VALUES, parse_range, parse_seeds
 from overfit_cli.sweeps.manifest import Manifest
-from overfit_cli.sweeps.part import CELLS, STEPS, NotAPartError, cell_table, encode, read_part
+from overfit_cli.sweeps.part import CELLS, STEPS, NotAPartError, cell_table, read_part, write_part
 from overfit_cli.sweeps.presets import find_preset
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import storable
@@ -239,7 +239,9 @@ def part_content() -> bytes:
     """A part of the toy's, as it lies on disk."""
     results = [CellResult(cell, {"test_loss": 0.1}, 1) for cell in toy_cells()]
     table = cell_table(TOY, [storable(TOY, result) for result in results])
-    return encode(table, CELLS, {"schema": "2", "kind": CELLS, "study": "toy"})
+    with tempfile.TemporaryDirectory() as folder:
+        name = write_part(Path(folder), table, CELLS, "toy", "", "")
+        return (Path(folder) / name).read_bytes()
 
 
 CONTENT = part_content()

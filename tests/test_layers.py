@@ -1,4 +1,7 @@
-"""The library knows nothing of its command line: no text outside `cli/` begins with an option."""
+"""The library knows nothing of its command line: outside `cli/` options are names.
+
+One module writes the words of commands, from the names of their options.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,9 @@ import overfit_cli
 PACKAGE = Path(overfit_cli.__file__).parent
 
 
-def options_in(tree: ast.AST) -> list[str]:
-    """The texts that begin with an option: `--snr`, or `--` before a name that is put in."""
+def options_in(tree: ast.AST, pattern: str) -> list[str]:
+    """The texts with an option, by a pattern, or with `--` before a name that is put in."""
+    documents = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
     dashes = {
         id(parts.values[index])
         for parts in ast.walk(tree)
@@ -25,14 +29,18 @@ def options_in(tree: ast.AST) -> list[str]:
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant)
         and isinstance(node.value, str)
-        and (re.match(r"--[a-zA-Z]", node.value) or (node.value == "--" and id(node) in dashes))
+        and id(node) not in documents
+        and (re.search(pattern, node.value) or (node.value == "--" and id(node) in dashes))
     ]
 
 
-def test_no_text_outside_the_command_line_begins_with_an_option() -> None:
-    spelling = {
-        str(path.relative_to(PACKAGE))
-        for path in PACKAGE.rglob("*.py")
-        if path.relative_to(PACKAGE).parts[0] != "cli" and options_in(ast.parse(path.read_text()))
-    }
-    assert not spelling
+def test_no_text_outside_the_command_line_has_an_option() -> None:
+    """Texts of papers may name one; of the machine, one module writes commands of overfit."""
+    spelling = set[str]()
+    for path in PACKAGE.rglob("*.py"):
+        part = path.relative_to(PACKAGE)
+        pattern = r"^--[a-zA-Z]" if part.parts[0] == "studies" else r"(?<![\w-])--[a-zA-Z]"
+        if part.parts[0] != "cli" and options_in(ast.parse(path.read_text()), pattern):
+            spelling.add(part.as_posix())
+    commands_of_ray_and_git = {"sweeps/clusters.py", "sweeps/manifest.py"}
+    assert spelling - commands_of_ray_and_git == {"core/console.py"}

@@ -17,7 +17,7 @@ from tests.kept import RESULTS
 
 REVIEWS = "Generated reviews stand in for IMDb's."
 REAL = {study.name for study in installed_studies() if study.paper_data}
-ON_REAL_DATA = [preset for preset in all_presets() if preset.content.study in REAL]
+ON_REAL_DATA = [preset for preset in all_presets() if preset.study in REAL]
 
 
 def spoken(study: AnyStudy, preset: Preset, profile: str) -> str:
@@ -30,7 +30,7 @@ def spoken(study: AnyStudy, preset: Preset, profile: str) -> str:
 @pytest.mark.parametrize("preset", ON_REAL_DATA, ids=lambda preset: preset.name)
 def test_a_preset_says_what_stands_in_for_the_papers_data(preset: Preset, profile: str) -> None:
     """A preset on generated data without the sentence is refused here."""
-    study = find_study(preset.content.study)
+    study = find_study(preset.study)
     assert preset.profile(profile).stand_in == spoken(study, preset, profile)
     reads_papers_data = "--data" in preset.profile(profile).needs
     assert bool(preset.profile(profile).stand_in) or reads_papers_data

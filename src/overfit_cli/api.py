@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any, Literal, get_overloads, overload
 
 from overfit_cli.core.cell import CellResult
 from overfit_cli.core.console import console
-from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.files import DATA_VARIABLE, keeping_variables, results_folder
-from overfit_cli.core.options import checked, declared, read_options
-from overfit_cli.core.parameters import Value, describe, parameter_named
-from overfit_cli.core.registry import add_study, find_study
-from overfit_cli.core.study import AnyStudy, Study
-from overfit_cli.core.values import (
+from overfit_cli.core.errors import (
     Backend,
+    BadValue,
     Band,
     DeviceChoice,
     Mean,
     ProfileName,
+    UserError,
     list_of_texts,
-    usable_path,
 )
+from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.files import DATA_VARIABLE, keeping_variables, results_folder, usable_path
+from overfit_cli.core.options import SweepOptions, checked, declared, read_options
+from overfit_cli.core.parameters import Value, describe, parameter_named
+from overfit_cli.core.registry import add_study, find_study
+from overfit_cli.core.study import AnyStudy, Study
 from overfit_cli.figures.draw import draw_figure
 from overfit_cli.figures.picture import Picture, save
 from overfit_cli.figures.style import read_look
@@ -44,7 +44,6 @@ from overfit_cli.report.judge import (
 from overfit_cli.report.runs import JudgedRun, complete_cells, load_runs
 from overfit_cli.sweeps.load import conditions, load_run, logged_steps, means_over_seeds, summaries
 from overfit_cli.sweeps.manifest import warn_of_sources
-from overfit_cli.sweeps.options import SweepOptions
 from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.presets import Subject, find_subject
 from overfit_cli.sweeps.run import open_sweep, train_cell
@@ -291,18 +290,8 @@ def draw(
     """
     if not directories:
         raise UserError("draw takes the run directories to draw from, after the figure's name.")
-    asked = FigureOptions.read(
-        x=x,
-        y=y,
-        value=value,
-        threshold=threshold,
-        law=law,
-        by=by,
-        log=log,
-        mean=mean,
-        band=band,
-        theory=theory,
-    )
+    named = {"x": x, "y": y, "value": value, "by": by, "mean": mean, "band": band, "theory": theory}
+    asked = FigureOptions.read(threshold=threshold, law=law, log=log, **named)
     runs = [RunDirectory(usable_path("directory", path)) for path in directories]
     less = None if minus is None else RunDirectory(checked("minus", minus, Path), "minus")
     look = read_look(checked("size", size, str), checked("style", style, Path))

@@ -37,7 +37,7 @@ def test_studies_are_one_screen_with_how_much_each_has(tmp_path: Path) -> None:
 
 def presets_of(study: str) -> list[str]:
     """The names of a study's presets."""
-    return [preset.name for preset in all_presets() if preset.content.study == study]
+    return [preset.name for preset in all_presets() if preset.study == study]
 
 
 def test_a_study_is_listed_with_its_presets_figures_and_claims(tmp_path: Path) -> None:

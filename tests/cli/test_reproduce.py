@@ -13,7 +13,7 @@ import pytest
 
 import overfit_cli
 from overfit_cli.sweeps import presets
-from overfit_cli.sweeps.presets import all_presets, all_reproducibles, reproducible
+from overfit_cli.sweeps.presets import all_presets, reproducible
 from tests.command import call
 from tests.toy_runs import TOY
 
@@ -55,7 +55,7 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def names(*asked: str) -> list[str]:
-    return [one.preset.name for one in reproducible(asked)]
+    return [one.name for one in reproducible(asked)]
 
 
 def test_a_paper_a_figure_and_a_preset_are_found_by_name() -> None:
@@ -68,9 +68,7 @@ def test_a_paper_a_figure_and_a_preset_are_found_by_name() -> None:
 
 
 def test_figures_come_in_the_order_of_their_numbers() -> None:
-    figures = [
-        one.address for one in all_reproducibles() if one.address.startswith("deora2024/fig")
-    ]
+    figures = [one.address for one in reproducible() if one.address.startswith("deora2024/fig")]
     assert figures == [f"deora2024/fig{number}" for number in (2, 3, 3, 4, 5, 5, 6)]
 
 

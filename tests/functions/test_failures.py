@@ -112,13 +112,7 @@ def test_lines_are_the_same_from_a_worker_which_has_a_copy_of_the_file(tmp_path:
 def test_a_training_prints_the_users_lines_alone(tmp_path: Path) -> None:
     broken(tmp_path)
     trained = call("train", "mine.py", "--n=3", cwd=tmp_path, expect=1)
-    assert [line for line in trained.stdout.splitlines() if not re.search(r"[\^~]{3}", line)] == [
-        f'  File "{tmp_path}/mine.py", line 7, in train',
-        '    return {"loss": features(n)}',
-        f'  File "{tmp_path}/mine.py", line 3, in features',
-        '    return {"y": n}["x"]',
-        "KeyError: 'x'",
-    ]
+    assert trained.stdout.splitlines() == LINES
     assert trained.stderr == (f"overfit: The cell failed: error: KeyError: 'x' at {LINES[1]}.\n")
     [row] = overfit_cli.load(tmp_path / "results" / "mine-n3").to_dict("records")
     assert row["traceback"] == "\n".join(LINES)
@@ -170,9 +164,6 @@ def test_the_library_that_raised_is_named_and_its_frames_are_left_out(tmp_path: 
     assert last.endswith("LinAlgError: Singular matrix")
     assert row["reason"] == f"error: LinAlgError: Singular matrix at {first}"
     assert kind_of(row["reason"]) == ("LinAlgError", "mine.py:3 in train (raised in numpy)")
-    trained = call("train", "mine.py", cwd=tmp_path, expect=1).stdout
-    assert "  Raised in numpy.\n" in trained
-    assert "site-packages" not in trained
 
 
 def test_a_library_that_calls_the_users_code_is_left_out_between_its_lines(tmp_path: Path) -> None:

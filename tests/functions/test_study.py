@@ -398,7 +398,6 @@ SIGNATURES = {
     "n: Annotated[str, Parameter('name', at_least=1)] = 'a'": "parameter n: only numbers have",
     "n: Annotated[int, Parameter] = 1": "parameter n: it takes one Parameter(...), with its",
     "n: Annotated[int, Parameter('a'), Parameter('b')] = 1": "it takes one Parameter(...)",
-    "n: str = '\\ud800'": "parameter n: its texts can't be written in UTF-8",
 }
 
 

@@ -233,8 +233,9 @@ def test_a_file_that_is_no_text_or_too_large_is_refused(
     for file in (path, run.parent / "means.parquet"):
         with pytest.raises(UserError, match=rf"{file.name}: it can't be read \("):
             compare_sides(run, file)
-    monkeypatch.setattr("overfit_cli.report.published.MOST_BYTES", 10)
-    with pytest.raises(UserError, match=r"it can't be read \(it has more than 10 bytes\)"):
+    path.write_bytes(b"n" * 100_001)
+    monkeypatch.setattr("overfit_cli.core.files.MOST_BYTES", 100_000)
+    with pytest.raises(UserError, match=r"it can't be read \(it has more than 100000 bytes\)"):
         compare_sides(run, path)
 
 

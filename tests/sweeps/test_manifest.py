@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from overfit_cli.core.errors import UserError
-from overfit_cli.core.files import MANIFEST, read_bounded
+from overfit_cli.core.files import MANIFEST, MOST_BYTES, read_bounded
 from overfit_cli.core.training import product_library
 from overfit_cli.sweeps import manifest
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.manifest import MOST_BYTES, read_manifest
+from overfit_cli.sweeps.manifest import read_manifest
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call
 from tests.toy_runs import TOY
@@ -193,9 +193,9 @@ def test_a_command_reads_the_manifest_once(
 ) -> None:
     times = list[Path]()
 
-    def counted(path: Path, most: int) -> bytes:
+    def counted(path: Path) -> bytes:
         times.append(path)
-        return read_bounded(path, most)
+        return read_bounded(path)
 
     monkeypatch.setattr(manifest, "read_bounded", counted)
     monkeypatch.setenv("OVERFIT_RESULTS", str(swept.parent))

@@ -154,7 +154,7 @@ def require_trained(cells: pd.DataFrame) -> pd.DataFrame:
         reasons = ", ".join(sorted(set(cells.loc[strange, "reason"].astype(str))))
         raise inconclusive(
             f"{int(strange.sum())} of {plural(len(cells), 'cell')} failed for reasons that say "
-            f"nothing of their training ({reasons}); `--retry-failed` runs them again."
+            f"nothing of their training ({reasons}); retry_failed runs them again."
         )
     return cells
 

@@ -22,7 +22,7 @@ from overfit_cli.cli.compare import compare
 from overfit_cli.cli.export import export
 from overfit_cli.cli.judge import judge
 from overfit_cli.cli.list import list_everything
-from overfit_cli.cli.options import HELP_OPTIONS, PARAMETER_OPTIONS, TYPED
+from overfit_cli.cli.options import HELP_OPTIONS, PARAMETER_OPTIONS, TYPED, error_as_option
 from overfit_cli.cli.plot import plot
 from overfit_cli.cli.report import report
 from overfit_cli.cli.reproduce import reproduce
@@ -30,11 +30,11 @@ from overfit_cli.cli.runs import runs
 from overfit_cli.cli.sweep import sweep
 from overfit_cli.cli.train import train
 from overfit_cli.cli.verify import verify
-from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.files import error_text, results_folder
+from overfit_cli.core.console import spelled
+from overfit_cli.core.errors import NUMBERS, BadValue, UserError, alternatives
+from overfit_cli.core.files import error_text, usable_path
 from overfit_cli.core.processes import end_quickly, write_any_letter
-from overfit_cli.core.text import VERSION, shorten, visible
-from overfit_cli.core.values import NUMBERS, alternatives, usable_path
+from overfit_cli.core.text import VERSION, visible
 
 
 class Command(TyperCommand):
@@ -78,24 +78,19 @@ class Command(TyperCommand):
 
     def _as_typed(self, error: BadValue, ctx: Any) -> str:
         """The sentence of a bad value, which begins with an option of this command."""
-        spelled, value = dict[str | None, str](), error.value
+        words, dashed = dict[str | None, str](), spelled(error.name)
         for parameter in self.params:
             is_option = isinstance(parameter, TyperOption)
             word = parameter.opts[0] if is_option else str(parameter.metavar).rstrip(".")
-            spelled |= dict.fromkeys([parameter.name, *parameter.opts], word)
-        dashed = f"--{error.name.replace('_', '-')}"
-        option = spelled.get(error.name) or spelled.get(dashed)
+            words |= dict.fromkeys([parameter.name, *parameter.opts], word)
+        option = words.get(error.name) or words.get(dashed)
         if error.name in (typed := ctx.meta.get(TYPED, {})):
             option = typed[error.name]
-        elif option:
-            value = None if isinstance(value, bool) else value
-        elif "--set" in spelled:
-            option = dashed if value is None else f"--set {error.name}"
-        shown = value[0] if isinstance(value, tuple) else value
-        shown = f"{shown:.12g}" if isinstance(shown, float) else shown
-        option = option or error.name
-        given = option if shown is None else f"{option} {shorten(str(shown)) or repr('')}"
-        return f"{given}: {error.accepts}"
+        elif option and isinstance(error.value, bool):
+            error.value = None
+        elif not option and "--set" in words:
+            option = dashed if error.value is None else f"--set {error.name}"
+        return error_as_option(error, option or error.name)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         """Return the options that begin so, and the parameters of the study that do."""
@@ -139,9 +134,6 @@ def _overfit(
 ) -> None:
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
-        return
-    if not context.resilient_parsing:
-        results_folder()
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ from overfit_cli.cli.completion import run_directories
 from overfit_cli.cli.export import write_json
 from overfit_cli.cli.options import FIGURE_FILE, JSON_FILE, WHERE, argument, option
 from overfit_cli.core.console import console, print_folded, print_next, text_table, typed_command
+from overfit_cli.core.figure import MOST_AXES
 from overfit_cli.core.files import json_text
 
 
@@ -44,7 +45,6 @@ def compare(
 
     Cells are paired by their parameters and seed; every difference is B − A.
     """
-    from overfit_cli.core.figure import MOST_AXES
     from overfit_cli.report.compare import compare_sides
 
     conditions = (where or [], where_a or [], where_b or [])

@@ -54,12 +54,14 @@ def listed(incomplete: str) -> Words:
 @silently
 def reproducible(incomplete: str) -> Words:
     """Complete papers, their figures, and presets."""
-    from overfit_cli.sweeps.presets import all_reproducibles
+    from overfit_cli.core.registry import find_study
+    from overfit_cli.sweeps import presets
 
-    presets = all_reproducibles()
-    papers = {item.paper.key: item.paper.title for item in presets if item.paper}
-    titles = {item.address: item.preset.content.title for item in presets}
-    return [*papers.items(), *titles.items(), *(item.preset.name for item in presets)]
+    every = presets.reproducible()
+    studies = [find_study(preset.study) for preset in every]
+    papers = {study.paper.key: study.paper.title for study in studies if study.paper}
+    titles = {preset.address: preset.title for preset in every}
+    return [*papers.items(), *titles.items(), *(preset.name for preset in every)]
 
 
 @silently
@@ -103,7 +105,7 @@ def parameters(context: typer.Context, incomplete: str) -> Words:
     subject = (context.params["words"] or ["--"])[0]
     subject = default_study() if subject.startswith("--") else subject
     preset = None if subject in study_names() else find_preset(subject)
-    study = find_study(preset.content.study if preset else subject)
+    study = find_study(preset.study if preset else subject)
     options = {f"--{name}": info.meaning for name, info in describe(study.parameters).items()}
     declared = {option for parameter in context.command.params for option in parameter.opts}
     return [

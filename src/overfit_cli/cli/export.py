@@ -14,9 +14,9 @@ import typer
 from overfit_cli.cli import completion
 from overfit_cli.cli.options import WHERE, argument, flag, option
 from overfit_cli.core.console import console, typed_command
-from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.errors import BadValue, UserError, alternatives
+from overfit_cli.core.files import write_user_file
 from overfit_cli.core.text import VERSION, plural, suggestion, visible
-from overfit_cli.core.values import alternatives
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,8 +53,6 @@ def print_content(content: bytes) -> None:
 
 def write_json(path: Path, content: str) -> bool:
     """Write JSON to a file, or for `-` to standard output; whether it is there."""
-    from overfit_cli.core.files import write_user_file
-
     is_shown = path == Path("-")
     if is_shown:
         print_content(content.encode())
@@ -79,7 +77,6 @@ def export(
     trajectories: bool = flag("Logged steps instead of cells.", "--trajectories"),
 ) -> int:
     """Write the numbers of a run as CSV, parquet or LaTeX."""
-    from overfit_cli.core.files import write_user_file
     from overfit_cli.sweeps.load import load_run
     from overfit_cli.sweeps.manifest import warn_of_sources
     from overfit_cli.sweeps.store import RunDirectory

@@ -6,10 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from overfit_cli.cli import completion
+from overfit_cli.cli.export import write_json
+from overfit_cli.cli.list import verdict_table
 from overfit_cli.cli.options import FIGURE_FILE, JSON_FILE, WHERE, argument, flag
+from overfit_cli.cli.proposals import commands_that_decide
 from overfit_cli.core.claim import HOLDING
 from overfit_cli.core.console import console, typed_command
 from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.files import results_folder, usable_path
 
 if TYPE_CHECKING:
     from overfit_cli.sweeps.store import RunDirectory
@@ -39,9 +43,6 @@ def judge(
 
     If a claim is inconclusive, it is said how many seeds would decide it, and by which command.
     """
-    from overfit_cli.cli.export import write_json
-    from overfit_cli.cli.list import verdict_table
-    from overfit_cli.cli.proposals import commands_that_decide
     from overfit_cli.report.judge import decide
     from overfit_cli.report.runs import load_runs
     from overfit_cli.report.verdict_files import judged_json
@@ -83,8 +84,6 @@ def judge(
 
 def run_directory(named: str) -> RunDirectory:
     """Return the run directory that is named: itself, or the newest one of a function's file."""
-    from overfit_cli.core.files import results_folder
-    from overfit_cli.core.values import usable_path
     from overfit_cli.functions.function_study import study_of_reference
     from overfit_cli.functions.references import is_reference
     from overfit_cli.sweeps.load import usable_directories

@@ -15,11 +15,13 @@ from rich.text import Text
 
 from overfit_cli.cli import completion
 from overfit_cli.cli.options import argument
+from overfit_cli.core.claim import KINDS as CLAIM_KINDS
+from overfit_cli.core.claim import number_with_interval
 from overfit_cli.core.console import console, print_folded, text_table
-from overfit_cli.core.errors import BadValue
+from overfit_cli.core.errors import BadValue, alternatives
+from overfit_cli.core.figure import grid_figures
 from overfit_cli.core.files import results_folder
 from overfit_cli.core.text import brief, most_alike, plural
-from overfit_cli.core.values import alternatives
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -69,7 +71,6 @@ def _meaning(of: ParameterInfo | Column) -> str:
 
 def verdict_table(judged: Sequence[Judged]) -> Table:
     """Return the verdicts at the level of all together, and by themselves where those differ."""
-    from overfit_cli.core.claim import number_with_interval
     from overfit_cli.report.words import by_itself
 
     rows = []
@@ -155,7 +156,6 @@ def _rows(kind: str, study: AnyStudy) -> list[dict[str, str]]:
 
     Figures are those that it can draw, which aren't all its own.
     """
-    from overfit_cli.core.claim import KINDS as CLAIM_KINDS
     from overfit_cli.core.registry import claims_of, figures_of
     from overfit_cli.sweeps.presets import all_presets
 
@@ -177,9 +177,9 @@ def _rows(kind: str, study: AnyStudy) -> list[dict[str, str]]:
             }
             for claim in claims_of(study)
         ]
-    presets = (each for each in all_presets() if each.content.study == study.name)
+    presets = (each for each in all_presets() if each.study == study.name)
     return [
-        {"name": preset.name, "title": f"{preset.content.title} {preset.content.quick.stand_in}"}
+        {"name": preset.name, "title": f"{preset.title} {preset.quick.stand_in}"}
         for preset in presets
     ]
 
@@ -198,8 +198,6 @@ def _kept(study: AnyStudy) -> dict[str, str]:
 
 def _all_rows(kind: str, studies: Sequence[AnyStudy]) -> list[dict[str, str]]:
     """What all studies have of a kind; a figure once, with the studies that have it."""
-    from overfit_cli.core.figure import grid_figures
-
     found = [(study.name, row) for study in studies for row in _rows(kind, study)]
     if kind != "figures":
         rows = [row for _, row in found]

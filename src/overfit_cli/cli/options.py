@@ -8,11 +8,12 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import typer
 
 from overfit_cli.cli import completion
+from overfit_cli.core.console import spelled
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.options import declared
 from overfit_cli.core.text import most_alike, shorten
@@ -31,14 +32,14 @@ def argument(takes: str, meaning: str, complete: Any = None, default: Any = ...)
 def option(
     takes: str, meaning: str, *names: str, default: Any = None, complete: Any = None, **more: Any
 ) -> Any:
-    """Declare an option of one command, with a value."""
-    told: dict[str, Any] = {"metavar": takes, "help": meaning, "autocompletion": complete}
+    """Declare an option of one command; it takes a value, unless that is empty."""
+    told: dict[str, Any] = {"metavar": takes or None, "help": meaning, "autocompletion": complete}
     return typer.Option(default, *names, **told, **more)
 
 
 def flag(meaning: str, *names: str) -> Any:
     """Declare an option of one command, without a value."""
-    return typer.Option(False, *names, help=meaning)
+    return option("", meaning, *names, default=False)
 
 
 def with_options(options: type, *names: str) -> Callable[[_Command], _Command]:
@@ -52,16 +53,11 @@ def with_options(options: type, *names: str) -> Callable[[_Command], _Command]:
         *own, others = signature.parameters.values()
         parameters = [each for each in own if each.kind is not each.KEYWORD_ONLY]
         for name in names or told:
-            each = told[name]
-            info = typer.Option(
-                spelled(name), metavar=each.takes or None, help=each.meaning, envvar=each.variable
-            )
-            kind, default = Annotated[each.typed, info], getattr(options, name)
-            parameters.append(
-                others.replace(
-                    name=name, kind=others.KEYWORD_ONLY, default=default, annotation=kind
-                )
-            )
+            each, word = told[name], spelled(name)
+            more = {"default": getattr(options, name), "envvar": each.variable}
+            info = option(each.takes, each.meaning, word, **more)
+            given = others.replace(name=name, annotation=each.typed)
+            parameters.append(given.replace(kind=given.KEYWORD_ONLY, default=info))
         parameters += [each for each in own if each.kind is each.KEYWORD_ONLY]
         command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         command.__annotations__ = {each.name: each.annotation for each in parameters}
@@ -104,18 +100,14 @@ FIGURE_FILE = option(
 )
 
 
-def spelled(name: str) -> str:
-    """Return the option of an argument: `--retry-failed`."""
-    return f"--{name.replace('_', '-')}"
-
-
-def error_as_option(error: UserError) -> str:
+def error_as_option(error: UserError, option: str = "") -> str:
     """Return what an error says, a bad value's name spelled as an option: `--where n=9: …`."""
     if not isinstance(error, BadValue):
         return str(error)
-    option = spelled(error.name)
-    shown = option if error.value is None else f"{option} {shorten(str(error.value))}"
-    return f"{shown}: {error.accepts}"
+    value = error.value[0] if isinstance(error.value, tuple) else error.value
+    shown = shorten(f"{value:.12g}" if isinstance(value, float) else str(value)) or repr("")
+    given = option or spelled(error.name)
+    return f"{given}{'' if value is None else f' {shown}'}: {error.accepts}"
 
 
 class TypedParameter(NamedTuple):

@@ -10,18 +10,17 @@ from overfit_cli.cli import completion
 from overfit_cli.cli.options import WHERE, argument, error_as_option, option, with_options
 from overfit_cli.core.console import console, typed_command
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.figure import Figure, FigureOptions
+from overfit_cli.core.files import results_folder
 from overfit_cli.core.text import suggestion
 
 if TYPE_CHECKING:
-    from overfit_cli.core.figure import Figure
     from overfit_cli.core.study import AnyStudy
     from overfit_cli.sweeps.store import RunDirectory
 
 
 def newest_for(figure: str, asked: FigureOptions, where: Sequence[str]) -> RunDirectory:
     """Return the run directory in `results/` written last that has what a figure is drawn from."""
-    from overfit_cli.core.files import results_folder
     from overfit_cli.core.registry import figures_of, installed_studies
     from overfit_cli.sweeps.load import usable_directories
 

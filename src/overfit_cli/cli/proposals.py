@@ -9,8 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from overfit_cli.cli.options import spelled
-from overfit_cli.core.console import proposed_command
+from overfit_cli.core.console import command_words, proposed_command
 
 if TYPE_CHECKING:
     from overfit_cli.core.study import AnyStudy
@@ -24,33 +23,35 @@ def train_words(study: AnyStudy, values: Mapping[Any, Any], seed: int) -> list[s
     """Return the words of a command that trains one cell; none where its function has no file."""
     from overfit_cli.core.parameters import describe
 
-    infos, chosen = describe(study.parameters), list[str]()
-    for name, info in infos.items():
-        if (value := values.get(name, info.default)) != info.default:
-            chosen += ["--set", f"{name}={value}"]
-    chosen += ["--seed", str(seed)] if seed else []
+    chosen = [
+        f"{name}={values[name]}"
+        for name, info in describe(study.parameters).items()
+        if values.get(name, info.default) != info.default
+    ]
     subject = _subject(study)
-    return ["train", subject, *chosen] if subject else []
+    return command_words("train", subject, set=chosen, seed=seed or None) if subject else []
 
 
-def sweep_words(grid: Grid, others: Mapping[str, str] | None = None) -> list[str]:
+def sweep_words(grid: Grid, others: Mapping[str, str] | None = None, **how: Any) -> list[str]:
     """Return the words of a grid's sweep; none where its function has no file.
 
     Args:
-        others: other values of some parameters.
+        others: other values of some parameters. Nothing ties or leaves out one that has such.
+        how: further options.
     """
     from overfit_cli.sweeps.grid import seeds_text
 
-    others, subject = others or {}, _subject(grid.study)
-    values = {**grid.texts(), **others}
-    options = [("set", f"{name}={text}") for name, text in values.items()]
-    rules = [("together", ",".join(names)) for names in grid.together]
-    rules += [("only", text) for text in grid.only]
-    # Nothing ties or leaves out a parameter that has other values.
-    options += [rule for rule in rules if others.keys().isdisjoint(re.findall(r"\w+", rule[1]))]
-    options += [("seeds", seeds_text(grid.seeds))] if grid.study.seeded else []
-    words = [word for name, text in options for word in (spelled(name), text)]
-    return ["sweep", subject, *words] if subject else []
+    def kept(rules: Iterable[str]) -> list[str]:
+        return [text for text in rules if not {*re.findall(r"\w+", text)} & {*(others or {})}]
+
+    subject, values = _subject(grid.study), {**grid.texts(), **(others or {})}
+    options = {
+        "set": [f"{name}={text}" for name, text in values.items()],
+        "together": kept(",".join(names) for names in grid.together),
+        "only": kept(grid.only),
+        "seeds": seeds_text(grid.seeds) if grid.study.seeded else None,
+    }
+    return command_words("sweep", subject, **options, **how) if subject else []
 
 
 def plot_words(
@@ -67,7 +68,7 @@ def plot_words(
     named = [(name, figures[name].options) for name in wanted if name in figures]
     names = [name for name, own in named if {own.x, own.y} <= {None, *axes}]
     names += [name for name, figure in figures.items() if figure.axes == count > 0]
-    return ["plot", names[0], "--from", str(path)] if names else []
+    return command_words("plot", names[0], from_=path) if names else []
 
 
 def _subject(study: AnyStudy) -> str:
@@ -80,23 +81,18 @@ def _subject(study: AnyStudy) -> str:
     return "" if is_gone else function.reference.removeprefix(f"{Path.cwd()}{os.sep}")
 
 
-def continuing_words(path: Path, manifest: Manifest, study: AnyStudy, *switches: str) -> list[str]:
+def continuing_words(path: Path, manifest: Manifest, study: AnyStudy, **how: Any) -> list[str]:
     """Return the words of a command that trains what is missing of a directory's last run."""
-    words = _run_words(manifest.runs[-1], study) if manifest.runs else []
-    return [*words, *switches, "--out", str(path)] if words else []
+    return _run_words(manifest.runs[-1], study, **how, out=path) if manifest.runs else []
 
 
 def _run_words(
-    run: Run, study: AnyStudy, seeds: Sequence[int] = (), *, refined: bool = True
+    run: Run, study: AnyStudy, seeds: Sequence[int] = (), *, refined: bool = True, **how: Any
 ) -> list[str]:
     """The sweep of a run, with its own seeds or with others."""
-    grid, how = run.grid(study), list[str]()
-    if refined and "refine" in run.settings:
-        how += ["--refine", str(run.settings["refine"])]
-        how += ["--threshold", str(run.settings["threshold"])]
-    how += ["--trajectories"] if run.settings.get("trajectories") else []
-    words = sweep_words(replace(grid, seeds=tuple(seeds)) if seeds else grid)
-    return [*words, *how] if words else []
+    grid, names = run.grid(study), ["refine", "threshold"] if refined else []
+    how |= {name: run.settings.get(name) for name in [*names, "trajectories"]}
+    return sweep_words(replace(grid, seeds=tuple(seeds)) if seeds else grid, **how)
 
 
 # What decides claims
@@ -119,9 +115,8 @@ def commands_that_decide(run: JudgedRun, decisions: Sequence[Decision]) -> Itera
     is_other = manifest.refined and bool(lacking)
     commands = list[list[str]]()
     if lacking or needed > len(present):
-        again = ["--retry-failed"] if any(len(design.failed) for design in lacking) else []
-        for words in _sweeps(manifest, run.study, seeds, refined=not is_other):
-            commands.append([*words, *again])
+        again = any(len(design.failed) for design in lacking)
+        commands += _sweeps(manifest, run.study, seeds, refined=not is_other, retry_failed=again)
     for each in still_open:
         if each.lacking:
             commands.append(sweep_words(replace(last.grid(run.study), seeds=seeds), each.lacking))
@@ -162,11 +157,11 @@ def _proposals(commands: Iterable[list[str]], path: Path) -> Iterator[str]:
 
 
 def _sweeps(
-    manifest: Manifest, study: AnyStudy, seeds: Sequence[int], *, refined: bool = True
+    manifest: Manifest, study: AnyStudy, seeds: Sequence[int], **how: Any
 ) -> list[list[str]]:
     """The sweeps of a directory with other seeds; its single trainings are left out."""
     runs = [run for run in manifest.runs if run.command[1:2] != ("train",)]
-    return [_run_words(run, study, seeds, refined=refined) for run in runs]
+    return [_run_words(run, study, seeds, **how) for run in runs]
 
 
 def _seeds_of(manifest: Manifest) -> set[int]:

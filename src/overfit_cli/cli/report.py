@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from overfit_cli.cli import completion
+from overfit_cli.cli.list import count_table, verdict_table
 from overfit_cli.cli.options import EXPECT, STRICT, WHERE, argument, flag, option
+from overfit_cli.cli.proposals import lines_on_seeds
 from overfit_cli.core.claim import HOLDING
 from overfit_cli.core.console import console, print_folded
 from overfit_cli.core.errors import BadValue
@@ -41,6 +43,10 @@ class Asked:
         presets: those whose claims are asked for; None for all. The page has every claim.
         directories: where these presets were run; claims without a preset are asked for there.
         only: studies and papers to report; empty for the studies that have cells.
+        strict: whether a claim that fails, or an unexpected verdict, gives the code 1; so does a
+            report in which nothing is judged.
+        expect: the file of expected verdicts.
+        details: whether each claim is described; otherwise those that do not hold.
     """
 
     sources: Sequence[Path] = ()
@@ -49,6 +55,9 @@ class Asked:
     directories: Collection[Path] = ()
     profile: str = "quick"
     only: Sequence[str] = ()
+    strict: bool = False
+    expect: Path | None = None
+    details: bool = False
 
     def studies(self, runs: Sequence[JudgedRun]) -> set[str]:
         """Return the names of the studies to report."""
@@ -58,7 +67,7 @@ class Asked:
         known = {study.name: study for study in (*installed_studies(), *(r.study for r in runs))}
         if not self.only:
             names = self.presets or ()
-            asked = {each.content.study for each in all_presets() if each.name in names}
+            asked = {each.study for each in all_presets() if each.name in names}
             return asked | {run.study.name for run in runs} or {*known}
         papers = {name: study.paper.key for name, study in known.items() if study.paper}
         named = {*known, *papers.values()}
@@ -70,18 +79,16 @@ class Asked:
 
     def of(self, judged: Sequence[Judged]) -> list[Judged] | None:
         """Return the claims that are asked for; None for all."""
-        if self.presets is None and not self.sources:
-            return None
-        own = presets_of(self.sources) if self.presets is None else self.presets
-        return [
-            each
-            for each in judged
-            if each.claim.preset in own
-            or (each.is_measured if self.presets is None else self._is_own(each))
-        ]
-
-    def _is_own(self, judged: Judged) -> bool:
-        return not judged.claim.preset and judged.directory in self.directories
+        if self.presets is not None:
+            return [
+                each
+                for each in judged
+                if each.claim.preset in self.presets
+                or (not each.claim.preset and each.directory in self.directories)
+            ]
+        own = presets_of(self.sources)
+        measured = [each for each in judged if each.claim.preset in own or each.is_measured]
+        return measured if self.sources else None
 
 
 def presets_of(sources: Sequence[Path]) -> frozenset[str]:
@@ -92,25 +99,13 @@ def presets_of(sources: Sequence[Path]) -> frozenset[str]:
     return frozenset(preset.name for name in names for preset in presets_run_into(name))
 
 
-def write_and_say(
-    output: Console,
-    asked: Asked,
-    folder: Path,
-    name: str,
-    *,
-    expect: Path | None = None,
-    strict: bool = False,
-    details: bool = False,
-) -> int:
+def write_and_say(asked: Asked, folder: Path, name: str) -> int:
     """Judge claims, say the verdicts, write the report, and return the exit code.
 
     The last lines are the counts of verdicts and the page's path.
 
     Args:
         name: the argument that names the folder, for messages.
-        strict: whether a claim that fails, or an unexpected verdict, gives the code 1; so does a
-            report in which nothing is judged.
-        details: whether each claim is described; otherwise those that do not hold.
     """
     from overfit_cli.report.contents import contents
     from overfit_cli.report.judge import judge_runs
@@ -122,7 +117,7 @@ def write_and_say(
 
     if folder.exists():  # what is wrong with it is said before minutes of work
         make_folder(folder, name)
-    expected = None if expect is None else read_expected(expect)
+    output, expected = console(), None if asked.expect is None else read_expected(asked.expect)
     opened = [RunDirectory(path, "run") for path in asked.sources]
     runs = load_runs(opened, results_folder(), asked.where)
     judged = judge_runs(runs, on_every_run=bool(asked.sources), profile=asked.profile)
@@ -132,7 +127,7 @@ def write_and_say(
     about = reported if wanted is None else wanted
     runs = [run for run in runs if run.study.name in studies]
     papers = contents(reported, runs)
-    shown = _say_verdicts(output, asked, papers, about, runs, details=details)
+    shown = _say_verdicts(output, asked, papers, about, runs)
     compared = None if expected is None else check_verdicts(judged, expected, wanted)
     without = [run for run in runs if (run.cells["status"] == "failed").all()]
     outcome = {"about": about, "compared": compared, "reported": reported, "runs": runs}
@@ -148,7 +143,7 @@ def write_and_say(
     output.print(f"Page: {page}")
     has_failed = any(claim.headline == "fails" for claim in about)
     wrong = has_failed if compared is None else not compared.is_fulfilled
-    return int(strict and (wrong or not any(claim.is_measured for claim in about)))
+    return int(asked.strict and (wrong or not any(claim.is_measured for claim in about)))
 
 
 def _say_verdicts(
@@ -157,29 +152,26 @@ def _say_verdicts(
     papers: Sequence[Entry],
     about: Sequence[Judged],
     runs: Sequence[JudgedRun],
-    *,
-    details: bool,
 ) -> Sequence[Judged]:
     """Say the counts, a table, and what does not hold; return the claims that are counted.
 
     Of many claims that no run is named for there are counts alone, unless details are asked for.
     """
-    from overfit_cli.cli.list import count_table, verdict_table
-    from overfit_cli.cli.proposals import lines_on_seeds
     from overfit_cli.report.judge import relevant_claims
     from overfit_cli.report.runs import AFTER_THE_FIRST_CELL
     from overfit_cli.report.words import by_itself, claim_sentence, family_sentences
 
-    whole = not asked.sources and asked.presets is None
+    whole, details = not asked.sources and asked.presets is None, asked.details
     many = whole and sum(claim.is_measured for claim in about) > MOST_LISTED
-    if asked.sources:
-        about = [claim for paper in papers for claim in paper["judged"]]
-    shown = about if many else relevant_claims(about)
     if asked.sources:  # a claim is about runs that are its preset's, or where it has a number
-        own = ("", *presets_of(asked.sources))
-        shown = [
-            each for each in shown if each.claim.preset in own or each.measurement.value is not None
+        about, own = [one for paper in papers for one in paper["judged"]], presets_of(asked.sources)
+        shown: Sequence[Judged] = [
+            each
+            for each in relevant_claims(about)
+            if each.claim.preset in ("", *own) or each.measurement.value is not None
         ]
+    else:
+        shown = about if many else relevant_claims(about)
     if shown:
         counted = {
             one["cited"]: [each for each in one["judged"] if each in shown] for one in papers
@@ -232,8 +224,7 @@ def report(
     The terminal shows the counts of verdicts, a table of claims, and a description of each claim
     that does not hold.
     """
-    asked = Asked(run or [], where or [], only=only or [])
-    folder = out or results_folder() / "report"
-    return write_and_say(
-        console(), asked, folder, "out", expect=expect, strict=strict, details=details
+    asked = Asked(
+        run or [], where or [], only=only or [], strict=strict, expect=expect, details=details
     )
+    return write_and_say(asked, out or results_folder() / "report", "out")

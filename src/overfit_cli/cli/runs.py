@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overfit_cli.cli import completion
+from overfit_cli.cli.export import write_json
 from overfit_cli.cli.options import argument, flag, option
 from overfit_cli.cli.proposals import continuing_words, plot_words, train_words
-from overfit_cli.core.console import console, print_folded, text_table
+from overfit_cli.core.console import command_words, console, print_folded, shell_line, text_table
 from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.failures import kind_of
+from overfit_cli.core.files import results_folder
 from overfit_cli.core.text import ago, list_numbers, list_values, natural_key, plural
 
 if TYPE_CHECKING:
@@ -44,8 +47,6 @@ def runs(
     A line has the cells, what is missing or failed, and the age. In full, a run has its settings,
     commands, figures and next steps.
     """
-    from overfit_cli.cli.export import write_json
-    from overfit_cli.core.files import results_folder
     from overfit_cli.sweeps.load import summaries
 
     root = folder or results_folder()
@@ -98,10 +99,7 @@ def _state(run: RunSummary) -> str:
         (run.failed, f"{run.failed} failed"),
         (run.missing, f"{run.missing} missing"),
         (run.missing == 0 and not run.failed, "complete"),
-        (
-            run.missing is None,
-            "refined" if run.manifest.refined else "planned cells unknown",
-        ),
+        (run.missing is None, "refined" if run.manifest.refined else "planned cells unknown"),
         (run.outdated, f"{run.outdated} of another version"),
         (run.before_digest, f"{run.before_digest} {BEFORE}"),
         (run.left_out, f"{plural(run.left_out, 'file')} left out"),
@@ -153,7 +151,7 @@ def _lines(run: RunSummary, data: Cells) -> Iterator[str]:
     if drawn := ", ".join(sorted(pictures)):
         yield f"Figures in {folder}: {drawn}."
     presets, varying = presets_run_into(run.path.resolve().name), data.varying()
-    wanted = [name for preset in presets for name in preset.content.figures]
+    wanted = [name for preset in presets for name in preset.figures]
     drawing = plot_words(study, run.path, wanted, varying, len(varying))
     stated = run.manifest.sentences or run.manifest.stated
     is_own = study.identity.function is not None
@@ -164,23 +162,22 @@ def _lines(run: RunSummary, data: Cells) -> Iterator[str]:
 
 def _next_commands(run: RunSummary, *others: Sequence[str]) -> Iterator[str]:
     continuing = _continuing(run) if run.missing else []
-    failures = ["runs", str(run.path), "--failed"] if run.failed else []
+    failures = command_words("runs", run.path, failed=True) if run.failed else []
     for words in filter(None, [continuing, failures, *others]):
-        yield f"Next: {shlex.join(['overfit', *words])}"
+        yield f"Next: {shell_line(words)}"
 
 
-def _continuing(run: RunSummary, *switches: str) -> list[str]:
+def _continuing(run: RunSummary, **how: Any) -> list[str]:
     from overfit_cli.sweeps.load import study_in
 
     study = study_in(run.directory)
-    return continuing_words(run.path, run.manifest, study, *switches) if run.manifest else []
+    return continuing_words(run.path, run.manifest, study, **how) if run.manifest else []
 
 
 # Failures
 
 
 def _failed_lines(run: RunSummary, data: Cells) -> Iterator[str]:
-    from overfit_cli.core.failures import kind_of
     from overfit_cli.report.contents import kinds_of_failures
 
     failed = data.trained[data.trained["status"] == "failed"]
@@ -202,6 +199,6 @@ def _failed_lines(run: RunSummary, data: Cells) -> Iterator[str]:
         yield from (f"  {line}" for line in kind.traceback.splitlines())
         example = cells.iloc[0].dropna().to_dict()
         command = train_words(data.study, example, example["seed"])
-        yield f"  Repeat one: {shlex.join(['overfit', *command])}" if command else ""
-    again = _continuing(run, "--retry-failed")
-    yield f"Next: {shlex.join(['overfit', *again])}" if again else ""
+        yield f"  Repeat one: {shell_line(command)}" if command else ""
+    again = _continuing(run, retry_failed=True)
+    yield f"Next: {shell_line(again)}" if again else ""

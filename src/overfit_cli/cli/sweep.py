@@ -8,23 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from overfit_cli.cli.list import parameter_table
 from overfit_cli.cli.options import (
     SETTINGS,
     SUBJECT_AND_PARAMETERS,
     declared_options,
     flag,
     read_words,
-    spelled,
     texts_by_name,
     with_options,
 )
 from overfit_cli.cli.proposals import plot_words, train_words
-from overfit_cli.core.console import console, print_next
-from overfit_cli.core.figure import MOST_PANELS
-from overfit_cli.sweeps.options import SweepOptions
+from overfit_cli.core.console import command_words, console, print_next, spelled
+from overfit_cli.core.figure import MOST_PANELS, Figure
+from overfit_cli.core.options import SweepOptions
 
 if TYPE_CHECKING:
-    from overfit_cli.core.figure import Figure
     from overfit_cli.sweeps.grid import Grid
     from overfit_cli.sweeps.presets import Subject
     from overfit_cli.sweeps.run import Session
@@ -76,8 +75,6 @@ def sweep(
 
 
 def _print_help(context: typer.Context, chosen: Subject) -> None:
-    from overfit_cli.cli.list import parameter_table
-
     study, output, declared = chosen.study, console(), declared_options(context)
     about = ["", *study.description.splitlines()] if study.description else []
     heading = f"Parameters of {study.name} (--NAME RANGE)"
@@ -111,7 +108,7 @@ def _following(session: Session, total: Summary) -> list[str]:
         return train_words(session.subject.study, values, total.example.seed)
     if refined is not None:
         level = f"{refined.search.threshold:g}"
-        return ["plot", refined.figure, "--from", str(path), "--threshold", level]
+        return command_words("plot", refined.figure, from_=path, threshold=level)
     if session.stated:
         return ["judge", str(path)]
     return next_command(session.grid, path, session.subject)
@@ -124,15 +121,15 @@ def next_command(grid: Grid, path: Path, chosen: Subject) -> list[str]:
     """
     from overfit_cli.core.registry import figures_of
 
-    wanted = chosen.preset.content.figures if chosen.preset else ()
+    wanted = chosen.preset.figures if chosen.preset else ()
     words = plot_words(chosen.study, path, wanted, grid.axes, len(grid.free_axes))
     if not words and len(grid.free_axes) > 2:
         heatmap = figures_of(chosen.study)["heatmap"]
-        return ["plot", "heatmap", *_of_more_axes(heatmap, grid), "--from", str(path)]
+        return command_words("plot", "heatmap", **_of_more_axes(heatmap, grid), from_=path)
     return words or (["report", str(path)] if chosen.study.claims() else [])
 
 
-def _of_more_axes(heatmap: Figure, grid: Grid) -> list[str]:
+def _of_more_axes(heatmap: Figure, grid: Grid) -> dict[str, Any]:
     """Options for a heatmap of more than two axes: panels for one, and one value of each other.
 
     Those with the most values are the map's, unless the study's own figure says which. Of each
@@ -143,10 +140,10 @@ def _of_more_axes(heatmap: Figure, grid: Grid) -> list[str]:
     drawn = [name for name in (heatmap.options.x, heatmap.options.y) if name in axes]
     mapped = drawn if len(drawn) == 2 else by_size[:2]
     others = [name for name in by_size if name not in mapped]
-    options = ["--by", others.pop()] if len(axes[others[-1]]) <= MOST_PANELS else []
+    panels, where = others.pop() if len(axes[others[-1]]) <= MOST_PANELS else None, list[str]()
     for name, column in zip(grid.given, zip(*grid.rows(), strict=True), strict=True):
         if name in others:
             values, counts = axes[name], Counter(column)
             most = max((values[len(values) // 2], *values), key=counts.__getitem__)
-            options += ["--where", f"{name}={most}"]
-    return options
+            where.append(f"{name}={most}")
+    return {"by": panels, "where": where}

@@ -16,10 +16,10 @@ from overfit_cli.cli.options import (
     texts_by_name,
     with_options,
 )
-from overfit_cli.core.console import console, proposed_command
+from overfit_cli.core.console import command_words, console, proposed_command
 from overfit_cli.core.errors import UserError
+from overfit_cli.core.options import SweepOptions
 from overfit_cli.core.text import duration, visible
-from overfit_cli.sweeps.options import SweepOptions
 
 if TYPE_CHECKING:
     from overfit_cli.core.cell import CellResult
@@ -43,7 +43,6 @@ def train(
 
     `python -m pdb -m overfit_cli train ...` opens Python's debugger where a function raises.
     """
-    from overfit_cli.core.failures import traceback_lines
     from overfit_cli.sweeps.presets import find_subject
     from overfit_cli.sweeps.run import train_cell
     from overfit_cli.sweeps.worker import FAILURE_PREFIXES
@@ -55,8 +54,8 @@ def train(
     subject.take_data_folder(how.data)
     watch = train_cell(subject, texts, seed, how, output)
     result, error = watch.result, watch.error
-    for line in traceback_lines(error) if error is not None else ():
-        output.print(line, soft_wrap=True)  # a marker stands below what it marks
+    for line in result.traceback.splitlines():
+        output.print(line, soft_wrap=True)
     failed = f"The cell failed: {result.reason}."
     if isinstance(error, Exception):
         # It passes as it is, so that Python's debugger opens where it was raised.
@@ -78,5 +77,5 @@ def _next_command(study: AnyStudy, result: CellResult, path: str) -> list[str]:
         figure.name for figure in figures_of(study).values() if figure.reads == "trajectories"
     ]
     if result.trajectory and of_steps:
-        return ["plot", of_steps[0], "--from", path]
+        return command_words("plot", of_steps[0], from_=path)
     return ["report", path] if study.claims() else []

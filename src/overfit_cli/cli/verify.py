@@ -24,7 +24,6 @@ from overfit_cli.core.text import plural, visible
 if TYPE_CHECKING:
     from overfit_cli.figures.record import FigureRecord, SourceRecord
 
-MOST_BYTES = 1 << 28
 """The largest file that is read."""
 
 SHORT = 12
@@ -55,7 +54,7 @@ def _verify(file: Path, named: Sequence[Path], *, redraw: bool) -> tuple[bool, l
     from overfit_cli.sweeps.manifest import short_commit, sources_in_words
 
     try:
-        content = read_bounded(file, MOST_BYTES)
+        content = read_bounded(file)
     except OSError as error:
         reason = f"it can't be read ({error_text(error)}); name a figure that overfit drew."
         raise UserError(reason) from None
@@ -64,11 +63,9 @@ def _verify(file: Path, named: Sequence[Path], *, redraw: bool) -> tuple[bool, l
     command = f": {record.command}" if record.command else ", from Python."
     sentences = [f"Drawn by overfit {record.overfit} with {_in_words(record.packages)}{command}"]
     for source, state in zip(record.sources, states, strict=True):
-        what = f"{plural(source.cells, 'cell')} of {source.study}, version {source.version}"
-        if source.commits:
-            commits = ", ".join(short_commit(commit, SHORT) for commit in source.commits)
-            what += f", trained at commit {commits}"
-        what = what if source.study else "published numbers"
+        commits = ", ".join(short_commit(commit, SHORT) for commit in source.commits)
+        trained = f", trained at commit {commits}" if commits else ""
+        what = f"{_cells(source)}{trained}" if source.study else "published numbers"
         sentences.append(f"From {source.path}: {what}; data {source.data[:SHORT]}.")
         sentences += filter(None, [sources_in_words({"": source.sources}), state.sentence])
     holds = all(state.same for state in states)
@@ -83,6 +80,10 @@ def _verify(file: Path, named: Sequence[Path], *, redraw: bool) -> tuple[bool, l
     return holds and same, [*sentences, sentence]
 
 
+def _cells(source: SourceRecord) -> str:
+    return f"{plural(source.cells, 'cell')} of {source.study}, version {source.version}"
+
+
 def _in_words(packages: Mapping[str, str]) -> str:
     return " and ".join(f"{name} {version}" for name, version in packages.items())
 
@@ -90,18 +91,17 @@ def _in_words(packages: Mapping[str, str]) -> str:
 def _find(record: FigureRecord, index: int, file: Path, named: Sequence[Path]) -> State:
     """The first of the named, recorded and neighbouring paths with the same data, or with any."""
     source = record.sources[index]
-    best = State(Path(source.path), None, f"{source.path} isn't here; name it with --from.")
+    states = [State(Path(source.path), None, f"{source.path} isn't here; name it with --from.")]
     beside = file.resolve().parent / (source.beside or Path(source.path).name)
     with contextlib.suppress(ValueError):  # on another drive of Windows
         beside = Path(os.path.relpath(beside))
     for path in (*named, Path(source.path), beside):
         # Unlike Path's own functions, these say no to a name that is too long.
         exists = os.path.isdir(path / "cells") if source.study else os.path.isfile(path)  # noqa: PTH112, PTH113
-        state = _state(record, index, path) if exists else best
-        best = state if best.same is None else best
-        if state.same:
-            return state
-    return best
+        states += [_state(record, index, path)] if exists else []
+        if states[-1].same:
+            return states[-1]
+    return next((state for state in states if state.same is not None), states[-1])
 
 
 def _state(record: FigureRecord, index: int, path: Path) -> State:
@@ -112,10 +112,8 @@ def _state(record: FigureRecord, index: int, path: Path) -> State:
         reason = _reason(error)
         reason = reason.partition(f" {path}: ")[2] or reason
         return State(path, None, f"{path} can't be used: {reason}")
-    identity = ("study", "version", "cells", "key")
-    if any(getattr(now, name) != getattr(then, name) for name in identity):
-        cells = f"{plural(now.cells, 'cell')} of {now.study}, version {now.version}"
-        return State(path, False, f"{path} has other cells: {cells}, key {now.key}.")
+    if (_cells(now), now.key) != (_cells(then), then.key):
+        return State(path, False, f"{path} has other cells: {_cells(now)}, key {now.key}.")
     if now.data != then.data:
         change = "the same cells have other numbers" if then.study else "its content differs"
         return State(path, False, f"{path} has changed: {change}.")

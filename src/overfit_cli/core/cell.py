@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, Literal, NamedTuple, Self, TypeAlias
@@ -53,18 +53,6 @@ class Paper:
         return f"{self.authors} {self.year}"
 
 
-class Identity(NamedTuple):
-    """The description of a study that isn't installed, as a run directory keeps it.
-
-    Attributes:
-        source: a digest of the code that trains; empty where the numerical version tells it apart.
-        function: the `FunctionRecord` of a plain function, from which its cells can be read.
-    """
-
-    source: str = ""
-    function: Any = None
-
-
 class SourceFile(NamedTuple):
     """A file with code that trains; `name` is its path from the folder that imports find it in.
 
@@ -74,6 +62,20 @@ class SourceFile(NamedTuple):
     name: str
     content: bytes
     path: Path | None = None
+
+
+class Identity(NamedTuple):
+    """The description of a study that isn't installed, as a run directory keeps it.
+
+    Attributes:
+        source: a digest of the code that trains; empty where the numerical version tells it apart.
+        function: the `FunctionRecord` of a plain function, from which its cells can be read.
+        files: the function's file and those of the user's that it imports; else its own text.
+    """
+
+    source: str = ""
+    function: Any = None
+    files: tuple[SourceFile, ...] = ()
 
 
 P = TypeVar("P", bound=StudyParameters)
@@ -94,6 +96,12 @@ ROW_COLUMNS = frozenset(
 def taken_columns(parameters: type[StudyParameters]) -> frozenset[str]:
     """Return the columns that rows of cells with these parameters have before any measurement."""
     return ROW_COLUMNS | parameters.model_fields.keys()
+
+
+def parameter_columns(columns: Iterable[object]) -> list[str]:
+    """Return the names of the parameters among a row's columns, whatever the version of cells."""
+    names = list(map(str, columns))
+    return names[names.index("seed") + 1 : names.index("status")]
 
 
 NAME_TAKEN = "which every row has already"

@@ -115,16 +115,40 @@ def print_folded(
         output.print(line)
 
 
+def spelled(name: str) -> str:
+    """Return the option of an argument: `--retry-failed` of `retry_failed`, `--from` of `from_`."""
+    return f"--{name.rstrip('_').replace('_', '-')}"
+
+
+def command_words(command: str, *arguments: object, **options: Any) -> list[str]:
+    """Return the words of a command of overfit; its options are arguments by name.
+
+    An option that is True has no value, a list or a tuple one for each time; None and False are
+    left out.
+    """
+    words = [command, *map(str, arguments)]
+    for name, given in options.items():
+        for value in given if isinstance(given, list | tuple) else [given]:
+            if value is not None and value is not False:
+                words += [spelled(name)] if value is True else [spelled(name), str(value)]
+    return words
+
+
+def shell_line(words: Sequence[str]) -> str:
+    """Return the words of a command of overfit as a shell takes them."""
+    return shlex.join(["overfit", *words])
+
+
 def typed_command() -> str:
     """Return the command line that was typed, as a shell takes it."""
-    return shlex.join(["overfit", *sys.argv[1:]])
+    return shell_line(sys.argv[1:])
 
 
 def proposed_command(command: Sequence[str]) -> list[str]:
     """Return the line that proposes a command; none where its words cannot be printed."""
     if not command:
         return []
-    line = shlex.join(["overfit", *command])
+    line = shell_line(command)
     return [f"Next: {line}"] if visible(line) == line else []
 
 

@@ -11,7 +11,7 @@ import itertools
 import re
 import sysconfig
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -112,36 +112,17 @@ def kept_traceback(error: BaseException) -> str:
     folder, so that a cell has the same traceback on another machine. It is empty where no frame is
     the user's.
     """
-
-    def frames(link: BaseException) -> list[str]:
+    lines = list[str]()
+    for link in _causes(error):
         counted = [(place, len([*same])) for place, same in itertools.groupby(_places(link))]
-        return [
+        frames = [
             f"{place} ({times} times)" if times > 1 else place
             for place, times in counted[-MOST_FRAMES:]
         ]
-
-    return "\n".join(_lines(error, frames))
-
-
-def traceback_lines(error: BaseException) -> list[str]:
-    """Return the user's part of a traceback, as Python prints it, and the exception itself."""
-
-    def frames(link: BaseException) -> list[str]:
-        found, library = _frames(link)
-        raised = f"  Raised in {library}." if library else ""
-        return "".join([*traceback.format_list(found), raised]).splitlines()
-
-    return _lines(error, frames)
-
-
-def _lines(error: BaseException, frames: Callable[[BaseException], list[str]]) -> list[str]:
-    """The frames and the words of an exception, below those of the exceptions that led to it."""
-    lines = list[str]()
-    for link in _causes(error):
         words = "".join(traceback.format_exception_only(link))[:_LONGEST_WORDS].rstrip()
         led_to = [_LED_TO] if lines else []
-        lines += [*led_to, *frames(link), *map(visible, words.splitlines())]
-    return lines
+        lines += [*led_to, *frames, *map(visible, words.splitlines())]
+    return "\n".join(lines)
 
 
 # Kinds of failures

@@ -26,12 +26,16 @@ import platformdirs
 from filelock import FileLock
 
 from overfit_cli.core.errors import BadValue, MissingError, MissingValue, UserError
+from overfit_cli.core.text import is_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
 TEMPORARY_PREFIX = ".part-"
+MOST_BYTES = 1 << 30
+"""No file of a run directory or of a user is larger."""
+
 MANIFEST = "manifest.json"
 """The file of a run directory that says what was run into it."""
 
@@ -73,10 +77,10 @@ def json_text(content: Any) -> str:
     return json.dumps(finite, indent=2) + "\n"
 
 
-def read_toml(path: Path, limit: int, name: str = "") -> dict[str, Any]:
-    """Return the content of a TOML file of at most `limit` bytes."""
+def read_toml(path: Path, name: str = "") -> dict[str, Any]:
+    """Return the content of a TOML file."""
     try:
-        return tomllib.loads(read_bounded(path, limit).decode())
+        return tomllib.loads(read_bounded(path).decode())
     except OSError as error:
         problem = f"it can't be read: {error_text(error)}."
     except (ValueError, RecursionError) as error:
@@ -84,22 +88,25 @@ def read_toml(path: Path, limit: int, name: str = "") -> dict[str, Any]:
     raise BadValue(name, str(path), problem) if name else UserError(f"{path}: {problem}")
 
 
-def read_bounded(path: Path, limit: int) -> bytes:
-    """Return the content of a regular file of at most `limit` bytes.
+def read_bounded(path: Path, limit: int | None = None) -> bytes:
+    """Return the content of a regular file of at most `limit` bytes, by default `MOST_BYTES`.
 
     For a pipe, a device or an endless file it neither waits nor uses more memory than that.
     """
     facts = path.stat()
     if not stat.S_ISREG(facts.st_mode):  # opening a pipe would wait for its writer
         raise OSError(errno.EINVAL, "it isn't a regular file", str(path))
-    if facts.st_size > limit:
+    if facts.st_size > (limit := limit or MOST_BYTES):
         raise OSError(errno.EFBIG, f"it has more than {limit} bytes", str(path))
     return path.read_bytes()
 
 
 def make_folder(folder: Path, name: str) -> None:
     """Make a writable folder."""
-    refuse_file(folder, name)
+    for part in (folder, *folder.parents):
+        with contextlib.suppress(OSError):  # of a parent that can't be read nothing is known
+            if part.exists() and not part.is_dir():
+                raise BadValue(name, str(folder), f"{part} is a file; a directory is needed.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -107,14 +114,6 @@ def make_folder(folder: Path, name: str) -> None:
         raise BadValue(name, str(folder), accepts) from error
     if not os.access(folder, os.W_OK | os.X_OK):
         raise BadValue(name, str(folder), "the directory can't be written to.")
-
-
-def refuse_file(folder: Path, name: str) -> None:
-    """Refuse a file where a folder, or a parent of it, is or will be."""
-    for part in (folder, *folder.parents):
-        with contextlib.suppress(OSError):  # of a parent that can't be read nothing is known
-            if part.exists() and not part.is_dir():
-                raise BadValue(name, str(folder), f"{part} is a file; a directory is needed.")
 
 
 def error_text(error: OSError) -> str:
@@ -166,22 +165,15 @@ DATA_VARIABLE = "OVERFIT_DATA"
 
 
 def set_data_folder(path: Path | None) -> None:
-    """Make `path`, a folder or an archive of data, that of this process and its children.
-
-    None leaves it to the variable, which is checked.
-    """
-    folder = path or variable_folder()
-    if folder is None:
+    """Make `path`, a folder or an archive of data, that of this process and its children."""
+    if path is None:
         return
-    problem = "" if folder.exists() else "there is no such folder or file."
-    if folder.is_file() and not folder.name.endswith(".tar.gz"):
-        problem = "it is a file; name a folder, or an archive .tar.gz."
-    if folder != variable_folder():
-        if problem:
-            raise BadValue("data", str(folder), problem)
-        os.environ[DATA_VARIABLE] = str(folder.resolve())
-    elif problem:
-        raise UserError(f"{DATA_VARIABLE}={folder}: {problem}")
+    if not path.exists():
+        raise BadValue("data", str(path), "there is no such folder or file.")
+    if not path.is_dir() and not path.name.endswith(".tar.gz"):
+        accepts = "it is a file; name a folder, or an archive .tar.gz."
+        raise BadValue("data", str(path), accepts)
+    os.environ[DATA_VARIABLE] = str(path.resolve())
 
 
 def variable_folder() -> Path | None:
@@ -241,9 +233,6 @@ def require_extra(package: str, extra: str, user: str) -> None:
         )
 
 
-RESULTS_VARIABLE = "OVERFIT_RESULTS"
-
-
 def short_names(paths: Sequence[Path]) -> list[str]:
     """Return the last part of each path, or all of each where two share it."""
     whole = [path.resolve() for path in paths]
@@ -253,11 +242,19 @@ def short_names(paths: Sequence[Path]) -> list[str]:
 
 def results_folder() -> Path:
     """Return the folder of run directories that `OVERFIT_RESULTS` names, or `results`."""
-    value = os.environ.get(RESULTS_VARIABLE)
-    if not value:
-        return Path("results")
+    return Path(os.environ.get("OVERFIT_RESULTS") or "results")
+
+
+def usable_path(name: str, given: Any) -> Path:
+    """Return the path of a file or a folder, which need not exist."""
+    if not isinstance(given, str | Path):
+        raise BadValue(name, given, "it takes a path.")
+    if not str(given).strip():
+        raise BadValue(name, given, "give a path.")
+    if not is_text(str(given)):
+        raise BadValue(name, given, "the name isn't text; it takes a path in UTF-8.")
     try:
-        refuse_file(Path(value), "results")
-    except BadValue as error:
-        raise UserError(f"{RESULTS_VARIABLE}={value}: {error.accepts}") from None
-    return Path(value)
+        Path(given).exists()
+    except OSError as error:
+        raise BadValue(name, given, f"it can't be used: {error_text(error)}.") from error
+    return Path(given)

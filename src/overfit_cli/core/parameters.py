@@ -13,7 +13,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from json import JSONEncoder
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args, get_origin
@@ -76,6 +76,9 @@ def _without_braces(match: re.Match[str]) -> str:
         return f"√({content})"
     return f"^({content})" if prefix and len(content) > 1 else f"{prefix or ''}{content}"
 
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,4})?", re.ASCII | re.IGNORECASE)
+"""A number as a user types it; Python would accept `1_0` and `２` too."""
 
 Value = int | float | bool | str
 Kind = Literal["int", "float", "bool", "literal", "text"]
@@ -219,13 +222,8 @@ class ParameterInfo:
             return text
         if self.kind == "bool" and text.lower() in ("true", "false"):
             return text.lower() == "true"
-        is_plain = text.isascii() and "_" not in text  # Python would accept `1_0` and `２` too
-        try:
-            number = Decimal(text if is_plain and self.is_number else "")
-        except InvalidOperation:
-            raise refusal from None
-        # The exponent first: arithmetic with a huge exponent overflows.
-        if not number.is_finite() or number.adjusted() > 300 or abs(number) > Decimal("1e300"):
+        is_plain = self.is_number and _NUMBER.fullmatch(text)
+        if not is_plain or abs(number := Decimal(text)) > Decimal("1e300"):
             raise refusal
         if self.kind == "float":
             return float(number) + 0.0  # -0 becomes 0: a cell has one key
@@ -263,7 +261,7 @@ def _parameter_info(model: type[StudyParameters], name: str) -> ParameterInfo:
     declared = model.model_fields[name]
     extra: Any = declared.json_schema_extra
     assert extra is not None, f"{name} is declared without parameter()"
-    kind, choices = _kind(declared.annotation)
+    kind, choices = kind_of(declared.annotation)
     assert kind is not None, f"{name} has a type that no parameter can have"
     assert extra["value_labels"].keys() <= set(choices), f"{name} has labels of other values"
     accepts, limits = _accepts(kind, choices, declared.metadata)
@@ -299,7 +297,8 @@ def spellings(parameters: Mapping[str, ParameterInfo]) -> dict[str, str]:
     return names | {name: name for name in parameters}
 
 
-def _kind(annotation: Any) -> tuple[Kind | None, tuple[str, ...]]:
+def kind_of(annotation: Any) -> tuple[Kind | None, tuple[str, ...]]:
+    """Return the kind of a type that a parameter can have, else None, and the choices as texts."""
     if get_origin(annotation) is not Literal:
         kinds: dict[Any, Kind] = {int: "int", float: "float", bool: "bool"}
         return kinds.get(annotation, "text" if annotation is str else None), ()

@@ -11,6 +11,7 @@ import contextlib
 import functools
 import gc
 import io
+import math
 import os
 import signal
 import sys
@@ -123,46 +124,37 @@ _interrupts = list[int]()
 @contextlib.contextmanager
 def starting_workers() -> Iterator[None]:
     """Keep Ctrl-C from processes that start inside; this process answers it at the end."""
+    if hasattr(signal, "pthread_sigmask"):
+        from multiprocessing import resource_tracker
+
+        resource_tracker.ensure_running()  # where workers start it, it lets Ctrl-C through
+    with holding_back(signal.SIGINT):
+        yield
+
+
+@contextlib.contextmanager
+def holding_back(number: signal.Signals) -> Iterator[None]:
+    """Hold a signal back while inside, and keep its answer: ray gives SIGTERM one with a stack."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    from multiprocessing import resource_tracker
-
-    resource_tracker.ensure_running()  # where workers start it, it lets Ctrl-C through
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before, mask = signal.getsignal(number), signal.pthread_sigmask(signal.SIG_BLOCK, {number})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if _in_main_thread():
+            signal.signal(number, before or signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 @contextlib.contextmanager
 def delaying_interrupts() -> Iterator[None]:
     """Answer Ctrl-C at the end of what happens inside: half a picture couldn't be taken back."""
     came = list[int]()
-
-    def note(number: int, frame: FrameType | None) -> None:
-        came.append(number)
-
-    with _handling(note):
+    with _handling(lambda number, _: came.append(number)):
         yield
     if came:
         signal.raise_signal(came[0])
-
-
-@contextlib.contextmanager
-def keeping_sigterm() -> Iterator[None]:
-    """Hold SIGTERM back while inside, and keep its answer: ray would answer it with a stack."""
-    if sys.platform == "win32" or not _in_main_thread():
-        yield
-        return
-    before = signal.getsignal(signal.SIGTERM)
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 @contextlib.contextmanager
@@ -184,7 +176,7 @@ def alarm(deadline: float, error: type[BaseException]) -> Iterator[None]:
     In the main thread only, where signals arrive. Compiled code ends first, and so does an import:
     a library that is imported by half can't be used in this process any more.
     """
-    if not _in_main_thread() or not hasattr(signal, "SIGALRM"):
+    if deadline == math.inf or not _in_main_thread() or not hasattr(signal, "SIGALRM"):
         yield
         return
 

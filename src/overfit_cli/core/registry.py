@@ -26,12 +26,13 @@ Made = TypeVar("Made")
 
 def why_no_study(study: object, name: str) -> str:
     """Return the reason why an object is no study of this name; empty for a study."""
-    if not isinstance(study, Study):
-        return "it is not an instance of a class that inherits from Study"
     return next(_problems(study, name), "")
 
 
-def _problems(study: Study[StudyParameters], name: str) -> Iterator[str]:
+def _problems(study: object, name: str) -> Iterator[str]:
+    if not isinstance(study, Study):
+        yield "it is not an instance of a class that inherits from Study"
+        return
     model: object = study.parameters
     if not (isinstance(model, type) and issubclass(model, StudyParameters)):
         yield "its parameters must be a class that inherits from StudyParameters"
@@ -96,22 +97,21 @@ def find_study(name: str) -> AnyStudy:
         return _added[name]
     if name not in _installed():
         raise UserError(f"{name!r} is not a study; {suggestion(name, study_names())}")
-    point = _installed()[name]
-    study = _load(point)
-    if isinstance(study, str):
-        raise UserError(f"The study {name!r} can't be loaded from {point.value}: {study}")
-    return study
+    return _load(_installed()[name])
 
 
 @functools.cache
-def _load(point: EntryPoint) -> AnyStudy | str:
+def _load(point: EntryPoint) -> AnyStudy:
     try:
         study: AnyStudy = point.load()
-        return why_no_study(study, point.name) or study
+        problem = why_no_study(study, point.name)
+    except KeyboardInterrupt:
+        raise
     except BaseException as error:  # a third party's package may even exit
-        if isinstance(error, KeyboardInterrupt):
-            raise
-        return f"{type(error).__name__}: {error}"
+        problem = f"{type(error).__name__}: {error}"
+    if problem:
+        raise UserError(f"The study {point.name!r} can't be loaded from {point.value}: {problem}")
+    return study
 
 
 def installed_studies() -> Iterator[AnyStudy]:

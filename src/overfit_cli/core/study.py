@@ -16,7 +16,6 @@ from overfit_cli.core.cell import (
     P,
     Paper,
     Results,
-    SourceFile,
 )
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.figure import Figure, grid_figures
@@ -138,10 +137,6 @@ class Study(ABC, Generic[P]):
     def stand_in(self, parameters: P) -> str:
         """Return what stands in for the paper's data or model, as a sentence; empty for nothing."""
         return ""
-
-    def source_files(self) -> Sequence[SourceFile]:
-        """Return the user's files with the code that trains; none of an installed study."""
-        return ()
 
     def notes(self, cells: Batch[P]) -> Sequence[str]:
         """Return what to say about cells before they are trained, one line each."""

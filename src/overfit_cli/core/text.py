@@ -95,13 +95,8 @@ def list_values(values: Iterable[Any], digits: int = 4) -> str:
 MOST_LISTED = 6
 
 
-def list_numbers(numbers: Sequence[int]) -> str:
+def list_numbers(numbers: Sequence[int], write: Callable[[int], str] = str) -> str:
     """Return whole numbers in order as a list: `0 to 9`, or `0, 4, 9 to 12`."""
-    return list_runs(numbers, str)
-
-
-def list_runs(numbers: Sequence[int], write: Callable[[int], str]) -> str:
-    """Return whole numbers in order as a list, with three neighbours or more as a range."""
     runs: list[list[str]] = []
     for before, number in zip([None, *numbers], numbers, strict=False):
         if before is None or number != before + 1:
@@ -190,11 +185,7 @@ def slug(name: str) -> str:
 
 def is_text(name: str) -> bool:
     """Whether a name is valid text: a file's name may contain other bytes."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return not any("\ud800" <= letter <= "\udfff" for letter in name)
 
 
 def escape_markdown(text: str) -> str:

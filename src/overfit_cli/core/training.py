@@ -22,10 +22,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from overfit_cli.core.errors import BadValue
+from overfit_cli.core.errors import BadValue, DeviceChoice
 from overfit_cli.core.files import keeping_variables
 from overfit_cli.core.processes import alarm
-from overfit_cli.core.values import DeviceChoice
 
 if TYPE_CHECKING:
     from overfit_cli.core.cell import Cell
@@ -35,7 +34,8 @@ def resolve_device(choice: DeviceChoice, *, local: bool = True) -> Literal["cpu"
     """Return the device for `choice`; `auto` is a GPU where the machine that trains has one."""
     if not local:
         return "cuda" if choice == "cuda" else "cpu"
-    if choice == "cpu" or (choice == "auto" and not _may_have_gpu()):
+    may_have_gpu = any(Path("/dev").glob("nvidia[0-9]*")) or Path("/dev/dxg").exists()
+    if choice == "cpu" or (choice == "auto" and not may_have_gpu):
         return "cpu"
     import torch
 
@@ -51,18 +51,13 @@ def resolve_device(choice: DeviceChoice, *, local: bool = True) -> Literal["cpu"
     return "cpu"
 
 
-def _may_have_gpu() -> bool:
-    return any(Path("/dev").glob("nvidia[0-9]*")) or Path("/dev/dxg").exists()
-
-
 _CPU_INFO = Path("/proc/cpuinfo")
 
 
 @functools.cache
 def _processor() -> Mapping[str, str]:
-    if not _CPU_INFO.exists():
-        return {}
-    lines = _CPU_INFO.read_text("utf-8", "replace").splitlines()
+    exists = _CPU_INFO.exists()
+    lines = _CPU_INFO.read_text("utf-8", "replace").splitlines() if exists else []
     split = (line.partition(":") for line in lines)
     return {name.strip(): value.strip() for name, _, value in split}
 
@@ -164,8 +159,6 @@ class Training:
 
     def limited(self) -> contextlib.AbstractContextManager[None]:
         """Return a context that ends with `TimeLimitReached` when the time is over."""
-        if self._deadline == math.inf:
-            return contextlib.nullcontext()
         return alarm(self._deadline, TimeLimitReached)
 
     def log(self, cell: Cell[Any], step: float, row: Row) -> None:

@@ -18,7 +18,7 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import describe
-from overfit_cli.core.text import list_runs, round_digits
+from overfit_cli.core.text import list_numbers, round_digits
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.inputs import measured_column, middle_threshold, require_numbers, two_axes
 from overfit_cli.figures.labels import opening, tick_number, typeset, wrap_text
@@ -240,4 +240,4 @@ def _off_grid(boundary: DrawnBoundary, data: Cells, y: Axis, limit: str) -> list
 def list_values(values: Sequence[float], axis: Axis) -> str:
     """Write values of an axis as a list, with ranges of neighbours: `2, 3, 7 to 12`."""
     indices = [axis.values.index(value) for value in values]
-    return list_runs(indices, lambda index: tick_number(round_digits(axis.positions[index], 3)))
+    return list_numbers(indices, lambda index: tick_number(round_digits(axis.positions[index], 3)))

@@ -22,7 +22,7 @@ from xml.etree import ElementTree
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
-from overfit_cli.core.errors import UserError
+from overfit_cli.core.errors import UserError, first_problem
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.text import VERSION, shorten, visible
 from overfit_cli.figures.style import Look
@@ -251,9 +251,7 @@ def read_record(content: bytes) -> tuple[str, FigureRecord]:
     try:
         return kind, FigureRecord.model_validate_json(text, strict=True)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    field = shorten(".".join(map(str, first["loc"][:4])))
-    raise UserError(f"its record can't be read ({f'{field}: ' if field else ''}{first['msg']}).")
+        raise UserError(f"its record can't be read ({first_problem(error)}).") from None
 
 
 def _text_in(content: bytes) -> tuple[str, str | None]:

@@ -29,8 +29,7 @@ from overfit_cli.core.cell import ROW_COLUMNS, Column
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.mathtext import without_bad_texts
-from overfit_cli.core.parameters import TRAINING_STEPS, Parameter, StudyParameters, Value
-from overfit_cli.core.text import is_text
+from overfit_cli.core.parameters import TRAINING_STEPS, Parameter, StudyParameters, Value, kind_of
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -261,10 +260,6 @@ def _read_parameter(given: inspect.Parameter) -> ParameterRecord:
         raise ValueError("it takes one Parameter(...), with its parentheses")
     about = declared[0] if declared else Parameter()
     kind, choices = _kind(hint)
-    if not all(is_text(value) for value in (default, *choices) if isinstance(value, str)):
-        raise ValueError("its texts can't be written in UTF-8")
-    if kind == "int" and any(type(v) is int and abs(v) >= 2**63 for v in (default, *choices)):
-        raise ValueError("whole numbers are below 2**63")
     bounds = {about.at_least, about.above, about.at_most, about.below}
     if (choices or kind in ("bool", "text")) and bounds != {None}:
         raise ValueError("only numbers have bounds")
@@ -280,12 +275,10 @@ def _read_parameter(given: inspect.Parameter) -> ParameterRecord:
 
 def _kind(hint: Any) -> tuple[Kind, tuple[Any, ...]]:
     """The kind of a parameter, and its choices."""
-    choices = get_args(hint) if get_origin(hint) is Literal else ()
-    types = {type(choice) for choice in choices} or {hint}
-    kind = next((kind for kind, accepted in TYPES.items() if types == {accepted}), None)
-    if kind and not (choices and kind in ("float", "bool")):
-        return kind, choices
+    kind, choices = kind_of(hint)
     if hint is type(None):
         raise ValueError(f"it has neither a type nor a default; {_ACCEPTED}")
-    shown = hint if choices else getattr(hint, "__name__", hint)
-    raise ValueError(f"its type is {shown}; {_ACCEPTED}")
+    if kind is None:
+        shown = hint if choices else getattr(hint, "__name__", hint)
+        raise ValueError(f"its type is {shown}; {_ACCEPTED}")
+    return "text" if kind == "literal" else kind, get_args(hint) if choices else ()

@@ -6,12 +6,11 @@ sent to another process takes the text of the user's files with it.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
-import importlib
 import inspect
 import math
-import pickle
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
@@ -30,6 +29,7 @@ from overfit_cli.core.cell import (
     Results,
     SourceFile,
     name_taken,
+    parameter_columns,
     taken_columns,
 )
 from overfit_cli.core.claim import Claim
@@ -54,13 +54,11 @@ from overfit_cli.functions.references import (
     Source,
     files_of_reference,
     find_function,
-    import_from,
+    load_sent,
     refuse_sent_code,
     source_of,
-    split_reference,
-    telling_why,
 )
-from overfit_cli.functions.source import Code, Texts
+from overfit_cli.functions.source import Texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,7 +83,7 @@ class FunctionStudy(Study[FunctionParameters]):
         function: Function | None = None,
         *,
         claims: Sequence[Claim | str] = (),
-        code: Code = Code(),  # noqa: B008 (it is immutable)
+        code: Identity = Identity(),  # noqa: B008 (it is immutable)
         measured: Sequence[str] = (),
         logged: Sequence[str] = (),
         texts: Texts | None = None,
@@ -97,8 +95,8 @@ class FunctionStudy(Study[FunctionParameters]):
         self.parameters = parameter_model(record)
         self.columns = _columns(record, measured)
         self.trajectory_columns = _columns(record, logged)
-        self.identity = Identity(code.digest, record)
-        self._code, self._texts, self._problem = code, texts or Texts(), problem
+        self.identity = code._replace(function=record)
+        self._texts, self._problem = texts or Texts(), problem
         self._claims = list[Claim]()
         if claims:
             from overfit_cli.claims.stated import claims_of_study
@@ -107,18 +105,14 @@ class FunctionStudy(Study[FunctionParameters]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the text of the user's files, and a function that has no reference by value."""
-        files = [file for file in self._code.files if file.path and not is_installed(file.path)]
+        files = [file for file in self.identity.files if file.path and not is_installed(file.path)]
         by_text = self.function is not None and self.record.reference and files
         pickled = b"" if by_text else cloudpickle.dumps(self.function)
-        return _received, (self.record, Code(self._code.digest, tuple(files)), pickled)
-
-    def source_files(self) -> Sequence[SourceFile]:
-        """Return the function's file and those of the user's that it imports; else its own text."""
-        return self._code.files
+        return _received, (self.identity._replace(files=tuple(files)), pickled)
 
     def prepare(self, cells: Batch[FunctionParameters]) -> Mapping[str, str]:
         """Return fingerprints of the files that `experiment` names as the function's data."""
-        own = self._code.files[0].path if self._code.files else None
+        own = self.identity.files[0].path if self.identity.files else None
         folder = own.parent if own else Path.cwd()
         return {name: _fingerprint(folder / name, self.name) for name in self.record.data}
 
@@ -233,14 +227,11 @@ def numbers_in(row: Any, verb: str) -> dict[str, Any]:
 def _number(value: Any, description: str) -> float | None:
     if value is None:
         return None
-    try:
+    with contextlib.suppress(TypeError, ValueError, RuntimeError, OverflowError):
         plain = value.item() if hasattr(value, "item") else value  # an array of one element too
-        number = math.nan if isinstance(plain, str | bytes) else float(plain)
-    except (TypeError, ValueError, RuntimeError, OverflowError):
-        plain, number = value, math.nan
-    if math.isnan(number) and not isinstance(plain, float):
-        raise TypeError(f"{description}, which is not a number")
-    return number
+        if not isinstance(plain, str | bytes):
+            return float(plain)
+    raise TypeError(f"{description}, which is not a number")
 
 
 def study_of_reference(reference: str) -> FunctionStudy:
@@ -271,16 +262,14 @@ def study_of_rows(name: str, cells: pd.DataFrame) -> FunctionStudy:
     """
     if name in _given:
         return _given[name]
-    columns = [str(column) for column in cells.columns]
-    if not {"seed", "status"} <= set(columns):
+    if not {"seed", "status"} <= {*cells}:
         raise UserError(f"study: {name} is a function; give the function itself, or all columns.")
-    seed, status = columns.index("seed"), columns.index("status")
     kinds: Mapping[str, Any] = {"i": "int", "f": "float", "b": "bool"}
+    named = parameter_columns(cells)
     parameters = [
-        ParameterRecord(name=each, kind=kinds.get(cells[each].dtype.kind, "text"))
-        for each in columns[seed + 1 : status]
+        ParameterRecord(name=each, kind=kinds.get(cells[each].dtype.kind, "text")) for each in named
     ]
-    measured = [each for each in columns[status + 1 :] if each not in ROW_COLUMNS]
+    measured = [each for each in map(str, cells) if each not in ROW_COLUMNS.union(named)]
     record = FunctionRecord(name=name, label=name, parameters=tuple(parameters))
     return FunctionStudy(record, measured=measured)
 
@@ -305,8 +294,7 @@ def study_of_record(record: FunctionRecord) -> FunctionStudy:
 
 def _make_study(function: Function, source: Source) -> FunctionStudy:
     described = description_of(function) or Experiment()
-    where = f"{source.file}: {source.function}"
-    claims: Any = described.claims
+    where, claims = source.where, described.claims
     if not isinstance(claims, list | tuple) or not all(
         isinstance(each, Claim | str) for each in claims
     ):
@@ -315,7 +303,7 @@ def _make_study(function: Function, source: Source) -> FunctionStudy:
     parameters, seeded = read_signature(function, where)
     given: dict[str, Any] = {
         **vars(described),
-        "name": described.name or f"{source.module}:{source.function}",
+        "name": described.name or source.name,
         "label": described.name or source.label,
         "reference": source.reference,
         "seeded": seeded,
@@ -363,21 +351,11 @@ def _digest_of_file(path: Path, *state: int) -> str:
 
 
 @functools.lru_cache(maxsize=16)
-def _received(record: FunctionRecord, code: Code, pickled: bytes) -> FunctionStudy:
+def _received(code: Identity, pickled: bytes) -> FunctionStudy:
     """The study that another process sent: its tasks share the modules that are made here.
 
     They are made of the texts, and know the paths that the files have there.
     """
-    where, name = ("", "") if pickled else split_reference(record.reference)
-    if where.endswith(".py"):
-        import_from(Path(where).parent)
-    texts, function, problem = Texts(code.files, where), None, ""
-    try:
-        with texts.importing(), telling_why(record.name):
-            if pickled:
-                function = pickle.loads(pickled)
-            else:
-                function = getattr(importlib.import_module(texts.main), name)
-    except UserError as error:
-        problem = str(error)
+    record: FunctionRecord = code.function
+    texts, function, problem = load_sent(record.name, record.reference, code.files, pickled)
     return FunctionStudy(record, function, code=code, texts=texts, problem=problem)

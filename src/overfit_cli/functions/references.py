@@ -10,6 +10,7 @@ import contextlib
 import functools
 import importlib
 import inspect
+import pickle
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,13 +19,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from overfit_cli.core.cell import SourceFile
+from overfit_cli.core.cell import Identity, SourceFile
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.failures import error_in_words
 from overfit_cli.core.files import MANIFEST
 from overfit_cli.core.text import suggestion
 from overfit_cli.functions.experiment import description_of
-from overfit_cli.functions.source import Code, Texts, code_of_file, code_of_session, own_files
+from overfit_cli.functions.source import Texts, code_of_file, code_of_session, own_files
 
 Function = Callable[..., Any]
 
@@ -36,18 +37,19 @@ class Source(NamedTuple):
     """The source of a function.
 
     Attributes:
+        where: the file or the module, and the function in it, for messages.
+        name: the module and the function.
+        label: a short name: the module's where that implies the function, else with its name.
         reference: `/path/FILE.py:NAME` or `package.module:NAME`; empty for a function of a script
             or a notebook, which can't be loaded again.
-        module: the module's name, for people.
-        label: a short name: the module's where that implies the function, else with its name.
+        code: its digest, and the user's files with it.
     """
 
-    file: str
-    reference: str
-    module: str
-    function: str
+    where: str
+    name: str
     label: str
-    code: Code
+    reference: str
+    code: Identity
 
 
 _DRIVE = re.compile(r"\A[A-Za-z]:(?=[\\/])")
@@ -153,6 +155,27 @@ def find_function(reference: str, files: Sequence[SourceFile]) -> tuple[Function
     raise UserError(f"{reference}: it has {problem}")
 
 
+def load_sent(
+    name: str, reference: str, files: Sequence[SourceFile], pickled: bytes
+) -> tuple[Texts, Function | None, str]:
+    """Load a function that another process sent by value, or else with the texts of its files.
+
+    Returns:
+        The modules of the texts; the function; and why there is none, in words.
+    """
+    where, function = ("", "") if pickled else split_reference(reference)
+    if where.endswith(".py"):
+        import_from(Path(where).parent)
+    texts = Texts(files, where)
+    try:
+        with texts.importing(), telling_why(name):
+            if pickled:
+                return texts, pickle.loads(pickled), ""
+            return texts, getattr(importlib.import_module(texts.main), function), ""
+    except UserError as error:
+        return texts, None, str(error)
+
+
 @contextlib.contextmanager
 def telling_why(where: str) -> Iterator[None]:
     """Say in a sentence that what is loaded inside can't be; it may raise anything."""
@@ -223,4 +246,4 @@ def _source(function: Function, module: ModuleType, name: str, where: str = "") 
     short = f"{label}-{name}" if defined else name
     if defined and _implied(_functions(module)) == name:
         short = label
-    return Source(where or label, reference, label, name, short, code)
+    return Source(f"{where or label}: {name}", f"{label}:{name}", short, reference, code)

@@ -29,9 +29,9 @@ from itertools import accumulate, chain
 from operator import attrgetter
 from pathlib import Path
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
-from overfit_cli.core.cell import SourceFile
+from overfit_cli.core.cell import Identity, SourceFile
 from overfit_cli.core.failures import is_installed
 
 _OURS = "overfit_cli"
@@ -40,24 +40,17 @@ _MARK = "-2"
 """Ends the digests that are made as here; those of before have none."""
 
 
-class Code(NamedTuple):
-    """The code of a function: its digest, and the user's files with it, its own first."""
-
-    digest: str = ""
-    files: tuple[SourceFile, ...] = ()
-
-
 def is_earlier(digest: str) -> bool:
     """Whether a digest was made in another way than now: nothing follows from a difference."""
-    return not digest.endswith(_MARK)
+    return bool(digest) and not digest.endswith(_MARK)
 
 
 def _digest(texts: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16] + _MARK
 
 
-def code_of_file(path: Path, package: str, function: str) -> Code:
-    """Return the code of a function that a file defines.
+def code_of_file(path: Path, package: str, function: str) -> Identity:
+    """Return the digest of a function that a file defines, and the user's files with it.
 
     Args:
         package: the one that the file is in; empty where it is in none.
@@ -67,18 +60,19 @@ def code_of_file(path: Path, package: str, function: str) -> Code:
         return _code(file, function if file.path == path else "")
 
     texts = {ast.unparse(tree) for tree in own_files(path, package, code).values()}
-    return Code(_digest(sorted(texts)), tuple(own_files(path, package)))
+    return Identity(_digest(sorted(texts)), files=tuple(own_files(path, package)))
 
 
-def code_of_session(function: Any, script: Path | None, package: str) -> Code:
-    """Return the code of a function that is made in a script, or typed into a notebook."""
+def code_of_session(function: Any, script: Path | None, package: str) -> Identity:
+    """Return the same of a function that is made in a script, or typed into a notebook."""
     files = list[SourceFile]()
     inner = function.func if isinstance(function, functools.partial) else function
     with contextlib.suppress(OSError, TypeError):
         text = inspect.getsource(inner)
         files.append(SourceFile(f"{inner.__name__.strip('<>')}.py", text.encode()))
     digest = _digest(_texts(function, {}, files))
-    return Code(digest, tuple(own_files(script, package) if script else dict.fromkeys(files)))
+    found = own_files(script, package) if script else dict.fromkeys(files)
+    return Identity(digest, files=tuple(found))
 
 
 # The user's files

@@ -23,7 +23,6 @@ from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.record import SourceRecord, record_of_cells
 from overfit_cli.figures.style import THRESHOLD
 from overfit_cli.report.compare import Comparison, is_published, path_of
-from overfit_cli.report.published import MOST_BYTES
 from overfit_cli.stats.pairs import is_log_spaced
 
 
@@ -97,4 +96,4 @@ def record_of_side(
 
 def digest_of_file(path: Path) -> str:
     """Return the SHA-256 of a CSV file's content."""
-    return hashlib.sha256(read_bounded(path, MOST_BYTES)).hexdigest()
+    return hashlib.sha256(read_bounded(path)).hexdigest()

@@ -17,6 +17,7 @@ import pandas as pd
 from overfit_cli.core.cell import TRACEBACK, Paper
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import KINDS, VERDICTS, Claim, Kind, Verdict
+from overfit_cli.core.console import command_words, shell_line
 from overfit_cli.core.failures import Alike, count_alike, tracebacks_by_kind
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.registry import find_study
@@ -97,12 +98,12 @@ def repetition(claim: Claim) -> Entry | None:
     if preset is None:
         return None
     profile = preset.profile(claim.profile)
-    options = "" if claim.profile == PROFILES[0] else f" --profile {claim.profile}"
+    size = None if claim.profile == PROFILES[0] else claim.profile
     seconds = 60 * (profile.minutes or 0)
     return {
         "preset": preset.name,
-        "title": preset.content.title,
-        "command": f"overfit reproduce {preset.name}{options}",
+        "title": preset.title,
+        "command": shell_line(command_words("reproduce", preset.name, profile=size)),
         "minutes": profile.minutes,
         "needs": profile.needs,
         "time": f"about {duration(seconds).removesuffix(' 00 s')}" if seconds else "",
@@ -133,7 +134,7 @@ def _place_of_run(run: Entry) -> tuple[object, ...]:
 
 def reproduced_figure(name: str) -> str:
     """Return the paper's first figure that a run directory of this name reproduces, if any."""
-    figures = (preset.content.reproduces for preset in presets_run_into(name))
+    figures = (preset.reproduces for preset in presets_run_into(name))
     return min(filter(None, figures), key=natural_key, default="")
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import io
-import shlex
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -24,6 +23,7 @@ from PIL import Image
 
 from overfit_cli.core.arrays import finite_column
 from overfit_cli.core.cells import Cells
+from overfit_cli.core.console import command_words, shell_line
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import Figure, FigureOptions, grid_figures
 from overfit_cli.core.registry import figures_of
@@ -69,7 +69,7 @@ def draw_all(runs: Sequence[Entry], conditions: Sequence[str]) -> None:
     for run in sorted(runs, key=lambda run: -(bool(run["figure"]) + run["decides"])):
         presets = presets_run_into(run["path"].resolve().name)
         run |= {"pictures": [], "not_drawn": [], "diagram": "", "left_out": False}
-        run["title"] = presets[0].content.title if presets else ""
+        run["title"] = presets[0].title if presets else ""
         if remaining > 0:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # loading the runs has shown the warnings
@@ -83,12 +83,12 @@ def draw_all(runs: Sequence[Entry], conditions: Sequence[str]) -> None:
 
 def _illustrate(run: Entry, presets: Sequence[Preset], conditions: Sequence[str]) -> None:
     own, others = figures_of(run["study"]), list[str]()
-    named = [name for preset in presets for name in preset.content.figures]
+    named = [name for preset in presets for name in preset.figures]
     if not presets:
         kept = sorted((run["path"] / "figures").glob("*.png"))
         named = [path.stem for path in kept if path.stem in own]
     named = [CLAIM_FIGURE, *named] if run["claims"] else named
-    if not any(preset.content.study == run["study"].name for preset in all_presets()):
+    if not any(preset.study == run["study"].name for preset in all_presets()):
         others = [name for name in grid_figures() if name in own]
     for name in dict.fromkeys([*named, *others]):
         if name not in named and len(run["pictures"]) >= MOST_FIGURES:
@@ -113,13 +113,13 @@ def _defect(error: Exception) -> str:
 
 def _picture(name: str, run: Entry, conditions: Sequence[str]) -> Entry:
     """A figure of a run as a `data:` address, with its caption and the command that draws it."""
-    judged, quoted = run["run"], shlex.quote(str(run["path"]))
+    judged, path, where = run["run"], run["path"], list(conditions)
     look = Look(settings={"savefig.dpi": DOTS_PER_INCH})
     if name == CLAIM_FIGURE:
-        command = f"overfit judge {quoted} --out {name}.png"
+        command = command_words("judge", path, out=f"{name}.png", where=where)
         picture = draw_claims(judged, run["claims"], look=look)
     else:
-        command = f"overfit plot {name} --from {quoted}"
+        command = command_words("plot", name, from_=path, where=where)
         picture = draw_figure(name, [judged.directory], FigureOptions(), conditions, look=look)
     if picture.nothing:
         raise UserError(picture.nothing)
@@ -131,7 +131,7 @@ def _picture(name: str, run: Entry, conditions: Sequence[str]) -> Entry:
     return {
         "name": name,
         "caption": picture.caption.split("\n\n", 1)[0].replace("\n", " "),
-        "command": command + "".join(f" --where {shlex.quote(one)}" for one in conditions),
+        "command": shell_line(command),
         "address": f"data:image/webp;base64,{base64.b64encode(small.getvalue()).decode()}",
         "width": pixels.width,
         "height": pixels.height,

@@ -30,7 +30,6 @@ from overfit_cli.stats.pairs import nearest_values, setting_keys
 ENDINGS = (".csv", ".parquet")
 """The endings of files of published numbers."""
 
-MOST_BYTES = 1 << 26
 MISSING = frozenset({"", "nan", "na", "null", "none"})
 """The spellings of a missing number, in small letters."""
 
@@ -132,7 +131,7 @@ def read_published(
 def _read_table(path: Path) -> pd.DataFrame:
     """The texts of a file, by their headings; the index counts rows from 1."""
     try:
-        content = read_bounded(path, MOST_BYTES)
+        content = read_bounded(path)
         if path.suffix.lower() == ".parquet":
             content = pd.read_parquet(io.BytesIO(content)).to_csv(index=False).encode()
         lines = io.StringIO(content.decode("utf-8-sig"), newline=None)

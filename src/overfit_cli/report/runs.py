@@ -39,7 +39,7 @@ T = TypeVar("T")
 AFTER_THE_FIRST_CELL = "after the first cell was trained"
 """The words in the note of a claim that was changed, added or removed then."""
 
-NO_STEPS = "It needs logged steps: sweep with --trajectories."
+NO_STEPS = "It needs logged steps: those of a sweep with trajectories."
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ class JudgedRun:
             if not Path(path).is_file():
                 gone = True
             elif preset := find_preset(path):
-                texts |= preset.content.claims
+                texts |= preset.claims
         stated = {**(self.manifest.sentences if gone else {}), **texts}
         return stated_claims(self.study, {**stated, **self.manifest.stated})
 

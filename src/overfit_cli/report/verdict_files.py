@@ -20,7 +20,6 @@ from overfit_cli.report.judge import Judged
 
 SCHEMA = 7
 
-MOST_BYTES, MOST_BYTES_KEPT = 1 << 20, 1 << 26
 
 CLOSE = 0.8
 """The least similarity of the addresses of an unknown claim and the nearest one."""
@@ -117,7 +116,7 @@ class _KeptReport(BaseModel):
 
     @classmethod
     def read(cls, path: Path) -> list[KeptVerdict]:
-        return cls.model_validate_json(read_bounded(path, MOST_BYTES_KEPT)).claims
+        return cls.model_validate_json(read_bounded(path)).claims
 
 
 def kept_verdicts(folder: Path) -> list[KeptVerdict]:
@@ -171,7 +170,7 @@ def read_expected(path: Path) -> Expected:
             address = f"{each.study}/{each.claim}"
             expected[address] = [*expected.get(address, ()), each.verdict]
         return expected
-    for study, claims in read_toml(path, MOST_BYTES, "expect").items():
+    for study, claims in read_toml(path, "expect").items():
         if not isinstance(claims, dict):
             accepts = "write a table for each study, [STUDY], with lines CLAIM = 'VERDICT'."
             raise BadValue("expect", str(path), f"{shorten(study)}: {accepts}")

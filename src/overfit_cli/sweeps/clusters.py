@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import logging
 import pickle
+import signal
 import socket
 import time
 from abc import abstractmethod
@@ -22,11 +23,17 @@ from typing import Any, get_args
 import cloudpickle
 import joblib
 
-from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.errors import (
+    Backend,
+    BadValue,
+    DeviceChoice,
+    UserError,
+    valid_choice,
+    whole_number,
+)
 from overfit_cli.core.files import require_extra
-from overfit_cli.core.processes import delaying_interrupts, keeping_sigterm
+from overfit_cli.core.processes import delaying_interrupts, holding_back
 from overfit_cli.core.training import Device, resolve_device
-from overfit_cli.core.values import Backend, DeviceChoice, number_of_jobs, valid_choice
 from overfit_cli.sweeps.executors import Executor, Local
 from overfit_cli.sweeps.worker import (
     KEPT,
@@ -208,7 +215,7 @@ class Ray(Cluster):
         if self._is_ours:
             if self.address != "auto":
                 _knock(self.address)  # ray itself would try for minutes
-            with keeping_sigterm():
+            with holding_back(signal.SIGTERM):
                 ray.init(address=self.address, log_to_driver=False, logging_level=logging.ERROR)
         self._head: str = ray.get_runtime_context().gcs_address
         if not self._is_ours and self.address not in ("auto", self._head):
@@ -260,7 +267,7 @@ def executor_of(
         device: the device that cells train on. `auto` is this machine's GPU where it has one, and
             the processor on a cluster.
     """
-    jobs = number_of_jobs(jobs)
+    jobs = -1 if jobs == -1 else whole_number("jobs", jobs, 1, ", or -1 for one per core")
     valid_choice("device", device, get_args(DeviceChoice))
     cluster = {Dask.name: Dask, Ray.name: Ray}.get(
         valid_choice("backend", backend, get_args(Backend))

@@ -26,6 +26,7 @@ from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.expressions import CLOSE, Expression, Names, read_conditions, read_expression
 from overfit_cli.core.parameters import (
     ParameterInfo,
+    StudyParameters,
     Value,
     build,
     describe,
@@ -34,7 +35,6 @@ from overfit_cli.core.parameters import (
 )
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import is_number, shorten
-from overfit_cli.core.values import whole_number
 
 MOST_CELLS = 5_000_000
 
@@ -100,7 +100,7 @@ class Grid:
             name: items if name in tied else tuple(dict.fromkeys(items))
             for name, items in taken.items()
         }
-        return cls(study, values, _seeds(seeds), groups, tuple(dict.fromkeys(conditions)))
+        return cls(study, values, parse_seeds(seeds), groups, tuple(dict.fromkeys(conditions)))
 
     @property
     def is_product(self) -> bool:
@@ -166,16 +166,17 @@ class Grid:
     def cells(self) -> list[Cell]:
         """Return every cell."""
         _check_size(self.size)
-        names = list(self.given)
-        points = [
-            build(self.study.parameters, dict(zip(names, point, strict=True)))
-            for point in self.rows()
-        ]
+        points = self.settings()
         return [
             Cell(self.study.name, self.study.version, parameters, seed)
             for seed in self.seeds
             for parameters in points
         ]
+
+    def settings(self) -> list[StudyParameters]:
+        """Return all parameters at every point, those that were not set at their defaults."""
+        model, names = self.study.parameters, list(self.given)
+        return [build(model, dict(zip(names, point, strict=True))) for point in self.rows()]
 
     def rows(self) -> Iterator[tuple[Value, ...]]:
         """Give the values of the parameters that were set, in their order, at every point."""
@@ -317,45 +318,31 @@ def _at(infos: Infos, columns: Columns, name: str, indices: Sequence[int]) -> An
 def _of_expression(
     info: ParameterInfo, expression: Expression, result: float, setting: Mapping[str, float]
 ) -> Value:
-    number = float(result)
-    if math.isfinite(number) and info.kind != "int":
-        return rounded(number) + 0.0
-    near = round(number) if math.isfinite(number) else 2**63
-    if abs(near) < 2**63 and abs(number - near) <= min(FARTHEST, CLOSE * max(1.0, abs(number))):
-        return near
-    at = ", ".join(f"{name} = {value:g}" for name, value in setting.items())
-    hint = "; round(…), floor(…) or ceil(…) makes it whole" if info.kind == "int" else ""
-    begin = f"it is {number:g}{' at ' * bool(at)}{at}"
-    accepts = f"{begin}, and {info.name} takes {info.accepts}{hint}."
-    raise BadValue(info.name, expression.text, accepts)
+    number, is_whole = float(result), info.kind == "int"
+    near = round(number) if is_whole and math.isfinite(number) else number
+    is_near = abs(number - near) <= min(FARTHEST, CLOSE * max(1.0, abs(number)))
+    try:
+        return _plain(info, near if is_near else number)
+    except BadValue:
+        at = ", ".join(f"{name} = {value:g}" for name, value in setting.items())
+        hint = "; round(…), floor(…) or ceil(…) makes it whole" if is_whole else ""
+        begin = f"it is {number:g}{' at ' * bool(at)}{at}"
+        accepts = f"{begin}, and {info.name} takes {info.accepts}{hint}."
+        raise BadValue(info.name, expression.text, accepts) from None
 
 
 def _plain(info: ParameterInfo, given: Any) -> Value:
     """A value that Python gives, of any library, in the kind of its parameter."""
     plain = given.item() if isinstance(given, np.generic | np.ndarray) and not given.ndim else given
     kinds: Any = {"int": int | float, "float": int | float, "bool": bool}.get(info.kind, str)
-    if isinstance(plain, np.ndarray):
-        accepts = f"it is an array of {plain.ndim} axes; it takes {info.accepts}."
-        raise BadValue(info.name, None, accepts)
     if not isinstance(plain, kinds) or (isinstance(plain, bool) and info.is_number):
-        raise BadValue(info.name, plain, f"{info.name} takes {info.accepts}.")
-    if info.kind == "int" and abs(plain) >= 2**63:
-        raise BadValue(info.name, plain, f"{info.name} takes {info.accepts} below 2**63.")
-    if info.kind == "float":
-        return rounded(float(plain)) + 0.0
-    value: Value = int(plain) if info.kind == "int" and plain == plain // 1 else plain
-    return value
-
-
-def _seeds(given: Any) -> tuple[int, ...]:
-    if isinstance(given, str):
-        return parse_seeds(given)
-    if isinstance(given, Iterable):
-        chosen = tuple(dict.fromkeys(whole_number("seeds", seed, 0) for seed in given))
-        if not chosen:
-            raise BadValue("seeds", None, "none given; it takes how many, or a list of them.")
-        return chosen
-    return parse_seeds(str(whole_number("seeds", given, 1)))
+        shown = None if isinstance(plain, np.ndarray) else plain
+        raise BadValue(info.name, shown, f"{info.name} takes {info.accepts}.")
+    text = f"{plain:.12g}" if info.kind == "float" else str(plain)
+    try:
+        return info.parse(text) if info.is_number else cast("Value", plain)
+    except BadValue as error:
+        raise BadValue(info.name, plain, error.accepts) from None
 
 
 # Ranges
@@ -377,18 +364,19 @@ def parse_range(info: ParameterInfo, text: str) -> tuple[Value, ...]:
     return tuple(_value(info, item) for item in items)
 
 
-def parse_seeds(text: str) -> tuple[int, ...]:
-    """Return the seeds: `5` is five of them, 0 to 4; `3:7` and `0,4,9` name them."""
-    info = ParameterInfo("seeds", "int", accepts="a whole number of at least 1")
-    values = tuple(dict.fromkeys(cast("tuple[int, ...]", parse_range(info, text))))
-    if len(values) == 1 and not {":", ","} & set(text):
-        if not 1 <= values[0] <= MOST_VALUES:
-            accepts = f"the number of seeds is from 1 to {MOST_VALUES}"
-            raise BadValue("seeds", shorten(text), f"{accepts}; to name seeds, write 3:7 or 0,4,9.")
-        return tuple(range(values[0]))
-    if min(values) < 0:
-        raise BadValue("seeds", shorten(text), "a seed is a whole number of at least 0.")
-    return values
+def parse_seeds(given: Any) -> tuple[int, ...]:
+    """Return the seeds: `5` is five of them, 0 to 4; `3:7`, `0,4,9` and a list name them."""
+    info, is_text = ParameterInfo("seeds", "int", accepts="a whole number"), isinstance(given, str)
+    read = parse_range(info, given) if is_text else _taken({info.name: info}, info.name, given)
+    values = cast("tuple[int, ...]", tuple(dict.fromkeys(read)))
+    if {":", ","} & set(given) if is_text else isinstance(given, Iterable):
+        if min(values) < 0:
+            raise BadValue("seeds", min(values), "a seed is a whole number of at least 0.")
+        return values
+    if not 1 <= values[0] <= MOST_VALUES:
+        accepts = f"the number of seeds is from 1 to {MOST_VALUES}"
+        raise BadValue("seeds", values[0], f"{accepts}; to name seeds, write 3:7 or 0,4,9.")
+    return tuple(range(values[0]))
 
 
 def range_text(info: ParameterInfo, values: Sequence[Value]) -> str:
@@ -444,20 +432,9 @@ def _spaced(info: ParameterInfo, text: str) -> Sequence[Value]:
     start, stop = (cast("float", _value(info, end)) for end in (first, last))
     if stop < start:
         raise _refusal(info, text, f"the range runs backwards; write {last}:{first}.")
-    by_ratio = spacing == "log"
-    if info.kind == "float":
-        return _by_points(info, text, start, stop, count or str(DEFAULT_POINTS), by_ratio)
-    start, stop = int(start), int(stop)
-    if by_ratio:
-        spaced = _by_points(info, text, start, stop, count, by_ratio)
-        inner = [min(max(round(value), start), stop) for value in spaced[1:-1]]
-        values = tuple(dict.fromkeys([start, *inner, stop]))
-        if len(values) < len(spaced):
-            points = f"{len(spaced)} log-spaced points round to {len(values)}"
-            words = f"{info.name} {shorten(text)}: {points} distinct whole numbers"
-            warnings.warn(words, UserWarning, stacklevel=2)
-        return values
-    step = _count(info, text, count or "1")
+    if info.kind == "float" or spacing == "log":
+        return _by_points(info, text, start, stop, count or str(DEFAULT_POINTS), spacing)
+    start, stop, step = int(start), int(stop), _count(info, text, count or "1")
     if step == 0:
         raise _refusal(info, text, f"the step of a range is at least 1, not {shorten(count)}.")
     if step > max(1, stop - start):
@@ -469,16 +446,23 @@ def _spaced(info: ParameterInfo, text: str) -> Sequence[Value]:
 
 
 def _by_points(
-    info: ParameterInfo, text: str, start: float, stop: float, count: str, by_ratio: bool
-) -> list[float]:
+    info: ParameterInfo, text: str, start: float, stop: float, count: str, spacing: str
+) -> Sequence[Value]:
     points = _count(info, text, count)
     if not (1 if start == stop else 2) <= points <= MOST_VALUES:
         accepts = f"a range by points has from 2 to {MOST_VALUES} points, not {shorten(count)}."
         raise _refusal(info, text, accepts)
-    if by_ratio and start <= 0:
+    if spacing == "log" and start <= 0:
         raise _refusal(info, text, "spacing by ratio needs a start above 0.")
-    spaced = (np.geomspace if by_ratio else np.linspace)(start, stop, points)
-    return [rounded(value) for value in spaced.tolist()]
+    between = (np.geomspace if spacing == "log" else np.linspace)(start, stop, points)
+    spaced = [rounded(value) for value in between.tolist()]
+    if info.kind == "float":
+        return spaced
+    values = tuple(dict.fromkeys([int(start), *map(round, spaced[1:-1]), int(stop)]))
+    if len(values) < points:
+        words = f"{points} log-spaced points round to {len(values)} distinct whole numbers"
+        warnings.warn(f"{info.name} {shorten(text)}: {words}", UserWarning, stacklevel=2)
+    return values
 
 
 def _count(info: ParameterInfo, text: str, digits: str) -> int:

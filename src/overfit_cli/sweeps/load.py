@@ -12,7 +12,7 @@ import functools
 import shlex
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,16 +20,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from overfit_cli.core.cell import ROW_COLUMNS
-from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.cell import ROW_COLUMNS, parameter_columns
+from overfit_cli.core.errors import BadValue, UserError, list_of_texts
 from overfit_cli.core.expressions import quoted
 from overfit_cli.core.files import error_text
 from overfit_cli.core.registry import find_study, study_names
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import natural_key
-from overfit_cli.core.values import list_of_texts
 from overfit_cli.functions.function_study import FunctionStudy
-from overfit_cli.sweeps.manifest import Manifest, is_before_digest
+from overfit_cli.functions.source import is_earlier
+from overfit_cli.sweeps.manifest import Manifest
 from overfit_cli.sweeps.part import CELLS, NEEDED, STEPS
 from overfit_cli.sweeps.store import RunDirectory
 
@@ -66,7 +66,7 @@ def load_run(directory: RunDirectory, *, any_version: bool = False) -> Cells:
     return Cells.of(study, cells, manifest.planned(study), steps, run)
 
 
-def check_version(directory: RunDirectory, study: AnyStudy, version: int) -> None:
+def check_version(directory: RunDirectory, study: AnyStudy, version: int | None) -> None:
     """Refuse cells of another version than that of an installed study."""
     if study.identity.function is None and version != study.version:
         raise directory.error(
@@ -105,14 +105,10 @@ def logged_steps(directory: RunDirectory, cells: pd.DataFrame) -> pd.DataFrame:
 
 def with_settings(steps: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
     """One row per cell and logged step, with its cell's parameters, seed, status and steps."""
-    settings = cells[["key", "study", "seed", "status", "reason", "steps", *parameters_in(cells)]]
+    settings = cells[
+        ["key", "study", "seed", "status", "reason", "steps", *parameter_columns(cells)]
+    ]
     return steps.merge(settings, on="key", suffixes=("", "_parameter"))
-
-
-def parameters_in(cells: pd.DataFrame) -> list[str]:
-    """Return the names of the parameters that cells have a column of, whatever their version."""
-    names = [str(name) for name in cells.columns]
-    return names[names.index("seed") + 1 : names.index("status")]
 
 
 def conditions(name: str, given: Any) -> list[str]:
@@ -258,7 +254,7 @@ def summaries(folder: Path) -> list[RunSummary]:
         paths = [path for path in folder.iterdir() if path.is_dir() and path.name[0] != "."]
     except OSError as error:
         raise BadValue("folder", str(folder), f"it can't be read: {error_text(error)}.") from error
-    return _found(sorted(paths, key=lambda path: natural_key(path.name)))
+    return _found(sorted(paths, key=lambda path: natural_key(path.name)), usable=False)
 
 
 def usable_directories(root: Path) -> list[RunDirectory]:
@@ -268,25 +264,21 @@ def usable_directories(root: Path) -> list[RunDirectory]:
     warning.
     """
     paths = sorted((path.parent for path in root.glob(f"*/{CELLS}")), key=_changed, reverse=True)
-    return [run.directory for run in _found(paths, _check_usable)]
+    return [run.directory for run in _found(paths, usable=True)]
 
 
-def _check_usable(run: RunSummary) -> None:
-    if run.version is None:
-        raise run.directory.error("it holds no cells yet.")
-    check_version(run.directory, study_in(run.directory), run.version)
-
-
-def _found(
-    paths: Iterable[Path], check: Callable[[RunSummary], None] = lambda run: None
-) -> list[RunSummary]:
-    """The run directories among some paths that pass a check; warn of the others."""
+def _found(paths: Iterable[Path], *, usable: bool) -> list[RunSummary]:
+    """The run directories among some paths, or those whose cells can be shown; warn of others."""
     found = []
     for path in paths:
         try:
-            if (run := summary(RunDirectory(path))) is not None:
-                check(run)
-                found.append(run)
+            if (run := summary(RunDirectory(path))) is None:
+                continue
+            if usable and run.version is None:
+                raise run.directory.error("it holds no cells yet.")
+            if usable:
+                check_version(run.directory, study_in(run.directory), run.version)
+            found.append(run)
         except UserError as error:
             text = error.accepts if isinstance(error, BadValue) else str(error)
             warnings.warn(f"{path} is left out: {text}", UserWarning, stacklevel=3)
@@ -313,6 +305,6 @@ def summary(directory: RunDirectory) -> RunSummary | None:
         done=counts["done"],
         failed=counts["failed"],
         outdated=len(cells) - counts.total(),
-        before_digest=int(cells["source"].map(is_before_digest).sum()),
+        before_digest=int(cells["source"].map(is_earlier).sum()),
         left_out=len(directory.left_out),
     )

@@ -16,16 +16,16 @@ import subprocess
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from overfit_cli.claims.seals import Seals, count_further_looks, digests, wording
 from overfit_cli.core.claim import Claim
-from overfit_cli.core.errors import UserError
+from overfit_cli.core.errors import UserError, first_problem
 from overfit_cli.core.expressions import Expression
 from overfit_cli.core.files import MANIFEST, error_text, read_bounded, write_whole
 from overfit_cli.core.parameters import describe
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
     from overfit_cli.core.cells import Cells
 
-MOST_BYTES = 1 << 26
 MOST_PLANNED = 200_000
 """Points of which a figure shows the missing ones; to make millions takes minutes."""
 
@@ -110,16 +109,6 @@ class Run(BaseModel):
             for name, items in self.values.items()
         }
         return Grid.read(study, recorded, self.seeds, map(",".join, self.together), self.only)
-
-    def points(self, study: AnyStudy) -> Iterator[dict[str, Any]]:
-        """Yield the values of the parameters at each point, with defaults where none was set."""
-        # What the study refuses is no point: somebody may have edited the file.
-        with contextlib.suppress(UserError):
-            grid = self.grid(study)
-            for point in grid.rows():
-                with contextlib.suppress(ValidationError):
-                    values = dict(zip(grid.given, point, strict=True))
-                    yield study.parameters(**values).model_dump()
 
 
 class Manifest(BaseModel):
@@ -210,9 +199,10 @@ class Manifest(BaseModel):
             warnings.warn(f"{words}: missing points aren't shown.", UserWarning, stacklevel=3)
             return frames[0]
         for run in runs:
-            points, seeds = pd.DataFrame(list(run.points(study))), pd.DataFrame({"seed": run.seeds})
-            if len(points) and len(seeds):
-                frames.append(seeds.merge(points, how="cross"))
+            with contextlib.suppress(UserError):  # the study refuses what it once accepted
+                points = [point.model_dump() for point in run.grid(study).settings()]
+                seeds = pd.DataFrame({"seed": run.seeds})
+                frames.append(seeds.merge(pd.DataFrame(points), how="cross"))
         return pd.concat(frames[1:] or frames).drop_duplicates(ignore_index=True)
 
 
@@ -223,15 +213,13 @@ def read_manifest(directory: Path) -> Manifest:
     """Return the manifest of a run directory; `NO_MANIFEST` where there is none."""
     path = directory / MANIFEST
     try:
-        return Manifest.model_validate_json(read_bounded(path, MOST_BYTES), strict=True)
+        return Manifest.model_validate_json(read_bounded(path), strict=True)
     except (FileNotFoundError, NotADirectoryError):
         return NO_MANIFEST
     except OSError as error:
         reason = error_text(error)
     except ValidationError as error:
-        first: Any = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        field = ".".join(str(part) for part in first["loc"][:4])
-        reason = f"{field}: {first['msg']}" if field else str(first["msg"])
+        reason = first_problem(error)
     raise UserError(f"{path} is damaged ({reason}); restore it, or move it away.")
 
 
@@ -349,7 +337,7 @@ def commit_of(study: AnyStudy) -> tuple[str | None, bool | None]:
     """
     if not study.identity.source:
         return package_commit(), None
-    paths = [file.path for file in study.source_files() if file.path is not None]
+    paths = [file.path for file in study.identity.files if file.path is not None]
     folders = paths[0].parents if paths else ()
     root = next((folder for folder in folders if (folder / ".git").exists()), None)
     commit = None if root is None else _git(root, "rev-parse HEAD")
@@ -386,16 +374,11 @@ def keep_source(directory: Path, study: AnyStudy) -> None:
     if not study.identity.source:
         return
     folder = directory / SOURCES / study.identity.source
-    for file in study.source_files():
+    for file in study.identity.files:
         path = folder / file.name
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(path, file.content)
-
-
-def is_before_digest(source: str) -> bool:
-    """Whether a cell was trained before digests were made as now, so that none tells its code."""
-    return bool(source) and is_earlier(source)
 
 
 def count_sources(sources: Mapping[str, str], keys: Iterable[str]) -> dict[str, int]:

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.core.arrays import varying
+from overfit_cli.core.cell import parameter_columns
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.files import write_whole
 from overfit_cli.core.text import plural
-from overfit_cli.sweeps.load import parameters_in
 from overfit_cli.sweeps.manifest import SOURCES, Manifest, Run
 from overfit_cli.sweeps.part import CELLS, INDEX, STEPS
 from overfit_cli.sweeps.store import RunDirectory
@@ -43,7 +43,11 @@ def merge_directories(sources: Sequence[RunDirectory], out: RunDirectory) -> lis
         one.path.resolve(): one for one in sources if one.path.resolve() != out.path.resolve()
     }
     held = [out] if out.names(CELLS) or out.manifest else []
-    manifests = {one: _manifest(one) for one in (*held, *others.values())}
+    manifests = {one: one.manifest for one in (*held, *others.values())}
+    for one, manifest in manifests.items():
+        if not manifest:
+            reason = "it has no manifest; name a directory that `overfit sweep` wrote."
+            raise one.error(reason if one.path.is_dir() else one.why_empty())
     _check_alike(manifests)
     for source in others.values():
         _check_whole(source)
@@ -64,26 +68,16 @@ def merge_directories(sources: Sequence[RunDirectory], out: RunDirectory) -> lis
     return notes
 
 
-def _manifest(directory: RunDirectory) -> Manifest:
-    if not directory.manifest:
-        reason = "it has no manifest; name a directory that `overfit sweep` wrote."
-        raise directory.error(reason if directory.path.is_dir() else directory.why_empty())
-    return directory.manifest
-
-
 def _check_alike(manifests: Mapping[RunDirectory, Manifest]) -> None:
     """Refuse a directory of another study, version, function, code or data than the first."""
     first, manifest = next(iter(manifests.items()))
-    data = dict[str, tuple[str, RunDirectory]]()
+    shared, data = _identity(manifest), dict[str, str]()
     for directory, other in manifests.items():
-        pairs = zip(_identity(other).items(), _identity(manifest).values(), strict=True)
-        for (what, own), of_first in pairs:
-            if own != of_first:
+        for what, own in _identity(other).items():
+            if own != shared[what]:
                 raise directory.error(f"its {what} is another than that of {first.path}.")
-        for name, value in other.data.items():
-            fingerprint, where = data.setdefault(name, (value, directory))
-            if fingerprint != value:
-                raise directory.error(f"its {name} had other content than that of {where.path}.")
+        directory.check_data(data)
+        data |= other.data
 
 
 def _identity(manifest: Manifest) -> dict[str, object]:
@@ -121,7 +115,7 @@ def _check_numbers(rows: pd.DataFrame) -> None:
         return
     example = several[several["key"] == conflicts[0]]
     column = differs.columns[differs.loc[conflicts[0]]][0]
-    names = [*varying(rows, parameters_in(rows)), "seed"]
+    names = [*varying(rows, parameter_columns(rows)), "seed"]
     cell = ", ".join(f"{name} {example[name].iloc[0]}" for name in names)
     values = [f"{value!r} in {path}" for value, path in example[[column, _WHERE]].to_numpy()]
     raise UserError(

@@ -7,7 +7,6 @@ git, cp and zip change a file's date.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import io
 import re
@@ -17,11 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from overfit_cli.core.cell import TRACEBACK, CellResult, Column
-from overfit_cli.core.files import error_text, read_bounded
+from overfit_cli.core.cell import TRACEBACK, CellResult, Column, parameter_columns
+from overfit_cli.core.files import error_text, read_bounded, write_whole
 from overfit_cli.core.parameters import ParameterInfo, describe
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.functions.experiment import ParameterRecord
@@ -41,12 +39,11 @@ ORDER = {CELLS: ["key"], STEPS: ["key", "step"]}
 INDEX = {CELLS: ["key", "status", "version"], STEPS: ["key"]}
 """The columns that are remembered of a part."""
 
-FORMAT = "2"
-MOST_BYTES, MOST_ROWS = 1 << 30, 20_000_000
+FORMAT, MARKS = "2", ("schema", "kind", "study", "source", "written")
+"""The format of parts, and what a part's metadata says of it."""
+
 FEW_ROWS = 1000
 """A part of so many rows is quick to read rather than small."""
-
-STUDY_MARK = "overfit.study"
 
 
 class NotAPartError(Exception):
@@ -91,17 +88,18 @@ class Part:
 
     @property
     def parameters(self) -> dict[str, pa.DataType]:
-        """The types of a cell's parameters: the columns between those that every part has."""
-        names = self.schema.names
-        between = names[names.index("seed") + 1 : names.index("status")]
-        return {name: self.schema.field(name).type for name in between}
+        """The types of a cell's parameters."""
+        names = parameter_columns(self.schema.names)
+        return {name: self.schema.field(name).type for name in names}
 
 
-def encode(table: pa.Table, kind: str, marks: Mapping[str, str]) -> bytes:
-    """Return a table as parquet: what repeats by dictionary, measured numbers byte by byte.
+def write_part(
+    folder: Path, table: pa.Table, kind: str, study: str, source: str, stamp: str
+) -> str:
+    """Write rows as a part, and return its name; for the arguments see `Part`.
 
-    Most of a small part's time goes to headers: it has no statistics, and snappy, which is quicker
-    to set up than zstd.
+    What repeats is kept by dictionary, measured numbers byte by byte. Most of a small part's time
+    goes to headers: it has no statistics, and snappy, which is quicker to set up than zstd.
     """
     names = table.column_names
     start = names.index("status") if kind == CELLS else 0
@@ -120,8 +118,11 @@ def encode(table: pa.Table, kind: str, marks: Mapping[str, str]) -> bytes:
     )
     with writer:
         writer.write_table(table, row_group_size=max(table.num_rows, 1))
-        writer.add_key_value_metadata({f"overfit.{name}": mark for name, mark in marks.items()})
-    return buffer.getvalue()
+        marks = zip(MARKS, (FORMAT, kind, study, source, stamp), strict=True)
+        writer.add_key_value_metadata({f"overfit.{name}": mark for name, mark in marks})
+    name = f"{table['key'][0].as_py()}-{digest_of_bytes(buffer.getvalue())}.parquet"
+    write_whole(folder / name, buffer.getvalue())
+    return name
 
 
 def digest_of_bytes(content: bytes) -> str:
@@ -136,7 +137,7 @@ def read_part(path: Path, kind: str, columns: list[str] | None = None) -> Part:
         columns: those to read, where the part has them; None for all.
     """
     try:
-        content, changed = read_bounded(path, MOST_BYTES), path.stat().st_mtime_ns
+        content, changed = read_bounded(path), path.stat().st_mtime_ns
     except FileNotFoundError:
         raise
     except OSError as error:
@@ -145,45 +146,17 @@ def read_part(path: Path, kind: str, columns: list[str] | None = None) -> Part:
         is_ours = re.search(r"-[0-9a-f]{16}\.parquet$", path.name)
         why = "its checksum doesn't match its name" if is_ours else "it was renamed, or is no part"
         raise NotAPartError(why, damaged=bool(is_ours))
-    try:
-        file = pq.ParquetFile(pa.BufferReader(content))
-        facts, schema = file.metadata, file.schema_arrow.remove_metadata()
-        every = (facts.metadata or {}).items()
-        marks = {name.decode(errors="replace"): m.decode(errors="replace") for name, m in every}
-        if problem := _problem(facts, schema, kind, marks):
-            raise NotAPartError(problem)
-        rows = file.read(columns, use_threads=len(content) > 1 << 20).replace_schema_metadata(None)
-    except MemoryError:  # says nothing about the file
-        raise
-    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-        raise NotAPartError("it isn't a whole parquet file") from error
-    for name in NEEDED[kind].keys() & {*rows.column_names}:
-        if rows[name].null_count:
-            raise NotAPartError(f"its column {name!r} has an empty place")
-    study, source = marks.get(STUDY_MARK, ""), marks.get("overfit.source", "")
-    return Part(path.name, rows, schema, study, source, marks.get("overfit.written", ""), changed)
-
-
-def _problem(facts: pq.FileMetaData, schema: pa.Schema, kind: str, marks: Mapping[str, str]) -> str:
-    """Why a whole file is no part of a kind; empty if it is one."""
-    version, names = marks.get("overfit.schema"), schema.names
-    size = sum(facts.row_group(i).total_byte_size for i in range(facts.num_row_groups))
-    fixed, start = NEEDED[kind] | {TRACEBACK: TEXT}, schema.get_field_index("status")
-    problems = [
-        (version is None, "it isn't a part file of overfit"),
-        (version != FORMAT, f"it has schema {version!r}; this overfit reads {FORMAT}"),
-        (marks.get("overfit.kind") != kind, f"it isn't marked as {kind}"),
-        (facts.num_rows > MOST_ROWS or size > 4 * MOST_BYTES, "it has too many rows for a part"),
-        (len({*names}) < len(names), "it has a column twice"),
-        *((name not in names, f"it lacks the column {name!r}") for name in NEEDED[kind]),
-    ]
-    for place, column in enumerate(schema):
-        # What is measured is a number.
-        free = {WHOLE, REAL} if place >= start else {WHOLE, REAL, TEXT, pa.bool_()}
-        allowed = {fixed[column.name]} if column.name in fixed else free
-        is_odd = column.type not in allowed
-        problems.append((is_odd, f"its column {column.name!r} holds {column.type}"))
-    return next((reason for is_so, reason in problems if is_so), "")
+    # What has the name of its content was written as a part: it need not be checked further.
+    file = pq.ParquetFile(pa.BufferReader(content))
+    found = {name.decode(): mark.decode() for name, mark in (file.metadata.metadata or {}).items()}
+    version, of, study, source, stamp = (found.get(f"overfit.{mark}", "") for mark in MARKS)
+    if version != FORMAT:
+        raise NotAPartError(f"it has schema {version!r}; this overfit reads {FORMAT}")
+    if of != kind:
+        raise NotAPartError(f"it isn't marked as {kind}")
+    rows = file.read(columns, use_threads=len(content) > 1 << 20).replace_schema_metadata(None)
+    schema = file.schema_arrow.remove_metadata()
+    return Part(path.name, rows, schema, study, source, stamp, changed)
 
 
 def joined(rows: Iterable[pa.Table], kind: str) -> pa.Table:
@@ -199,16 +172,9 @@ def joined(rows: Iterable[pa.Table], kind: str) -> pa.Table:
     return table.select(list(dict.fromkeys(name for order in orders for name in order)))
 
 
-def each_once(table: pa.Table, kind: str) -> pa.Table:
-    """Return the rows in order; of those that are named alike the first."""
-    by = ORDER[kind]
-    table = table.take(pc.sort_indices(table, [(name, "ascending") for name in by]))  # stable
-    if table.num_rows < 2:
-        return table
-    pairs = ((table[name].slice(1), table[name].slice(0, table.num_rows - 1)) for name in by)
-    differs = functools.reduce(pc.or_, [pc.not_equal(*pair) for pair in pairs])
-    first = pa.chunked_array([pa.array([True]), *differs.chunks])
-    return table if pc.all(first).as_py() else table.filter(first)
+def in_order(table: pa.Table, kind: str) -> pa.Table:
+    """Return the rows by the names of their cells, and by step."""
+    return table.sort_by([(name, "ascending") for name in ORDER[kind]])
 
 
 # Rows of results
@@ -247,20 +213,17 @@ def cell_table(study: AnyStudy, results: Sequence[CellResult]) -> pa.Table:
     """Return the cell rows of `results`."""
     raised = any(result.traceback for result in results)
     schema = cell_schema(study, _names(one.measurements for one in results), traceback=raised)
-    return pa.Table.from_pylist([cell_row(result) for result in results], schema)
-
-
-def cell_row(result: CellResult) -> dict[str, object]:
-    """Return a result as a row, by column."""
-    cell = result.cell
-    return {
-        **{"key": cell.key, "study": cell.study, "version": cell.version, "seed": cell.seed},
-        **cell.parameters.model_dump(),
-        **{"status": result.status, "reason": result.reason},
-        **{"steps": result.steps, "seconds": result.seconds},
-        **result.measurements,
-        TRACEBACK: result.traceback or None,
-    }
+    rows = [
+        {
+            **{"key": one.cell.key, "study": one.cell.study, "version": one.cell.version},
+            **{"seed": one.cell.seed, **one.cell.parameters.model_dump()},
+            **{"status": one.status, "reason": one.reason},
+            **{"steps": one.steps, "seconds": one.seconds, **one.measurements},
+            TRACEBACK: one.traceback or None,
+        }
+        for one in results
+    ]
+    return pa.Table.from_pylist(rows, schema)
 
 
 def trajectory_table(study: AnyStudy, results: Sequence[CellResult]) -> pa.Table:

@@ -25,8 +25,8 @@ from overfit_cli.core.registry import blaming
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Device, Execution, training_conditions
+from overfit_cli.functions.source import is_earlier
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.manifest import is_before_digest
 from overfit_cli.sweeps.part import cell_table, change_of, parameter_types, trajectory_table
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import train_all
@@ -104,7 +104,7 @@ def make_plan(
     stays = is_there & ~redone & (not fresh)
     chosen = [cell for cell, kept in zip(cells, stays, strict=True) if not kept]
     statuses, sources = Counter(stored["status"][stays]), stored["source"][stays]
-    before, own = sources.map(is_before_digest).astype(bool), grid.study.identity.source
+    before, own = sources.map(is_earlier).astype(bool), grid.study.identity.source
     return Plan(
         grid=grid,
         cells=cells,

@@ -6,33 +6,32 @@ and their figures are names of presets too.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import itertools
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, cast, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError
 
-from overfit_cli.core.cell import Paper
-from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.errors import BadValue, ProfileName, UserError, valid_choice
 from overfit_cli.core.files import read_toml, set_data_folder, variable_folder
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.registry import figures_of, find_study, study_names
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import brief, is_text, most_alike, natural_key, shorten, suggestion
-from overfit_cli.core.values import ProfileName, valid_choice
+from overfit_cli.core.text import brief, most_alike, natural_key, shorten, suggestion
 from overfit_cli.functions.function_study import study_of_reference
 from overfit_cli.functions.references import is_reference, split_reference
 from overfit_cli.sweeps.grid import Given, Grid
 
-MOST_BYTES = 1 << 20
 PROFILES = get_args(ProfileName)
 DEFAULT_PROFILE = "quick"
+NO_PAPER = "own"
+"""Stands for the paper of a preset whose study is of none."""
+
 EXPECTED_VERDICTS = "expected-verdicts.toml"
 """The file among the presets with the verdicts of their quick profiles."""
 
@@ -49,7 +48,17 @@ _Texts = Annotated[
 ]
 
 
-class Profile(BaseModel):
+class _Axes(BaseModel):
+    """What a preset says of both profiles, and a profile besides that."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    set: Mapping[str, _Value] = Field(default_factory=dict)
+    together: _Texts = ()
+    only: _Texts = ()
+
+
+class Profile(_Axes):
     """One size of a preset: its values, seeds and time.
 
     Attributes:
@@ -60,15 +69,10 @@ class Profile(BaseModel):
         together, only: what ties lists and leaves out points, besides the preset's own.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     seeds: str | _Whole = 3
     minutes: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     needs: str = ""
     stand_in: str = ""
-    set: Mapping[str, _Value] = Field(default_factory=dict)
-    together: _Texts = ()
-    only: _Texts = ()
 
     @property
     def texts(self) -> dict[str, str]:
@@ -76,14 +80,14 @@ class Profile(BaseModel):
         return {name: str(value) for name, value in self.set.items()}
 
 
-class PresetFile(BaseModel):
-    """The content of a preset's TOML file.
+class Preset(_Axes):
+    """A preset: the content of its TOML file, and where that lies.
 
     Attributes:
         title, study: what it shows, and what is run for it: a study, or a function such as
             `ridge.py` or `ridge.py:train`, in a file beside it.
         reproduces: the paper's figure or table that it stands for, such as `fig1`; several presets
-            may stand for one. Where there is none, it is called by the preset's own name.
+            may stand for one. It is empty where there is none.
         trajectories: whether its figures need logged steps.
         directory: the name of its run directory, where several presets share one because their
             cells belong in one picture; else it is the preset's own name.
@@ -92,46 +96,53 @@ class PresetFile(BaseModel):
             `learned = "test_error < 0.05 where snr > 2"`.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     title: str
     study: str
     reproduces: str = Field(default="", pattern=r"^[\w.-]*$")
     figures: tuple[str, ...] = ()
     trajectories: bool = False
     directory: str = Field(default="", pattern=r"^[\w.-]*$")
-    set: Mapping[str, _Value] = Field(default_factory=dict)
-    together: _Texts = ()
-    only: _Texts = ()
     claims: Mapping[str, str] = Field(default_factory=dict)
     quick: Profile = Profile()
     paper: Profile = Profile()
+    _path: Path = PrivateAttr(Path())
 
+    @property
+    def path(self) -> Path:
+        """Its file."""
+        return self._path
 
-@dataclass(frozen=True)
-class Preset:
-    """A preset, read: its name, its file's content, and where it lies."""
+    @property
+    def name(self) -> str:
+        """Its file's name."""
+        return self._path.stem
 
-    name: str
-    content: PresetFile
-    path: Path
+    @property
+    def key(self) -> str:
+        """The name of its study's paper, such as `jiang2024`."""
+        paper = find_study(self.study).paper
+        return paper.key if paper else NO_PAPER
+
+    @property
+    def address(self) -> str:
+        """The figure of the paper that it stands for, `jiang2024/fig1`, or its own name there."""
+        return f"{self.key}/{self.reproduces or self.name}"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What it is called alone, or with the presets of the same figure."""
+        return self.name, self.address, f"{self.key}/{self.name}"
 
     def run_name(self, profile: str) -> str:
         """Return the name of the run directory that a profile is run into."""
-        return f"{self.content.directory or self.name}-{profile}"
+        return f"{self.directory or self.name}-{profile}"
 
     def profile(self, name: str) -> Profile:
         """Return the profile `quick` or `paper`, with the preset's own values below its own."""
-        own = self.content
-        chosen: Profile = getattr(own, valid_choice("profile", name, PROFILES))
-        together, only = (*own.together, *chosen.together), (*own.only, *chosen.only)
-        shared = {**own.set, **chosen.set}
+        chosen: Profile = getattr(self, valid_choice("profile", name, PROFILES))
+        together, only = (*self.together, *chosen.together), (*self.only, *chosen.only)
+        shared = {**self.set, **chosen.set}
         return chosen.model_copy(update={"set": shared, "together": together, "only": only})
-
-    @property
-    def reproduces(self) -> str:
-        """The figure of the paper that it stands for, or its own name."""
-        return self.content.reproduces or self.name
 
 
 def preset_folder() -> Path:
@@ -177,10 +188,11 @@ def _read(path: Path) -> Preset:
 def _parse(path: Path, *state: int) -> Preset:
     """The preset in a file; read again when the file's state, its time and size, has changed."""
     try:
-        preset = Preset(path.stem, PresetFile.model_validate(read_toml(path, MOST_BYTES)), path)
+        preset = Preset.model_validate(read_toml(path))
     except ValidationError as error:
         raise UserError(f"{path}: {_sentence(error)}") from error
-    for name, text in preset.content.claims.items():
+    preset._path = path
+    for name, text in preset.claims.items():
         from overfit_cli.claims.grammar import read
 
         try:
@@ -196,73 +208,31 @@ def _sentence(error: ValidationError) -> str:
     parts = [str(part) for part in first["loc"] if part not in kinds]
     field = ".".join(parts)
     if first["type"] == "extra_forbidden":
-        fields = (Profile if len(parts) > 1 else PresetFile).model_fields
+        fields = (Profile if len(parts) > 1 else Preset).model_fields
         return f"it has no {field!r}; {suggestion(parts[-1], fields)}"
     if first["type"] == "missing":
         return f"it lacks {field!r}, which every preset has."
-    given = "a number too long to show"
-    with contextlib.suppress(ValueError):  # one of thousands of digits
-        given = shorten(repr(first["input"]))
+    given = shorten(repr(first["input"]))
     accepts = "it takes one value, or a range in quotes"
     return f"{field} is {given}: {accepts if 'set' in parts[:-1] else first['msg'].lower()}."
 
 
-# Papers and their figures
-
-
-@dataclass(frozen=True)
-class Reproducible:
-    """A preset with its paper.
-
-    Attributes:
-        asked: whether the user named it, or its figure.
-    """
-
-    preset: Preset
-    paper: Paper | None
-    asked: bool = False
-
-    @property
-    def key(self) -> str:
-        """Its paper's, such as `jiang2024`."""
-        return self.paper.key if self.paper else "own"
-
-    @property
-    def address(self) -> str:
-        """The figure of the paper that it stands for: `jiang2024/fig1`."""
-        return f"{self.key}/{self.preset.reproduces}"
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What it is called alone, or with the presets of the same figure."""
-        return self.preset.name, self.address, f"{self.key}/{self.preset.name}"
-
-
-def all_reproducibles() -> list[Reproducible]:
-    """Return every preset, by paper and figure."""
-    items = [
-        Reproducible(preset, find_study(preset.content.study).paper) for preset in all_presets()
-    ]
-    return sorted(items, key=lambda item: (natural_key(item.address), item.preset.name))
-
-
-def reproducible(names: Sequence[str]) -> list[Reproducible]:
+def reproducible(names: Sequence[str] = ()) -> list[Preset]:
     """Return the presets that some names stand for, each once, by paper and figure.
 
     Args:
         names: papers (`jiang2024`), figures (`jiang2024/fig1`) and presets (`fig1`); none for all.
     """
-    every = all_reproducibles()
-    papers = {item.paper.key for item in every if item.paper}
-    known = {*papers, *itertools.chain(*(item.names for item in every))}
+    every = sorted(all_presets(), key=lambda one: (natural_key(one.address), one.name))
+    papers = {preset.key for preset in every} - {NO_PAPER}
+    known = {*papers, *itertools.chain(*(preset.names for preset in every))}
     for name in names:
         if name not in known:
             close = most_alike(name, known)
             takes = f"it takes a paper ({', '.join(sorted(papers))}), a figure of one or a preset"
             hint = f"did you mean {close!r}?" if close else f"{takes}: a dry run lists all."
             raise UserError(f"{shorten(name)!r} is neither a paper nor one of its figures; {hint}")
-    marked = [replace(item, asked=not {*item.names}.isdisjoint(names)) for item in every]
-    return [item for item in marked if item.asked or not names or item.key in names]
+    return [one for one in every if not names or {*one.names, one.key} & {*names}]
 
 
 # The subject of a command
@@ -306,12 +276,12 @@ class Subject:
     @property
     def sentences(self) -> Mapping[str, str]:
         """The claims that its preset states, by name."""
-        return {} if self.preset is None else self.preset.content.claims
+        return {} if self.preset is None else self.preset.claims
 
     @property
     def trajectories(self) -> bool:
         """Whether its preset logs every step."""
-        return self.preset is not None and self.preset.content.trajectories
+        return self.preset is not None and self.preset.trajectories
 
     def sweep_name(self, grid: Grid) -> str:
         """Return the name of a sweep's run directory: its study or preset, and what differs."""
@@ -329,7 +299,7 @@ class Subject:
 
     def training_name(self, grid: Grid, told: Collection[str]) -> str:
         """Return the name of one cell's run directory, with the parameters that a user tells."""
-        if self.preset is not None and self.preset.content.directory and not told:
+        if self.preset is not None and self.preset.directory and not told:
             return self.preset.run_name(self.size)
         values: dict[str, Sequence[Value]] = {name: grid.values[name] for name in told}
         return named_after(self.name, values | ({"seed": grid.seeds} if any(grid.seeds) else {}))
@@ -366,8 +336,6 @@ def find_subject(typed: str, profile: str | None = None) -> Subject:
     Args:
         typed: `benign-vit`, `fig1`, `mine.toml`, `FILE.py`, `FILE.py:NAME` or `module:NAME`.
     """
-    if not is_text(typed):
-        raise UserError(f"{typed}: the name isn't text; it takes a path in UTF-8.")
     preset = None if typed in study_names() else find_preset(typed)
     if preset is not None:
         return _of_preset(preset, typed, profile or DEFAULT_PROFILE)
@@ -397,15 +365,15 @@ def _study_named(name: str, folder: Path = Path()) -> AnyStudy | None:
 
 
 def _of_preset(preset: Preset, typed: str, size: str) -> Subject:
-    content, profile, file = preset.content, preset.profile(size), preset.path.name
+    profile, file = preset.profile(size), preset.path.name
     try:
-        study = _study_named(content.study, preset.path.parent)
+        study = _study_named(preset.study, preset.path.parent)
     except UserError as error:
         raise UserError(f"{file}: {error}") from error
     if study is None:
-        hint = suggestion(content.study, study_names())
-        raise UserError(f"{file}: {content.study!r} is neither a study nor a file FILE.py; {hint}")
-    for figure in content.figures:
+        hint = suggestion(preset.study, study_names())
+        raise UserError(f"{file}: {preset.study!r} is neither a study nor a file FILE.py; {hint}")
+    for figure in preset.figures:
         if figure not in (figures := figures_of(study)):
             hint = suggestion(figure, figures)
             raise UserError(f"{file}: {study.name} has no figure {figure!r}; {hint}")

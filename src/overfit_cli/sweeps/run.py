@@ -21,18 +21,25 @@ from rich.console import Console
 
 from overfit_cli.claims.designs import read_stated
 from overfit_cli.core.cell import NAME_TAKEN, Cell, CellResult
-from overfit_cli.core.errors import BadValue, MissingError, UserError
+from overfit_cli.core.errors import (
+    BadValue,
+    DeviceChoice,
+    MissingError,
+    UserError,
+    finite_number,
+    valid_choice,
+    whole_number,
+)
 from overfit_cli.core.failures import count_alike, is_exception, kind_of
 from overfit_cli.core.files import error_text, results_folder
+from overfit_cli.core.options import DEFAULTS, SweepOptions
 from overfit_cli.core.processes import answering_interrupts, delaying_interrupts
 from overfit_cli.core.registry import blaming
 from overfit_cli.core.training import Execution, resolve_device, training_conditions
-from overfit_cli.core.values import DeviceChoice, finite_number, valid_choice, whole_number
 from overfit_cli.sweeps import said
 from overfit_cli.sweeps.clusters import executor_of
 from overfit_cli.sweeps.executors import Executor
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.options import DEFAULTS, SweepOptions
 from overfit_cli.sweeps.part import cell_schema
 from overfit_cli.sweeps.plan import (
     MOST_BATCHES,

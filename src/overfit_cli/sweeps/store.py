@@ -35,7 +35,6 @@ from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.manifest import Manifest, keep_source, read_manifest, with_run
 from overfit_cli.sweeps.part import (
     CELLS,
-    FORMAT,
     INDEX,
     STEPS,
     TEXT,
@@ -43,13 +42,12 @@ from overfit_cli.sweeps.part import (
     Part,
     cell_schema,
     change_of,
-    digest_of_bytes,
-    each_once,
-    encode,
+    in_order,
     joined,
     parameter_types,
     read_part,
     steps_schema,
+    write_part,
 )
 
 if TYPE_CHECKING:
@@ -172,12 +170,9 @@ class RunDirectory:
 
         It warns of what is left out, and if a merge into the directory hasn't ended.
         """
-        table = self.read(CELLS)
-        for sentence in filter(None, [self.unfinished_merge(), *self.notes(CELLS)]):
-            warnings.warn(sentence, UserWarning, stacklevel=2)
-        if not table.num_rows:
+        cells = self._shown(CELLS)
+        if cells.empty:
             raise self.error(self.why_empty())
-        cells: pd.DataFrame = self._declared(table, CELLS).to_pandas()
         if TRACEBACK in cells:  # long, and often empty
             tracebacks = cells.pop(TRACEBACK)
             cells = cells if tracebacks.isna().all() else cells.assign(**{TRACEBACK: tracebacks})
@@ -185,10 +180,24 @@ class RunDirectory:
 
     def load_trajectories(self) -> pd.DataFrame:
         """Return one row per cell and logged step, in order; no rows where none was logged."""
-        steps: pd.DataFrame = self._declared(self.read(STEPS), STEPS).to_pandas()
-        for sentence in self.notes(STEPS):
-            warnings.warn(sentence, UserWarning, stacklevel=2)
-        return steps
+        return self._shown(STEPS)
+
+    def _shown(self, kind: str) -> pd.DataFrame:
+        """The rows that are shown, in order, each once, with the columns that the study declares.
+
+        Of cells they are those of one version. The study may have dropped columns since.
+        """
+        table, study = self._rows(kind, self._shown_parts(kind, None)), self._installed()
+        unfinished = self.unfinished_merge() if kind == CELLS else ""
+        for sentence in filter(None, [unfinished, *self.notes(kind)]):
+            warnings.warn(sentence, UserWarning, stacklevel=3)
+        names = table.column_names
+        if study is not None and kind == STEPS:
+            names = [name for name in names if name in steps_schema(study).names]
+        elif study is not None and study.version in table["version"][:1].to_pylist():
+            names = [name for name in names if name in cell_schema(study, traceback=True).names]
+        shown: pd.DataFrame = table.select(names).to_pandas()
+        return shown
 
     def contents(self, *, trajectories: bool = False) -> pd.DataFrame:
         """Return what is there already: each cell's status, version and source, by its key.
@@ -206,16 +215,11 @@ class RunDirectory:
         parts = self.parts(STEPS, INDEX[STEPS])
         return set(pc.unique(joined((part.rows for part in parts), STEPS)["key"]).to_pylist())
 
-    def read(self, kind: str) -> pa.Table:
-        """Return the rows that are shown, in order, each once: cells of one version."""
-        return self._rows(kind, self._shown_parts(kind, None))
-
     def columns(self, kind: str) -> list[str]:
-        """Return the names of the columns that `read` gives."""
+        """Return the names of the columns that the rows have which are shown."""
         parts = self._shown_parts(kind, INDEX[kind])
         rows = joined((part.schema.empty_table() for part in parts), kind)
-        names: list[str] = rows.column_names
-        return names
+        return list(rows.column_names)
 
     def sources(self, cells: pd.DataFrame) -> dict[str, str]:
         """Return the digest of the code that trained each of these cells, by key.
@@ -293,7 +297,7 @@ class RunDirectory:
             # Trajectories first: a cell that is there has its trajectory.
             for kind, table in ((STEPS, steps), (CELLS, cells)):
                 if table is not None and table.num_rows:
-                    self._write(kind, table, study, source, stamp)
+                    write_part(self._there / kind, table, kind, study, source, stamp)
 
     def compact(self) -> None:
         """Join parts of equal columns and source, and drop rows that stand twice.
@@ -317,21 +321,14 @@ class RunDirectory:
         folder, written = self._there / kind, ""
         whole = [read_part(folder / part.name, kind) for part in group]
         tables = [part.rows.filter(pa.array(counting[part.name])) for part in whole]
-        table = each_once(pa.concat_tables(tables), kind)
+        table = in_order(pa.concat_tables(tables), kind)
         if table.num_rows:
             # Newer than any of them, and older than what is written next.
             stamp = str(max(part.age for part in group)[1] + 1)
-            written = self._write(kind, table, group[0].study, group[0].source, stamp)
+            written = write_part(folder, table, kind, group[0].study, group[0].source, stamp)
             read_part(folder / written, kind)
         for name in {part.name for part in group} - {written}:
             (folder / name).unlink()
-
-    def _write(self, kind: str, table: pa.Table, study: str, source: str, stamp: str) -> str:
-        marks = {"schema": FORMAT, "kind": kind, "study": study, "written": stamp}
-        content = encode(table, kind, marks | ({"source": source} if source else {}))
-        name = f"{table['key'][0].as_py()}-{digest_of_bytes(content)}.parquet"
-        write_whole(self._there / kind / name, content)
-        return name
 
     # Parts
 
@@ -459,19 +456,11 @@ class RunDirectory:
             if part.stamp and not mask.all()
         }
 
-    def _declared(self, table: pa.Table, kind: str) -> pa.Table:
-        """The columns that the study declares: it may have dropped others since."""
-        study = self._installed()
-        if study is None or (kind == CELLS and table["version"][0].as_py() != study.version):
-            return table
-        schema = cell_schema(study, traceback=True) if kind == CELLS else steps_schema(study)
-        return table.select([name for name in table.column_names if name in schema.names])
-
     def _rows(self, kind: str, parts: Sequence[Part]) -> pa.Table:
         """The rows of parts that count."""
         table = joined((part.rows for part in parts), kind)
         mask = np.concatenate([np.zeros(0, bool), *self._counting(kind, parts)])
-        return each_once(table if mask.all() else table.filter(pa.array(mask)), kind)
+        return in_order(table if mask.all() else table.filter(pa.array(mask)), kind)
 
 
 def _groups(parts: Sequence[Part]) -> Iterator[list[Part]]:
