@@ -50,7 +50,7 @@ def draw_figure(
     figure, parts = loaded[0][0], [data for _, data in loaded]
     _refuse_unheeded(figure, directories, options, minus)
     paths = [source.path for source in sources]
-    if len({path.resolve() for path in paths}) < len(paths):
+    if not names and len({path.resolve() for path in paths}) < len(paths):
         raise BadValue("directory", str(paths[0]), "a run directory is named twice.")
     names, read = names or short_names(paths), [read_options(figure, p, options) for p in parts]
     derived, asked = [part for part, _ in read], read[0][1]
@@ -114,8 +114,8 @@ def drawn(
         picture: Picture = figure.draw(on_axes, options)
     if picture.is_empty():
         raise UserError(f"{figure.name}: nothing would be drawn; the cells hold no number for it.")
-    if figure.equation_of is not None and options.law == (figure.equation_of(on_axes),):
-        picture.facts += filter(None, [figure.equation_note(on_axes)])
+    equation, note = figure.equation_of(on_axes) if figure.equation_of is not None else ("", "")
+    picture.facts += [note] if note and options.law == (equation,) else []
     own, facts = figure.options, picture.facts or [f"{figure.title}."]
     usual = (options.x, options.y, options.value) == (own.x, own.y, own.value)
     if figure.source and usual and not data.pairs and figure.reproduces(data):

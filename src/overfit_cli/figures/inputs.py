@@ -37,8 +37,7 @@ def resolve_options(figure: Figure, asked: FigureOptions, data: Cells) -> Figure
     """
     own = figure.options
     if figure.equation_of is not None:
-        law = figure.equation_of(data)
-        own = replace(own, law=None if law is None else (law,))
+        own = replace(own, law=figure.equation_of(data)[:1])
     headline = data.study.headline
     column = asked.value or own.value or headline
     is_own_column = column == (own.value or headline)
