@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from overfit_cli.claims.cells import ABSENT
 from overfit_cli.core.arrays import varying
 from overfit_cli.core.cell import taken_columns
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import Claim, Verdict
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.study import AnyStudy
@@ -36,6 +37,10 @@ LOOKS = (0.5, 0.75, 1.0)
 """The shares of the seeds at which a user looks, one after the other."""
 
 
+def _verdict(claim: Claim, study: AnyStudy, cells: pd.DataFrame) -> Verdict:
+    return JudgedRun(Cells.of(study, cells)).judge(claim).verdict
+
+
 def judge_failed(
     claim: Claim, study: AnyStudy, world: pd.DataFrame, random: np.random.Generator
 ) -> set[Verdict]:
@@ -47,7 +52,7 @@ def judge_failed(
         reason=world["reason"].mask(lost, "error: MemoryError"),
         **{name: world[name].astype(float).mask(lost) for name in _numbers(world, measured)},
     )
-    return {JudgedRun(study, damaged).judge(claim).verdict}
+    return {_verdict(claim, study, damaged)}
 
 
 def judge_absent(
@@ -56,11 +61,11 @@ def judge_absent(
     """Judge where some cells, chosen at random, were planned and never run."""
     lost = _some_cells(world, study, random)
     if "step" in world:
-        return {JudgedRun(study, world[~lost]).judge(claim).verdict}
+        return {_verdict(claim, study, world[~lost])}
     kept = [*describe(study.parameters), "seed", "study"]
     absent = world.loc[lost, kept].assign(status="failed", reason=ABSENT)
     damaged = pd.concat([world[~lost], absent], ignore_index=True)
-    return {JudgedRun(study, damaged).judge(claim).verdict}
+    return {_verdict(claim, study, damaged)}
 
 
 def judge_copies(
@@ -78,7 +83,7 @@ def judge_copies(
     damaged[names] = damaged[names].mul(jitter, axis=0)
     if "key" in damaged:
         damaged["key"] = damaged["key"].astype(str) + "-" + damaged["seed"].astype(str)
-    return {JudgedRun(study, damaged).judge(claim).verdict}
+    return {_verdict(claim, study, damaged)}
 
 
 def judge_further_row(
@@ -90,7 +95,7 @@ def judge_further_row(
     if "key" in other:
         other = other.assign(key="another")
     damaged = pd.concat([other, world], ignore_index=True)
-    return {JudgedRun(study, damaged).judge(claim).verdict}
+    return {_verdict(claim, study, damaged)}
 
 
 def judge_looks(
@@ -102,7 +107,7 @@ def judge_looks(
     for look, share in enumerate(LOOKS):
         seen = world[world["seed"].isin(seeds[: max(1, math.ceil(share * len(seeds)))])]
         with set_level(level_of_each(2**look)):
-            verdicts.add(JudgedRun(study, seen).judge(claim).verdict)
+            verdicts.add(_verdict(claim, study, seen))
     return verdicts
 
 
@@ -112,10 +117,10 @@ def judge_unbalanced(
     """Judge where one value of a parameter, chosen at random, has only every other seed."""
     varied = varying(world, describe(study.parameters))
     if not varied:
-        return {JudgedRun(study, world).judge(claim).verdict}
+        return {_verdict(claim, study, world)}
     name = varied[random.integers(len(varied))]
     chosen = world[name] == random.choice(world[name].unique())
-    return {JudgedRun(study, world[~(chosen & (world["seed"] % 2 == 1))]).judge(claim).verdict}
+    return {_verdict(claim, study, world[~(chosen & (world["seed"] % 2 == 1))])}
 
 
 class HeavyTails(np.random.Generator):
@@ -135,7 +140,7 @@ def judge_as_it_is(
     claim: Claim, study: AnyStudy, world: pd.DataFrame, random: np.random.Generator
 ) -> set[Verdict]:
     """Judge a world that was drawn with `HeavyTails`."""
-    return {JudgedRun(study, world).judge(claim).verdict}
+    return {_verdict(claim, study, world)}
 
 
 DAMAGES: Mapping[str, Judge] = {

@@ -18,10 +18,10 @@ import numpy as np
 import pandas as pd
 
 from calibration.rates import World, design, worlds_of
-from overfit_cli.claims.grammar import read
 from overfit_cli.claims.parts import FEWEST, Margin, Part, Statistic
 from overfit_cli.claims.rates import rates
 from overfit_cli.claims.rules import judge
+from overfit_cli.claims.sentences import read
 from overfit_cli.claims.stated import Measure
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.registry import claims_of, installed_studies
@@ -103,7 +103,7 @@ def rate(
 
 def _margin(text: str, two_ended: bool) -> Margin:
     """The margin of a sentence; with another end, ten deviations away."""
-    margin = read(text).clauses[0].margin
+    margin = read(text).clauses[0].quantity.margin
     return replace(margin, least=margin.most - 10 if two_ended else -np.inf)
 
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from calibration.rates import Truth, World, Worlds
 from overfit_cli.claims.parts import Margin
+from overfit_cli.claims.rules import FEWEST_SEEDS_OF_THEOREM
 from overfit_cli.claims.stated import JointMeasure, Measure
-from overfit_cli.claims.theorems import FEWEST_SEEDS_OF_THEOREM
 from overfit_cli.core.claim import Claim
 
 Numbers: TypeAlias = NDArray[np.float64]
@@ -45,7 +45,7 @@ def margins_of(claims: Iterable[Claim]) -> dict[str, Margin]:
         name: measure.sentence for name, measure in measures.items() if isinstance(measure, Measure)
     }
     return {
-        name: replace(sentence.clauses[0].margin, fewest_seeds=sentence.seeds)
+        name: replace(sentence.clauses[0].quantity.margin, fewest_seeds=sentence.seeds)
         for name, sentence in sentences.items()
     }
 

@@ -77,8 +77,8 @@ def _places_of_papers() -> dict[str, dict[str, list[Preset]]]:
             continue
         places = papers.setdefault(str(study.paper), {})
         for preset in all_presets():
-            if preset.content.study == study.name and preset.content.reproduces:
-                places.setdefault(preset.content.reproduces, []).append(preset)
+            if preset.study == study.name and preset.reproduces:
+                places.setdefault(preset.reproduces, []).append(preset)
     return {
         paper: dict(sorted(places.items(), key=lambda entry: natural_key(entry[0])))
         for paper, places in papers.items()
@@ -90,7 +90,7 @@ def _pictures_of(
 ) -> tuple[tuple[str, str, str], ...]:
     """The kept pictures of presets' runs, in the order in which the presets name them."""
     runs = {preset.run_name(profile) for preset in presets for profile in PROFILES}
-    named = list(dict.fromkeys(name for preset in presets for name in preset.content.figures))
+    named = list(dict.fromkeys(name for preset in presets for name in preset.figures))
     pictures = [entry for entry in kept if Path(entry[2]).name in runs and entry[1] in named]
     return tuple(sorted(pictures, key=lambda entry: (entry[2], named.index(entry[1]))))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_overloads, overload
 
 from overfit_cli.core.cell import CellResult
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.console import console
 from overfit_cli.core.errors import (
     Backend,
@@ -395,7 +396,7 @@ def judge(
         of_cells = _study_of(named[0], study)
         if not texts:
             return JudgedClaims(relevant_claims(judge_cells(named[0], of_cells)))
-        run = JudgedRun(of_cells, complete_cells(named[0], of_cells))
+        run = JudgedRun(Cells.of(of_cells, complete_cells(named[0], of_cells)))
     elif study is not None:
         raise UserError("study: it says whose cells a frame has; a run directory says it itself.")
     else:
@@ -408,7 +409,7 @@ def judge(
     judged = JudgedClaims(each.judged.noted(each.sentences()) for each in decisions)
     if out is not None:
         file = usable_path("out", out)
-        save(draw_claims(run, judged, out=file), file)
+        save(draw_claims(judged, out=file), file)
     return judged
 
 

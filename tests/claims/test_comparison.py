@@ -7,7 +7,7 @@ import pytest
 
 from overfit_cli import Measurement
 from overfit_cli.claims import rules
-from overfit_cli.claims.comparison import BestSetting, Comparison, Place, check_edge
+from overfit_cli.claims.cells import BestSetting, Comparison, check_edge
 from overfit_cli.claims.parts import Margin, Part
 from overfit_cli.core.claim import Verdict
 from tests.judged import check_undecided
@@ -41,9 +41,8 @@ def lower(first: BestSetting, second: BestSetting) -> Measurement:
     return check_edge(rules.judge([Part.of(apart, Margin(most=0.0))]), first, second)
 
 
-def judge(frame: pd.DataFrame, index: Place | None = None) -> Measurement:
-    first, second = KERNELS.several(frame, PARAMETERS, BOTH, index)
-    return lower(first, second)
+def judge(frame: pd.DataFrame) -> Measurement:
+    return lower(*KERNELS.several(frame, PARAMETERS, BOTH))
 
 
 @pytest.mark.parametrize(("b", "verdict"), [(0.5, "holds"), (0.1, "fails"), (0.2, "inconclusive")])
@@ -120,9 +119,5 @@ def test_cells_that_a_worker_lost_decide_nothing() -> None:
 
 
 def test_both_may_be_compared_at_one_step_size() -> None:
-    assert judge(cells(0.5, best_of_b=10.0), Place(1.0, "fig1")).verdict == "holds"
-    check_undecided(
-        "not run",
-        "It needs cells of kernel=a,b at rate=5, as in `overfit sweep fig1`.",
-        lambda: judge(cells(), Place(5.0, "fig1")),
-    )
+    at_one = cells(0.5, best_of_b=10.0).query("rate == 1")
+    assert lower(*KERNELS.at_any(at_one, PARAMETERS, BOTH)).verdict == "holds"

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from overfit_cli.claims.designs import RANGE, design_of, needs_in_words, settings_lacking
-from overfit_cli.claims.grammar import read
 from overfit_cli.claims.rules import verdicts_at_extremes
+from overfit_cli.claims.sentences import read
 from overfit_cli.claims.stated import Measure, cells_of, claim
 from overfit_cli.functions.function_study import study_of_function
 

@@ -7,9 +7,9 @@ import math
 from hypothesis import given
 from hypothesis import strategies as some
 
-from overfit_cli.claims.grammar import read
 from overfit_cli.claims.parts import FEWEST, Statistic
 from overfit_cli.claims.quantities import Level
+from overfit_cli.claims.sentences import read
 
 NUMBERS = some.floats(-1e9, 1e9).filter(lambda number: abs(number) > 1e-9)
 CONDITIONS = some.lists(
@@ -44,7 +44,7 @@ def test_a_level_is_read_as_it_is_written(
     )
     way = math.inf if sign[0] == ">" else -math.inf
     beyond = end if sign.endswith("=") else math.nextafter(end, way)
-    ends = (clause.margin.least, clause.margin.most)
+    ends = (clause.quantity.margin.least, clause.quantity.margin.most)
     assert ends == ((beyond, math.inf) if way > 0 else (-math.inf, beyond))
     assert claim.where == tuple(where)
     assert claim.seeds == (seeds or FEWEST[clause.statistic])

@@ -20,14 +20,16 @@ from overfit_cli.claims.parts import (
     factor_margin,
     tolerance_margin,
 )
-from overfit_cli.claims.rules import decide, judge, judge_estimate
-from overfit_cli.claims.stated import worst_verdict
-from overfit_cli.claims.theorems import (
+from overfit_cli.claims.rules import (
     FEWEST_SEEDS_OF_THEOREM,
     Requirements,
+    decide,
+    judge,
+    judge_estimate,
     judge_theorem,
     mark_vacuous,
 )
+from overfit_cli.claims.stated import worst_verdict
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.claim import Verdict
 from overfit_cli.stats.intervals import (

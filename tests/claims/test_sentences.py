@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
-from overfit_cli.claims.grammar import FORMS, read
 from overfit_cli.claims.quantities import _end_ranks, _rank_correlations
+from overfit_cli.claims.sentences import FORMS, read
 from overfit_cli.claims.stated import Measure, cells_of, claim, stated_claim
 from overfit_cli.core.claim import Claim, Measurement
 from overfit_cli.core.errors import BadValue
@@ -365,6 +365,15 @@ def test_a_number_that_came_too_late_lies_above_what_was_waited_for() -> None:
     )
 
 
+def test_the_number_that_a_paper_states_stands_beside_the_end_of_its_margin() -> None:
+    stated = read("test_error <= 0.9 at worst").with_target(0)
+    model = study().parameters
+    small = stated_claim(lambda rows: rows, model, stated, name="a", source="", statement="a")
+    measured = small.judge(cells())
+    assert measured.margin is not None
+    assert (measured.target, measured.margin[1]) == (0, 0.9)
+
+
 def test_names_are_no_patterns_and_may_be_the_ends_of_others() -> None:
     rows = cells(n=(4,), snr=(1.0,), method=("none", "ridge"))
     rows[["late_error", "error", "acc (%"]] = [0.9, 0.9, 90.0]
@@ -446,14 +455,14 @@ def test_the_ends_of_a_trend_are_those_of_all_values_that_are_missing() -> None:
                 row = values.copy()
                 row[list(missing)] = pair[0], pair[1] + tie
                 filled.append(row)
-        known = _rank_correlations(x, np.array(filled)).low
-        ends = _end_ranks(np.array(filled)).low
+        known = _rank_correlations(x, np.array(filled))[0]
+        ends = _end_ranks(np.array(filled))[0]
         values[list(missing)] = np.nan
-        trend, end = _rank_correlations(x, values[None]), _end_ranks(values[None])
-        assert trend.low[0] <= known.min() + 1e-12
-        assert known.max() - 1e-12 <= trend.high[0]
-        assert trend.high[0] - trend.low[0] <= known.max() - known.min() + 0.12  # a pair's order
-        assert (end.low[0], end.high[0]) == pytest.approx((ends.min(), ends.max()))
+        low, high = _rank_correlations(x, values[None])
+        assert low[0] <= known.min() + 1e-12
+        assert known.max() - 1e-12 <= high[0]
+        assert high[0] - low[0] <= known.max() - known.min() + 0.12  # a pair's order
+        assert np.ravel(_end_ranks(values[None])) == pytest.approx((ends.min(), ends.max()))
 
 
 def test_a_trend_depends_on_order_alone() -> None:

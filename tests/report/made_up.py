@@ -30,4 +30,4 @@ def judged(
         preset=preset,
         measure=lambda cells: measurement,
     )
-    return Judged(study, claim, measurement, None, has_cells=has_cells)
+    return Judged(study, claim, measurement, has_cells=has_cells)

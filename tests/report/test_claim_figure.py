@@ -43,7 +43,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def draw(run: Path, *texts: str) -> Picture:
     (loaded,) = load_runs([RunDirectory(run)], run)
-    return draw_claims(loaded, [decision.judged for decision in decide(loaded, texts)])
+    return draw_claims([decision.judged for decision in decide(loaded, texts)])
 
 
 def bars(axes: Axes) -> list[list[float]]:

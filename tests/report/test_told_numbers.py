@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 from overfit_cli.claims.parts import Margin
-from overfit_cli.claims.rules import judge_estimate
-from overfit_cli.claims.theorems import MET, judge_theorem
+from overfit_cli.claims.rules import MET, judge_estimate, judge_theorem
 from overfit_cli.core.claim import Interval, Kind, Measurement, number_with_interval
 from overfit_cli.core.text import three_digits
 from overfit_cli.report.page import WIDTH, _typeset, bar
@@ -110,8 +109,8 @@ def in_words(details: dict[str, float]) -> str:
         (in_words, {"seeds": 10}, "Seeds 10."),
         (in_words, {"power": 2.0, "power, from": 1.5, "power, to": 2.5}, "Power 2 [1.5, 2.5]."),
         (in_words, {"cells, from": 3.0}, "Cells, from 3."),
-        (in_words, {"decades, least": NAN, "decades, most": NAN}, "Decades undefined."),
-        (in_words, {"loss": NAN}, "Loss undefined."),
+        (in_words, {"decades, least": NAN, "decades, most": NAN}, "Decades not known."),
+        (in_words, {"loss": NAN}, "Loss not known."),
         (in_words, {"loss, most": 3}, "Loss, most 3."),
         (
             in_words,

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from overfit_cli.core.arrays import Floats, varying
+from overfit_cli.core.arrays import varying
 from overfit_cli.core.cell import taken_columns
 from overfit_cli.core.cells import Cells
-from overfit_cli.core.claim import add_remark, inconclusive, not_run
+from overfit_cli.core.claim import Measurement, add_remark, inconclusive, not_run
 from overfit_cli.core.parameters import StudyParameters
 from overfit_cli.core.schema import has_missed
 from overfit_cli.core.text import plural
 from overfit_cli.stats.intervals import NEAR_COPY, is_short_decimal
+from overfit_cli.stats.pairs import best_of_sweep
 
 Values = Mapping[str, object]
 """Values of parameters; a tuple stands for any of its values."""
@@ -179,24 +181,18 @@ def repeated_seeds(cells: pd.DataFrame, parameters: type[StudyParameters]) -> li
     )
     table = np.full((setting.max() + 1, len(long), len(seeds)), np.nan)
     table[setting.to_numpy(), :, of_seed] = np.stack(long, axis=1)
-    return [int(seeds[index]) for index in _copied_columns(table.reshape(-1, len(seeds)))]
-
-
-def _copied_columns(table: Floats) -> list[int]:
-    """The indices of seeds whose numbers are an earlier one's, (numbers, seeds), where both are."""
-    earlier, later = np.triu_indices(table.shape[1], 1)
+    table = table.reshape(-1, len(seeds))
+    earlier, later = np.triu_indices(len(seeds), 1)
     shares = np.zeros(len(earlier), dtype=bool)
-    start, stop = 0, 8
-    while start < len(table) and len(earlier):
-        first, second = table[start:stop, earlier], table[start:stop, later]
+    for rows in np.array_split(table, range(8, len(table), max(8, len(table) // 8))):
+        first, second = rows[:, earlier], rows[:, later]
         missing = np.isnan(first) | np.isnan(second)
         with np.errstate(invalid="ignore"):  # between infinities
             near = np.abs(first - second) <= NEAR_COPY * np.abs(second)
         alike = (near | (first == second) | missing).all(axis=0)
         shares = (shares | ~missing.all(axis=0))[alike]
         earlier, later = earlier[alike], later[alike]
-        start, stop = stop, 2 * stop
-    return sorted(set(later[shares].tolist()))
+    return [int(seeds[index]) for index in np.unique(later[shares])]
 
 
 def finite_numbers(cells: pd.DataFrame, name: str) -> pd.Series[float]:
@@ -232,3 +228,109 @@ def require_done(cells: pd.DataFrame, most_failed: float = 0.0) -> pd.DataFrame:
             "from the rest."
         )
     return cells[cells["status"] == "done"]
+
+
+# Two settings, each at its best
+
+Setting: TypeAlias = str | int
+"""A value of the compared parameter."""
+
+
+@dataclass(frozen=True)
+class BestSetting:
+    """A setting at the best of the values that were `tried`; its cells are indexed by seed."""
+
+    name: Setting
+    value: float
+    tried: tuple[float, ...]
+    cells: pd.DataFrame
+
+    def column(self, name: str) -> pd.Series[float]:
+        """Return a measured column by seed."""
+        return finite_numbers(self.cells, name)
+
+    @property
+    def at_edge(self) -> bool:
+        """Whether the best value is the least or the greatest of several."""
+        return len(self.tried) > 1 and self.value in (self.tried[0], self.tried[-1])
+
+    def in_words(self) -> str:
+        """Write the setting, its best value, the sweep, and whether the value lies at the edge."""
+        if len(self.tried) == 1:
+            return f"{self.name} at {self.value:g}"
+        tried = ", ".join(f"{value:g}" for value in self.tried)
+        edge = ", at the edge of the sweep" if self.at_edge else ""
+        return f"{self.name} at {self.value:g} of {tried}{edge}"
+
+
+def check_edge(measured: Measurement, first: BestSetting, second: BestSetting) -> Measurement:
+    """Return `inconclusive` where the best value of the worse setting is at the sweep's edge."""
+    worse = {"holds": second, "fails": first}.get(measured.verdict)
+    if worse is None or not worse.at_edge:
+        return measured
+    note = f"{measured.note} Beyond the edge {worse.name} may be better."
+    return replace(measured, verdict="inconclusive", note=note)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The settings to compare, and the parameter of which each has its best value.
+
+    The best value of `swept` has the lowest mean over seeds of the column `best_in`.
+    """
+
+    compared: str
+    swept: str
+    swept_in_words: str
+    best_in: str
+
+    def at_best(self, cells: pd.DataFrame, setting: Setting) -> BestSetting:
+        """Return a setting at its best value."""
+        chosen = cells[cells[self.compared] == setting]
+        finite_numbers(chosen[chosen["status"] == "done"], self.best_in)
+        best = best_of_sweep(chosen, self.swept, [], self.best_in) if len(chosen) else chosen
+        if best.empty or (best["status"] == "failed").any():
+            raise inconclusive(
+                f"A {self.compared} has no {self.swept_in_words} at which all seeds are done."
+            )
+        tried = tuple(sorted(chosen[self.swept].unique().tolist()))
+        value = float(best[self.swept].iloc[0])
+        return BestSetting(setting, value, tried, best.set_index("seed"))
+
+    def several(
+        self, cells: pd.DataFrame, parameters: Collection[str], settings: Sequence[Setting]
+    ) -> list[BestSetting]:
+        """Return settings at their best of two values or more; otherwise as `at_any`."""
+        best = self.at_any(cells, parameters, settings)
+        counts = [len(setting.tried) for setting in best]
+        if min(counts) < 2:
+            raise inconclusive(
+                f"The {self.compared}s were tried at {' and '.join(map(str, counts))} "
+                f"{self.swept_in_words}s; it takes 2, so that the verdict depends on no single one."
+            )
+        return best
+
+    def at_any(
+        self, cells: pd.DataFrame, parameters: Collection[str], settings: Sequence[Setting]
+    ) -> list[BestSetting]:
+        """Return settings at their best of any number of values, on the seeds of all.
+
+        Nothing else may vary.
+        """
+        cells = cells[cells[self.compared].isin(settings)]
+        if cells[self.compared].nunique() < len(settings):
+            raise not_run(f"It needs cells of {self.compared}={','.join(map(str, settings))}.")
+        fixed = [name for name in parameters if name not in (self.compared, self.swept)]
+        cells = one_setting(cells, fixed)
+        self._check_whole(require_trained(cells))
+        best = [self.at_best(cells, name) for name in settings]
+        seeds = set.intersection(*({*each.cells.index} for each in best))
+        return [replace(each, cells=each.cells[each.cells.index.isin(seeds)]) for each in best]
+
+    def _check_whole(self, cells: pd.DataFrame) -> None:
+        tried = cells.groupby([self.compared, self.swept])["seed"].nunique().unstack()
+        places = f"{self.swept_in_words}s"
+        if tried.isna().to_numpy().any():
+            raise inconclusive(f"The {self.compared}s weren't tried at the same {places}.")
+        if (tried.nunique(axis=1) > 1).any():
+            raise inconclusive(f"Some {places} were tried with fewer seeds than others.")

@@ -11,15 +11,8 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import ABSENT, add_absent, describe_values
-from overfit_cli.claims.grammar import read
-from overfit_cli.claims.quantities import (
-    LEAST_FOR_POWER,
-    ContourPower,
-    Power,
-    Trend,
-    number_parameter,
-)
-from overfit_cli.claims.sentences import Sentence, chosen
+from overfit_cli.claims.quantities import references
+from overfit_cli.claims.sentences import Sentence, chosen, read
 from overfit_cli.claims.stated import Measure, cells_of
 from overfit_cli.core.arrays import varying
 from overfit_cli.core.cell import ROW_COLUMNS
@@ -72,11 +65,6 @@ class Design:
         return sorted(int(seed) for seed in self.cells["seed"].unique())
 
     @property
-    def settings(self) -> int:
-        """The number of settings."""
-        return _count_settings(self.cells, self.parameters)
-
-    @property
     def absent(self) -> pd.DataFrame:
         """The cells that are not there."""
         return self.cells[self.cells["reason"] == ABSENT]
@@ -99,7 +87,8 @@ class Design:
             for name in self.parameters
         ]
         those = f" ({'; '.join(values)})" if values else ""
-        settings = f"{self.settings} of {self.every}" if self.settings < self.every else self.every
+        here = _count_settings(self.cells, self.parameters)
+        settings = f"{here} of {self.every}" if here < self.every else self.every
         noun = "setting" if self.every == 1 else "settings"
         seeds = f" and {plural(len(self.seeds), 'seed')} ({list_numbers(self.seeds)})"
         yield f"Judged on {settings} {noun}{those}{seeds if self.drawn else ''}."
@@ -140,41 +129,43 @@ def _count_settings(cells: pd.DataFrame, names: Iterable[str]) -> int:
 def design_of(measure: Measure, rows: pd.DataFrame) -> Design:
     """Return the design of a sentence on cells."""
     cells, sentence = measure.cells(rows), measure.sentence
-    left, names = sentence.chosen(cells), cells.parameters
-    keep, pinned, absent = np.zeros(len(left.frame), dtype=bool), set[str](), list[pd.DataFrame]()
-    for refs in _pinned_refs(sentence):
-        several = [_values_at(left, ref) for ref in refs]
-        keep |= not refs
-        for values in several:
-            keep |= np.logical_and.reduce([left.frame[name] == v for name, v in values.items()])
-        pinned |= {name for values in several for name in values}
-        absent += [_unswept(left.frame, names, several)] if several else []
-    absent = [lacking for lacking in absent if len(lacking)]
-    others, left_out = left.frame[~keep], ""
+    left, names = chosen(cells, sentence.where), cells.parameters
+    frame, keep, pinned = left.frame, np.zeros(len(left.frame), dtype=bool), set[str]()
+    absent = list[pd.DataFrame]()
+    for clause in sentence.clauses:
+        brackets = [_values_at(left, ref) for ref in references(clause.quantity) if ref.at]
+        for values in brackets or [{}]:
+            keep |= np.logical_and.reduce([frame[n] == v for n, v in values.items()], axis=0)
+            pinned |= values.keys()
+        absent += [_unswept(frame, names, brackets)] if brackets else []
+    others, unnamed = frame[~keep], ""
     if len(others) and len(pinned) == 1:
         [name] = pinned
-        left_out = f"{name}={list_values(others[name].unique().tolist(), 6)}"
+        unnamed = f"{name}={list_values(others[name].unique().tolist(), 6)}"
     elif len(others):
-        left_out = _settings_in_words(others, sorted(pinned))
-    judged = pd.concat([left.frame[keep], *absent]).drop_duplicates([*names, "seed"])
-    complete = add_absent(judged.reset_index(drop=True), names)
-    whole = pd.concat([cells.frame, *absent])
+        unnamed = _settings_in_words(others, sorted(pinned))
+    judged = pd.concat([frame[keep], *absent]).drop_duplicates([*names, "seed"])
+    complete, whole = add_absent(judged.reset_index(drop=True), names), [cells.frame, *absent]
+    every = pd.concat(whole)
     unswept = {
-        name: ",".join(dict.fromkeys(str(value) for lacking in absent for value in lacking[name]))
-        for name in (varying(whole, names) if absent else ())
+        name: ",".join(dict.fromkeys(str(value) for each in absent for value in each[name]))
+        for name in (varying(every, names) if any(map(len, absent)) else ())
     }
-    every = _count_settings(whole, names)
-    return Design(complete, varying(complete, names), every, left_out, unswept, measure.drawn)
-
-
-def _pinned_refs(sentence: Sentence) -> list[list[Ref]]:
-    """The references with brackets in each clause."""
-    return [[ref for ref in clause.quantity.refs if ref.at] for clause in sentence.clauses]
+    settings = _count_settings(every, names)
+    return Design(complete, varying(complete, names), settings, unnamed, unswept, measure.drawn)
 
 
 def _tests(cells: Cells, ref: Ref) -> list[Test]:
-    text = f"{quoted(ref.name)}[{ref.inside}]"
+    text = f"{quoted(ref.name)}[{ref.inside}]" if ref.at else quoted(ref.name)
     return list(read_expression(text, cells.schema.names, "claim").refs[0].at)
+
+
+def _needs(sentence: Sentence, cells: Cells) -> Iterator[tuple[str, Sequence[Any], int]]:
+    """The parameters that a sentence needs: their values by name, or the fewest that there are."""
+    for name, fewest in sentence.axes(cells).items():
+        yield name, [], fewest
+    for test in (test for ref in sentence.references for test in _tests(cells, ref)):
+        yield test.refs[0].name, test.values[:1] if isinstance(test, Among) else [], 2
 
 
 def _values_at(cells: Cells, ref: Ref) -> dict[str, Any]:
@@ -206,21 +197,24 @@ def _unswept(
 def settings_lacking(measure: Measure, rows: pd.DataFrame) -> dict[str, str]:
     """Return the parameters of which cells lack values that a sentence needs, with those values."""
     cells, sentence = measure.cells(rows), measure.sentence
-    lacking = dict[str, list[str]]()
-    for refs in _pinned_refs(sentence):
-        for name, value in (item for ref in refs for item in _values_at(cells, ref).items()):
-            if value not in set(cells.frame[name]):
-                lacking.setdefault(name, []).append(str(value))
+    lacking = dict[str, list[Any]]()
+    for name, values, _ in _needs(sentence, cells):
+        if missing := [value for value in values if value not in set(cells.frame[name])]:
+            lacking.setdefault(name, []).extend(missing)
     unmet = [condition for condition in sentence.where if not _is_met(cells, [condition])]
     if not (unmet or lacking or _is_met(cells, sentence.where)):
         unmet = [*sentence.where]
     for condition in unmet:
-        lacking |= _values_named(cells, condition)
+        for test in read_conditions(condition, cells.schema.placed):
+            values = test.values if isinstance(test, Among) and not test.excludes else ()
+            lacking |= {ref.name: [*values] for ref in test.refs}
     if not lacking:
-        axes, left = _axes(sentence, cells), sentence.chosen(cells).frame
+        axes, left = sentence.axes(cells), chosen(cells, sentence.where).frame
         short = [name for name, fewest in axes.items() if left[name].nunique() < fewest]
         lacking = {name: [] for name in short or axes}
-    return {name: ",".join(dict.fromkeys(texts)) or RANGE for name, texts in lacking.items()}
+    return {
+        name: ",".join(dict.fromkeys(map(str, values))) or RANGE for name, values in lacking.items()
+    }
 
 
 def _is_met(cells: Cells, conditions: Sequence[str]) -> bool:
@@ -230,36 +224,15 @@ def _is_met(cells: Cells, conditions: Sequence[str]) -> bool:
         return False
 
 
-def _axes(sentence: Sentence, cells: Cells) -> dict[str, int]:
-    axes = dict[str, int]()
-    for quantity in (clause.quantity for clause in sentence.clauses):
-        if isinstance(quantity, ContourPower):
-            axes[number_parameter(cells, quantity.y)] = LEAST_FOR_POWER
-            axes[number_parameter(cells, quantity.x)] = 2
-        elif isinstance(quantity, Power | Trend):
-            axes[number_parameter(cells, quantity.axis)] = LEAST_FOR_POWER
-    return axes
-
-
-def _values_named(cells: Cells, condition: str) -> dict[str, list[str]]:
-    named = dict[str, list[str]]()
-    for test in read_conditions(condition, cells.schema.placed):
-        values = test.values if isinstance(test, Among) and not test.excludes else ()
-        named |= {ref.name: [str(value) for value in values] for ref in test.refs}
-    return named
-
-
 # Before there are cells
 
 
 def needs_in_words(sentence: Sentence, cells: Cells) -> str:
     """Say which cells a sentence needs, before there are any."""
-    needs = [f"{count} values of {name} or more" for name, count in _axes(sentence, cells).items()]
-    for ref in (ref for refs in _pinned_refs(sentence) for ref in refs):
-        for test in _tests(cells, ref):
-            chosen_here = f"cells of {describe_values(_values_at(cells, ref))}"
-            several = f"2 values of {test.refs[0].name} or more"
-            needs.append(several if isinstance(test, Extreme) else chosen_here)
+    needs = [
+        f"cells of {name}={values[0]}" if values else f"{fewest} values of {name} or more"
+        for name, values, fewest in _needs(sentence, cells)
+    ]
     _is_met(cells, sentence.where)
     needs += [f"cells where {' and '.join(sentence.where)}"] if sentence.where else []
     return f"It needs {'; '.join(dict.fromkeys(needs))}." if needs else "It takes any cells."
@@ -279,9 +252,8 @@ def read_stated(texts: Iterable[str], study: AnyStudy, taken: Iterable[str] = ()
             needs_in_words(sentence, cells)
         except BadValue as error:
             raise BadValue("claim", text, error.accepts) from error
-        refs = [ref for clause in sentence.clauses for ref in clause.quantity.refs]
-        for name in () if study.identity.function else (ref.name for ref in refs):
-            if name not in cells.schema.names:
+        for name in (ref.name for ref in sentence.references):
+            if name not in cells.schema.names and study.identity.function is None:
                 hint = suggestion(name, cells.schema.names)
                 raise BadValue("claim", text, f"{name!r} is no name here; {hint}")
         if sentence.name in known | stated.keys():

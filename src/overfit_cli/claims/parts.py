@@ -11,11 +11,12 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.claim import IN_MARGIN
@@ -85,12 +86,14 @@ def end_in_words(number: float) -> str:
     return "0" if abs(number) < sys.float_info.min else f"{number:g}"
 
 
-def tolerance_margin(value: float, tolerance: float, because: str, fewest_seeds: int = 5) -> Margin:
+def tolerance_margin(
+    value: float, tolerance: float, because: str = "", fewest_seeds: int = 5
+) -> Margin:
     """Return the margin of a number claimed to be `value`, up to a tolerance."""
     return Margin(value - tolerance, value + tolerance, because, fewest_seeds, value)
 
 
-def factor_margin(value: float, factor: float, because: str, fewest_seeds: int = 5) -> Margin:
+def factor_margin(value: float, factor: float, because: str = "", fewest_seeds: int = 5) -> Margin:
     """Return the margin of a positive number claimed to be `value`, up to a factor."""
     return Margin(value / factor, value * factor, because, fewest_seeds, value)
 
@@ -187,23 +190,16 @@ def prepared(part: Part) -> Part:
 # Intervals
 
 
-@dataclass
-class _Alike:
-    """The numbers of parts of one statistic with as many seeds: (worlds, parts, seeds).
+class Numbers:
+    """The numbers of a part in all worlds, (worlds, seeds), and their intervals at any level.
 
-    What their intervals need is computed once; `low` and `high` are one object where all numbers
-    are known.
+    Args:
+        low, high: the least and the most that they may be; one object where all are known.
     """
 
-    statistic: Statistic
-    low: Floats
-    high: Floats
-    within: tuple[Floats, Floats]  # of each part
-    count: int = field(init=False)
-    value: Floats = field(init=False)  # (worlds, parts)
-
-    def __post_init__(self) -> None:
-        low, high, self.count = self.low, self.high, self.low.shape[-1]
+    def __init__(self, part: Part, low: Floats, high: Floats) -> None:
+        self.part, self.count = part, low.shape[-1]
+        self.in_logs, self.statistic = part.statistic == "geometric mean", part.statistic
         if self.statistic == "median":
             self.low, self.high = _both(lambda end: np.sort(end, axis=-1), low, high)
             below, above = _both(medians, self.low, self.high)
@@ -213,7 +209,7 @@ class _Alike:
         elif self.statistic in ("given", "case"):
             below, above = self.low, self.high = low[..., 0], high[..., 0]
         else:
-            if self.statistic == "geometric mean":
+            if self.in_logs:
                 low, high = _both(lambda end: np.log(np.maximum(end, 0.0)), low, high)
             below, above = self.low, self.high = _both(lambda end: end.mean(axis=-1), low, high)
             centre = (below + above)[..., None] / 2
@@ -223,27 +219,25 @@ class _Alike:
             # Whether all are one number, up to round-off: their spread is that of no interval.
             equal = self.deviation <= 4 * np.finfo(float).eps * np.abs(centre[..., 0])
             self.equal = equal & (self.count < FEW)
-        self.value = np.where(below == above, below, (below + above) / 2)
-        if self.statistic == "geometric mean":
-            self.value = np.exp(self.value)
+        self.value: Floats = np.where(below == above, below, (below + above) / 2)  # (worlds,)
+        self.value = np.exp(self.value) if self.in_logs else self.value
 
     def ends(self, alpha: float) -> tuple[Floats, Floats]:
-        """The ends of intervals that miss their number with this probability, (worlds, parts)."""
+        """The ends of intervals that miss their number with this probability, (worlds,)."""
         if self.statistic in ("given", "case"):
             return self.low, self.high
         if self.statistic == "median":
             return order_ends(self.low, self.high, alpha)
         if self.statistic in ("share", "no exception"):
             return exact_ends(self.low, self.high, self.count, alpha)
-        in_logs = self.statistic == "geometric mean"
-        least, most = (np.array([-np.inf]), np.array([np.inf])) if in_logs else self.within
+        least, most = (-np.inf, np.inf) if self.in_logs else self.part.within
         half = t_half_width(self.deviation, self.count if self.count > 1 else np.nan, 1 - alpha)
         # Of n equal numbers, others may have so large a share that they are not seen.
         others = 1 - (alpha / 2) ** (1 / self.count)
         low = np.where(self.equal, self.low - others * (self.low - least), self.low - half)
         high = np.where(self.equal, self.high + others * (most - self.high), self.high + half)
         low, high = np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
-        ends = np.exp((low, high)) if in_logs else (low.clip(least, most), high.clip(least, most))
+        ends = np.exp((low, high)) if self.in_logs else np.clip((low, high), least, most)
         return ends[0], ends[1]
 
 
@@ -264,24 +258,10 @@ class Worlds:
     def __init__(
         self, parts: Sequence[Part], low: Sequence[Floats], high: Sequence[Floats]
     ) -> None:
-        self.parts, self.shape = parts, (len(low[0]), len(parts))
-        self.value, self.broken = np.empty(self.shape), np.zeros(self.shape, bool)
-        self.unbroken = np.ones(self.shape, bool)
-        self.groups = list[tuple[list[int], _Alike]]()
-        self.counts = np.array([each.shape[-1] for each in low])
-        kinds = [(part.statistic, each.shape[-1]) for part, each in zip(parts, low, strict=True)]
-        for kind in dict.fromkeys(kinds):
-            at = [index for index, each in enumerate(kinds) if each == kind]
-            known = all(low[index] is high[index] for index in at)
-            lows = np.stack([low[index] for index in at], axis=1)
-            highs = lows if known else np.stack([high[index] for index in at], axis=1)
-            least, most = np.array([parts[index].within for index in at]).T
-            alike = _Alike(kind[0], lows, highs, (least, most))
-            self.groups.append((at, alike))
-            self.value[:, at] = alike.value
-            if kind[0] == "no exception":
-                self.broken[:, at] = alike.high < alike.count
-                self.unbroken[:, at] = alike.low == alike.count
+        self.parts = parts
+        self.numbers = [*map(Numbers, parts, low, high)]
+        self.counts = np.array([each.count for each in self.numbers])
+        self.value = np.stack([each.value for each in self.numbers], axis=1)
 
     @classmethod
     def of(cls, parts: Sequence[Part]) -> Worlds:
@@ -294,7 +274,13 @@ class Worlds:
     @np.errstate(invalid="ignore")
     def ends(self, alpha: float) -> tuple[Floats, Floats]:
         """The ends of the intervals that miss their number with this probability."""
-        low, high = np.empty(self.shape), np.empty(self.shape)
-        for at, alike in self.groups:
-            low[:, at], high[:, at] = alike.ends(alpha)
+        low, high = np.stack([each.ends(alpha) for each in self.numbers], axis=-1)
         return low, high
+
+    def exceptions(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Whether a seed breaks a part without exception, and whether one may; False of others."""
+        broken, may_be = np.zeros((2, *self.value.shape), dtype=bool)
+        for index, each in enumerate(self.numbers):
+            if each.statistic == "no exception":
+                broken[:, index], may_be[:, index] = each.high < each.count, each.low < each.count
+        return broken, may_be

@@ -12,72 +12,38 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
 
 from overfit_cli.claims.cells import describe_values
 from overfit_cli.claims.parts import Margin, Part
-from overfit_cli.core.arrays import Floats
+from overfit_cli.core.arrays import Floats, finite_column
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import add_remark, inconclusive, not_run
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.expressions import Expression, Names, Ref, compare, read_expression
+from overfit_cli.core.expressions import Expression, Ref, compare
 from overfit_cli.stats.crossings import crossing_table, crossings
 
 
-class Ends(NamedTuple):
-    """The least and the most that the number of each seed may be, both of shape (seeds,).
+class Line(NamedTuple):
+    """Numbers along x, (points,): the ends of each seed's number, (seeds, points).
 
     They agree where it is known, and are infinite where nothing is.
     """
 
+    place: str
+    x: Floats
     low: Floats
     high: Floats
 
-    @property
-    def known(self) -> NDArray[np.bool_]:
-        """Whether the number of each seed is known."""
-        return np.asarray(self.low == self.high)
 
-
-Setting = Mapping[str, Any]
-
-
-class Line(NamedTuple):
-    """Numbers along x, (points,): the ends of each seed's number, (seeds, points)."""
-
-    setting: Mapping[str, Any]
-    x: Floats
-    ends: Ends
+Ends = tuple[Floats, Floats]
+"""The least and the most that the number of each seed may be, both of shape (seeds,)."""
 
 
 @dataclass(frozen=True)
-class OfOne:
-    """A quantity of one expression of columns and parameters."""
-
-    measured: Expression
-
-    @property
-    def refs(self) -> tuple[Ref, ...]:
-        """The references in it, some at chosen values of parameters."""
-        return self.measured.refs
-
-
-@dataclass(frozen=True)
-class AlongAxis(OfOne):
-    """A quantity along a parameter, on every line of the grid."""
-
-    axis: str
-
-    def lines(self, cells: Cells) -> Iterator[Line]:
-        """Return the lines of the grid along the parameter."""
-        return _lines(cells, self.measured, number_parameter(cells, self.axis), LEAST_FOR_POWER)
-
-
-@dataclass(frozen=True)
-class Level(OfOne):
+class Level:
     """A number at every setting: `test_error < 0.05`."""
 
+    measured: Expression
     margin: Margin
 
     def __str__(self) -> str:
@@ -85,7 +51,8 @@ class Level(OfOne):
 
     def parts(self, cells: Cells) -> list[Part]:
         """Return the number at each setting."""
-        return [_at(*each, self.margin) for each in _by_seed(cells, self.measured)]
+        found = cells.by_seed(self.measured.text)
+        return _at_settings(found.settings, found.low, found.high, self.margin)
 
 
 @dataclass(frozen=True)
@@ -102,48 +69,33 @@ class Share:
     def __str__(self) -> str:
         return "the share"
 
-    @property
-    def refs(self) -> tuple[Ref, ...]:
-        """The references in its conditions."""
-        return tuple(ref for excess, _ in self.conditions for ref in excess.refs)
-
     def parts(self, cells: Cells) -> list[Part]:
         """Return 1 for each seed that meets them at a setting, and 0 for others."""
-        met = [self._met(excess, sign, cells) for excess, sign in self.conditions]
-        by_place = zip(*met, strict=True)
-        settings = [(places[0][0], _all([ends for _, ends in places])) for places in by_place]
+        found = [(cells.by_seed(excess.text), sign) for excess, sign in self.conditions]
+        settings = found[0][0].settings
+        ends = [[compare(end, sign, 0.0) for end in (one.low, one.high)] for one, sign in found]
+        met: Floats = np.array(ends, np.float64)  # (conditions, ends, settings, seeds)
+        low, high = met.min(axis=(0, 1)), met.max(axis=1).min(axis=0)
         if self.everywhere and settings:
-            settings = [({}, _all([ends for _, ends in settings]))]
-        return [_at(setting, ends, self.margin) for setting, ends in settings]
-
-    @staticmethod
-    def _met(excess: Expression, sign: str, cells: Cells) -> list[tuple[Setting, Ends]]:
-        at_ends = (
-            (setting, [compare(end, sign, 0.0).astype(np.float64) for end in ends])
-            for setting, ends in _by_seed(cells, excess)
-        )
-        return [(setting, Ends(np.minimum(*met), np.maximum(*met))) for setting, met in at_ends]
-
-
-def _all(several: Sequence[Ends]) -> Ends:
-    return Ends(*(np.min([ends[end] for ends in several], axis=0) for end in (0, 1)))
+            settings, low, high = [{}], low.min(axis=0)[None], high.min(axis=0)[None]
+        return _at_settings(settings, low, high, self.margin)
 
 
 @dataclass(frozen=True)
-class Trend(AlongAxis):
+class Trend:
     """A fall or a rise along a parameter, on every line of the grid: by the order of its values."""
 
+    measured: Expression
+    axis: str
     rises: bool
 
-    FALLS = Margin(most=0.0, because="0 is no trend")
-    RISES = Margin(least=0.0, because="0 is no trend")
     STAYS = Margin(most=0.5, because="half of the line")
     TURNS = Margin(most=0.5, because="half of the range")
 
     @property
     def margin(self) -> Margin:
         """The margin of the rank correlation."""
-        return self.RISES if self.rises else self.FALLS
+        return Margin(least=0.0) if self.rises else Margin(most=0.0)
 
     def __str__(self) -> str:
         return self.measured.text
@@ -154,56 +106,92 @@ class Trend(AlongAxis):
         A curve that falls, rises by more than half of its range and falls again does not fall.
         """
         parts = []
-        for line, x, between in self.lines(cells):
-            values = np.where(between.known, between.low, np.nan)
+        for place, x, low, high in _lines(cells, self.measured, self.axis):
+            values = np.where(low == high, low, np.nan)
             signed = -values if self.rises else values
             for name, ends, margin, least in (
                 (WHOLE, _rank_correlations(x, values), self.margin, -1.0),
                 ("its end", _end_ranks(signed), self.STAYS, 0.0),
                 ("its turn", _turns(signed), self.TURNS, -1.0),
             ):
-                place = _joined(describe_values(line), name)
-                parts.append(Part(place, *ends, margin, within=(least, 1.0)))
+                parts.append(Part(_joined(place, name), *ends, margin, within=(least, 1.0)))
         return parts
 
 
 @dataclass(frozen=True)
-class Power(AlongAxis):
+class Power:
     """The power p of a quantity ∝ parameter^p, on every line of the grid.
 
     With `throughout` a single value must not decide, and the quantity not turn at the end of the
     line. Between the last two values it does not run the other way half as fast as along the whole
     line; and without the last value p, where it can be told, is on the same side of 0.
+
+    Attributes:
+        contour: a parameter x and a number: it is the power p of x ∝ parameter^p along the contour
+            on which the quantity has that number.
     """
 
+    measured: Expression
+    axis: str
     margin: Margin
     throughout: bool = False
+    contour: tuple[str, float] | None = None
 
     def __str__(self) -> str:
-        return f"power of {self.axis} in {self.measured.text}"
+        return f"power of {self.axis} in {self.contour[0] if self.contour else self.measured.text}"
 
     def parts(self, cells: Cells) -> list[Part]:
         """Return the power on each line: least squares of logarithms, seed by seed."""
         parts = []
-        axis = number_parameter(cells, self.axis)
-        for line, x, ends in self.lines(cells):
-            if (x <= 0).any() or (ends.high <= 0).any():
-                raise inconclusive(f"{axis} or {self.measured.text} is 0 or less: no logarithm.")
-            with np.errstate(divide="ignore"):
-                logs = Ends(np.log(np.maximum(ends.low, 0.0)), np.log(ends.high))
-            weights, name_of_line = _slope_weights(np.log(x)), describe_values(line)
-            whole = _joined(name_of_line, WHOLE) if self.throughout else name_of_line
-            parts.append(Part(whole, *_weighted(weights, logs), self.margin))
-            if self.throughout:
-                parts += [
-                    Part(_joined(name_of_line, name), *_weighted(part, logs), self._side)
-                    for name, part in _parts_of_slope(np.log(x), weights).items()
-                ]
+        side = Margin(most=0.0) if math.isinf(self.margin.least) else Margin(least=0.0)
+        for place, x, *logs in self._contours(cells) if self.contour else self._in_logs(cells):
+            weights = _slope_weights(np.log(x))
+            whole = _joined(place, WHOLE) if self.throughout else place
+            parts.append(Part(whole, *_weighted(weights, *logs), self.margin))
+            others = _parts_of_slope(np.log(x), weights) if self.throughout else {}
+            for name, part in others.items():
+                parts.append(Part(_joined(place, name), *_weighted(part, *logs), side))
         return parts
 
-    @property
-    def _side(self) -> Margin:
-        return Margin(most=0.0) if math.isinf(self.margin.least) else Margin(least=0.0)
+    def _in_logs(self, cells: Cells) -> Iterator[Line]:
+        for place, x, low, high in _lines(cells, self.measured, self.axis):
+            if (x <= 0).any() or (high <= 0).any():
+                axis = number_parameter(cells, self.axis)
+                raise inconclusive(f"{axis} or {self.measured.text} is 0 or less: no logarithm.")
+            with np.errstate(divide="ignore"):
+                yield Line(place, x, np.log(np.maximum(low, 0.0)), np.log(high))
+
+    def _contours(self, cells: Cells) -> Iterator[Line]:
+        """The logarithm of x on the contour along y, at each setting of the other parameters."""
+        assert self.contour is not None
+        named, threshold = self.contour
+        x, y = number_parameter(cells, named), number_parameter(cells, self.axis)
+        column = self.measured.text
+        for setting, local in cells.settings(cells.varying((x, y))):
+            rows = local.with_column(column, option="claim").frame
+            seeds = np.sort(rows["seed"].unique())
+            points = crossings(rows, x, y, column, threshold)
+            logs = crossing_table(points, y).reindex(columns=seeds)  # (y, seeds)
+            known = finite_column(rows, column).notna()
+            whole = known.groupby([rows[y], rows["seed"]]).all().unstack()
+            logs = logs.where(whole.reindex(logs.index, columns=seeds).eq(True))  # nan: unknown
+            crossed = (~np.isinf(logs.to_numpy())).sum(axis=1) * 2 > len(seeds)
+            cross = f"seeds cross {threshold:g}"
+            if not crossed.all():
+                left = ", ".join(f"{value:.6g}" for value in logs.index[~crossed])
+                add_remark(f"Left out: {y}={left}, where at most half of the {cross}.")
+            if crossed.sum() < LEAST_FOR_POWER:
+                raise inconclusive(
+                    f"It needs {LEAST_FOR_POWER} values of {y} at which most {cross}; there are "
+                    f"{int(crossed.sum())}."
+                )
+            log_x = logs.to_numpy()[crossed].T  # (seeds, y); infinite beyond the grid
+            grid = np.log(rows.groupby(y)[x].agg(["min", "max"]).reindex(logs.index)[crossed])
+            first, last = grid.to_numpy().T
+            low = np.where(np.isposinf(log_x), last, np.where(np.isnan(log_x), -np.inf, log_x))
+            high = np.where(np.isneginf(log_x), first, np.where(np.isnan(log_x), np.inf, log_x))
+            at = logs.index.to_numpy(dtype=np.float64)[crossed]
+            yield Line(describe_values(setting), at, low, high)
 
 
 def _parts_of_slope(log_x: Floats, weights: Floats) -> dict[str, Floats]:
@@ -214,58 +202,7 @@ def _parts_of_slope(log_x: Floats, weights: Floats) -> dict[str, Floats]:
     return parts
 
 
-@dataclass(frozen=True)
-class ContourPower(OfOne):
-    """The power p of x ∝ y^p along the contour on which a quantity has a value."""
-
-    x: str
-    y: str
-    threshold: float
-    margin: Margin
-
-    def __str__(self) -> str:
-        return f"power of {self.y} in {self.x}"
-
-    def parts(self, cells: Cells) -> list[Part]:
-        """Return the power of each seed's contour, at each setting of the other parameters."""
-        return [
-            Part(describe_values(setting), *_weighted(_slope_weights(np.log(y)), logs), self.margin)
-            for setting, y, logs in self.lines(cells)
-        ]
-
-    def lines(self, cells: Cells) -> Iterator[Line]:
-        """Return the logarithm of x on the contour along y, at each setting of the others."""
-        x, y = number_parameter(cells, self.x), number_parameter(cells, self.y)
-        column = "claimed"
-        for place, local in cells.settings(cells.varying((x, y))):
-            rows, claimed = local.frame, _column(local, self.measured)
-            seeds = np.sort(rows["seed"].unique())
-            points = crossings(rows.assign(**{column: claimed}), x, y, column, self.threshold)
-            logs = crossing_table(points, y).reindex(columns=seeds)  # (y, seeds)
-            known = claimed.where(rows["status"] == "done").notna()
-            whole = known.groupby([rows[y], rows["seed"]]).all().unstack()
-            logs = logs.where(whole.reindex(logs.index, columns=seeds).eq(True))  # nan: unknown
-            crossed = (~np.isinf(logs.to_numpy())).sum(axis=1) * 2 > len(seeds)
-            if not crossed.all():
-                left = ", ".join(f"{value:.6g}" for value in logs.index[~crossed])
-                add_remark(
-                    f"Left out: {y}={left}, where at most half of the seeds cross "
-                    f"{self.threshold:g}."
-                )
-            if crossed.sum() < LEAST_FOR_POWER:
-                raise inconclusive(
-                    f"It needs {LEAST_FOR_POWER} values of {y} at which most seeds cross "
-                    f"{self.threshold:g}; there are {int(crossed.sum())}."
-                )
-            log_x = logs.to_numpy()[crossed].T  # (seeds, y); infinite beyond the grid, nan: unknown
-            grid = np.log(rows.groupby(y)[x].agg(["min", "max"]).reindex(logs.index)[crossed])
-            first, last = grid.to_numpy().T
-            low = np.where(np.isposinf(log_x), last, np.where(np.isnan(log_x), -np.inf, log_x))
-            high = np.where(np.isneginf(log_x), first, np.where(np.isnan(log_x), np.inf, log_x))
-            yield Line(place, logs.index.to_numpy(dtype=np.float64)[crossed], Ends(low, high))
-
-
-Quantity = Level | Share | Trend | Power | ContourPower
+Quantity = Level | Share | Trend | Power
 
 WHOLE = "the whole line"
 """What a line is called beside its end."""
@@ -274,8 +211,27 @@ LEAST_FOR_POWER = 3
 """The fewest values of a parameter along which a trend or a power can be told."""
 
 
-def _at(setting: Mapping[str, Any], ends: Ends, margin: Margin) -> Part:
-    return Part(describe_values(setting), ends.low, ends.high, margin)
+def references(quantity: Quantity) -> tuple[Ref, ...]:
+    """Return the references in a quantity, some at chosen values of parameters."""
+    if isinstance(quantity, Share):
+        return tuple(ref for excess, _ in quantity.conditions for ref in excess.refs)
+    return quantity.measured.refs
+
+
+def axes_of(quantity: Quantity) -> dict[str, int]:
+    """Return the parameters along which a quantity is told, with the fewest values of each."""
+    if not isinstance(quantity, Power | Trend):
+        return {}
+    contour = quantity.contour if isinstance(quantity, Power) else None
+    return {quantity.axis: LEAST_FOR_POWER} | ({contour[0]: 2} if contour else {})
+
+
+def _at_settings(
+    settings: Sequence[Mapping[str, Any]], low: Floats, high: Floats, margin: Margin
+) -> list[Part]:
+    """The part at each setting, of ends of shape (settings, seeds)."""
+    places = map(describe_values, settings)
+    return [Part(*each, margin) for each in zip(places, low, high, strict=True)]
 
 
 def _joined(place: str, part: str) -> str:
@@ -292,39 +248,24 @@ def number_parameter(cells: Cells, text: str) -> str:
     return named.name
 
 
-def _by_seed(cells: Cells, measured: Expression) -> list[tuple[Setting, Ends]]:
-    """Each setting with the ends of an expression's number for each seed."""
-    found = cells.by_seed(measured.text)
-    ends = map(Ends, found.low, found.high)
-    return list(zip(found.settings, ends, strict=True))
-
-
-def _column(cells: Cells, measured: Expression) -> pd.Series[float]:
-    expression = read_expression(measured.text, Names(cells.schema.names), "claim")
-    values = {
-        name: cells.numbers(name, missed=False).to_numpy(np.float64) for name in expression.names
-    }
-    return pd.Series(expression.value(values), cells.frame.index)
-
-
-def _lines(cells: Cells, measured: Expression, axis: str, fewest: int) -> Iterator[Line]:
-    settings = _by_seed(cells, measured)
-    if settings and axis not in settings[0][0]:
-        raise not_run(f"It needs {fewest} values of {axis}; these cells have one.")
-    lines: dict[tuple[Any, ...], list[tuple[float, Ends]]] = {}
-    for place, ends in settings:
-        others = tuple((name, value) for name, value in place.items() if name != axis)
-        lines.setdefault(others, []).append((float(place[axis]), ends))
-    if not any(len(points) >= fewest for points in lines.values()):
-        raise not_run(f"It needs {fewest} values of {axis} on a line; these cells have fewer.")
-    for others, points in lines.items():
-        if len(points) < fewest:
-            where = describe_values(dict(others))
-            add_remark(f"Left out: {where}, with fewer than {fewest} values of {axis}.")
+def _lines(cells: Cells, measured: Expression, along: str) -> Iterator[Line]:
+    """The lines of the grid along a parameter, with the values that are there."""
+    axis, found = number_parameter(cells, along), cells.by_seed(measured.text)
+    needs = f"It needs {LEAST_FOR_POWER} values of {axis}"
+    if found.settings and axis not in found.settings[0]:
+        raise not_run(f"{needs}; these cells have one.")
+    lines: dict[str, list[int]] = {}
+    for index, setting in enumerate(found.settings):
+        place = describe_values({name: setting[name] for name in setting if name != axis})
+        lines.setdefault(place, []).append(index)
+    if not any(len(at) >= LEAST_FOR_POWER for at in lines.values()):
+        raise not_run(f"{needs} on a line; these cells have fewer.")
+    for place, at in lines.items():
+        if len(at) < LEAST_FOR_POWER:
+            add_remark(f"Left out: {place}, with fewer than {LEAST_FOR_POWER} values of {axis}.")
             continue
-        x = np.array([position for position, _ in points])
-        low, high = (np.stack([ends[end] for _, ends in points], axis=1) for end in (0, 1))
-        yield Line(dict(others), x, Ends(low, high))
+        x = np.array([float(found.settings[index][axis]) for index in at])
+        yield Line(place, x, *(np.ascontiguousarray(end[at].T) for end in found[3:]))
 
 
 def _rank_correlations(x: Floats, values: Floats) -> Ends:
@@ -337,7 +278,7 @@ def _rank_correlations(x: Floats, values: Floats) -> Ends:
     order = rankdata(x) - (len(x) + 1) / 2
     ranks = rankdata(values, axis=1, nan_policy="omit")
     low, high = np.array([_correlations(order, row) for row in ranks]).T
-    return Ends(low, high)
+    return low, high
 
 
 def _correlations(order: Floats, ranks: Floats) -> Floats:
@@ -362,7 +303,7 @@ def _end_ranks(values: Floats) -> Ends:
     last, others = values[:, -1:], values[:, :-1]
     unknown = np.isnan(others) | np.isnan(last)
     low = (others < last).mean(axis=1)
-    return Ends(low, low + unknown.mean(axis=1))
+    return low, low + unknown.mean(axis=1)
 
 
 def _turns(values: Floats) -> Ends:
@@ -372,14 +313,14 @@ def _turns(values: Floats) -> Ends:
     """
     known = np.isfinite(values)
     if not known.any(axis=0).all():
-        return Ends(np.full(len(values), -1.0), np.full(len(values), 1.0))
+        return np.full(len(values), -1.0), np.full(len(values), 1.0)
     middle = np.nanmedian(np.where(known, values, np.nan), axis=0)  # (points,)
     first, last = np.unravel_index(np.argmax(np.triu(middle - middle[:, None])), (len(middle),) * 2)
     range_ = np.ptp(middle)
     rises = values[:, last] - values[:, first]
     shares = np.clip(rises / range_, -1.0, 1.0) if range_ > 0 else np.zeros(len(values))
     unknown = ~(known[:, first] & known[:, last])
-    return Ends(np.where(unknown, -1.0, shares), np.where(unknown, 1.0, shares))
+    return np.where(unknown, -1.0, shares), np.where(unknown, 1.0, shares)
 
 
 def _slope_weights(x: Floats) -> Floats:
@@ -387,10 +328,9 @@ def _slope_weights(x: Floats) -> Floats:
     return np.asarray(centred / (centred @ centred))
 
 
-def _weighted(weights: Floats, ends: Ends) -> Ends:
+def _weighted(weights: Floats, low: Floats, high: Floats) -> Ends:
     """The ends of weighted sums of the rows of numbers, (seeds, points)."""
-    weights = np.where(np.abs(weights) < 1e-12 * np.abs(weights).max(), 0.0, weights)
-    used, rising = weights != 0, weights[weights != 0] > 0
-    low, high = ends.low[:, used], ends.high[:, used]
-    sums = [np.where(rising, *pair) @ weights[used] for pair in ((low, high), (high, low))]
-    return Ends(sums[0], sums[1])
+    used = np.abs(weights) >= 1e-12 * np.abs(weights).max()
+    low, high, weights = low[:, used], high[:, used], weights[used]
+    rising = weights > 0
+    return np.where(rising, low, high) @ weights, np.where(rising, high, low) @ weights

@@ -12,7 +12,7 @@ otherwise often lie at a margin's end exactly. Each world is judged by the rule 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -75,20 +75,17 @@ def rates(parts: Sequence[Part], seeds: int = 0, *, repeats: int = REPEATS, seed
     """
     random = np.random.default_rng(seed)
     parts = [_in_logarithms(prepared(part)) for part in parts]
-
-    def verdicts(targets: Sequence[float] | None = None) -> NDArray[np.int8]:
-        return np.concatenate([*_verdicts(parts, targets, seeds, repeats, random)])
-
-    measured, centres = verdicts(), [_centre(part) for part in parts]
+    count, centres = seeds or len(parts[0].low), [_centre(part) for part in parts]
     worst = min(range(len(parts)), key=lambda index: parts[index].slack(centres[index]))
-    moved = list[NDArray[np.int8]]()
+    moves = [[0.0] * len(parts)]
     for end in (parts[worst].margin.least, parts[worst].margin.most):
         if math.isfinite(end):
-            shift = end - centres[worst]
-            pairs = zip(centres, parts, strict=True)
-            moved.append(verdicts([_within_margin(part, at + shift) for at, part in pairs]))
+            aims = np.add(centres, end - centres[worst])
+            ends = np.array([(part.margin.least, part.margin.most) for part in parts])
+            moves.append([*(aims.clip(*ends.T) - centres)])
+    measured, *moved = (_verdicts(parts, each, count, repeats, random) for each in moves)
     return Rates(
-        seeds=seeds or len(parts[0].low),
+        seeds=count,
         false_holds=max(float((made > 0).mean()) for made in moved),
         false_fails=max(float((made < 0).mean()) for made in moved),
         holds=float((measured > 0).mean()),
@@ -106,8 +103,9 @@ def seeds_to_decide(parts: Sequence[Part], *, more_than: int = 0, seed: int = 0)
 
     def decides(count: int) -> bool:
         affordable = max(MOST_SEARCHED // (len(parts) * count), FEWEST_REPEATS)
-        worlds = _verdicts(parts, None, count, min(REPEATS // 2, affordable), random)
-        verdicts = np.concatenate([*worlds])
+        verdicts = _verdicts(
+            parts, [0.0] * len(parts), count, min(REPEATS // 2, affordable), random
+        )
         return max(float((verdicts > 0).mean()), float((verdicts < 0).mean())) >= WANTED
 
     low = max(more_than, max(part.margin.fewest_seeds for part in parts) - 1)
@@ -136,23 +134,16 @@ def _in_logarithms(part: Part) -> Part:
     return replace(part, low=low, high=high, margin=margin, statistic="mean")
 
 
-def _within_margin(part: Part, number: float) -> float:
-    return min(max(number, part.margin.least), part.margin.most)
-
-
 def _verdicts(
     parts: Sequence[Part],
-    targets: Sequence[float] | None,
-    seeds: int,
+    moves: Sequence[float],
+    count: int,
     repeats: int,
     random: np.random.Generator,
-) -> Iterator[NDArray[np.int8]]:
-    """The verdicts in worlds in which each part's number is its target, some of them at a time."""
-    count = seeds or len(parts[0].low)
+) -> NDArray[np.int8]:
+    """The verdicts in worlds in which each part's number is moved, some of them at a time."""
+    verdicts, smoothed = list[NDArray[np.int8]](), [_smoothed(part) for part in parts]
     at_a_time = max(1, MOST_NUMBERS // (len(parts) * count))
-    smoothed = [_smoothed(part) for part in parts]
-    centres = [_centre(part) for part in parts]
-    moves = [to - at for to, at in zip(targets or centres, centres, strict=True)]
     for start in range(0, repeats, at_a_time):
         size = min(at_a_time, repeats - start), count
         draws = dict[int, tuple[NDArray[np.int_], Floats]]()  # parts with as many seeds share them
@@ -170,7 +161,8 @@ def _verdicts(
                 below, above = below + more, above + more
             low.append(below)
             high.append(above if part.unknown else below)
-        yield decide(Worlds(parts, low, high), error_of_each(1)).verdict
+        verdicts.append(decide(Worlds(parts, low, high), error_of_each(1)).verdict)
+    return np.concatenate(verdicts)
 
 
 def _turned(

@@ -15,10 +15,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from overfit_cli.claims.parts import (
     FEW,
+    FEWEST,
     UNBROKEN,
     Margin,
     Part,
@@ -28,7 +30,7 @@ from overfit_cli.claims.parts import (
     prepared,
 )
 from overfit_cli.core.arrays import Floats
-from overfit_cli.core.claim import Interval, Measurement, Verdict, inconclusive
+from overfit_cli.core.claim import BY_CELL, Interval, Measurement, Verdict, inconclusive
 from overfit_cli.core.text import plural
 from overfit_cli.stats.intervals import Estimate, error_of_each, order_tail
 
@@ -58,17 +60,21 @@ def decide(worlds: Worlds, alpha: float) -> Decision:
     parts = worlds.parts
     least, most = (np.array([getattr(p.margin, end) for p in parts]) for end in ("least", "most"))
     case, sole = (np.array([p.statistic == s for p in parts]) for s in ("case", "no exception"))
+    broken, may_be_broken = worlds.exceptions()
     enough = worlds.counts >= [part.margin.fewest_seeds for part in parts]
 
     def out_at(error: float) -> tuple[Flags, tuple[Floats, Floats]]:
-        ends = worlds.ends(error)
-        return np.where(sole, worlds.broken, lies_outside(*ends, least, most) & enough), ends
+        low, high = worlds.ends(error)  # a single infinity is beyond what was measured
+        outside = ((-np.inf < high) & (high < least)) | ((most < low) & (low < np.inf))
+        return np.where(sole, broken, outside & enough), (low, high)
 
     inner = worlds.ends(2 * alpha)
     out, (below, above) = out_at(alpha)
     two_ends = np.isfinite(most - least) | sole
     low, high = (np.where(two_ends, *ends) for ends in zip(inner, (below, above), strict=True))
-    inside = lies_inside(low, high, least, most, touches=case) & enough & worlds.unbroken
+    # One number at an end lies inside only as a case.
+    at_end = (low == high) & ((low == least) | (low == most)) & ~case
+    inside = (least <= low) & (high <= most) & ~at_end & enough & ~may_be_broken
     verdict: NDArray[np.int8] = np.asarray(inside.all(axis=1), np.int8)
     errors = np.full(len(inside), alpha)
     each = inside.astype(np.int8) - (out & ~inside)
@@ -82,18 +88,6 @@ def decide(worlds: Worlds, alpha: float) -> Decision:
     return Decision(verdict, each, worlds.value, below, above, inner, errors)
 
 
-def lies_inside(low: Floats, high: Floats, least: Floats, most: Floats, touches: Flags) -> Flags:
-    """Whether intervals lie inside margins; one number at an end does only if it may touch it."""
-    at_end = (low == high) & ((low == least) | (low == most)) & ~touches
-    return np.asarray((least <= low) & (high <= most) & ~at_end)
-
-
-def lies_outside(low: Floats, high: Floats, least: Floats, most: Floats) -> Flags:
-    """Whether intervals lie outside margins; a single infinity is beyond what was measured."""
-    below = (-np.inf < high) & (high < least)
-    return np.asarray(below | ((most < low) & (low < np.inf)))
-
-
 def counts_that_refute(parts: int) -> list[int]:
     """Return how many of so many parts refute a claim together: one, half of them, or all."""
     return sorted({1, math.ceil(parts / 2), parts})
@@ -105,9 +99,8 @@ def fewest_seeds(parts: Sequence[Part]) -> int:
     statistics = {part.statistic for part in parts}
     while "median" in statistics and not order_tail(count, alpha):
         count += 1
-    return (
-        max(count, math.ceil(math.log(alpha, UNBROKEN))) if "no exception" in statistics else count
-    )
+    unbroken = math.ceil(math.log(alpha, UNBROKEN)) if "no exception" in statistics else 0
+    return max(count, unbroken)
 
 
 # A run: one world
@@ -156,8 +149,8 @@ def judge(
     worst = min(range(len(parts)), key=nearness)
     part, count, alone = parts[worst], len(parts[worst].low), code[worst]
     value, low, high = (float(numbers[0, worst]) for numbers in (made.value, made.low, made.high))
-    needed = fewest_seeds(parts) if verdict == "inconclusive" else 0
-    needed = needed if min(len(each.low) for each in parts) < needed else 0
+    fewest = fewest_seeds(parts) if verdict == "inconclusive" else 0
+    needed = fewest if min(len(each.low) for each in parts) < fewest else 0
     words = [f"The worst is {part}." if len(parts) > 1 else "", note]
     if needed:
         words.append(f"It needs {plural(needed, 'seed')}; these cells have {count}.")
@@ -208,13 +201,11 @@ def _details(parts: Sequence[Part], made: Decision) -> dict[str, float]:
     split = [(part.place, *part.place.rpartition(", ")[::2]) for part in parts]
     places = {place if "=" in last else before for place, before, last in split}
     details: dict[str, float] = {"settings": len(places)} if len(places) > 1 else {}
-    several = len(parts) > MOST_LISTED
     for part, *numbers in zip(parts, made.value[0], made.low[0], made.high[0], strict=True):
-        if (several and not part.quantity) or part.statistic == "case":
-            continue
-        name = re.sub("^(at|the) ", "", str(part))
-        names = (name, f"{name}, from", f"{name}, to")
-        details |= zip(names, map(float, numbers), strict=True)
+        if (part.quantity or len(parts) <= MOST_LISTED) and part.statistic != "case":
+            name = re.sub("^(at|the) ", "", str(part))
+            names = (name, f"{name}, from", f"{name}, to")
+            details |= zip(names, map(float, numbers), strict=True)
     return details
 
 
@@ -260,3 +251,123 @@ def judge_estimate(
     measured = judge([Part("", low, high, margin, "given")], note=note, details=details)
     interval = Interval(estimate.low, estimate.high, estimate.kind)
     return replace(measured, value=estimate.value, interval=interval)
+
+
+# Theorems: judged on the cells that meet their hypotheses, and refuted by one exception
+
+FEWEST_SEEDS_OF_THEOREM = FEWEST["no exception"]
+THEOREM_RULE = (
+    f"{BY_CELL}; at least {FEWEST_SEEDS_OF_THEOREM} seeds, enough to rule out a violation "
+    "on a third of all draws"
+)
+
+
+@dataclass(frozen=True)
+class Requirements:
+    """The hypotheses of a theorem, by the distance of each cell to them.
+
+    Attributes:
+        missed: the distance of each cell to each hypothesis by its name; above 0, and without a
+            number, the cell does not meet it.
+        in_words: the hypotheses that are missed, for the sentence after its colon.
+    """
+
+    missed: Mapping[str, pd.Series[float]]
+    in_words: str
+
+    def met(self) -> pd.Series[bool]:
+        """Return which cells meet all of them."""
+        met: pd.Series[bool] = (pd.DataFrame({**self.missed}) <= 0).all(axis=1)
+        return met
+
+    def judged(self, unknown: pd.Series[bool]) -> pd.Series[bool]:
+        """Return the cells that a theorem is judged on: those that meet all, and those that may.
+
+        A cell of which it is unknown whether it breaks the theorem may have met the hypotheses too.
+        """
+        return self.met() | (unknown & ~(pd.DataFrame({**self.missed}) > 0).any(axis=1))
+
+    def distances(self) -> dict[str, float]:
+        """Return the least and the largest distance to each of them."""
+        return {
+            f"{words}, {end}": float(number)
+            for words, amounts in self.missed.items()
+            for end, number in (("least", amounts.min()), ("most", amounts.max()))
+        }
+
+
+OUT_OF_REACH = 3.0
+"""The decades below a bound from which on it could not have been broken."""
+
+MET = "cells that meet its hypotheses"
+"""The detail with the number of those cells."""
+
+LOST = "cells that failed or are absent"
+"""Which cells are unknown, where nothing else is said."""
+
+WITHOUT_EXCEPTION = Margin(least=UNBROKEN, fewest_seeds=FEWEST_SEEDS_OF_THEOREM, target=1.0)
+
+
+def judge_theorem(
+    broken: pd.Series[bool],
+    seeds: pd.Series[int],
+    *,
+    unknown: pd.Series[bool] | None = None,
+    unknown_because: str = LOST,
+    requirements: Requirements | None = None,
+    decades_over: pd.Series[float] | None = None,
+    note: str = "",
+    details: Mapping[str, float] | None = None,
+) -> Measurement:
+    """Return the measurement of a theorem: one cell that breaks it refutes it.
+
+    It is judged on the cells that meet its hypotheses, however many others there are, and vacuous
+    where none does. It holds where no cell of `FEWEST_SEEDS_OF_THEOREM` seeds breaks it: if it were
+    broken on a third of all draws, so many seeds without a break would have a probability below
+    1/50. It holds by far where all cells lie `OUT_OF_REACH` decades or more below a bound.
+
+    Args:
+        unknown: whether a cell failed or is absent: it refutes nothing, and with it nothing holds.
+        decades_over: the decades by which each cell lies above a bound; negative below it.
+    """
+    details, all_known = dict(details or {}), pd.Series(False, broken.index)
+    unknown = all_known if unknown is None else unknown.astype(bool)
+    judged = ~all_known
+    if decades_over is not None:
+        details["decades over the bound, most"] = float(decades_over.max())
+    if requirements is not None:
+        judged, met = requirements.judged(unknown), requirements.met()
+        details |= requirements.distances() | {MET: int(met.sum())}
+        if not judged.any():
+            why = f"No cell meets its hypotheses: {requirements.in_words}."
+            return mark_vacuous(Measurement(verdict="vacuous", note=note), why, details)
+    lost = int(unknown[judged].sum())
+    words = f"The share of seeds without an exception. {note}".strip()
+    if lost:
+        details[unknown_because] = lost
+        words += f" {unknown_because[0].upper()}{unknown_because[1:]} may break it."
+    measured = judge(
+        [
+            Part.of_cells(
+                ~broken[judged], unknown[judged], seeds[judged], WITHOUT_EXCEPTION, "no exception"
+            )
+        ],
+        note=words,
+        details=details,
+    )
+    measured = replace(measured, margin=None)
+    return measured if decades_over is None else mark_by_far(measured, -decades_over[judged].max())
+
+
+def mark_by_far(measured: Measurement, below: float) -> Measurement:
+    """Return a measurement of a bound: it holds by far where all lies decades below the bound."""
+    if measured.verdict != "holds" or not below >= OUT_OF_REACH:
+        return measured
+    note = f"{measured.note} All cells lie {below:.0f} decades or more below the bound."
+    return replace(measured, verdict="holds by far", note=note)
+
+
+def mark_vacuous(measured: Measurement, reason: str, details: Mapping[str, float]) -> Measurement:
+    """Return a measurement as vacuous, for a reason, as a sentence: it could not be broken."""
+    note = f"{measured.note} {reason}".strip()
+    return replace(measured, verdict="vacuous", details={**measured.details, **details}, note=note)

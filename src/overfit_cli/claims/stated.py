@@ -10,10 +10,9 @@ from typing import Any, cast
 
 import pandas as pd
 
-from overfit_cli.claims.grammar import read
 from overfit_cli.claims.parts import Part
 from overfit_cli.claims.rules import counts_that_refute, judge
-from overfit_cli.claims.sentences import Sentence
+from overfit_cli.claims.sentences import Sentence, read
 from overfit_cli.core.cell import Column
 from overfit_cli.core.cells import Cells, NoCellsError, UndefinedError
 from overfit_cli.core.claim import Claim, Measurement, Verdict, inconclusive, not_run
@@ -90,9 +89,9 @@ def cells_of(
     """
     ends = {name for pair in between.values() for name in pair}
     fields = [
-        replace(each, role="cell")
-        if each.name in ends
-        else replace(each, between=between.get(each.name))
+        replace(
+            each, role="cell" if each.name in ends else each.role, between=between.get(each.name)
+        )
         for each in fields_of(model, columns, frame)
     ]
     return Cells(frame, Schema(tuple(fields)), _NO_STUDY)
@@ -102,9 +101,9 @@ _NO_STUDY = cast("AnyStudy", None)
 """The study of cells that a claim is judged on, which has no need of one."""
 
 
-def claim(stated: str | Sentence, study: AnyStudy, **fields: Any) -> Claim:
+def claim(stated: str, study: AnyStudy, **fields: Any) -> Claim:
     """Return the claim of a sentence about all cells of a study."""
-    sentence = read(str(stated))
+    sentence = read(stated)
     given: dict[str, Any] = {
         "name": sentence.name,
         "source": "",
@@ -113,11 +112,6 @@ def claim(stated: str | Sentence, study: AnyStudy, **fields: Any) -> Claim:
     }
     measure = Measure(sentence, study.parameters, columns=study.columns, drawn=study.seeded)
     return Claim(**{**given, **fields}, measure=measure)
-
-
-def claims_of_study(stated: Iterable[Claim | str], study: AnyStudy) -> list[Claim]:
-    """Return claims of which some are stated as sentences."""
-    return [claim(item, study) if isinstance(item, str) else item for item in stated]
 
 
 def stated_claim(
@@ -137,7 +131,7 @@ def stated_claim(
             names, such as a formula's value.
         number: what is measured, in the words of `holds_where`.
     """
-    sentence = read(str(stated))
+    sentence = stated if isinstance(stated, Sentence) else read(stated)
     given = {"holds_where": sentence.holds_where(number, because)}
     measure = Measure(sentence, model, choose, between=between or {})
     return Claim(**{**given, **fields}, measure=measure)

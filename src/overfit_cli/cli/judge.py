@@ -75,7 +75,7 @@ def judge(
         from overfit_cli.figures.picture import save
         from overfit_cli.report.claim_figure import draw_claims
 
-        save(draw_claims(loaded, judged, command=typed_command(), out=out), out)
+        save(draw_claims(judged, command=typed_command(), out=out), out)
         output.print(f"Drawn: {out}, and its caption in {out.with_suffix('.txt').name}")
     if json_file is not None:
         output.print(f"Written: {json_file}")

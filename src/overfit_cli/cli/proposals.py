@@ -109,7 +109,7 @@ def commands_that_decide(run: JudgedRun, decisions: Sequence[Decision]) -> Itera
         return
     path, last = run.directory.path, manifest.runs[-1]
     lacking = [each.design for each in still_open if each.design and each.lacks_cells]
-    needed = max(max(each.needed, each.at_least) for each in still_open)
+    needed = max(each.needed for each in still_open)
     present = _seeds_of(manifest).union(*(each.design.seeds for each in decisions if each.design))
     seeds = _more_seeds(present, needed)
     is_other = manifest.refined and bool(lacking)
@@ -126,21 +126,17 @@ def commands_that_decide(run: JudgedRun, decisions: Sequence[Decision]) -> Itera
     yield from _proposals(commands, path)
 
 
-def lines_on_seeds(judged: Sequence[Judged], runs: Sequence[JudgedRun]) -> Iterator[str]:
-    """Yield lines on claims of which more seeds are needed, and the sweeps that add these.
-
-    Args:
-        runs: those that the claims are judged on.
-    """
-    judged_on = {run.directory.path: run for run in runs}
-    for path in dict.fromkeys(each.directory for each in judged if each.lacks_seeds):
+def lines_on_seeds(judged: Sequence[Judged]) -> Iterator[str]:
+    """Yield lines on claims of which more seeds are needed, and the sweeps that add these."""
+    lacking = [each for each in judged if each.lacks_seeds]
+    for path in dict.fromkeys(each.directory for each in lacking):
+        here = [each for each in lacking if each.directory == path]
         names = dict[int, list[str]]()
-        for each in judged:
-            if each.directory == path and each.lacks_seeds:
-                names.setdefault(each.measurement.needed_seeds, []).append(each.claim.name)
+        for each in here:
+            names.setdefault(each.measurement.needed_seeds, []).append(each.claim.name)
         needs = "; ".join(f"{count} for {', '.join(names[count])}" for count in sorted(names))
         yield f"More seeds are needed in {path}: {needs}."
-        run = judged_on.get(path) if path else None
+        run = here[0].run
         if path and run is not None and (present := _seeds_of(run.manifest)):
             seeds = _more_seeds(present, max(names))
             yield from _proposals(_sweeps(run.manifest, run.study, seeds), path)

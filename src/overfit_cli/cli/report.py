@@ -127,7 +127,7 @@ def write_and_say(asked: Asked, folder: Path, name: str) -> int:
     about = reported if wanted is None else wanted
     runs = [run for run in runs if run.study.name in studies]
     papers = contents(reported, runs)
-    shown = _say_verdicts(output, asked, papers, about, runs)
+    shown = _say_verdicts(output, asked, papers, about)
     compared = None if expected is None else check_verdicts(judged, expected, wanted)
     without = [run for run in runs if (run.cells["status"] == "failed").all()]
     outcome = {"about": about, "compared": compared, "reported": reported, "runs": runs}
@@ -151,7 +151,6 @@ def _say_verdicts(
     asked: Asked,
     papers: Sequence[Entry],
     about: Sequence[Judged],
-    runs: Sequence[JudgedRun],
 ) -> Sequence[Judged]:
     """Say the counts, a table, and what does not hold; return the claims that are counted.
 
@@ -185,7 +184,7 @@ def _say_verdicts(
         for claim in shown if details else unsettled:
             print_folded(output, claim_sentence(claim))
         lines = family_sentences(shown if details else [one for one in shown if by_itself(one)])
-        for line in (*lines, *lines_on_seeds(shown, runs)):
+        for line in (*lines, *lines_on_seeds(shown)):
             print_folded(output, line)
         if late := [each.name for each in shown if each.changed_late and not details]:
             output.print(f"Changed {AFTER_THE_FIRST_CELL} (see --details): {', '.join(late)}.")

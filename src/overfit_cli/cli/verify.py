@@ -140,11 +140,11 @@ def _record_now(record: FigureRecord, index: int, path: Path) -> SourceRecord:
         return source.model_copy(update={"data": compare_figure.digest_of_file(path)})
     if compared is not None:
         letter, where = ("B", compared.where_b) if index else ("A", compared.where_a)
-        side, _ = compare.load_side(path, letter, record.where, where, compared.columns)
+        side = compare.load_side(path, letter, record.where, where, compared.columns)
         return compare_figure.record_of_side(side, compared.columns[0])
     if record.claims:
         (run,) = load_runs([directory], path, record.where)
-        return record_of_cells(run.judged_cells)
+        return record_of_cells(run.data)
     figure, data = figure_and_data(record.figure, directory, record.where)
     return record_of_run(data, figure, record.options)
 
@@ -173,7 +173,7 @@ def _redraw(
         elif record.claims:
             (run,) = load_runs(runs, paths[0], record.where)
             judged = [decision.judged for decision in decide(run, record.claims)]
-            picture = draw_claims(run, judged, look=look)
+            picture = draw_claims(judged, look=look)
         else:
             minus = runs.pop() if record.minus is not None else None
             asked = (record.options, record.where, minus, look)

@@ -49,7 +49,7 @@ class Experiment:
         sides: what a cell is called whose headline is up to the threshold, and above it.
         columns: meaning, symbol, unit and label of columns that it returns or yields.
         claims: what its cells can decide, as sentences: `"test_error < 0.05 where snr > 2"`, see
-            `claims.grammar`. `overfit report` judges them.
+            `claims.sentences`. `overfit report` judges them.
         data: files that it reads, as seen from the folder of its file: a run directory is held to
             their content.
     """

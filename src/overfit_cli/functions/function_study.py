@@ -99,9 +99,9 @@ class FunctionStudy(Study[FunctionParameters]):
         self._texts, self._problem = texts or Texts(), problem
         self._claims = list[Claim]()
         if claims:
-            from overfit_cli.claims.stated import claims_of_study
+            from overfit_cli.claims.stated import claim
 
-            self._claims = claims_of_study(claims, self)
+            self._claims = [claim(one, self) if isinstance(one, str) else one for one in claims]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the text of the user's files, and a function that has no reference by value."""

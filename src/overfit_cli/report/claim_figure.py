@@ -16,8 +16,8 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from overfit_cli.claims.parts import Part, Worlds
-from overfit_cli.claims.quantities import ContourPower, Power, Trend
-from overfit_cli.claims.sentences import Clause
+from overfit_cli.claims.quantities import Power, Trend
+from overfit_cli.claims.sentences import Clause, chosen
 from overfit_cli.claims.stated import Measure
 from overfit_cli.core.claim import UndecidedError
 from overfit_cli.core.errors import UserError
@@ -28,7 +28,6 @@ from overfit_cli.figures.picture import Picture, lay_out, looking, styled
 from overfit_cli.figures.record import new_record, record_of_cells
 from overfit_cli.figures.style import COLUMN, PALETTE, Look, legend_below, letters_across, log_ticks
 from overfit_cli.report.judge import Judged
-from overfit_cli.report.runs import JudgedRun
 from overfit_cli.stats.intervals import error_of_each, level_of_each
 
 NAME = "claim"
@@ -48,22 +47,22 @@ _Panel = tuple[str, Clause, list[Part]]
 
 
 def draw_claims(
-    run: JudgedRun,
     judged: Sequence[Judged],
     *,
     command: str = "",
     out: Path | None = None,
     look: Look | None = None,
 ) -> Picture:
-    """Draw sentences on a run's cells, with the caption and the record of the picture.
+    """Draw sentences on the cells that they are judged on, with a caption and a record.
 
     Those that do not bear on these cells are left out, as the caption says.
     """
-    panels, left_out = list[_Panel](), list[str]()
+    panels, left_out, run = list[_Panel](), list[str](), judged[0].run
+    assert run is not None
     with run.looks_level(), looking(look or Look()):
         for each in judged:
             try:
-                panels += _panels(run, each)
+                panels += _panels(each)
             except UndecidedError as error:
                 left_out.append(f"{each.name}: {error}")
         if not panels:
@@ -86,24 +85,24 @@ def draw_claims(
         figure=NAME,
         where=run.conditions,
         claims=tuple(texts),
-        runs=(record_of_cells(run.judged_cells, out=out),),
+        runs=(record_of_cells(run.data, out=out),),
     ).metadata()
     return picture
 
 
-def _panels(run: JudgedRun, judged: Judged) -> list[_Panel]:
-    measure = judged.claim.measure
-    if not isinstance(measure, Measure) or not run.study.seeded:
+def _panels(judged: Judged) -> list[_Panel]:
+    measure, run = judged.claim.measure, judged.run
+    if not isinstance(measure, Measure) or run is None or not run.study.seeded:
         raise UserError(f"{judged.name} is no sentence about seeds, and has no drawing.")
     sentence = measure.sentence
-    cells = sentence.chosen(measure.cells(run.rows(judged.claim)))
-    panels = list[_Panel]()
-    for clause in sentence.clauses:
-        several = f", {clause.quantity}" if len(sentence.clauses) > 1 else ""
-        called = judged.claim.name if judged.claim.source or several else sentence.text
-        title = f"{called}{several}: {judged.headline}"
-        panels.append((title, clause, clause.parts(cells, sentence.seeds)))
-    return panels
+    cells = chosen(measure.cells(run.rows(judged.claim)), sentence.where)
+    several = len(sentence.clauses) > 1
+    called = judged.claim.name if judged.claim.source or several else sentence.text
+    titles = [f", {clause.quantity}" if several else "" for clause in sentence.clauses]
+    return [
+        (f"{called}{title}: {judged.headline}", clause, clause.parts(cells, sentence.seeds))
+        for title, clause in zip(titles, sentence.clauses, strict=True)
+    ]
 
 
 @styled
@@ -135,9 +134,8 @@ def _draw(panels: Sequence[_Panel]) -> Picture:
 
 def _nearest(parts: Sequence[Part]) -> list[Part]:
     """The parts that are drawn, in their order."""
-    slacks = map(Part.slack, parts, Worlds.of(parts).value[0])
-    nearest = sorted(zip(slacks, range(len(parts)), strict=True))[:MOST_ROWS]
-    return [parts[index] for index in sorted(index for _, index in nearest)]
+    slacks = [*map(Part.slack, parts, Worlds.of(parts).value[0])]
+    return [parts[index] for index in sorted(np.argsort(slacks, kind="stable")[:MOST_ROWS])]
 
 
 def _row_name(part: Part) -> str:
@@ -167,8 +165,8 @@ def _draw_panel(axes: Axes, clause: Clause, parts: Sequence[Part], names: Sequen
     if is_log:
         log_ticks(axes.xaxis, low, high)
     value = np.where(np.isfinite(numbers[:, 0]), numbers[:, 0], np.nan)
-    start, end = np.where(np.isnan(numbers[:, 1:3]), value[:, None], numbers[:, 1:3]).T
-    start, end, least, most = np.clip([start, end, *numbers[:, 3:].T], low, high)
+    ends = np.where(np.isnan(numbers[:, 1:3]), value[:, None], numbers[:, 1:3])
+    start, end, least, most = np.clip([*ends.T, *numbers[:, 3:].T], low, high)
     rows = np.arange(len(parts))
     axes.barh(rows, most - least, height=1, left=least, color=_SHADE, zorder=0)
     axes.hlines(rows, start, end, color=PALETTE[0], linewidth=0.9)
@@ -182,6 +180,6 @@ def _what_is_shown(clause: Clause) -> str:
     quantity = clause.quantity
     if isinstance(quantity, Trend):
         return "rank correlation; of its end and turn, a share"
-    if isinstance(quantity, Power | ContourPower):
+    if isinstance(quantity, Power):
         return str(quantity)
     return "share of seeds" if str(quantity) == "the share" else f"{clause.statistic} of {quantity}"

@@ -8,7 +8,6 @@ found stands in one dictionary, which is the JSON, and from which the sentences 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.core.arrays import finite_column
-from overfit_cli.core.cells import Cells, NoCellsError, Run
+from overfit_cli.core.cells import Cells, Run
 from overfit_cli.core.claim import Interval, number_with_interval
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.expressions import read_conditions
@@ -82,25 +81,18 @@ class Comparison:
 
     def table(self) -> pd.DataFrame:
         """Return a row for each compared column."""
-        frame = pd.json_normalize(self.columns)
         columns = ["column", "pairs", "mean_a", "mean_b", "difference", "low", "high", "largest"]
-        columns += ["verdict"] if self.tolerance else []
-        ends = {"difference.value": "difference", "largest.difference": "largest"}
-        ends |= {"difference.low": "low", "difference.high": "high"}
-        return frame.rename(columns=ends)[columns]
+        return _flat(self.columns)[columns + ["verdict"] * (self.tolerance is not None)]
 
     def places(self) -> pd.DataFrame:
         """Return a row for each column and setting: both means, their difference and its error."""
-        rows = []
-        for column in (record["column"] for record in self.columns):
-            for place in places_of(column, self.a, self.b, self.pairs, self.tolerance):
-                change = {"difference": place["difference"]["value"]}
-                change |= {end: place["difference"][end] for end in ("low", "high")}
-                told = ("a", "b", "error", "z", "verdict")
-                numbers = {name: place[name] for name in told if name in place} | change
-                counts = {f"seeds_{side}": count for side, count in place["seeds"].items()}
-                rows.append({"column": column, **place["at"], **numbers, **counts})
-        return pd.DataFrame(rows)
+        places = [
+            {"column": record["column"], **place}
+            for record in self.columns
+            for place in places_of(record["column"], self.a, self.b, self.pairs, self.tolerance)
+        ]
+        unsaid = ["difference.kind", "difference.seeds", "difference.inner", "lacks"]
+        return _flat(places, unsaid)
 
     def above(self) -> list[str]:
         """Return what is said above the table of columns: verdicts, both sides, and the pairs."""
@@ -136,6 +128,14 @@ class Comparison:
                 }
             )
         return rows
+
+
+def _flat(records: Sequence[dict[str, Any]], unsaid: Sequence[str] = ()) -> pd.DataFrame:
+    """A row for each record, whose numbers are called by their last names."""
+    named = {"difference.value": "difference", "largest.difference": "largest"}
+    named |= {f"seeds.{side}": f"seeds_{side}" for side in "ab"}
+    frame = pd.json_normalize([*records]).drop(columns=[*unsaid], errors="ignore")
+    return frame.rename(columns=lambda name: named.get(name, name.rpartition(".")[2]))
 
 
 def _setting(values: Mapping[str, Any]) -> str:
@@ -179,14 +179,15 @@ def compare_sides(
     is_file = [path.suffix.lower() in ENDINGS and not path.is_dir() for path in (path_a, path_b)]
     if is_file[0]:
         raise UserError(f"A {path_a}: A is a run directory; name the published file second.")
-    a, missing_a = load_side(path_a, "A", where, where_a, values)
-    b, missing_b = load_side(path_b, "B", where, where_b, values, a if is_file[1] else None)
+    a = load_side(path_a, "A", where, where_a, values)
+    b = load_side(path_b, "B", where, where_b, values, a if is_file[1] else None)
     sides = {"a": a, "b": b}
     names, settings = _pair_parameters(sides)
     in_a, in_b = (columns_with_numbers(side, values) for side in (a, b))
     columns = _choose_columns(sides, {"a": in_a, "b": in_b}, values)
-    pairs = pair_up(a.trained, b.trained, names, columns)
-    if not pairs.both:
+    shared = {*a.frame} & {*b.frame}
+    pairs = pair_up(a.trained, b.trained, names, columns) if shared.issuperset(names) else None
+    if pairs is None or not pairs.both:
         raise _no_pair(sides, names)
     if margin and is_file[1] and not any(error_column(name) in pairs.right for name in columns):
         accepts = (
@@ -199,8 +200,8 @@ def compare_sides(
     content = {
         "schema": 2,
         "difference": "B - A",
-        "a": _facts(a, where_a, missing_a),
-        "b": _facts(b, where_b, missing_b),
+        "a": _facts(a, where_a),
+        "b": _facts(b, where_b),
         "settings": settings,
         "notes": provenance_in_words(runs),
         "paired_by": list(pairs.keys),
@@ -222,8 +223,8 @@ def compare_sides(
     return Comparison(a, b, conditions, pairs, margin, content)
 
 
-def _facts(side: Cells, where: Sequence[str], missing: int) -> dict[str, Any]:
-    published = is_published(side)
+def _facts(side: Cells, where: Sequence[str]) -> dict[str, Any]:
+    published, counts = is_published(side), side.counts()
     return {
         "path": str(path_of(side)),
         "where": list(where),
@@ -231,8 +232,8 @@ def _facts(side: Cells, where: Sequence[str], missing: int) -> dict[str, Any]:
         "study": side.study.name,
         "version": None if published else int(side.trained["version"].iloc[0]),
         "cells": len(side.trained),
-        "failed": side.counts()["failed"],
-        "missing": missing,
+        "failed": counts["failed"],
+        "missing": counts["missing"],
     }
 
 
@@ -243,10 +244,8 @@ def load_side(
     where_here: Sequence[str],
     values: Sequence[str] = (),
     other: Cells | None = None,
-) -> tuple[Cells, int]:
+) -> Cells:
     """Load a run directory, whatever version its cells have, or a file of published numbers.
-
-    The number is that of planned cells that are not there.
 
     Args:
         path: the run directory, or the CSV file; a name that is no file here may be that of one
@@ -255,13 +254,9 @@ def load_side(
         values: the columns to compare; an expression becomes one.
         other: the run that published points are compared with; None for a run.
     """
-    missing, option = 0, f"where_{letter.lower()}"
+    option = f"where_{letter.lower()}"
     if other is None:
-        directory = RunDirectory(path, letter.lower())
-        cells = load_run(directory, any_version=True)
-        with suppress(NoCellsError):  # what follows says so of the trained ones
-            missing = cells.where(*where).where(*where_here, option=option).counts()["missing"]
-        cells = cells if cells.run.sparse else cells.without_plan()
+        cells = load_run(RunDirectory(path, letter.lower()), any_version=True)
     else:
         path = beside_study(path, other.study)
         points = read_published(path, other.study, {n: _values(other, n) for n in other.parameters})
@@ -273,10 +268,13 @@ def load_side(
             if all(ref.name in points for test in read for ref in test.refs)
         ]
     cells = cells.where(*where).where(*where_here, option=option)
+    if cells.trained.empty:
+        chosen = " and ".join([*where, *where_here])
+        raise BadValue(option, chosen, f"no cell of {path} that was trained has that.")
     for text in values:
         if not (text.isidentifier() or text in cells.frame):
             cells = cells.with_column(text)
-    return cells, missing
+    return cells
 
 
 def _values(side: Cells, name: str) -> list[Value]:
@@ -304,11 +302,6 @@ def _pair_parameters(sides: Mapping[str, Cells]) -> tuple[list[str], dict[str, A
         keys = {setting_key(value) for taken in values.values() for value in taken}
         if max(map(len, values.values())) > 1:
             names.append(name)
-            for letter, other in ("ab", "ba"):
-                if name not in sides[letter].frame:
-                    lack = f"{path_of(sides[letter])} has no column {name}, which varies in"
-                    accepts = f"{lack} {other.upper()}; choose one value of it."
-                    raise BadValue(f"where_{other}", None, accepts)
         elif all(values.values()) and len(keys) > 1:
             settings[name] = {letter: taken[0] for letter, taken in values.items()}
     return names, settings
@@ -337,7 +330,7 @@ def _no_pair(sides: Mapping[str, Cells], names: Sequence[str]) -> BadValue:
     for name in names:
         a, b = (dict.fromkeys(map(setting_key, _values(side, name))) for side in sides.values())
         if a.keys().isdisjoint(b):
-            here, there = (shorten(", ".join(map(str, values))) for values in (a, b))
+            here, there = (shorten(", ".join(map(str, each))) or "no column" for each in (a, b))
             apart += f"{name} is {here} in A and {there} in B; "
     lack = f"no cell of {path_of(sides['b'])} has a counterpart in A with the same"
     accepts = f"{lack} {', '.join(names)}; {apart}choose one value on each side."

@@ -81,9 +81,8 @@ def findings(paper: Entry) -> list[Entry]:
     for finding in paper["paper"].findings if paper["paper"] else ():
         claims = {name: judged[name] for name in finding.verdicts if name in judged}
         selected = any(claim.decided_after_selection for claim in claims.values())
-        if {
-            name: each.headline for name, each in claims.items()
-        } == finding.verdicts and not selected:
+        verdicts = {name: each.headline for name, each in claims.items()}
+        if verdicts == finding.verdicts and not selected:
             texts = re.split(r"\{([\w.-]+)\}", finding.text)
             parts = [judged[text] if index % 2 else text for index, text in enumerate(texts)]
             others = [claim for name, claim in claims.items() if name not in texts[1::2]]

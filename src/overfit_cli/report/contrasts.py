@@ -49,24 +49,24 @@ class Contrast:
     b: NDArray[np.floating[Any]] | Summary
     paired: bool = False
 
+    @property
+    def mean_of_b(self) -> Summary:
+        """The mean of B with its error."""
+        return self.b if isinstance(self.b, Summary) else summarise(self.b)
+
     def estimate(self, scale: float = 1.0, shift: float = 0.0) -> Estimate:
         """Return a multiple of B's mean, plus a shift, less A's mean."""
-        if isinstance(self.b, Summary):
-            mean = self.b.scaled(scale, shift)
-        elif self.paired:
-            return intervals.mean_estimate(scale * self.b + shift - self.a)
-        else:
-            mean = summarise(scale * self.b + shift)
+        if self.paired:
+            return intervals.mean_estimate(scale * np.asarray(self.b) + shift - self.a)
+        mean = self.mean_of_b.scaled(scale, shift)
         return intervals.difference_of_means(mean, summarise(self.a))
 
     @property
     def error(self) -> float:
         """The standard error of the difference."""
-        if isinstance(self.b, Summary):
-            return math.hypot(self.b.error, summarise(self.a).error)
         if self.paired:
             return summarise(self.b - self.a).error
-        return math.hypot(summarise(self.b).error, summarise(self.a).error)
+        return math.hypot(self.mean_of_b.error, summarise(self.a).error)
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,7 @@ class Margin:
 
     def verdict(self, contrast: Contrast) -> Verdict:
         """Return the verdict on two means."""
-        mean = contrast.b.value if isinstance(contrast.b, Summary) else contrast.b.mean()
-        share = math.copysign(self.size, mean) if self.is_share else 0.0
+        share = math.copysign(self.size, contrast.mean_of_b.value) if self.is_share else 0.0
         shift = 0.0 if self.is_share else self.size
         # The difference less each end of the margin: inside, the first is below 0, the other above.
         upper, lower = contrast.estimate(1 - share, -shift), contrast.estimate(1 + share, shift)
@@ -128,7 +127,9 @@ def compare_column(
     points = list[dict[str, Any]]()
     if pairs.by == "point":
         points = places_of(column, a, b, pairs, margin)
-        changes = np.array([_rounded(point) for point in points])
+        rounded = [abs(p["difference"]["value"]) <= 1e-12 * abs(p["b"]) for p in points]
+        changes = np.array([point["difference"]["value"] for point in points])
+        changes[rounded] = 0.0  # both means agree to 12 digits, as rounded sums
         if published.error_column(column) in pairs.right and points:
             each_once = pairs.right[both][~setting_keys(rows, pairs.keys).duplicated()]
             error = published.error_of_mean(each_once, column)
@@ -178,12 +179,6 @@ def _relative_means(
     relative = (finite_column(cells, column) - centre).groupby(cells["seed"]).mean().dropna()
     means: pd.Series[float] = relative + float(np.mean(list(middle.values())))
     return means
-
-
-def _rounded(place: Mapping[str, Any]) -> float:
-    """The difference at a place; 0 where both means agree to 12 digits, as rounded sums."""
-    value: float = place["difference"]["value"]
-    return value if abs(value) > 1e-12 * abs(place["b"]) else 0.0
 
 
 def places_of(

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +18,11 @@ import pandas as pd
 
 from overfit_cli.claims.designs import Design, cells_without_rows, needs_in_words, settings_lacking
 from overfit_cli.claims.parts import Part
-from overfit_cli.claims.quantities import ContourPower
-from overfit_cli.claims.rates import FEWEST_PILOT, MOST_SEEDS, WANTED, Rates, seeds_to_decide
+from overfit_cli.claims.quantities import Power
+from overfit_cli.claims.rates import FEWEST_PILOT, MOST_SEEDS, WANTED, seeds_to_decide
 from overfit_cli.claims.rules import fewest_seeds, verdicts_at_extremes
 from overfit_cli.claims.stated import Measure
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import HOLDING, KINDS, Claim, Measurement, Verdict, number_with_interval
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.registry import claims_of, installed_studies
@@ -59,6 +59,7 @@ class Judged:
     """A claim with its measurement.
 
     Attributes:
+        run: the cells that it is judged on; None where none bear on it.
         is_only: whether the claim is judged in no other directory.
         family: the number of the study's claims of its kind that seeds decide; 0 where none do.
         joint_verdict: the verdict at the level of all of those together.
@@ -67,7 +68,7 @@ class Judged:
     study: str
     claim: Claim
     measurement: Measurement
-    directory: Path | None
+    run: JudgedRun | None = field(default=None, compare=False, repr=False)
     is_only: bool = True
     has_cells: bool = True
     family: int = 0
@@ -80,6 +81,11 @@ class Judged:
 
     def _repr_html_(self) -> str:
         return JudgedClaims([self])._repr_html_()
+
+    @property
+    def directory(self) -> Path | None:
+        """The run directory that it is judged on, if there is one."""
+        return self.run.source.path if self.run and self.run.source else None
 
     @property
     def address(self) -> str:
@@ -156,41 +162,35 @@ def relevant_claims(judged: Sequence[Judged]) -> list[Judged]:
     ]
 
 
+def _measured_again(judged: Judged) -> Measurement:
+    assert judged.run is not None
+    return judged.run.judge(judged.claim)
+
+
 def judge_families(
-    judged: Sequence[Judged], measure: Callable[[Judged], Measurement]
+    judged: Sequence[Judged], measure: Callable[[Judged], Measurement] = _measured_again
 ) -> list[Judged]:
     """Judge a study's statistical claims again, at the level of all of a kind together.
 
-    A paper's verdicts do not depend on the number of questions that the tool asks beside them.
+    They are judged step by step (Holm 1979). A paper's verdicts do not depend on the number of
+    questions that the tool asks beside them.
     """
-    joint = dict[int, Judged]()
+    joint = list(judged)
     for kind in KINDS:
-        of_kind = [index for index, claim in enumerate(judged) if claim.claim.kind == kind]
-        joint |= _judge_family({index: judged[index] for index in of_kind}, measure)
-    return [joint.get(index, claim) for index, claim in enumerate(judged)]
-
-
-def _judge_family(
-    judged: Mapping[int, Judged], measure: Callable[[Judged], Measurement]
-) -> dict[int, Judged]:
-    """Judge the statistical claims of a family, step by step (Holm 1979)."""
-    statistical = [index for index, claim in judged.items() if claim.measurement.by_chance]
-    joint: dict[int, Verdict] = dict.fromkeys(statistical, "inconclusive")
-    remaining = [
-        index for index in statistical if judged[index].measurement.verdict in ("holds", "fails")
-    ]
-    undecided, progress = len(statistical), True
-    while remaining and progress:
-        with set_level(level_of_each(undecided)):
-            verdicts = {index: measure(judged[index]).verdict for index in remaining}
-        decided = {index: claim for index, claim in verdicts.items() if claim in ("holds", "fails")}
-        joint |= decided
-        remaining = [index for index in remaining if index not in decided]
-        undecided, progress = undecided - len(decided), bool(decided)
-    return {
-        index: replace(judged[index], family=len(statistical), joint_verdict=verdict)
-        for index, verdict in joint.items()
-    }
+        of_kind = [index for index, one in enumerate(judged) if one.claim.kind == kind]
+        family = [index for index in of_kind if judged[index].measurement.by_chance]
+        verdicts: dict[int, Verdict] = dict.fromkeys(family, "inconclusive")
+        left = {each for each in family if judged[each].measurement.verdict in ("holds", "fails")}
+        undecided, decided = len(family), {*left}
+        while left and decided:
+            with set_level(level_of_each(undecided)):
+                again = {index: measure(judged[index]).verdict for index in sorted(left)}
+            decided = {index for index in left if again[index] in ("holds", "fails")}
+            verdicts |= {index: again[index] for index in decided}
+            left, undecided = left - decided, undecided - len(decided)
+        for index, verdict in verdicts.items():
+            joint[index] = replace(judged[index], family=len(family), joint_verdict=verdict)
+    return joint
 
 
 # Runs
@@ -205,15 +205,13 @@ def judge_cells(cells: pd.DataFrame, study: AnyStudy) -> list[Judged]:
             per cell and logged step, and the claims on trajectories are judged instead.
     """
     reads = "trajectories" if "step" in cells else "cells"
-    run = JudgedRun(study, complete_cells(cells, study))
+    run = JudgedRun(Cells.of(study, complete_cells(cells, study)))
     return judge_claims(run, [claim for claim in claims_of(study) if claim.reads == reads])
 
 
 def judge_claims(run: JudgedRun, claims: Iterable[Claim]) -> list[Judged]:
     """Judge claims on one run, by themselves and all together."""
-    path = None if run.source is None else run.source.path
-    judged = [Judged(run.study.name, claim, run.judge(claim), path) for claim in claims]
-    return judge_families(judged, lambda one: run.judge(one.claim))
+    return judge_families([Judged(run.study.name, one, run.judge(one), run) for one in claims])
 
 
 def judge_runs(
@@ -227,57 +225,51 @@ def judge_runs(
         profile: the profile whose run of a claim's preset comes first, unless the claim names
             one.
     """
-    judged = []
+    judged = list[Judged]()
     studies = {study.name: study for study in (*installed_studies(), *(run.study for run in runs))}
     for study in studies.values():
-        study_runs = [run for run in runs if (run.cells["study"] == study.name).all()]
-        runs_by_path = {run.directory.path: run for run in study_runs}
-        claims = list[Judged]()
-        for claim in claims_of(study):
-            ordered = [runs_by_path[path] for path in sort_runs(runs_by_path, claim, profile)]
-            claims += _judge_claim(study.name, claim, ordered, on_every_run=on_every_run)
-        for run in study_runs:
-            for claim in run.sentences():
-                claims += _judge_claim(study.name, claim, [run], on_every_run=on_every_run)
-        families = judge_families(claims, partial(_measure, study_runs))
-        judged += [_with_design_and_rates(claim, runs_by_path) for claim in families]
+        by_path = {
+            run.directory.path: run for run in runs if (run.cells["study"] == study.name).all()
+        }
+        asked = [
+            (claim, [by_path[path] for path in sort_runs(by_path, claim, profile)])
+            for claim in claims_of(study)
+        ]
+        asked += [(claim, [run]) for run in by_path.values() for claim in run.sentences()]
+        claims = [
+            each
+            for claim, ordered in asked
+            for each in _judge_claim(study.name, claim, ordered, on_every_run=on_every_run)
+        ]
+        judged += map(_with_design_and_rates, judge_families(claims))
     return judged
 
 
-def _with_design_and_rates(judged: Judged, runs: Mapping[Path, JudgedRun]) -> Judged:
+def _with_design_and_rates(judged: Judged) -> Judged:
     """A user's sentence with its design and its rates in its note; another claim as it is."""
-    claim = judged.claim
-    measure = claim.measure
-    if not isinstance(measure, Measure) or measure.choose is not None or not judged.directory:
+    claim, run = judged.claim, judged.run
+    if not isinstance(claim.measure, Measure) or claim.measure.choose is not None or run is None:
         return judged
-    run = runs[judged.directory]
     with run.looks_level():
         design, rates = run.design(claim), run.rates(claim)
     said = [*(design.sentences() if design else ()), *([rates.in_words()] if rates else ())]
     return judged.noted(said)
 
 
-def _measure(runs: Sequence[JudgedRun], claim: Judged) -> Measurement:
-    return next(run for run in runs if run.directory.path == claim.directory).judge(claim.claim)
-
-
 def _judge_claim(
     study: str, claim: Claim, runs: Sequence[JudgedRun], *, on_every_run: bool
 ) -> list[Judged]:
-    no_cells = Measurement(verdict="not run", note=f"There are no cells of {study}.")
-    reasons, measured = list[Measurement](), list[tuple[Measurement, Path]]()
+    judged = list[Judged]()
     for run in runs:
-        measurement = run.judge(claim)
-        if measurement.verdict == "not run":
-            reasons.append(measurement)
-            continue
-        measured.append((measurement, run.directory.path))
-        if not on_every_run:
+        judged.append(Judged(study, claim, run.judge(claim), run))
+        if judged[-1].is_measured and not on_every_run:
             break
-    if not measured:
-        return [Judged(study, claim, [*reasons, no_cells][0], None, has_cells=bool(runs))]
-    is_only = len(measured) == 1
-    return [Judged(study, claim, measurement, path, is_only) for measurement, path in measured]
+    measured = [each for each in judged if each.is_measured]
+    if measured:
+        return [replace(each, is_only=len(measured) == 1) for each in measured]
+    no_cells = Measurement(verdict="not run", note=f"There are no cells of {study}.")
+    not_run = judged[0].measurement if judged else no_cells
+    return [Judged(study, claim, not_run, has_cells=bool(runs))]
 
 
 # Decisions
@@ -290,23 +282,17 @@ class Decision:
     Attributes:
         design: the cells that it is judged on; None where none bears on it.
         parts: the numbers that it is judged on; none where nothing is drawn, or none is known.
-        rates: how often it would be judged wrongly, and rightly; None where nothing is drawn, or
-            too few seeds are there.
-        extremes: the verdicts if all missing cells were as good as can be, and as bad; None where
-            none is missing, or that isn't known.
         needed: the fewest seeds that would decide it in these cells' run, at the level of a further
             look where more are needed than there are; 0 where they are not known.
-        at_least: the fewest seeds that could decide it, where there are too few to say more.
+        few: whether there are so few seeds that `needed` are those that could decide it.
         lacking: the parameters of which other values are needed, with those values.
     """
 
     judged: Judged
     design: Design | None = None
     parts: Sequence[Part] = ()
-    rates: Rates | None = None
-    extremes: tuple[Verdict, Verdict] | None = None
     needed: int = 0
-    at_least: int = 0
+    few: bool = False
     lacking: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -324,14 +310,18 @@ class Decision:
         """Yield the sentences about its design, its rates of error, and what would decide it."""
         if self.design is not None:
             yield from self.design.sentences()
-        if self.extremes is not None:
+        run, claim = self.judged.run, self.judged.claim
+        assert run is not None
+        with run.looks_level():
+            extremes, rates = verdicts_at_extremes(self.parts), run.rates(claim)
+        if extremes is not None:
             good, bad = (
                 f"it {verdict}" if verdict in (*HOLDING, "fails") else f"it is {verdict}"
-                for verdict in self.extremes
+                for verdict in extremes
             )
             yield f"If the missing cells are as good as can be, {good}; if as bad, {bad}."
-        if self.rates is not None:
-            yield self.rates.in_words()
+        if rates is not None:
+            yield rates.in_words()
         if self.design is not None and self.is_open:
             if self.lacks_cells:
                 yield "The cells that are missing come first."
@@ -342,9 +332,9 @@ class Decision:
         share, family = percent(WANTED), self.judged.family
         if family > 1:
             share = f"{share} at the level of {family} verdicts together"
-        if self.at_least:
+        if self.few:
             pilot = f"A plan takes {FEWEST_PILOT} seeds or more with all their cells"
-            return f"{pilot}; {self.at_least} could decide it."
+            return f"{pilot}; {self.needed} could decide it."
         if not self.needed:
             return f"As measured, {MOST_SEEDS} seeds do not decide it."
         verb = "takes" if self.needed > present else "is enough to have"
@@ -362,11 +352,7 @@ def decide(run: JudgedRun, texts: Sequence[str] = ()) -> list[Decision]:
     """
     claims = [run.claim(text) for text in texts]
     check_claims(run, claims or _present_claims(run))
-    return _decisions(run, claims or run.claims())
-
-
-def _decisions(run: JudgedRun, claims: Sequence[Claim]) -> list[Decision]:
-    return [_decision(run, each) for each in judge_claims(run, claims)]
+    return [_decision(run, each) for each in judge_claims(run, claims or run.claims())]
 
 
 def _present_claims(run: JudgedRun) -> list[Claim]:
@@ -408,7 +394,7 @@ def lines_on_claims(
     if claims and len(directory.contents()):
         (run,) = load_runs([directory], directory.path)
         check_claims(run, claims)
-        for decided in _decisions(run, claims):
+        for decided in (_decision(run, each) for each in judge_claims(run, claims)):
             yield f"{decided.judged.claim.name}: {decided.judged.headline} in {directory.path}."
             yield from decided.sentences()
         return
@@ -433,20 +419,16 @@ def _decision(run: JudgedRun, judged: Judged) -> Decision:
     if not judged.is_measured:
         return Decision(judged, lacking=lacking)
     design, parts = run.design(judged.claim), run.parts(judged.claim)
-    with run.looks_level():
-        extremes = verdicts_at_extremes(parts)
     if design is not None and measure.choose is None:
         lacking = lacking or design.unswept
-    decided = Decision(judged, design, parts, extremes=extremes, lacking=lacking)
-    if parts and decided.is_open:
-        decided = _planned(run, decided)
-    with run.looks_level():
-        return replace(decided, rates=run.rates(judged.claim))
+    decided = Decision(judged, design, parts, lacking=lacking)
+    return _planned(run, decided) if parts and decided.is_open else decided
 
 
 def _lacking(run: JudgedRun, judged: Judged, measure: Measure) -> Mapping[str, str]:
     """The values that a sentence needs and cells lack, where none bears on it."""
-    contours = any(isinstance(each.quantity, ContourPower) for each in measure.sentence.clauses)
+    quantities = [clause.quantity for clause in measure.sentence.clauses]
+    contours = any(isinstance(each, Power) and each.contour for each in quantities)
     without = contours and judged.headline == "inconclusive" and judged.measurement.value is None
     if measure.choose is not None or (judged.is_measured and not without):
         return {}
@@ -458,17 +440,14 @@ def _planned(run: JudgedRun, decided: Decision) -> Decision:
     if decided.lacks_cells:
         known = np.logical_and.reduce([part.low == part.high for part in parts])
         parts = [replace(part, low=part.low[known], high=part.high[known]) for part in parts]
-    family = max(1, decided.judged.family)
+    family, needed = max(1, decided.judged.family), None
     if len(parts[0].low) < FEWEST_PILOT:
-        with run.looks_level(1), set_level(level_of_each(family)):
-            return replace(decided, at_least=fewest_seeds(parts))
-    needed = None
+        with run.looks_level(1, family):
+            return replace(decided, needed=fewest_seeds(parts), few=True)
     if decided.lacks_cells:
-        with run.looks_level(), set_level(level_of_each(family)):
-            needed = seeds_to_decide(parts)
-        if needed is None:
-            return decided
+        with run.looks_level(0, family):
+            needed = seeds_to_decide(parts) or 0
     if needed is None or needed > seeds:
-        with run.looks_level(1), set_level(level_of_each(family)):
-            needed = seeds_to_decide(parts, more_than=seeds)
-    return replace(decided, needed=needed or 0)
+        with run.looks_level(1, family):
+            needed = seeds_to_decide(parts, more_than=seeds) or 0
+    return replace(decided, needed=needed)

@@ -22,8 +22,8 @@ import pandas as pd
 from jinja2 import Environment
 from markupsafe import Markup, escape
 
+from overfit_cli.claims.rules import THEOREM_RULE
 from overfit_cli.claims.stated import Measure
-from overfit_cli.claims.theorems import THEOREM_RULE
 from overfit_cli.core import claim as claims
 from overfit_cli.core.files import make_folder, write_user_file
 from overfit_cli.core.text import MINUS, VERSION, percent, power_of_ten, slug, visible

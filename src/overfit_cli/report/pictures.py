@@ -117,7 +117,7 @@ def _picture(name: str, run: Entry, conditions: Sequence[str]) -> Entry:
     look = Look(settings={"savefig.dpi": DOTS_PER_INCH})
     if name == CLAIM_FIGURE:
         command = command_words("judge", path, out=f"{name}.png", where=where)
-        picture = draw_claims(judged, run["claims"], look=look)
+        picture = draw_claims(run["claims"], look=look)
     else:
         command = command_words("plot", name, from_=path, where=where)
         picture = draw_figure(name, [judged.directory], FigureOptions(), conditions, look=look)

@@ -104,10 +104,6 @@ def read_published(
     if table.columns.has_duplicates:
         name = table.columns[table.columns.duplicated()][0]
         raise UserError(f"{path}: two columns are {name}; keep one of them.")
-    if not set(measured) & set(table):
-        example = study.headline or "steps"
-        lack = f"none of its columns is one that {study.name} measures, such as {example}."
-        raise UserError(f"{path}: {lack}")
     read = [name for name in table if name in {*parameters, *measured, *besides}]
     columns = pd.DataFrame(
         {name: _parse(path, table[name], parameters.get(name)) for name in read}, table.index

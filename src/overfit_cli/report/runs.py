@@ -47,18 +47,26 @@ class JudgedRun:
     """Cells that claims are judged on: those of a run directory, or from anywhere.
 
     Attributes:
-        cells: one row per cell; from anywhere they may have one per cell and logged step.
+        data: the cells that are there and those that were planned; from anywhere there may be a row
+            per cell and logged step.
         source: the run directory; None for cells from anywhere, of which no look is counted.
-        loaded: all cells of the run directory.
         conditions: those that chose the cells.
     """
 
-    study: AnyStudy
-    cells: pd.DataFrame
+    data: Cells
     source: RunDirectory | None = None
-    loaded: Cells | None = None
     conditions: tuple[str, ...] = ()
     _repeated: dict[str, list[int]] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def study(self) -> AnyStudy:
+        """The study of the cells."""
+        return self.data.study
+
+    @property
+    def cells(self) -> pd.DataFrame:
+        """One row per cell that was trained."""
+        return self.data.trained
 
     @property
     def directory(self) -> RunDirectory:
@@ -70,17 +78,6 @@ class JudgedRun:
     def manifest(self) -> Manifest:
         """The manifest of the run directory."""
         return NO_MANIFEST if self.source is None else self.source.manifest
-
-    @functools.cached_property
-    def data(self) -> Cells:
-        """Everything that a figure of the run may be drawn from."""
-        assert self.loaded is not None
-        return self.loaded.where(*self.conditions)
-
-    @property
-    def judged_cells(self) -> Cells:
-        """The cells of a run directory that claims are judged on."""
-        return self.data.without_plan(self.cells)
 
     # Verdicts
 
@@ -128,23 +125,24 @@ class JudgedRun:
 
     @functools.cached_property
     def _planned(self) -> pd.DataFrame:
-        if self.loaded is None or self.loaded.refined or self.conditions:
-            return self.cells
-        return rows_with_absent(self.loaded)
+        return self.cells if self.data.refined or self.conditions else rows_with_absent(self.data)
 
     @functools.cached_property
     def _logged(self) -> pd.DataFrame:
-        assert self.loaded is not None
-        return with_settings(self.loaded.steps, self.cells)
+        return with_settings(self.data.steps, self.cells)
 
     @functools.cached_property
     def _stand_ins(self) -> list[str]:
         return stand_ins_of(self.study, self.cells)
 
-    def looks_level(self, later: int = 0) -> AbstractContextManager[None]:
-        """Give intervals the level of this look at the run's seeds, or of a later one."""
-        later = later if self.source else 0
-        return set_level(level_of_each(spent_looks(self.manifest.further_looks + later)))
+    def looks_level(self, later: int = 0, together: int = 1) -> AbstractContextManager[None]:
+        """Give intervals the level of this look at the run's seeds, or of a later one.
+
+        Args:
+            together: the number of verdicts that have the level together.
+        """
+        looks = self.manifest.further_looks + (later if self.source else 0)
+        return set_level(level_of_each(together * spent_looks(looks)))
 
     def of_sentence(self, claim: Claim, read: Callable[[Measure, pd.DataFrame], T]) -> T | None:
         """Return what is read of a sentence on its rows; None where there is nothing to read."""
@@ -279,19 +277,16 @@ def load_runs(
     found = found or sorted(usable_directories(root), key=lambda one: str(one.path))
     runs = list[JudgedRun]()
     for directory in found:
-        data = load_run(directory)
-        cells = data.without_plan().where(*conditions).frame
-        warn_of_sources(directory.path, data.run.sources, cells)
-        runs.append(JudgedRun(data.study, cells, directory, data, tuple(conditions)))
+        run = JudgedRun(load_run(directory).where(*conditions), directory, tuple(conditions))
+        warn_of_sources(directory.path, run.data.run.sources, run.cells)
+        runs.append(run)
     return runs
 
 
 def complete_cells(cells: pd.DataFrame, study: AnyStudy) -> pd.DataFrame:
     """Return cells with all columns that cells of a run have; rows of steps have a key."""
-    if "seed" not in cells:
-        raise UserError("The cells have no column 'seed'.")
-    if cells["seed"].isna().any():
-        raise UserError("Some cells have no seed.")
+    if "seed" not in cells or cells["seed"].isna().any():
+        raise UserError("The cells have no column 'seed', or some of them no seed.")
     described, cells = describe(study.parameters), cells.reset_index(drop=True)
     for name, info in described.items():
         if name in cells and info.kind in ("int", "float") and not is_numeric_dtype(cells[name]):

@@ -7,12 +7,12 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from overfit_cli.claims.theorems import MET
+from overfit_cli.claims.rules import MET
 from overfit_cli.core.claim import Interval, Kind, Measurement, Verdict, number_with_interval
 from overfit_cli.core.text import brief, escape_markdown, plural, three_digits, visible
 from overfit_cli.stats.intervals import LEVEL, level_of_each
@@ -62,17 +62,17 @@ COUNTED = (
 )
 
 
+HAVE: Mapping[Verdict, str] = {"holds": "hold", "holds by far": "hold by far", "fails": "fail"}
+"""The verdicts that are verbs, of several claims."""
+
+
 def counts_in_words(verdicts: Iterable[Verdict]) -> str:
     """Return how many claims have each verdict: `16 hold, 0 fail, 4 vacuous`."""
-    claims = Counter(verdicts)
-    texts = [f"{claims['holds']} hold, {claims['fails']} fail"]
-    rest: tuple[Verdict, ...] = ("holds by far", "inconclusive", "vacuous", "not run")
-    texts += [
-        f", {claims[verdict]} {verdict.replace('holds', 'hold')}"
-        for verdict in rest
-        if claims[verdict]
-    ]
-    return f"{''.join(texts)}."
+    counts = Counter(verdicts)
+    always = ("holds", "fails")
+    told = [each for each in get_args(Verdict) if counts[each] or each in always]
+    texts = [f"{counts[verdict]} {HAVE.get(verdict, verdict)}" for verdict in told]
+    return f"{', '.join(texts)}."
 
 
 def by_itself(judged: Judged) -> str:
@@ -147,16 +147,12 @@ def detail_pairs(details: Mapping[str, float]) -> list[tuple[str, str]]:
         least, most = (details.get(f"{parent}, {which}") for which in ("least", "most"))
         if least is not None and most is not None and end == "least":
             met = " (met at 0 or less)" if MET in details else ""
-            ends = dict.fromkeys([_number(least), _number(most)])
+            ends = dict.fromkeys(number_with_interval(end, None) for end in (least, most))
             pairs.append((f"{parent}{met}", " to ".join(ends)))
         elif not (end == "most" and least is not None) and not (
             end in ("from", "to") and parent in details
         ):
             low, high = (details.get(f"{name}, {which}") for which in ("from", "to"))
             interval = None if low is None or high is None else Interval(low, high, "")
-            pairs.append((name, _number(value, interval)))
+            pairs.append((name, number_with_interval(value, interval)))
     return pairs
-
-
-def _number(value: float, interval: Interval | None = None) -> str:
-    return "undefined" if math.isnan(value) else number_with_interval(value, interval)

@@ -193,7 +193,7 @@ def _parse(path: Path, *state: int) -> Preset:
         raise UserError(f"{path}: {_sentence(error)}") from error
     preset._path = path
     for name, text in preset.claims.items():
-        from overfit_cli.claims.grammar import read
+        from overfit_cli.claims.sentences import read
 
         try:
             read(text)

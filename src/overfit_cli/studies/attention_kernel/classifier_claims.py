@@ -9,14 +9,16 @@ from typing import Literal
 import pandas as pd
 
 from overfit_cli.claims.cells import (
+    BestSetting,
+    Comparison,
     Values,
+    check_edge,
     describe_values,
     finite_numbers,
     is_unknown,
     one_setting,
     select_values,
 )
-from overfit_cli.claims.comparison import BestSetting, Comparison, Place, check_edge
 from overfit_cli.claims.parts import Margin, Part
 from overfit_cli.claims.rules import judge
 from overfit_cli.core.claim import Claim, Kind, Measurement, inconclusive, not_run
@@ -139,14 +141,15 @@ class ClassifierClaims:
         )
 
     def _compared(self, judge: Judge, data: Data) -> Callable[[pd.DataFrame], Measurement]:
-        place = Place(self.paper_rate, self.preset) if data.name else None
         names, kernels = self.parameters.model_fields, ("gaussian", "softmax")
+        at = {**data.values, **({"learning_rate": self.paper_rate} if data.name else {})}
+        compare = BEST_KERNELS.at_any if data.name else BEST_KERNELS.several
 
         def measure(cells: pd.DataFrame) -> Measurement:
-            chosen = select_values(cells, data.values)
+            chosen = select_values(cells, at)
             if chosen.empty:
-                raise not_run(f"It needs cells of {describe_values(data.values)}.")
-            gaussian, softmax = BEST_KERNELS.several(chosen, names, kernels, place)
+                raise not_run(f"It needs cells of {describe_values(at)}.")
+            gaussian, softmax = compare(chosen, names, kernels)
             return judge(gaussian, softmax, chosen)
 
         return measure

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection, Values, is_unknown
-from overfit_cli.claims.grammar import read
+from overfit_cli.claims.rules import THEOREM_RULE, judge_theorem
+from overfit_cli.claims.sentences import read
 from overfit_cli.claims.stated import stated_claim
-from overfit_cli.claims.theorems import THEOREM_RULE, judge_theorem
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.claim import Claim, Measurement
 from overfit_cli.studies.multihead.claims import ALL_HEADS, PAPER_NAME, numbers, speed_claim

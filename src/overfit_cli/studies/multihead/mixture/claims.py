@@ -9,8 +9,7 @@ from typing import Any
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection, Values
-from overfit_cli.claims.grammar import read
-from overfit_cli.claims.sentences import Sentence
+from overfit_cli.claims.sentences import Sentence, read
 from overfit_cli.claims.stated import stated_claim
 from overfit_cli.core.claim import Claim, Kind
 from overfit_cli.studies.multihead.claims import (

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection
-from overfit_cli.claims.grammar import read
+from overfit_cli.claims.rules import OUT_OF_REACH, THEOREM_RULE, Requirements, judge_theorem
+from overfit_cli.claims.sentences import read
 from overfit_cli.claims.stated import stated_claim
-from overfit_cli.claims.theorems import OUT_OF_REACH, THEOREM_RULE, Requirements, judge_theorem
 from overfit_cli.core.claim import Claim, Kind, Measurement, add_remark
 from overfit_cli.studies.multihead.claims import PAPER_NAME, numbers
 from overfit_cli.studies.multihead.mixture.parameters import (

@@ -9,9 +9,8 @@ import pandas as pd
 
 from overfit_cli.claims.cells import Selection, Values
 from overfit_cli.claims.parts import Margin, Part
-from overfit_cli.claims.rules import judge
+from overfit_cli.claims.rules import OUT_OF_REACH, THEOREM_RULE, judge, judge_theorem
 from overfit_cli.claims.stated import stated_claim
-from overfit_cli.claims.theorems import OUT_OF_REACH, THEOREM_RULE, judge_theorem
 from overfit_cli.core.claim import Measurement
 from overfit_cli.studies.multihead.claims import PAPER_NAME, claim_on, numbers
 from overfit_cli.studies.multihead.mixture.least_heads_claims import least_heads

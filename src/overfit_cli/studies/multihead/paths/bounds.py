@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection, Values
-from overfit_cli.claims.theorems import (
+from overfit_cli.claims.rules import (
     OUT_OF_REACH,
     THEOREM_RULE,
     Requirements,

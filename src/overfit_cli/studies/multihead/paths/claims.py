@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.theorems import THEOREM_RULE, Requirements, judge_theorem
+from overfit_cli.claims.rules import THEOREM_RULE, Requirements, judge_theorem
 from overfit_cli.core.claim import Measurement
 from overfit_cli.studies.multihead.claims import numbers
 from overfit_cli.studies.multihead.paths.bounds import (

@@ -10,8 +10,7 @@ import pandas as pd
 
 from overfit_cli.claims.cells import describe_values
 from overfit_cli.claims.parts import Margin, Part
-from overfit_cli.claims.rules import judge
-from overfit_cli.claims.theorems import OUT_OF_REACH, judge_theorem, mark_by_far
+from overfit_cli.claims.rules import OUT_OF_REACH, judge, judge_theorem, mark_by_far
 from overfit_cli.core.arrays import varying
 from overfit_cli.core.claim import Measurement
 from overfit_cli.studies.multihead.claims import numbers

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.comparison import BestSetting, Comparison, check_edge
+from overfit_cli.claims.cells import BestSetting, Comparison, check_edge
 from overfit_cli.claims.parts import Margin, Part
 from overfit_cli.claims.rules import judge
 from overfit_cli.claims.stated import joined

@@ -12,8 +12,8 @@ from typing import Any
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection, is_unknown
+from overfit_cli.claims.rules import Requirements, judge_theorem
 from overfit_cli.claims.stated import joined, stated_claim
-from overfit_cli.claims.theorems import Requirements, judge_theorem
 from overfit_cli.core.claim import Claim, Measurement
 from overfit_cli.studies.softmax_network.diffusion.parameters import SoftmaxDiffusionParameters
 from overfit_cli.studies.softmax_network.paper import NAMES

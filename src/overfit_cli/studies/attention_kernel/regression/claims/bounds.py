@@ -17,8 +17,7 @@ import pandas as pd
 
 from overfit_cli.claims.cells import Selection, Values, finite_numbers, is_unknown
 from overfit_cli.claims.parts import Margin, Part
-from overfit_cli.claims.rules import judge
-from overfit_cli.claims.theorems import THEOREM_RULE, Requirements, judge_theorem
+from overfit_cli.claims.rules import THEOREM_RULE, Requirements, judge, judge_theorem
 from overfit_cli.core.claim import Claim, Kind, Measurement, not_run
 from overfit_cli.studies.attention_kernel.regression.claims.rates import (
     ROUND_OFF,

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import Values, finite_numbers, is_unknown
-from overfit_cli.claims.theorems import mark_vacuous
+from overfit_cli.claims.rules import mark_vacuous
 from overfit_cli.core.claim import Claim, Measurement, Verdict, not_run
 from overfit_cli.studies.attention_kernel.regression.claims.rates import SOURCE, selection
 

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import Values, finite_numbers, is_unknown
+from overfit_cli.claims.rules import THEOREM_RULE
 from overfit_cli.claims.stated import stated_claim
-from overfit_cli.claims.theorems import THEOREM_RULE
 from overfit_cli.core.claim import Claim, Measurement, not_run
 from overfit_cli.studies.attention_kernel.regression.claims.rates import (
     ROUND_OFF,

@@ -10,8 +10,8 @@ from functools import partial
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection, finite_numbers
+from overfit_cli.claims.rules import THEOREM_RULE, judge_theorem
 from overfit_cli.claims.stated import joined
-from overfit_cli.claims.theorems import THEOREM_RULE, judge_theorem
 from overfit_cli.core.claim import Claim, Measurement, not_run
 from overfit_cli.studies.attention_kernel.parameters import KernelName
 from overfit_cli.studies.attention_kernel.regression.claims.rates import ROUND_OFF, SOURCE

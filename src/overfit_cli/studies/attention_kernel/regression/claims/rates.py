@@ -24,9 +24,8 @@ from overfit_cli.claims.cells import (
     select_values,
 )
 from overfit_cli.claims.parts import Margin, Part
-from overfit_cli.claims.rules import judge
+from overfit_cli.claims.rules import THEOREM_RULE, Requirements, judge, judge_theorem
 from overfit_cli.claims.stated import joined
-from overfit_cli.claims.theorems import THEOREM_RULE, Requirements, judge_theorem
 from overfit_cli.core.claim import Claim, Measurement, inconclusive
 from overfit_cli.core.text import plural
 from overfit_cli.studies.attention_kernel.parameters import KernelName

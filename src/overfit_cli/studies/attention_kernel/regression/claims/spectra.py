@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection, finite_numbers, is_unknown, require_trained
+from overfit_cli.claims.rules import THEOREM_RULE, Requirements, judge_theorem
 from overfit_cli.claims.stated import joined, stated_claim
-from overfit_cli.claims.theorems import THEOREM_RULE, Requirements, judge_theorem
 from overfit_cli.core.claim import Claim, Measurement
 from overfit_cli.studies.attention_kernel.regression.claims.rates import PROVED, ROUND_OFF, SOURCE
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters

@@ -14,9 +14,8 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.parts import Margin, Part
-from overfit_cli.claims.rules import judge
+from overfit_cli.claims.rules import THEOREM_RULE, judge, judge_theorem
 from overfit_cli.claims.stated import joined
-from overfit_cli.claims.theorems import THEOREM_RULE, judge_theorem
 from overfit_cli.core.claim import Claim, Measurement
 from overfit_cli.studies.benign_vit.vit import lemma_numbers as numbers
 from overfit_cli.studies.benign_vit.vit.claims.lemmas import (

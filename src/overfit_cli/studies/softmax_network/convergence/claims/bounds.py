@@ -14,9 +14,8 @@ import pandas as pd
 
 from overfit_cli.claims.cells import is_unknown
 from overfit_cli.claims.parts import Margin, Part
-from overfit_cli.claims.rules import judge
+from overfit_cli.claims.rules import OUT_OF_REACH, THEOREM_RULE, Requirements, judge, judge_theorem
 from overfit_cli.claims.stated import joined
-from overfit_cli.claims.theorems import OUT_OF_REACH, THEOREM_RULE, Requirements, judge_theorem
 from overfit_cli.core.arrays import varying
 from overfit_cli.core.claim import Claim, Measurement, inconclusive
 from overfit_cli.studies.softmax_network.convergence.claims.kernels import (

@@ -13,8 +13,7 @@ from typing import Any
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection, finite_numbers, require_done, require_trained
-from overfit_cli.claims.grammar import read
-from overfit_cli.claims.sentences import Sentence
+from overfit_cli.claims.sentences import Sentence, read
 from overfit_cli.claims.stated import Choose, joined, stated_claim
 from overfit_cli.core.claim import Claim, Kind, Measurement, UndecidedError, add_remark, not_run
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters

@@ -11,8 +11,8 @@ from functools import partial
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection, require_done
+from overfit_cli.claims.rules import THEOREM_RULE, judge_theorem
 from overfit_cli.claims.stated import joined
-from overfit_cli.claims.theorems import THEOREM_RULE, judge_theorem
 from overfit_cli.core.claim import Claim, Measurement, not_run
 from overfit_cli.studies.softmax_network.convergence.claims.bounds import log10_of, unknown_cells
 from overfit_cli.studies.softmax_network.convergence.claims.kernels import (
