@@ -117,7 +117,7 @@ def test_what_python_gives_wrongly_is_a_sentence_too(
 @pytest.mark.unix
 def test_a_path_that_cannot_be_is_a_sentence_as_in_a_shell() -> None:
     for given, words in (
-        ("", "give a path"),
+        ("", "it takes a path"),
         ("x" * 300, "it can't be used"),
         (3, "it takes a path"),
     ):

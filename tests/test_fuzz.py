@@ -240,7 +240,7 @@ def part_content() -> bytes:
     results = [CellResult(cell, {"test_loss": 0.1}, 1) for cell in toy_cells()]
     table = cell_table(TOY, [storable(TOY, result) for result in results])
     with tempfile.TemporaryDirectory() as folder:
-        name = write_part(Path(folder), table, CELLS, "toy", "", "")
+        name = write_part(Path(folder), table, CELLS, "toy", "", 0)
         return (Path(folder) / name).read_bytes()
 
 

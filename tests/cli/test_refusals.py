@@ -211,10 +211,10 @@ plot heatmap --from empty => --from empty … holds no cells
 plot heatmap --from foreign => --from foreign … holds no cells
 report nowhere => RUN nowhere … no such directory
 report file.txt => RUN file.txt … that is a file
-runs nowhere => FOLDER|RUN nowhere: there is no such folder.
-runs file.txt => FOLDER|RUN file.txt: that is a file; name a folder.
+runs nowhere => FOLDER|RUN nowhere: it can't be read: No such file or directory.
+runs file.txt => FOLDER|RUN file.txt: it can't be read: Not a directory.
 merge out results/nowhere --out x => DIR results/nowhere: there is no such directory
-sweep --n 2 --out file.txt => --out file.txt … is a file … a directory is needed
+sweep --n 2 --out file.txt => --out file.txt … File exists … a directory is needed
 sweep --n 2 --out file.txt/deeper => --out file.txt/deeper … file.txt is a file
 sweep --n 2 --out out => --out out … toy … benign-vit … another directory
 sweep --n 2 --out '' => --out
@@ -344,7 +344,7 @@ export out --trajectories => DIR out: it holds no logged steps of these cells; `
 export out --where n=9 => --where n=9: no cell has that; there is 1, 2, 3.
 export nowhere => DIR nowhere: there is no such directory
 export mine.py => DIR mine.py: that is a file
-export '' => DIR '': give a path.
+export '' => DIR '': it takes a path.
 export out --out out/cells --to csv => --out out/cells: that is no file; name a file
 export out --out /dev/null --to csv => --out /dev/null: that is no file; name a file
 export out --out mine.py/a.csv => --out mine.py/a.csv: it can't be written there
@@ -353,7 +353,7 @@ verify none.png => FILE none.png: it can't be read (No such file or directory); 
 verify out => out has no figure; `overfit plot --from out` draws one.
 verify given.csv => FILE given.csv: it holds no record; it takes a PNG, PDF or SVG file that
 verify /dev/zero => FILE /dev/zero: it can't be read (it isn't a regular file)
-verify '' => FILE|DIR '': give a path.
+verify '' => FILE|DIR '': it takes a path.
 verify => Missing argument 'FILE|DIR'.
 """
 

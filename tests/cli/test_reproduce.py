@@ -279,12 +279,11 @@ def test_what_cannot_be_written_is_no_fault_of_an_option_that_is_not_there(
     for how in ([], ["--dry-run"]):
         command = ["reproduce", "first", "--jobs", "1", *how]
         done = call(*command, cwd=tmp_path, expect=0 if how else 2)
-        said = "overfit: run directory results/first-quick: results is a file; a directory is"
+        said = "overfit: run directory results/first-quick: it can't be made (Not a directory);"
         assert done.stderr.startswith("" if how else said)
     (tmp_path / "results").unlink()
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "report").touch()
     done = call("reproduce", "first", "--jobs", "1", cwd=tmp_path, expect=2)
-    assert done.stderr == (
-        "overfit: the report results/report: results/report is a file; a directory is needed.\n"
-    )
+    said = "it can't be made (File exists); a directory is needed."
+    assert done.stderr == f"overfit: the report results/report: {said}\n"

@@ -16,6 +16,7 @@ from overfit_cli.core.errors import BadValue
 from overfit_cli.core.schema import Field
 from overfit_cli.figures.labels import typeset
 from overfit_cli.stats.intervals import t_half_width
+from overfit_cli.sweeps.load import means_over_seeds
 from tests.fake_study import FakeStudy
 
 NS, SNRS, KERNELS, SEEDS = (2, 4, 8), (0.5, 2.0), ("softmax", "gaussian"), (0, 1, 3)
@@ -181,7 +182,7 @@ def test_what_a_missing_number_means_is_declared_and_not_in_its_name(
 
 
 def test_means_have_the_interval_and_deviation_of_the_seeds(cells: Cells) -> None:
-    for row in cells.means(["test_loss"]).to_dict("records"):
+    for row in means_over_seeds(cells, (), ["test_loss"]).to_dict("records"):
         same = np.logical_and.reduce([cells.frame[n] == row[n] for n in ("n", "snr", "kernel")])
         numbers = cells.frame["test_loss"][same & (cells.frame["status"] == "done")]
         assert (row["seeds"], row["failed"]) == (len(numbers), len(SEEDS) - len(numbers))

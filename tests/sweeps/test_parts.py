@@ -51,7 +51,7 @@ def test_a_part_says_what_it_is_and_when_it_was_written(swept: RunDirectory) -> 
             assert part.stem[-16:] == hashlib.sha256(part.read_bytes()).hexdigest()[:16]
             read = read_part(part, kind)
             assert read.study == "toy"
-            assert 0 < part.stat().st_mtime_ns - int(read.stamp) < 1e9
+            assert 0 < part.stat().st_mtime_ns - read.stamp < 1e9
 
 
 # Files that are no parts

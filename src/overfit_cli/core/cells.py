@@ -35,7 +35,6 @@ from overfit_cli.core.expressions import (
 from overfit_cli.core.schema import RUN, STEP, Field, Role, Schema, schema_of, with_logged
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import plural, round_digits
-from overfit_cli.stats.intervals import t_half_width
 from overfit_cli.stats.pairs import pair_up
 
 DIGITS = 12
@@ -304,17 +303,17 @@ class Cells:
 
     def settings(self, without: Sequence[str] = ()) -> Iterator[tuple[dict[str, Any], Cells]]:
         """Each combination of the parameters that vary, in order, with its cells."""
-        place, settings = self._places(self.varying(without))
+        place, settings = self.places(self.varying(without))
         for number, values in enumerate(_records(settings)):
             yield values, replace(self, frame=self.frame[place == number])
 
     def in_order(self) -> Cells:
         """These cells by the parameters that vary, words as they are declared, then by seed."""
-        place, _ = self._places(self.varying())
+        place, _ = self.places(self.varying())
         order = np.lexsort((self.frame["seed"], place))
         return replace(self, frame=self.frame.iloc[order].reset_index(drop=True))
 
-    def _places(self, names: Sequence[str]) -> tuple[NDArray[np.intp], pd.DataFrame]:
+    def places(self, names: Sequence[str]) -> tuple[NDArray[np.intp], pd.DataFrame]:
         """The number of each row's place, and the places; words stand in their declared order."""
         place = np.zeros(len(self.frame), dtype=np.intp)
         for name in names:
@@ -399,7 +398,7 @@ class Cells:
             if loose and (ref.at or ref.name in pinned or ref.name not in self.parameters):
                 accepts = f"say where {ref} is taken: {ref.name}[{min(loose)}=...]."
                 raise BadValue(option, text, accepts)
-        place, settings = self._places(self.varying(sorted(pinned)))
+        place, settings = self.places(self.varying(sorted(pinned)))
         seeds = np.unique(self.frame["seed"])
         values = {str(ref): self._table(ref, place, seeds, option) for ref in expression.refs}
         numbers = expression.value(values)
@@ -482,7 +481,7 @@ class Cells:
 
     def _best(self, column: str, swept: str, keep: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """The rows at each setting's best value: of fewest failures, and then of the least mean."""
-        others = self._places(self.varying([swept]))[0]
+        others = self.places(self.varying([swept]))[0]
         table = pd.DataFrame({"setting": others, "at": self.frame[swept]})
         table["failed"] = self.frame["status"] != "done"
         table["mean"] = self.numbers(column, missed=False)
@@ -504,28 +503,12 @@ class Cells:
                 else column.to_numpy()
             )
             if ref.at:
-                place = self._places(self.varying(sorted(ref.pins)))[0]
+                place = self.places(self.varying(sorted(ref.pins)))[0]
                 seeds, seed = np.unique(self.frame["seed"], return_inverse=True)
                 values[str(ref)] = self._table(ref, place, seeds, option)[place, seed]
         return values
 
     # Over seeds
-
-    def means(self, columns: Sequence[str] = ()) -> pd.DataFrame:
-        """A row per setting, with means over the seeds that are done and their 95 % intervals."""
-        cells = replace(self, frame=self.frame[self.frame["status"] != "missing"])
-        cells = cells.in_order()  # sums depend on the order of seeds
-        place, places = cells._places(cells.varying())
-        frame = cells.frame
-        done = frame["status"] == "done"
-        parts = [places, pd.DataFrame({"seeds": done, "failed": ~done}).groupby(place).sum()]
-        for name in columns or self.measured:
-            groups = frame[name].astype(np.float64).where(done).groupby(place)
-            mean, sd, count = groups.mean(), groups.std(), groups.count()
-            half = t_half_width(sd, count.where(count > 1))
-            ends = {f"{name}_low": mean - half, f"{name}_high": mean + half, f"{name}_sd": sd}
-            parts.append(pd.DataFrame({name: mean, **ends}))
-        return pd.concat(parts, axis=1)
 
     def minus(self, other: Cells, column: str, called: str = "the other") -> Cells:
         """Return cells whose column is its difference to that of their counterparts.

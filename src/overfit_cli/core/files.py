@@ -102,18 +102,12 @@ def read_bounded(path: Path, limit: int | None = None) -> bytes:
 
 
 def make_folder(folder: Path, name: str) -> None:
-    """Make a writable folder."""
-    for part in (folder, *folder.parents):
-        with contextlib.suppress(OSError):  # of a parent that can't be read nothing is known
-            if part.exists() and not part.is_dir():
-                raise BadValue(name, str(folder), f"{part} is a file; a directory is needed.")
+    """Make a folder where there is none."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        accepts = f"it can't be made: {error_text(error)}."
+        accepts = f"it can't be made ({error_text(error)}); a directory is needed."
         raise BadValue(name, str(folder), accepts) from error
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise BadValue(name, str(folder), "the directory can't be written to.")
 
 
 def error_text(error: OSError) -> str:
@@ -240,10 +234,8 @@ def results_folder() -> Path:
 
 def usable_path(name: str, given: Any) -> Path:
     """Return the path of a file or a folder, which need not exist."""
-    if not isinstance(given, str | Path):
+    if not isinstance(given, str | Path) or not str(given).strip():
         raise BadValue(name, given, "it takes a path.")
-    if not str(given).strip():
-        raise BadValue(name, given, "give a path.")
     if not is_text(str(given)):
         raise BadValue(name, given, "the name isn't text; it takes a path in UTF-8.")
     try:

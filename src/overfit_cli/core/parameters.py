@@ -353,12 +353,12 @@ def map_parameters(
 ) -> list[Result]:
     """Return a function's result for each cell's parameters; it is called once for equal ones."""
     names = list(model.model_fields)
-    results: dict[tuple[Any, ...], Result] = {}
-    points = list(zip(*(cells[name].tolist() for name in names), strict=True))
-    for point in points:
-        if point not in results:
-            results[point] = function(model.model_validate(dict(zip(names, point, strict=True))))
-    return [results[point] for point in points]
+
+    @functools.cache
+    def result(*values: Any) -> Result:
+        return function(model.model_validate(dict(zip(names, values, strict=True))))
+
+    return [result(*values) for values in cells[names].itertuples(index=False, name=None)]
 
 
 def build(model: type[StudyParameters], values: Mapping[str, Value]) -> StudyParameters:

@@ -90,14 +90,13 @@ def answering_interrupts(*, passing_on: bool = False) -> Iterator[None]:
     came = list[int]()
     try:
         with _handling(_interrupt):
-            if _in_main_thread():
-                _interrupts.clear()
+            own = _interrupts if _in_main_thread() else []
+            own.clear()
             try:
                 yield
             finally:
-                if _in_main_thread():
-                    came += _interrupts
-                    _interrupts.clear()
+                came += own
+                own.clear()
     finally:
         if passing_on and came:
             signal.raise_signal(came[0])

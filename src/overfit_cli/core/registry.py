@@ -139,8 +139,7 @@ def figures_of(study: AnyStudy) -> Mapping[str, Figure]:
     """Return a study's figures, and the general figures whose names it does not use."""
     nothing: Mapping[str, Figure] = {}
     own = _or_nothing(study, "its figures", study.figures, nothing)
-    general = grid_figures(study.threshold)
-    return {**own, **{name: figure for name, figure in general.items() if name not in own}}
+    return {**own, **grid_figures(study.threshold), **own}  # its own come first
 
 
 def claims_of(study: AnyStudy) -> Sequence[Claim]:

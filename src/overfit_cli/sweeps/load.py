@@ -29,6 +29,7 @@ from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import natural_key
 from overfit_cli.functions.function_study import FunctionStudy
 from overfit_cli.functions.source import is_earlier
+from overfit_cli.stats.intervals import t_half_width
 from overfit_cli.sweeps.manifest import Manifest
 from overfit_cli.sweeps.part import CELLS, NEEDED, STEPS
 from overfit_cli.sweeps.store import RunDirectory
@@ -145,13 +146,24 @@ def means_over_seeds(
         the ends `loss_low` and `loss_high` of its 95 % t interval, and the standard deviation
         `loss_sd`. These three are nan for a single seed.
     """
-    cells, axes = data.frame, data.varying()
-    if not (cells["status"] == "done").any():
+    import pandas as pd
+
+    ordered = data.without_plan(data.trained).in_order()  # sums depend on the order of seeds
+    cells, axes = ordered.frame, ordered.varying()
+    done, (place, places) = cells["status"] == "done", ordered.places(axes)
+    if not done.any():
         reason = cells["reason"].mode()[0]
         raise UserError(f"All {len(cells)} cells failed ({reason}): there are no means over seeds.")
+    parts = [places, pd.DataFrame({"seeds": done, "failed": ~done}).groupby(place).sum()]
+    for name in measured or data.measured:
+        groups = cells[name].astype(np.float64).where(done).groupby(place)
+        mean, sd, count = groups.mean(), groups.std(), groups.count()
+        half = t_half_width(sd, count.where(count > 1))
+        ends = {f"{name}_low": mean - half, f"{name}_high": mean + half, f"{name}_sd": sd}
+        parts.append(pd.DataFrame({name: mean, **ends}))
     names = [*(name for name in axes if name not in parameters), *parameters]
-    means = data.means(measured)
-    means = means.assign(**{name: cells[name].iloc[0] for name in names if name not in axes})
+    others = {name: cells[name].iloc[0] for name in names if name not in axes}
+    means = pd.concat(parts, axis=1).assign(**others)
     for name, times in Counter([*names, *means.columns]).items():
         if times > (2 if name in names else 1):
             raise BadValue("columns", name, "the means have two columns of that name; name others.")
@@ -244,9 +256,6 @@ def _changed(path: Path) -> float:
 
 def summaries(folder: Path) -> list[RunSummary]:
     """Return the run directories in a folder by name, or the folder itself if it is one."""
-    if not folder.is_dir():
-        problem = "that is a file; name a folder" if folder.exists() else "there is no such folder"
-        raise BadValue("folder", str(folder), f"{problem}.")
     own = summary(RunDirectory(folder))
     if own is not None:
         return [own]

@@ -338,13 +338,12 @@ def commit_of(study: AnyStudy) -> tuple[str | None, bool | None]:
     if not study.identity.source:
         return package_commit(), None
     paths = [file.path for file in study.identity.files if file.path is not None]
-    folders = paths[0].parents if paths else ()
-    root = next((folder for folder in folders if (folder / ".git").exists()), None)
-    commit = None if root is None else _git(root, "rev-parse HEAD")
-    if root is None or not commit:
+    found = _git(paths[0].parent, "rev-parse --show-toplevel HEAD") if paths else None
+    if not found:
         return None, None
+    root, commit = found.splitlines()
     inside = [path for path in paths if path.is_relative_to(root)]
-    return commit, _git(root, "status --porcelain --ignored --", *inside) != ""
+    return commit, _git(Path(root), "status --porcelain --ignored --", *inside) != ""
 
 
 def package_commit() -> str | None:

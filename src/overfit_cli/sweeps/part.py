@@ -68,8 +68,7 @@ class Part:
         schema: all columns.
         study: the study that it is of.
         source: the digest of the code that trained its cells; empty of an installed study.
-        stamp: the time of writing, in nanoseconds; empty where it has none.
-        changed: the file's date in nanoseconds, which counts for parts without a stamp.
+        stamp: the time of writing, in nanoseconds; 0 where it has none.
     """
 
     name: str
@@ -77,14 +76,12 @@ class Part:
     schema: pa.Schema
     study: str
     source: str
-    stamp: str
-    changed: int
+    stamp: int
 
     @property
-    def age(self) -> tuple[bool, int, str]:
+    def age(self) -> tuple[int, str]:
         """What sorts parts, the oldest first."""
-        is_stamped = self.stamp.isdigit()
-        return is_stamped, int(self.stamp) if is_stamped else self.changed, self.name
+        return self.stamp, self.name
 
     @property
     def parameters(self) -> dict[str, pa.DataType]:
@@ -94,7 +91,7 @@ class Part:
 
 
 def write_part(
-    folder: Path, table: pa.Table, kind: str, study: str, source: str, stamp: str
+    folder: Path, table: pa.Table, kind: str, study: str, source: str, stamp: int
 ) -> str:
     """Write rows as a part, and return its name; for the arguments see `Part`.
 
@@ -118,7 +115,7 @@ def write_part(
     )
     with writer:
         writer.write_table(table, row_group_size=max(table.num_rows, 1))
-        marks = zip(MARKS, (FORMAT, kind, study, source, stamp), strict=True)
+        marks = zip(MARKS, (FORMAT, kind, study, source, str(stamp)), strict=True)
         writer.add_key_value_metadata({f"overfit.{name}": mark for name, mark in marks})
     name = f"{table['key'][0].as_py()}-{digest_of_bytes(buffer.getvalue())}.parquet"
     write_whole(folder / name, buffer.getvalue())
@@ -137,7 +134,7 @@ def read_part(path: Path, kind: str, columns: list[str] | None = None) -> Part:
         columns: those to read, where the part has them; None for all.
     """
     try:
-        content, changed = read_bounded(path), path.stat().st_mtime_ns
+        content = read_bounded(path)
     except FileNotFoundError:
         raise
     except OSError as error:
@@ -156,7 +153,7 @@ def read_part(path: Path, kind: str, columns: list[str] | None = None) -> Part:
         raise NotAPartError(f"it isn't marked as {kind}")
     rows = file.read(columns, use_threads=len(content) > 1 << 20).replace_schema_metadata(None)
     schema = file.schema_arrow.remove_metadata()
-    return Part(path.name, rows, schema, study, source, stamp, changed)
+    return Part(path.name, rows, schema, study, source, int(stamp or 0))
 
 
 def joined(rows: Iterable[pa.Table], kind: str) -> pa.Table:

@@ -191,12 +191,12 @@ class RunDirectory:
         unfinished = self.unfinished_merge() if kind == CELLS else ""
         for sentence in filter(None, [unfinished, *self.notes(kind)]):
             warnings.warn(sentence, UserWarning, stacklevel=3)
-        names = table.column_names
+        declared = names = table.column_names
         if study is not None and kind == STEPS:
-            names = [name for name in names if name in steps_schema(study).names]
+            declared = steps_schema(study).names
         elif study is not None and study.version in table["version"][:1].to_pylist():
-            names = [name for name in names if name in cell_schema(study, traceback=True).names]
-        shown: pd.DataFrame = table.select(names).to_pandas()
+            declared = cell_schema(study, traceback=True).names
+        shown: pd.DataFrame = table.select([n for n in names if n in declared]).to_pandas()
         return shown
 
     def contents(self, *, trajectories: bool = False) -> pd.DataFrame:
@@ -292,7 +292,7 @@ class RunDirectory:
 
         A cell that is there already stands in two parts then, until these are joined.
         """
-        study, stamp = cells["study"][0].as_py(), str(time.time_ns())
+        study, stamp = cells["study"][0].as_py(), time.time_ns()
         with self.lock:
             # Trajectories first: a cell that is there has its trajectory.
             for kind, table in ((STEPS, steps), (CELLS, cells)):
@@ -324,7 +324,7 @@ class RunDirectory:
         table = in_order(pa.concat_tables(tables), kind)
         if table.num_rows:
             # Newer than any of them, and older than what is written next.
-            stamp = str(max(part.age for part in group)[1] + 1)
+            stamp = max(part.stamp for part in group) + 1
             written = write_part(folder, table, kind, group[0].study, group[0].source, stamp)
             read_part(folder / written, kind)
         for name in {part.name for part in group} - {written}:
@@ -417,9 +417,8 @@ class RunDirectory:
                 why = f"its study has other parameters: {change}"
                 self.left_out[kind, part.name] = NotAPartError(why)
             elif version in own:
-                of_version = pc.field("version") == version
-                rows = part.rows if len(own) == 1 else part.rows.filter(of_version)
-                shown.append(replace(part, rows=rows))
+                of_version = part.rows.filter(pc.field("version") == version)
+                shown.append(replace(part, rows=of_version))
         return shown
 
     def _counting(self, kind: str, parts: Sequence[Part]) -> list[NDArray[np.bool_]]:
@@ -446,7 +445,7 @@ class RunDirectory:
         np.minimum.at(best, codes, rank)
         return np.split(rank == best[codes], np.cumsum(sizes)[:-1])
 
-    def _replaced(self) -> dict[str, pa.Array]:
+    def _replaced(self) -> dict[int, pa.Array]:
         """The keys of the rows of cells that don't count, by the time of their writing."""
         parts = self.parts(CELLS, INDEX[CELLS])
         masks = zip(parts, self._counting(CELLS, parts), strict=True)
