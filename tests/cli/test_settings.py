@@ -71,8 +71,20 @@ def test_a_style_sheet_of_the_user_colours_the_figures(
 def test_help_names_the_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OVERFIT_JOBS", "7")
     shown = " ".join(call("sweep", "toy", "--help", cwd=tmp_path).stdout.split())
-    for name in ("OVERFIT_JOBS", "OVERFIT_BACKEND"):
-        assert f"[env var: {name}; default: " in shown
+    for name in ("OVERFIT_JOBS; default: ", "OVERFIT_BACKEND; default: ", "OVERFIT_DATA]"):
+        assert f"[env var: {name}" in shown
+
+
+def test_a_function_opens_its_files_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The variable is for studies that read real data; the option is refused."""
+    (tmp_path / "mine.py").write_text("def train(n: int = 1): return {'loss': n}\n")
+    monkeypatch.setenv("OVERFIT_DATA", str(tmp_path))
+    call("train", "mine.py", "--n=2", cwd=tmp_path)
+    (tmp_path / "other").mkdir()
+    said = call("train", "mine.py", "--data=other", cwd=tmp_path, expect=2).stderr
+    assert "--data other: mine:train opens its files by itself" in said
 
 
 @pytest.mark.parametrize("text", ["two", "0", "1.5"])

@@ -6,7 +6,7 @@ Its tables of parameters and verdicts are printed by other commands too.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
@@ -130,7 +130,7 @@ def list_everything(
     output, given = console(), study or kind or ""
     if kind in KINDS[1:] and study is None:
         output.print(kind.capitalize())
-        output.print(_lines(_all_rows(kind, [*installed_studies()])))
+        output.print(_lines(_all_pairs(kind, [*installed_studies()])))
     elif given in ("", KINDS[0]):
         _print_studies(output, [*installed_studies()])
     elif kind in KINDS or (study is None and (is_reference(given) or given in study_names())):
@@ -138,7 +138,7 @@ def list_everything(
         if kind == "claims":
             _print_claims(output, found)
         elif kind in KINDS[1:]:
-            output.print(_lines(_rows(kind, found)))
+            output.print(_lines(_pairs(kind, found)))
         else:
             _print_study(output, found, given)
     else:
@@ -151,8 +151,8 @@ def list_everything(
 # What there is
 
 
-def _rows(kind: str, study: AnyStudy) -> list[dict[str, str]]:
-    """What a study has of a kind: names, a line about each, and what else is said of a claim.
+def _pairs(kind: str, study: AnyStudy) -> list[tuple[str, str]]:
+    """What a study has of a kind: names, and a line about each.
 
     Figures are those that it can draw, which aren't all its own.
     """
@@ -160,27 +160,13 @@ def _rows(kind: str, study: AnyStudy) -> list[dict[str, str]]:
     from overfit_cli.sweeps.presets import all_presets
 
     if kind == "figures":
-        figures = figures_of(study).values()
-        return [{"name": figure.name, "title": figure.title} for figure in figures]
+        return [(figure.name, figure.title) for figure in figures_of(study).values()]
     if kind == "claims":
-        kept = _kept(study)
-        return [
-            {
-                "name": claim.name,
-                "statement": claim.statement,
-                "kind": f"{claim.kind}: {CLAIM_KINDS[claim.kind]}",
-                "hypotheses": claim.hypotheses or "none",
-                "holds where": claim.holds_where,
-                "source": claim.source,
-                "preset": claim.preset or "none",
-                "verdict": kept.get(claim.name, ""),
-            }
-            for claim in claims_of(study)
-        ]
-    presets = (each for each in all_presets() if each.study == study.name)
+        return [(claim.name, claim.statement) for claim in claims_of(study)]
     return [
-        {"name": preset.name, "title": f"{preset.title} {preset.quick.stand_in}"}
-        for preset in presets
+        (preset.name, f"{preset.title} {preset.quick.stand_in}")
+        for preset in all_presets()
+        if preset.study == study.name
     ]
 
 
@@ -196,17 +182,17 @@ def _kept(study: AnyStudy) -> dict[str, str]:
     }
 
 
-def _all_rows(kind: str, studies: Sequence[AnyStudy]) -> list[dict[str, str]]:
+def _all_pairs(kind: str, studies: Sequence[AnyStudy]) -> list[tuple[str, str]]:
     """What all studies have of a kind; a figure once, with the studies that have it."""
-    found = [(study.name, row) for study in studies for row in _rows(kind, study)]
+    found = [(pair, study.name) for study in studies for pair in _pairs(kind, study)]
     if kind != "figures":
-        rows = [row for _, row in found]
-        return sorted(rows, key=lambda row: row["name"]) if kind == "presets" else rows
+        pairs = [pair for pair, _ in found]
+        return sorted(pairs, key=lambda pair: pair[0]) if kind == "presets" else pairs
     owners = {(each.name, each.title): ["any study"] for each in grid_figures().values()}
-    for study, row in found:
-        owners.setdefault((row["name"], row["title"]), []).append(study)
+    for pair, study in found:
+        owners.setdefault(pair, []).append(study)
     return [
-        {"name": name, "title": f"{of[0] if 'any study' in of else ', '.join(of)}: {title}"}
+        (name, f"{of[0] if 'any study' in of else ', '.join(of)}: {title}")
         for (name, title), of in owners.items()
     ]
 
@@ -214,10 +200,10 @@ def _all_rows(kind: str, studies: Sequence[AnyStudy]) -> list[dict[str, str]]:
 # Printing
 
 
-def _lines(rows: Sequence[Mapping[str, str]]) -> Table:
+def _lines(pairs: Iterable[tuple[str, str]]) -> Table:
     """Names with the line about each beside them."""
-    pairs = [dict(zip(("name", "line"), row.values(), strict=False)) for row in rows]
-    table = text_table(pairs, whole=("name",))
+    rows = [{"name": name, "line": line} for name, line in pairs]
+    table = text_table(rows, whole=("name",))
     table.show_header = False
     return table
 
@@ -227,7 +213,7 @@ def _print_studies(output: Console, studies: Sequence[AnyStudy]) -> None:
     for paper in sorted({study.paper for study in studies}, key=lambda each: str(each or "~")):
         output.print(f"{paper} ({paper.key})" if paper else "Other studies")
         for study in (each for each in studies if each.paper == paper):
-            counts = [plural(len(_rows(kind, study)), kind[:-1]) for kind in KINDS[1:]]
+            counts = [plural(len(_pairs(kind, study)), kind[:-1]) for kind in KINDS[1:]]
             words = "".join(f"{count:<13}" for count in counts).rstrip()
             print_folded(output, words, f"  {study.name:{width}}  ", " " * (width + 4))
             print_folded(output, study.title, "    ", "    ")
@@ -242,17 +228,16 @@ def _print_study(output: Console, study: AnyStudy, typed: str) -> None:
     print_folded(output, f"{study.name}: {study.title}" if study.title else study.name)
     if study.paper:
         print_folded(output, f"{study.paper}: {study.paper.title}, {study.paper.url}")
-    claims = [
-        {"name": claim["name"], "verdict": claim["verdict"].partition(",")[0] or "not judged"}
-        for claim in _rows("claims", study)
-    ]
+    kept, claims = _kept(study), _pairs("claims", study)
     sections = {
-        "Presets": _lines(_rows("presets", study)),
+        "Presets": _lines(_pairs("presets", study)),
         "Parameters": parameter_table(study),
-        "Columns": _lines(_columns(study.columns)),
-        "Columns of logged steps": _lines(_columns(study.trajectory_columns)),
-        "Figures": _lines(_rows("figures", study)),
-        "Claims": _lines(claims),
+        "Columns": _lines((each.name, _meaning(each)) for each in study.columns),
+        "Columns of logged steps": _lines((c.name, _meaning(c)) for c in study.trajectory_columns),
+        "Figures": _lines(_pairs("figures", study)),
+        "Claims": _lines(
+            (name, kept.get(name, "not judged").partition(",")[0]) for name, _ in claims
+        ),
     }
     for heading, table in sections.items():
         if table.rows:
@@ -267,16 +252,22 @@ def _print_study(output: Console, study: AnyStudy, typed: str) -> None:
     )
 
 
-def _columns(columns: Sequence[Column]) -> list[dict[str, str]]:
-    return [{"name": column.name, "meaning": _meaning(column)} for column in columns]
-
-
 def _print_claims(output: Console, study: AnyStudy) -> None:
-    rows = _rows("claims", study)
-    if not rows:
+    from overfit_cli.core.registry import claims_of
+
+    claims, kept = claims_of(study), _kept(study)
+    if not claims:
         output.print(f"{study.name} has no claims.")
-    for row in rows:
-        (_, name), (_, statement), *about = row.items()
-        output.print(name)
-        for text in (statement, *(f"{heading}: {text}" for heading, text in about if text)):
+    for claim in claims:
+        about = {
+            "kind": f"{claim.kind}: {CLAIM_KINDS[claim.kind]}",
+            "hypotheses": claim.hypotheses or "none",
+            "holds where": claim.holds_where,
+            "source": claim.source,
+            "preset": claim.preset or "none",
+            "verdict": kept.get(claim.name),
+        }
+        output.print(claim.name)
+        lines = [f"{heading}: {text}" for heading, text in about.items() if text]
+        for text in (claim.statement, *lines):
             print_folded(output, text, "  ", "  ", 78)

@@ -42,13 +42,16 @@ def switch(meaning: str) -> Any:
     return option("", meaning, default=False)
 
 
+def several(takes: str, meaning: str) -> Any:
+    """Declare an option that may be given several times, as a field of a dataclass."""
+    return option(takes, f"{meaning}; may be repeated.", default=())
+
+
 def declared(options: Any) -> dict[str, Option]:
     """Return the options of a dataclass by name, each with its type in a command line."""
-    hints, several = get_type_hints(options), dict.fromkeys(SEVERAL, list[str] | None)
+    hints, lists = get_type_hints(options), dict.fromkeys(SEVERAL, list[str] | None)
     told = {each.name: each.metadata["option"] for each in fields(options)}
-    typed = {
-        name: each.typed or several.get(hints[name], hints[name]) for name, each in told.items()
-    }
+    typed = {name: each.typed or lists.get(hints[name], hints[name]) for name, each in told.items()}
     return {name: replace(each, typed=typed[name]) for name, each in told.items()}
 
 
@@ -78,15 +81,11 @@ class SweepOptions:
     `together`, `only` and `seeds` are as `Grid.read` takes them, besides what a preset sets.
     """
 
-    together: Sequence[str] = option(
-        "NAME,NAME",
-        "Step through the lists of these parameters together; may be repeated.",
-        default=(),
+    together: Sequence[str] = several(
+        "NAME,NAME", "Step through the lists of these parameters together"
     )
-    only: Sequence[str] = option(
-        "CONDITION",
-        "Only points of the grid that meet this, such as 'n >= 2*d'; may be repeated.",
-        default=(),
+    only: Sequence[str] = several(
+        "CONDITION", "Only points of the grid that meet this, such as 'n >= 2*d'"
     )
     seeds: Any = option(
         "SEEDS",
@@ -127,11 +126,10 @@ class SweepOptions:
     threshold: float | str | None = option(
         "T", "With refinement: the value at the boundary.  [default: the study's]", typed=str | None
     )
-    claim: Sequence[str] = option(
+    claim: Sequence[str] = several(
         "SENTENCE",
         "A claim, such as 'test_error < 0.05 where snr > 2', to write into the manifest before "
-        "the first cell; may be repeated.",
-        default=(),
+        "the first cell",
     )
 
 
