@@ -28,8 +28,8 @@ from overfit_cli.functions.function_study import study_of_reference
 from overfit_cli.sweeps.clusters import Dask, Ray
 from overfit_cli.sweeps.executors import Executor, Local
 from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.loop import Run
 from overfit_cli.sweeps.plan import make_plan
-from overfit_cli.sweeps.run import execute
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import Work
 
@@ -91,7 +91,7 @@ def seconds_of(grid: Grid, executor: Executor) -> float:
         plan = make_plan(grid, directory, "cpu")
         directory.prepare()
         seconds, summary = timed(
-            lambda: execute(plan, directory, Work(grid.study, Execution()), executor)
+            lambda: Run(plan, directory, Work(grid.study, Execution()), executor).execute()
         )
     if summary.trained != len(plan.cells) or summary.restarts:
         raise RuntimeError(f"not all cells were trained, or workers were lost: {summary}")

@@ -23,8 +23,8 @@ from overfit_cli.core.training import Execution
 from overfit_cli.sweeps.executors import Local
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.load import load_run
+from overfit_cli.sweeps.loop import Run
 from overfit_cli.sweeps.plan import make_plan
-from overfit_cli.sweeps.run import execute
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import Work
 
@@ -97,7 +97,7 @@ def train_again(data: Cells, directory: RunDirectory) -> Cells:
     logged = not data.steps.empty
     plan = make_plan(Grid(study, {}, (0,)), directory, "cpu", cells=cells, trajectories=logged)
     directory.prepare()
-    execute(plan, directory, Work(study, Execution(trajectories=logged)), Local(2))
+    Run(plan, directory, Work(study, Execution(trajectories=logged)), Local(2)).execute()
     return load_run(directory)
 
 

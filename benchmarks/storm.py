@@ -31,9 +31,9 @@ from overfit_cli.core.registry import find_study
 from overfit_cli.core.training import Execution
 from overfit_cli.sweeps.executors import Local
 from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.loop import Run
 from overfit_cli.sweeps.part import CELLS, STEPS, NotAPartError, Part, read_part
 from overfit_cli.sweeps.plan import make_plan
-from overfit_cli.sweeps.run import execute
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import Work
 
@@ -301,7 +301,9 @@ def sweep(grid: Grid, path: Path, jobs: int = 1, *, fresh: bool = False) -> None
     if plan.batches:
         directory.record(grid, {})
         with mock.patch.object(RunDirectory, "compact"):
-            execute(plan, directory, Work(grid.study, Execution(trajectories=True)), Local(jobs))
+            Run(
+                plan, directory, Work(grid.study, Execution(trajectories=True)), Local(jobs)
+            ).execute()
 
 
 def start(command: list[str]) -> subprocess.Popen[bytes]:

@@ -301,7 +301,9 @@ def test_a_lost_cell_whose_hypothesis_is_lost_too_may_be_one_that_meets_it() -> 
 
 def test_equivalence_holds_by_the_90_percent_interval_and_fails_by_the_95() -> None:
     values = np.linspace(-1.0, 1.0, 10)
-    outer, inner = mean_estimate(values), mean_estimate(values, 0.9)
+    outer = mean_estimate(values)
+    with set_level(0.9):
+        inner = mean_estimate(values)
     between = (outer.high + inner.high) / 2
     assert judge([Part.of(values, Margin(-between, between))]).verdict == "holds"
     assert judge([Part.of(values, Margin(most=between))]).verdict == "inconclusive"  # its own level

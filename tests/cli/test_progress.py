@@ -5,21 +5,24 @@ from __future__ import annotations
 import io
 import itertools
 import re
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from overfit_cli.core.cell import CellResult
 from overfit_cli.core.text import duration
+from overfit_cli.core.training import Execution
 from overfit_cli.sweeps import progress
 from overfit_cli.sweeps.executors import Local
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.plan import Plan, Speed, make_plan
+from overfit_cli.sweeps.loop import Run
+from overfit_cli.sweeps.plan import Plan, make_plan
 from overfit_cli.sweeps.progress import Progress
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.worker import TaskRecord
+from overfit_cli.sweeps.worker import Work, record_of
 from tests.command import call
 from tests.screen import shown
 from tests.terminal import on_a_terminal
@@ -149,32 +152,36 @@ def toy_plan(folder: Path, **texts: str) -> Plan:
 
 
 def watched(
-    plan: Plan, jobs: int, speed: Speed, monkeypatch: pytest.MonkeyPatch
-) -> tuple[Progress, io.StringIO, list[float]]:
-    """The progress of a plan, what it writes, and the clock that it looks at."""
+    plan: Plan, jobs: int, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Progress, io.StringIO, list[float], Callable[..., None]]:
+    """The progress of a plan, what it writes, the clock that it looks at, and what ends a batch."""
     clock, output = [0.0], io.StringIO()
     monkeypatch.setattr("overfit_cli.sweeps.progress.time.monotonic", lambda: clock[0])
-    console = Console(file=output, force_terminal=True, width=200)
-    directory = RunDirectory(Path("never-written"))
-    return Progress(plan, Local(jobs), directory, console, speed), output, clock
+    directory, work = RunDirectory(Path("never-written")), Work(TOY, Execution())
+    running = Run(plan, directory, work, Local(jobs))
+    shows = Progress(running, Console(file=output, force_terminal=True, width=200))
+
+    def end(number: int, took: float, *, is_cold: bool = False) -> None:
+        results = [CellResult(cell, {"test_loss": 0.5}) for cell in plan.batches[number]]
+        record = record_of(TOY, [number], results)
+        record = replace(record, seconds=took, is_cold=is_cold)
+        running.take(record)
+        shows.add(record)
+
+    return shows, output, clock, end
 
 
 def test_the_time_left_is_by_the_speed_of_the_finished_tasks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two jobs; the time until the first cell, in which workers start, says nothing of the rest."""
-    plan, speed = toy_plan(tmp_path, n="1:4"), Speed()
-    shows, output, clock = watched(plan, 2, speed, monkeypatch)
-    cost = plan.grid.study.cost(plan.cells[0])
+    plan = toy_plan(tmp_path, n="1:4")
+    shows, output, clock, end = watched(plan, 2, monkeypatch)
     clock[0] = 20.0
     with shows.shown():
-        for number, (batch, took) in enumerate(
-            zip(plan.batches, [8.0, *[4.0] * 5, 0.5, 1.0], strict=True)
-        ):
+        for number, took in enumerate([8.0, *[4.0] * 5, 0.5, 1.0]):
             clock[0] += took / 2
-            speed.add(cost * len(batch), took)
-            headlines = tuple((cell.key, 0.5) for cell in batch)
-            shows.add(TaskRecord((number,), headlines, Counter(), took))
+            end(number, took)
     sentences = re.findall(r"[1-9] of 8 cells; [^,\r]* so far([^\r]*)", output.getvalue())
     of_one_batch = [8.0, 6.0, 16 / 3, 5.0, 4.8, 14 / 3, 28.5 / 7]
     batches_left = [3.5, 3.0, 2.5, 2.0, 1.5, 1.0, 1.0]
@@ -185,12 +192,10 @@ def test_the_time_left_is_by_the_speed_of_the_finished_tasks(
 def test_while_cells_run_it_is_never_nothing_that_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan, speed = toy_plan(tmp_path, n="1:4"), Speed()
-    shows, output, clock = watched(plan, 1, speed, monkeypatch)
+    shows, output, clock, end = watched(toy_plan(tmp_path, n="1:4"), 1, monkeypatch)
     with shows.shown():
         clock[0] = 0.1
-        speed.add(1.0, 0.0)
-        shows.add(TaskRecord((0,), tuple((cell.key, 0.5) for cell in plan.batches[0]), Counter()))
+        end(0, 0.0)
     assert "1 of 8 cells; 0.1 s so far, less than 1 s left" in output.getvalue()
 
 
@@ -198,13 +203,11 @@ def test_nothing_is_said_of_the_time_left_until_a_task_has_ended_that_imports_no
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first tasks of two workers take 18 s, most of it imports; the third takes 0.1 s."""
-    plan, speed = toy_plan(tmp_path, n="1:28"), Speed()
-    shows, output, clock = watched(plan, 2, speed, monkeypatch)
+    shows, output, clock, end = watched(toy_plan(tmp_path, n="1:28"), 2, monkeypatch)
     with shows.shown():
-        for number, (batch, took) in enumerate(zip(plan.batches, [18.0, 18.0, 0.1], strict=False)):
+        for number, took in enumerate([18.0, 18.0, 0.1]):
             clock[0] = 18.0 if number < 2 else 18.1
-            speed.add(1.0, took, is_cold=number < 2)
-            shows.add(TaskRecord((number,), tuple((cell.key, 0.5) for cell in batch), Counter()))
+            end(number, took, is_cold=number < 2)
     sentences = re.findall(r"[1-9] of 56 cells; [^\r\n]*", output.getvalue())
     assert sentences[:2] == ["1 of 56 cells; 18 s so far", "2 of 56 cells; 18 s so far"]
     assert sentences[2].startswith("3 of 56 cells; 18 s so far, about 2.")

@@ -22,7 +22,7 @@ def plain(values: np.ndarray, mean: Mean, band: Band) -> list[float]:
     if band == "quartiles":
         return [middle, *np.quantile(sample, [0.25, 0.75])]
     if mean == "median":
-        estimate = median_estimate(sample, 0.95)
+        estimate = median_estimate(sample)
         ends = estimate[1:3] if estimate.bounded else (sample.min(), sample.max())
         return [middle, *ends]
     if len(sample) < 2:

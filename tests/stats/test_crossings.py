@@ -81,7 +81,7 @@ def test_points_that_are_not_finite_are_left_out() -> None:
 def test_every_y_and_seed_has_a_crossing_or_a_side() -> None:
     cells = fake_cells([1, 10, 40], np.geomspace(4, 20, 30).tolist(), seeds=2)
     found = crossings(cells.sample(frac=1, random_state=0), "snr", "n", "test_loss", 0.2)
-    assert found.columns.tolist() == ["n", "seed", "crossing", "side", "passes", "rises"]
+    assert found.columns.tolist() == ["n", "seed", "crossing", "side"]
     assert found["n"].tolist() == [1, 1, 10, 10, 40, 40]
     assert found["side"].tolist() == ["above"] * 2 + ["crosses"] * 4
     assert found["crossing"].tolist()[2:] == pytest.approx([10, 10, 5, 5], rel=1e-3)
@@ -178,8 +178,3 @@ def test_without_a_crossing_the_trend_of_all_curves_tells_the_direction() -> Non
     assert crossings(cells, "x", "y", "value", 50.0)["crossing"].tolist() == [np.inf]
     falling = cells.assign(value=1 / X)
     assert crossings(falling, "x", "y", "value", 50.0)["crossing"].tolist() == [-np.inf]
-
-
-def test_a_curve_that_crosses_back_counts_its_passes() -> None:
-    peak = pd.DataFrame({"y": 1, "x": X, "seed": 0, "status": "done", "value": X * (X < 5)})
-    assert crossings(peak, "x", "y", "value", 1.0)["passes"].tolist() == [2]

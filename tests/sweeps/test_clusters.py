@@ -21,7 +21,7 @@ from overfit_cli.core.registry import find_study
 from overfit_cli.core.training import Execution
 from overfit_cli.sweeps.clusters import _knock
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.worker import VERSIONS, Work, pickled_work, run_remotely
+from overfit_cli.sweeps.worker import VERSIONS, Work, run_remotely
 from tests.clusters import DaskCluster, dask_cluster
 from tests.command import TOY, python, run, start, wait_for
 from tests.studies.benign_vit.test_images import write_mnist
@@ -231,21 +231,21 @@ def test_a_worker_trains_on_the_data_that_the_sweep_has_read_or_not_at_all(
     images = find_study("benign-vit-images")
     values = {"source": "mnist", "n": "4", "test_samples": "4"}
     cells = Grid.read(images, values, (0,)).cells()
-    pickled = pickled_work(Work(images, Execution(), images.prepare(cells)))
+    pickled = cloudpickle.dumps(Work(images, Execution(), images.prepare(cells)))
     shutil.rmtree(data)
     monkeypatch.setenv("OVERFIT_DATA", there and str(tmp_path / there))
     refused = pytest.raises(overfit_cli.UserError, match=f"^{said}") if said else nullcontext()
     with refused:
-        record = run_remotely(VERSIONS, pickled, cloudpickle.dumps([(0, cells)]))
+        record = run_remotely(VERSIONS, pickled, cloudpickle.dumps({0: cells}))
         assert record.cells is not None
         assert record.cells.num_rows == 1
 
 
 def test_a_worker_without_a_gpu_trains_nothing_on_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    pickled = pickled_work(Work(find_study("toy"), Execution("cuda")))
+    pickled = cloudpickle.dumps(Work(find_study("toy"), Execution("cuda")))
     with pytest.raises(overfit_cli.UserError, match="A worker lacks what toy needs: device='cuda'"):
-        run_remotely(VERSIONS, pickled, cloudpickle.dumps([(0, toy_cells())]))
+        run_remotely(VERSIONS, pickled, cloudpickle.dumps({0: toy_cells()}))
 
 
 @pytest.mark.unix

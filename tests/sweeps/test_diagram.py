@@ -17,8 +17,9 @@ from rich.console import Console
 from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.registry import find_study
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.plan import Plan, coarse_to_fine, cost_of, make_plan
-from overfit_cli.sweeps.progress import VIRIDIS, Diagram, diagram_of, load_headlines
+from overfit_cli.sweeps.part import cell_table
+from overfit_cli.sweeps.plan import Plan, coarse_to_fine, make_plan
+from overfit_cli.sweeps.progress import VIRIDIS, Diagram, diagram_of
 from overfit_cli.sweeps.store import RunDirectory
 from tests.fake_study import fake_loss
 from tests.toy_runs import TOY, toy_cells, write_cells
@@ -39,7 +40,7 @@ def place(cell: Cell) -> tuple[float, float]:
 
 def misjudged(plan: Plan, batches: Batches, share: float) -> float:
     """The share of places whose side no near place tells after this share of the work."""
-    spent = np.cumsum([cost_of(plan.grid.study, batch) for batch in batches])
+    spent = np.cumsum(replace(plan, batches=[*map(list, batches)]).costs)
     first = {place(cell) for cell in chain(*batches[: int((spent <= share * spent[-1]).sum())])}
     axes = [sorted(map(float, plan.grid.axes[name])) for name in ("n", "snr")]
     loss = np.array([[fake_loss(n, snr) for snr in axes[1]] for n in axes[0]])
@@ -83,8 +84,8 @@ def test_jobs_end_together_as_in_the_order_of_cost(
 
     def ends(batches: Batches) -> float:
         free = [0.0] * jobs
-        for batch in batches:
-            heapq.heapreplace(free, free[0] + cost_of(plan.grid.study, batch))
+        for cost in replace(plan, batches=[*map(list, batches)]).costs:
+            heapq.heapreplace(free, free[0] + cost)
         return max(free)
 
     assert ends(coarse_to_fine(plan, jobs)) <= 1.01 * ends(plan.batches)
@@ -132,6 +133,14 @@ def toy_plan(folder: Path, seeds: int, texts: dict[str, str]) -> Plan:
     return make_plan(Grid.read(TOY, texts, tuple(range(seeds))), RunDirectory(folder), "cpu")
 
 
+def add(diagram: Diagram, cell: Cell, number: float | None) -> None:
+    """Have a cell arrive with its headline, or as a failed one."""
+    result = CellResult(
+        cell, {"test_loss": number or 0.0}, reason="" if number is not None else "failed"
+    )
+    diagram.add(cell_table(TOY, [result]).to_pandas(), "test_loss")
+
+
 def printed(diagram: Diagram, width: int = 80) -> list[str]:
     console = Console(file=io.StringIO(), width=width, height=40)
     with console.capture() as captured:
@@ -160,7 +169,7 @@ def drawn(
     assert diagram is not None
     for cell in plan.cells:
         if place(cell) in numbers:
-            diagram.add(cell, numbers[place(cell)])
+            add(diagram, cell, numbers[place(cell)])
     return points(diagram)
 
 
@@ -201,7 +210,7 @@ def test_a_point_is_the_mean_over_other_axes_and_seeds_of_the_cells_that_have_a_
         settings = cell.parameters.model_dump()
         failed = settings["snr"] == 4 or (settings["n"], settings["snr"], cell.seed) == (5, 2, 1)
         above = {1: 1, 2: 5, 4: 0}[settings["snr"]]
-        diagram.add(cell, None if failed else above + 2 * settings["pause"] + 4 * cell.seed)
+        add(diagram, cell, None if failed else above + 2 * settings["pause"] + 4 * cell.seed)
     upper, lower = points(diagram)
     middle = upper[16]
     assert upper == [DARK] * 16 + [middle] * 16 + [RED] * 16  # 4, and 6 between 4 and 8
@@ -235,7 +244,7 @@ def test_a_point_to_come_looks_like_the_nearest_but_pale_and_is_counted(tmp_path
     assert printed(diagram)[-1] == "20 points to come, pale as the nearest"
     for cell in plan.cells:
         if place(cell) in ((1, 1), (1, 10)):
-            diagram.add(cell, place(cell)[1])
+            add(diagram, cell, place(cell)[1])
     upper, lower = points(diagram)
     pale = [tuple(64 + c // 2 for c in colour) for colour in (DARK, LIGHT)]
     assert [lower[0], lower[-1]] == [DARK, LIGHT]
@@ -249,7 +258,7 @@ def test_a_wide_terminal_has_wide_points(tmp_path: Path, width: int, characters:
         toy_plan(tmp_path, 2, {"n": "2:20", "snr": "1:24:24"}), RunDirectory(tmp_path)
     )
     assert diagram is not None
-    diagram.add(toy_cells(n="2", snr="1")[0], 1.0)
+    add(diagram, toy_cells(n="2", snr="1")[0], 1.0)
     lines = printed(diagram, width)
     assert lines[1] == "20 " + "▀" * 24 * characters
     assert len(lines) == 1 + 10 + 2
@@ -262,7 +271,7 @@ def test_more_values_than_room_are_averaged(tmp_path: Path) -> None:
     assert diagram is not None
     for cell in plan.cells:
         n, snr = place(cell)
-        diagram.add(cell, None if (n, snr) != (1, 1) and snr <= 100 else snr)
+        add(diagram, cell, None if (n, snr) != (1, 1) and snr <= 100 else snr)
     lines = printed(diagram)
     assert max(map(len, lines)) <= 80
     assert len(lines) == 24 + 3
@@ -277,7 +286,7 @@ def test_a_kept_cell_has_its_number_and_one_that_failed_has_none_whatever_it_mea
 ) -> None:
     directory = RunDirectory(tmp_path / "out")
     directory.prepare()
-    done, failed, never = toy_cells(n="1:3", snr="1")
+    done, failed, *_ = toy_cells(n="1:2", snr="1:2:2")
     for result in (
         CellResult(done, reason="it failed at first"),
         CellResult(done, {"test_loss": 0.25}),
@@ -285,6 +294,8 @@ def test_a_kept_cell_has_its_number_and_one_that_failed_has_none_whatever_it_mea
         CellResult(failed, {"test_loss": 0.5}, reason="diverged"),
     ):
         write_cells(directory, TOY, [result])
-    headlines = load_headlines(directory, TOY)
-    assert headlines == {done.key: 0.25, failed.key: pytest.approx(math.nan, nan_ok=True)}
-    assert never.key not in headlines
+    grid = Grid.read(TOY, {"n": "1:2", "snr": "1:2:2"}, (0,))
+    diagram = diagram_of(make_plan(grid, directory, "cpu"), directory)
+    assert diagram is not None
+    key = "0.25 ▀▀▀▀▀▀▀▀▀▀ 0.25   ▀ 1 point failed   2 points to come, pale as the nearest"
+    assert printed(diagram, 100)[-1] == key

@@ -67,7 +67,7 @@ import cloudpickle
 from overfit_cli.core.registry import find_study
 from overfit_cli.core.training import Execution
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.worker import VERSIONS, Work, pickled_work, run_remotely
+from overfit_cli.sweeps.worker import VERSIONS, Work, run_remotely
 
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 toy = find_study("toy")
@@ -75,12 +75,12 @@ cells = Grid.read(toy, {"mood": MOOD, "pause": PAUSE}, (0,)).cells()
 if PAUSE != "0":
     threading.Timer(0.5, os.kill, (os.getpid(), signal.NUMBER)).start()
 try:
-    task = cloudpickle.dumps([(0, cells)])
-    record = run_remotely(VERSIONS, pickled_work(Work(toy, Execution())), task)
+    task = cloudpickle.dumps({0: cells})
+    record = run_remotely(VERSIONS, cloudpickle.dumps(Work(toy, Execution())), task)
 except BaseException as error:
     print(type(error).__name__, error)
 else:
-    print(*record.reasons)
+    print(*record.failed.values())
 """
 
 

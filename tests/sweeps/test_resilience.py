@@ -132,10 +132,10 @@ def test_ctrl_c_leaves_at_once_and_keeps_what_is_finished(
 
 
 def test_results_that_nobody_takes_any_more_are_dropped_without_a_word() -> None:
-    tasks = [[(number, [cell])] for number, cell in enumerate(toy_cells("1:25"))]
+    tasks = [{number: [cell]} for number, cell in enumerate(toy_cells("1:25"))]
     run_of_tasks = Local(2, "threading").run(Work(TOY, Execution()), tasks, ahead=2)
     records = cast("Generator[TaskRecord]", run_of_tasks)
-    assert next(records).trained == 1
+    assert next(records).count == 1
     records.close()
 
 

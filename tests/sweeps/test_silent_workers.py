@@ -55,7 +55,7 @@ def test_time_counts_for_tasks_that_run_and_not_while_the_process_is_stopped(
     deadlines = Deadlines(10.0)
     one, two = (cast("Batch", [None]), cast("Batch", [None, None]))
     # Of the first, four parts at most: 40 seconds, and the grace.
-    in_flight: dict[str, Task] = {"first": [(0, one), (1, two)], "second": [(2, one)]}
+    in_flight: dict[str, Task] = {"first": {0: one, 1: two}, "second": {2: one}}
     for _ in range(90):
         now += 1.0
         assert not deadlines.overdue(in_flight, 1)

@@ -11,8 +11,8 @@ from overfit_cli.core.cell import Cell
 from overfit_cli.core.training import Execution
 from overfit_cli.sweeps.executors import Local
 from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.loop import CHANCES, Run
 from overfit_cli.sweeps.plan import MOST_BATCHES, MOST_GROWTH, Speed, make_plan, task_size
-from overfit_cli.sweeps.run import CHANCES, execute
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import Work
 from tests.toy_runs import TOY, parts_in
@@ -40,21 +40,17 @@ def test_the_first_task_is_one_batch_and_the_next_grow_to_a_second() -> None:
     assert chosen[10] == 128, "128 batches of 1/128 s"
 
 
-def test_the_first_task_of_a_process_says_nothing_of_the_time_of_others() -> None:
-    """It imports libraries, which later tasks don't."""
+def test_all_that_was_timed_tells_how_long_the_rest_takes() -> None:
+    """The first task of a process imports libraries: it counts only if it took minutes."""
     speed = Speed()
     speed.add(1.0, 18.0, is_cold=True)
-    assert speed.time(10.0) is None
-    speed.add(2.0, 1.0)
-    assert speed.time(10.0) == 5
-
-
-def test_a_first_task_of_minutes_counts() -> None:
-    speed = Speed()
+    assert speed.time(4.0) is None
+    speed.add(1.0, 3.0)
+    speed.add(3.0, 5.0)
+    assert speed.time(4.0) == 8.0
+    assert speed.time(4.0, jobs=2) == 4.0
     speed.add(1.0, 60.0, is_cold=True)
-    assert speed.time(10.0) == 600
-    speed.add(1.0, 40.0)
-    assert speed.time(10.0) == 500
+    assert speed.time(5.0) == 68.0
 
 
 def test_a_batch_of_seconds_is_a_task() -> None:
@@ -87,22 +83,13 @@ def test_a_task_of_no_time_is_no_reason_to_divide_by_it() -> None:
     assert task_size(EQUAL, 100.0, 2, Speed(0.0, 1.0), 1) == 1
 
 
-def test_all_that_was_timed_tells_how_long_the_rest_takes() -> None:
-    speed = Speed()
-    assert speed.time(4.0) is None
-    speed.add(1.0, 3.0)
-    speed.add(3.0, 5.0)
-    assert speed.time(4.0) == 8.0
-    assert speed.time(4.0, jobs=2) == 4.0
-
-
 def test_quick_cells_share_parts(tmp_path: Path) -> None:
     grid = Grid.read(TOY, {"n": "1:300", "snr": "1:2:2"}, (0,))
     directory = RunDirectory(tmp_path, "out")
     plan = make_plan(grid, directory, "cpu")
     assert len(plan.batches) == 300
     directory.prepare()
-    execute(plan, directory, Work(TOY, Execution()), Local(1))
+    Run(plan, directory, Work(TOY, Execution()), Local(1)).execute()
     assert len(directory.load_cells()) == 600
     assert len(parts_in(tmp_path / "cells")) < 100
 
@@ -123,7 +110,7 @@ def test_a_batch_that_kills_among_many_costs_only_itself(
     directory = RunDirectory(tmp_path / "out", "out")
     plan = make_plan(grid, directory, "cpu", cells=cells)
     directory.prepare()
-    summary = execute(plan, directory, Work(TOY, Execution()), Local(2))
+    summary = Run(plan, directory, Work(TOY, Execution()), Local(2)).execute()
     assert summary.trained == 5
     assert summary.failed == {"worker killed": 1}
     assert summary.restarts >= CHANCES

@@ -98,7 +98,7 @@ class Reproduction:
 
     def outline(self) -> None:
         """Say what would run, and how long it takes on this many jobs."""
-        from overfit_cli.sweeps.said import jobs_in_words
+        from overfit_cli.sweeps.run import jobs_in_words
 
         seconds = [self._seconds(preset) for preset in self.wanted]
         for preset, left in zip(self.wanted, seconds, strict=True):

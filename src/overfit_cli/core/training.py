@@ -27,7 +27,7 @@ from overfit_cli.core.files import keeping_variables
 from overfit_cli.core.processes import alarm
 
 if TYPE_CHECKING:
-    from overfit_cli.core.cell import Cell
+    from overfit_cli.core.cell import Cell, CellResult
 
 
 def resolve_device(choice: DeviceChoice, *, local: bool = True) -> Literal["cpu", "cuda"]:
@@ -108,6 +108,8 @@ class Execution:
         on_step: called with each logged row (`step` and the trajectory columns).
         fail_fast: whether a failed cell ends its task and the sweep.
         on_task: called with what a training does next, in words, where it may take long.
+        on_error: called with what a study has raised.
+        on_result: called with the result of each cell.
     """
 
     device: Device = "cpu"
@@ -116,6 +118,7 @@ class Execution:
     fail_fast: bool = False
     on_error: Callable[[BaseException], None] | None = None
     on_task: Callable[[str], None] | None = None
+    on_result: Callable[[CellResult], None] | None = None
     time_limit: float | None = None
 
 

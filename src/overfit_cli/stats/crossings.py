@@ -41,7 +41,7 @@ def share_above(
     logarithmic = bool((cells[x] > 0).all() and (positions > 0).all())
     sampled = np.log(positions) if logarithmic else positions
     sides = dict[float, list[Floats]]()
-    for y_value, _, points, _, levels in _curves(cells, x, y, value, threshold):
+    for y_value, _, points, levels in _curves(cells, x, y, value, threshold):
         at = np.log(points) if logarithmic else points
         side = (np.sign(np.interp(sampled, at, levels)) + 1) / 2  # a half at the threshold
         if not levels.min() <= 0 < levels.max():
@@ -56,8 +56,8 @@ def share_above(
 
 def _curves(
     cells: pd.DataFrame, x: str, y: str, value: str, threshold: float
-) -> Iterator[tuple[Any, Any, Floats, Floats, Floats]]:
-    """Yield y, the seed, x, the values and the monotone levels of each curve, of cells done."""
+) -> Iterator[tuple[Any, Any, Floats, Floats]]:
+    """Yield y, the seed, x and the monotone levels of each curve, of cells done."""
     curves = cells.groupby([y, "seed"], sort=True).ngroup().to_numpy()
     points = cells[x].to_numpy(dtype=np.float64)
     values = np.asarray(finite_column(cells, value), dtype=np.float64)
@@ -69,7 +69,7 @@ def _curves(
     for curve in np.split(order, ends) if len(order) else []:
         done = curve[usable[curve]]
         levels = monotone_excess(values[done], threshold, scale)
-        yield names[curve[0]], seeds[curve[0]], points[done], values[done], levels
+        yield names[curve[0]], seeds[curve[0]], points[done], levels
 
 
 def crossing(x: Floats, value: Floats, threshold: float) -> float:
@@ -117,26 +117,23 @@ def crossings(cells: pd.DataFrame, x: str, y: str, value: str, threshold: float)
 
     Returns:
         Columns `y`, `seed`, `crossing` (infinite beyond the grid, minus infinity before it, nan
-        where it isn't known), `side`: `crosses`, or the side of the threshold on which the curve
-        stays, `above` or `below`, or `unknown` with fewer than two points done; `passes`: how
-        often the curve itself, before it is smoothed, changes sides; and `rises`: whether the
-        smoothed curve rises.
+        where it isn't known), and `side`: `crosses`, or the side of the threshold on which the
+        curve stays, `above` or `below`, or `unknown` with fewer than two points done.
     """
     import pandas as pd
 
     rows = []
-    for y_value, seed, points, values, levels in _curves(cells, x, y, value, threshold):
+    for y_value, seed, points, levels in _curves(cells, x, y, value, threshold):
         root = _root(points, levels)
-        passes = int(np.count_nonzero(np.diff(values > threshold)))
         change = levels[-1] - levels[0] if levels.size else 0.0
-        rows.append((y_value, seed, root, _side(points, levels, root), passes, change))
-    table = pd.DataFrame(rows, columns=[y, "seed", "crossing", "side", "passes", "change"])
+        rows.append((y_value, seed, root, _side(points, levels, root), change))
+    table = pd.DataFrame(rows, columns=[y, "seed", "crossing", "side", "change"])
     changes, side = table.pop("change"), table["side"]
     of_crossing = np.sign(changes[side == "crosses"])
     rises = (of_crossing if len(of_crossing) else changes).sum() > 0
     after, before = ("below", "above") if rises else ("above", "below")
     crossing = np.select([side == after, side == before], [np.inf, -np.inf], table["crossing"])
-    return table.assign(crossing=crossing, rises=changes > 0)
+    return table.assign(crossing=crossing)
 
 
 def _side(x: Floats, levels: Floats, root: float) -> str:

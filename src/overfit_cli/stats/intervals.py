@@ -92,26 +92,20 @@ def is_short_decimal(values: ArrayLike) -> NDArray[np.bool_]:
         return ~np.isfinite(numbers) | (np.abs(multiples - np.round(multiples)) < 1e-9)
 
 
-def mean_estimate(
-    values: ArrayLike, level: float | None = None, *, up_to: ArrayLike | None = None
-) -> Estimate:
+def mean_estimate(values: ArrayLike, *, up_to: ArrayLike | None = None) -> Estimate:
     """Return the mean of independent values with its t interval.
 
     Args:
         values: shape (seeds,); with `up_to` the least that each may be.
-        level: by default that of one interval.
         up_to: the most that each value may be, of the same shape. The interval contains the t
             intervals of all values in between: it is unbounded where one of them is.
     """
-    level = level or level_of_each(1)
     least = np.asarray(values, dtype=np.float64)
     most = least if up_to is None else np.asarray(up_to, dtype=np.float64)
-    count = len(least)
+    level, count = level_of_each(1), len(least)
     kind = f"{100 * level:.4g} % t over {count} seeds"
-    if count == 0:
-        return Estimate(np.nan, np.nan, np.nan, kind, count)
     with np.errstate(invalid="ignore"):  # between infinities
-        mean = float((least.mean() + most.mean()) / 2)
+        mean = float((least.mean() + most.mean()) / 2) if count else np.nan
     if count < 2:
         return Estimate(mean, np.nan, np.nan, kind, count)
     if not np.isfinite([least, most]).all():
@@ -180,15 +174,14 @@ def summarise(values: ArrayLike) -> Summary:
     return Summary(float(sample.mean()), error, count - 1, count)
 
 
-def difference_of_means(first: Summary, second: Summary, level: float | None = None) -> Estimate:
+def difference_of_means(first: Summary, second: Summary) -> Estimate:
     """Return the difference of two independent means with its t interval (Welch 1947).
 
     Returns:
         The difference, whose `seeds` are those of the smaller sample; its ends are nan where an
         error is not known.
     """
-    level = level or level_of_each(1)
-    difference = first.value - second.value
+    level, difference = level_of_each(1), first.value - second.value
     seeds = [str(each.seeds) if each.seeds else "unknown" for each in (first, second)]
     kind = f"{100 * level:.4g} % Welch's t over {' and '.join(seeds)} seeds"
     fewest = min([each.seeds for each in (first, second) if each.seeds], default=0)
@@ -227,20 +220,18 @@ def _exact_table(tries: int, alpha: float) -> tuple[Floats, Floats]:
     return low, high
 
 
-def median_estimate(values: ArrayLike, level: float | None = None) -> Estimate:
+def median_estimate(values: ArrayLike) -> Estimate:
     """Return the median of independent values with its interval by order statistics.
 
     It is valid for any distribution, and for infinite values, which lie beyond a grid.
 
     Args:
         values: shape (seeds,), without nan.
-        level: the least confidence level; by default that of one interval.
 
     Returns:
         The median; its interval is infinite on both sides with fewer than `FEWEST_FOR_MEDIAN`.
     """
-    level = level or level_of_each(1)
-    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    level, ordered = level_of_each(1), np.sort(np.asarray(values, dtype=np.float64))
     low, high = order_ends(ordered, ordered, 1 - level)
     kind = f"{100 * level:.4g} % by order over {len(ordered)} seeds"
     return Estimate(float(medians(ordered)), float(low), float(high), kind, len(ordered))

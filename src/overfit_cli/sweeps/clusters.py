@@ -15,7 +15,7 @@ import signal
 import socket
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -35,18 +35,7 @@ from overfit_cli.core.files import require_extra
 from overfit_cli.core.processes import delaying_interrupts, holding_back
 from overfit_cli.core.training import Device, resolve_device
 from overfit_cli.sweeps.executors import Executor, Local
-from overfit_cli.sweeps.worker import (
-    KEPT,
-    VERSIONS,
-    Task,
-    TaskRecord,
-    Work,
-    pickled_work,
-    run_remotely,
-)
-
-Call = tuple[str, bytes, bytes]
-"""The arguments of `run_remotely`."""
+from overfit_cli.sweeps.worker import KEPT, VERSIONS, Task, TaskRecord, Work, run_remotely
 
 SECONDS_BETWEEN_COUNTS = 1.0
 """The shortest time between two counts of a cluster's workers."""
@@ -80,23 +69,17 @@ class Cluster(Executor):
             try:
                 self._slots = self._ask_for_slots()
             except Exception as error:  # of many kinds, by what the connection was doing
-                raise self._failure() from error
+                raise self._ending() from error
             self._next_count = time.monotonic() + SECONDS_BETWEEN_COUNTS
         return self._slots if self.limit is None else min(self._slots, self.limit)
 
-    def _sender(self, work: Work) -> Callable[[Task], Future[TaskRecord]]:
-        pickled = pickled_work(work)
-        return lambda task: self._submit((VERSIONS, pickled, cloudpickle.dumps(task)))
-
-    def _kills(self, error: Exception) -> int:
-        if kills := self._killed(error):
-            return kills
+    def _failure(self, error: Exception) -> Exception:
         cause = getattr(error, "cause", error)  # ray wraps what the task has raised
         problem = f"a worker can't run a task ({type(cause).__name__}: {cause}); it needs "
         problem += f"{VERSIONS} and the package of the study"
-        raise self._failure(str(cause) if isinstance(cause, UserError) else problem) from error
+        return self._ending(str(cause) if isinstance(cause, UserError) else problem)
 
-    def _failure(self, problem: str = "the cluster no longer answers") -> UserError:
+    def _ending(self, problem: str = "the cluster no longer answers") -> UserError:
         return BadValue("address", self.address, f"{problem.rstrip('.')}. {KEPT}", exit_code=1)
 
     @abstractmethod
@@ -106,14 +89,6 @@ class Cluster(Executor):
     @abstractmethod
     def _ask_for_slots(self) -> int:
         """Return how many tasks all workers can run at a time; raise if the cluster is gone."""
-
-    @abstractmethod
-    def _submit(self, call: Call) -> Future[TaskRecord]:
-        """Hand out a call of `run_remotely`; the future has its result here."""
-
-    @abstractmethod
-    def _killed(self, error: Exception) -> int:
-        """Return how many workers were killed where a task has ended so; 0 at another error."""
 
 
 class Dask(Cluster):
@@ -149,8 +124,9 @@ class Dask(Cluster):
             raise ConnectionError("the answer is old")
         return sum(threads.values())
 
-    def _submit(self, call: Call) -> Future[TaskRecord]:
-        sent = self._client.submit(pickle.loads, pickle.dumps(_Called(call)), pure=False)
+    def _send(self, work: Work, pickled: bytes, task: Task) -> Future[TaskRecord]:
+        call = pickle.dumps(_Called((VERSIONS, pickled, cloudpickle.dumps(task))))
+        sent = self._client.submit(pickle.loads, call, pure=False)
         loop = self._client.loop.asyncio_loop
         return asyncio.run_coroutine_threadsafe(self._result(sent), loop)
 
@@ -174,7 +150,7 @@ class Dask(Cluster):
         from distributed import KilledWorker
 
         if isinstance(error, CancelledError | OSError):  # the client has lost its scheduler
-            raise self._failure() from error
+            raise self._ending() from error
         return 1 + error.allowed_failures if isinstance(error, KilledWorker) else 0
 
 
@@ -186,7 +162,7 @@ class _Called:
     sweep would wait for another worker.
     """
 
-    arguments: Call
+    arguments: tuple[str, bytes, bytes]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return run_remotely, self.arguments
@@ -232,8 +208,9 @@ class Ray(Cluster):
         _knock(self._head)  # ray itself would wait for it, and then end this process
         return int(self._ray.cluster_resources().get("CPU", 0))
 
-    def _submit(self, call: Call) -> Future[TaskRecord]:
-        future: Future[TaskRecord] = self._run.remote(*call).future()
+    def _send(self, work: Work, pickled: bytes, task: Task) -> Future[TaskRecord]:
+        sent = self._run.remote(VERSIONS, pickled, cloudpickle.dumps(task))
+        future: Future[TaskRecord] = sent.future()
         return future
 
     def _killed(self, error: Exception) -> int:

@@ -14,9 +14,9 @@ import queue
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal
 
 import cloudpickle
 from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
@@ -30,16 +30,7 @@ from overfit_cli.core.processes import (
 )
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Device
-from overfit_cli.sweeps.worker import (
-    KEPT,
-    Task,
-    TaskRecord,
-    Work,
-    numbers_of,
-    pickled_work,
-    run_sent,
-    run_task,
-)
+from overfit_cli.sweeps.worker import KEPT, Task, TaskRecord, Work, run_sent, run_task
 
 GRACE = 60.0
 """The seconds beyond the time limit after which a silent task counts as one with a killed worker.
@@ -48,8 +39,6 @@ A worker ends a cell by itself, unless it is frozen or in compiled code.
 """
 
 SECONDS_BETWEEN_LOOKS = 1.0
-
-_Key = TypeVar("_Key", bound=Hashable)
 
 
 class Deadlines:
@@ -60,11 +49,11 @@ class Deadlines:
 
     def __init__(self, limit: float | None) -> None:
         self._limit = limit
-        self._ends: dict[Hashable, float] = {}
+        self._ends: dict[Any, float] = {}
         self._clock, self._seen = 0.0, time.monotonic()
 
-    def overdue(self, in_flight: Mapping[_Key, Task], jobs: int) -> _Key | None:
-        """Return a task that is lost now.
+    def overdue(self, in_flight: Mapping[Any, Task], jobs: int) -> Any:
+        """Return the key of a task that is lost now; None without one.
 
         Tasks run in the order in which they were handed out, one per job. A batch may be split,
         down to single cells, and each of its parts may take as long as a cell.
@@ -75,12 +64,12 @@ class Deadlines:
         if self._limit is None:
             return None
         for key in itertools.islice(in_flight, jobs):
-            parts = sum(2 * len(batch) - 1 for _, batch in in_flight[key])
+            parts = sum(2 * len(batch) - 1 for batch in in_flight[key].values())
             self._ends.setdefault(key, self._clock + parts * self._limit + GRACE)
         return next((key for key in in_flight if self._clock > self._ends.get(key, math.inf)), None)
 
 
-class Executor(ABC):
+class Executor(contextlib.AbstractContextManager["Executor"], ABC):
     """A set of workers that train tasks; a context, which leaves their cluster at the end.
 
     Args:
@@ -90,10 +79,8 @@ class Executor(ABC):
 
     name: str
     has_processes = True
-    is_exact = True
-    """Whether no task may wait with a worker that the limit keeps busy."""
-    dies_as_one = False
-    """Whether a killed worker takes all tasks in flight with it."""
+    is_pool = False
+    """Whether a killed worker takes all tasks in flight with it, also those that wait for one."""
 
     def __init__(self, location: str, limit: int | None, device: Device) -> None:
         self.location, self.limit, self.device = location, limit, device
@@ -103,12 +90,20 @@ class Executor(ABC):
         """Return how many tasks can run at a time now; 0 on a cluster without workers."""
 
     @abstractmethod
-    def _sender(self, work: Work) -> Callable[[Task], Future[TaskRecord]]:
-        """Return what hands out a task of a sweep."""
+    def _send(self, work: Work, pickled: bytes, task: Task) -> Future[TaskRecord]:
+        """Hand out a task.
+
+        Args:
+            pickled: the work as it is sent to a process; empty where there is none.
+        """
 
     @abstractmethod
-    def _kills(self, error: Exception) -> int:
-        """Return how many workers were killed where a task has ended so; raise what else it is."""
+    def _killed(self, error: Exception) -> int:
+        """Return how many workers were killed where a task has ended so; 0 at another error."""
+
+    @abstractmethod
+    def _failure(self, error: Exception) -> Exception:
+        """Return what a sweep ends with where a task has raised."""
 
     def _drop(self, futures: Sequence[Any]) -> None:
         """Take back tasks that wait for a worker; those that run may end."""
@@ -140,7 +135,7 @@ class Executor(ABC):
         """Refuse a study that can't be pickled for the workers, before anything runs."""
         try:
             if self.has_processes:
-                pickled_work(work)
+                cloudpickle.dumps(work)
         except UserError:
             raise
         except Exception as error:  # an object of the study may raise anything
@@ -156,17 +151,17 @@ class Executor(ABC):
         Args:
             ahead: how many tasks per job are handed out at a time.
         """
-        send, waiting = self._sender(work), iter(tasks)
+        pickled, waiting = cloudpickle.dumps(work) if self.has_processes else b"", iter(tasks)
         in_flight: dict[Future[TaskRecord], Task] = {}
         ended = queue.SimpleQueue[Future[TaskRecord]]()
         deadlines = Deadlines(work.execution.time_limit)
         try:
             while True:
                 room = ahead * self.jobs  # asked for in each round: it notices a lost cluster
-                room = min(room, self.limit) if self.is_exact and self.limit else room
+                room = room if self.is_pool else min(room, self.limit or room)
                 with delaying_interrupts():  # what is handed out by half can't be taken back
                     while len(in_flight) < room and (task := next(waiting, None)):
-                        future = send(task)
+                        future = self._send(work, pickled, task)
                         in_flight[future] = task
                         future.add_done_callback(ended.put)
                 if not in_flight:
@@ -180,22 +175,20 @@ class Executor(ABC):
                     continue
                 task = in_flight.pop(future)
                 try:
-                    record = TaskRecord(numbers_of(task), kills=1) if late else future.result()
+                    record = TaskRecord(tuple(task), kills=1) if late else future.result()
                 except Exception as error:
-                    lost = [task, *(in_flight.values() if self.dies_as_one else ())]
-                    numbers = sorted(itertools.chain.from_iterable(map(numbers_of, lost)))
-                    record = TaskRecord(tuple(numbers), kills=self._kills(error))
+                    if not (kills := self._killed(error)):
+                        raise self._failure(error) from error
+                    lost = [task, *(in_flight.values() if self.is_pool else ())]
+                    record = TaskRecord(tuple(sorted(itertools.chain(*lost))), kills=kills)
                 self._drop([late] if late else [])
                 yield record
-                if record.kills and self.dies_as_one:
+                if record.kills and self.is_pool:
                     return
         finally:
             self._drop(list(in_flight))
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:  # noqa: B027 (local workers have no cluster)
+    def __exit__(self, *error: object) -> None:
         """Leave the cluster, if there is one; it stays as it is."""
 
 
@@ -208,8 +201,7 @@ class Local(Executor):
         super().__init__(f"on {backend}" if jobs > 1 else "", jobs, device)
         self.name = self._backend = backend
         self._jobs = jobs
-        self.has_processes = self.dies_as_one = backend == "loky" and jobs > 1
-        self.is_exact = not self.has_processes
+        self.has_processes = self.is_pool = backend == "loky" and jobs > 1
 
     def _count_slots(self) -> int:
         return self._jobs
@@ -227,30 +219,27 @@ class Local(Executor):
             return super().run(work, tasks, ahead)
         return (run_task(work, task) for task in tasks)
 
-    def _sender(self, work: Work) -> Callable[[Task], Future[TaskRecord]]:
+    def _send(self, work: Work, pickled: bytes, task: Task) -> Future[TaskRecord]:
+        sent = Future[TaskRecord]()
         if not self.has_processes:
-            return functools.partial(_in_a_thread, work)
-        pool, pickled = _pool(self._jobs), pickled_work(work)
-        self._workers = pool
-
-        def send(task: Task) -> Future[TaskRecord]:
-            sent = Future[TaskRecord]()
-            with starting_workers():
-                try:
-                    sent = pool.submit(run_sent, pickled, cloudpickle.dumps(task))
-                except BrokenProcessPool as error:
-                    sent.set_exception(error)
+            threading.Thread(target=_train, args=(work, task, sent), daemon=True).start()
             return sent
+        self._workers = _pool(self._jobs)
+        with starting_workers():
+            try:
+                sent = self._workers.submit(run_sent, pickled, cloudpickle.dumps(task))
+            except BrokenProcessPool as error:
+                sent.set_exception(error)
+        return sent
 
-        return send
+    def _killed(self, error: Exception) -> int:
+        if is_killed := isinstance(error, BrokenProcessPool):
+            _pool.cache_clear()
+        return int(is_killed)
 
-    def _kills(self, error: Exception) -> int:
-        if isinstance(error, UserError):
-            raise UserError(f"{error} {KEPT}", exit_code=1) from error
-        if not isinstance(error, BrokenProcessPool):
-            raise error
-        _pool.cache_clear()
-        return 1
+    def _failure(self, error: Exception) -> Exception:
+        is_users = isinstance(error, UserError)
+        return UserError(f"{error} {KEPT}", exit_code=1) if is_users else error
 
     def _drop(self, futures: Sequence[Any]) -> None:
         if futures and self.has_processes:
@@ -280,15 +269,9 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
     )
 
 
-def _in_a_thread(work: Work, task: Task) -> Future[TaskRecord]:
-    """Train a task in a thread that ends with this process."""
-    future = Future[TaskRecord]()
-
-    def train() -> None:
-        try:
-            future.set_result(run_task(work, task))
-        except BaseException as error:
-            future.set_exception(error)
-
-    threading.Thread(target=train, daemon=True).start()
-    return future
+def _train(work: Work, task: Task, future: Future[TaskRecord]) -> None:
+    """Train a task in a thread."""
+    try:
+        future.set_result(run_task(work, task))
+    except BaseException as error:
+        future.set_exception(error)

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -28,7 +28,7 @@ from overfit_cli.core.claim import Claim
 from overfit_cli.core.errors import UserError, first_problem
 from overfit_cli.core.expressions import Expression
 from overfit_cli.core.files import MANIFEST, error_text, read_bounded, write_whole
-from overfit_cli.core.parameters import describe
+from overfit_cli.core.parameters import build, describe
 from overfit_cli.core.registry import claims_of
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.training import processor_name, product_library
@@ -199,10 +199,15 @@ class Manifest(BaseModel):
             warnings.warn(f"{words}: missing points aren't shown.", UserWarning, stacklevel=3)
             return frames[0]
         for run in runs:
+            points = list[dict[str, Any]]()
             with contextlib.suppress(UserError):  # the study refuses what it once accepted
-                points = [point.model_dump() for point in run.grid(study).settings()]
-                seeds = pd.DataFrame({"seed": run.seeds})
-                frames.append(seeds.merge(pd.DataFrame(points), how="cross"))
+                grid = run.grid(study)
+                for row in grid.rows():
+                    with contextlib.suppress(UserError):  # a point that it refuses is none
+                        values = dict(zip(grid.given, row, strict=True))
+                        points.append(build(study.parameters, values).model_dump())
+            seeds = pd.DataFrame({"seed": run.seeds})
+            frames.append(seeds.merge(pd.DataFrame(points), how="cross"))
         return pd.concat(frames[1:] or frames).drop_duplicates(ignore_index=True)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import bisect
 import contextlib
+import functools
 import hashlib
 import itertools
 import os
@@ -40,7 +41,7 @@ class Plan:
         cells: all of the grid's cells.
         batches: the cells that will run, as they are trained together.
         failed: how many are there as failed and are left so.
-        again: keys that are there and will run again.
+        again: how many are there and will run again.
         stale: how many cells of an earlier numerical version lie in the directory.
         of_other_source: how many of the cells that are kept were trained by other code.
         before_digest: how many of them were trained before the digest of code changed.
@@ -52,7 +53,7 @@ class Plan:
     batches: list[list[Cell]]
     done: int
     failed: int
-    again: frozenset[str]
+    again: int
     stale: int
     of_other_source: int = 0
     before_digest: int = 0
@@ -63,6 +64,11 @@ class Plan:
         """Write it in a line: how many cells of what, and how many will run."""
         cells = f"{plural(len(self.cells), 'cell')} of {self.grid.study.name}"
         return f"<Plan of {cells}: {self.to_run} to run>"
+
+    @functools.cached_property
+    def costs(self) -> list[float]:
+        """The cost of each batch, in the study's unit."""
+        return [sum(map(self.grid.study.cost, batch)) for batch in self.batches]
 
     @property
     def to_run(self) -> int:
@@ -111,7 +117,7 @@ def make_plan(
         batches=_batches(grid.study, chosen, device),
         done=statuses["done"],
         failed=statuses["failed"],
-        again=frozenset(stored.index[is_there & ~stays]),
+        again=int((is_there & ~stays).sum()),
         stale=int((contents["version"] != grid.study.version).sum()),
         parameters_changed=parameters_changed,
         of_other_source=int((sources.ne("") & sources.ne(own) & ~before).sum()) if own else 0,
@@ -258,8 +264,7 @@ def coarse_to_fine(plan: Plan, jobs: int) -> list[list[Cell]]:
         return plan.batches
     depths = [(name, _depths(plan.grid.axes[name])) for name in axes]
     ranks = {seed: rank for rank, seed in enumerate(plan.grid.seeds)}
-    costs = [cost_of(plan.grid.study, batch) for batch in plan.batches]
-    total = sum(costs)
+    costs, total = plan.costs, sum(plan.costs)
 
     def pass_of(cell: Cell) -> tuple[int, int]:
         up, across = (depth[getattr(cell.parameters, name)] for name, depth in depths)
@@ -280,19 +285,12 @@ def coarse_to_fine(plan: Plan, jobs: int) -> list[list[Cell]]:
 
 def _depths(values: Sequence[Value]) -> dict[Value, int]:
     """Return how often a range is halved until it comes to each number; its ends have 0."""
-    ascending = sorted(values)
-    depths, spans, depth = {ascending[0]: 0, ascending[-1]: 0}, [(0, len(values) - 1)], 0
-    while spans:
+    depths, depth = {0: 0, len(values) - 1: 0}, 0
+    while len(depths) < len(values):
         depth += 1
-        halves = [(low, (low + high) // 2, high) for low, high in spans if high - low > 1]
-        depths |= {ascending[middle]: depth for _, middle, _ in halves}
-        spans = [span for low, middle, high in halves for span in ((low, middle), (middle, high))]
-    return depths
-
-
-def cost_of(study: AnyStudy, cells: Sequence[Cell]) -> float:
-    """Return the cost of some cells, in the study's unit."""
-    return sum(study.cost(cell) for cell in cells)
+        gaps = itertools.pairwise(sorted(depths))
+        depths |= {(low + high) // 2: depth for low, high in gaps if high - low > 1}
+    return {value: depths[place] for place, value in enumerate(sorted(values))}
 
 
 # Time
@@ -392,7 +390,7 @@ def estimate(plan: Plan, jobs: int, execution: Execution, within: float) -> Esti
     Args:
         within: seconds after which it is cut; time and disk space aren't known then.
     """
-    study, costs = plan.grid.study, [cost_of(plan.grid.study, batch) for batch in plan.batches]
+    study, costs = plan.grid.study, plan.costs
     order = sorted(range(len(costs)), key=costs.__getitem__)
     spent = [*itertools.accumulate(costs[index] for index in order)]
     middle = plan.batches[order[bisect.bisect_left(spent, spent[-1] / 2)]]
@@ -408,7 +406,7 @@ def estimate(plan: Plan, jobs: int, execution: Execution, within: float) -> Esti
     memory = busy * max(study.memory(cell) or 0.0 for cell in cells) or None
     if not took:
         return Estimate(None, memory)
-    rate = took[-1] / (cost_of(study, probe) or 1.0)
+    rate = took[-1] / (sum(map(study.cost, probe)) or 1.0)
     work, longest = rate * sum(costs) / busy, rate * max(costs)
     bytes_of_probe = cell_table(study, results).nbytes + trajectory_table(study, results).nbytes
     parts = min(len(costs), work * busy + 1)

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,17 +27,19 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from overfit_cli.core.cell import Cell, CellResult
+from overfit_cli.core.arrays import finite_column
+from overfit_cli.core.cell import TRACEBACK, CellResult
 from overfit_cli.core.processes import delaying_interrupts
 from overfit_cli.core.study import MOST_PROGRESS_COLUMNS, AnyStudy
 from overfit_cli.core.text import duration, plural
-from overfit_cli.core.training import Device
-from overfit_cli.sweeps.executors import Executor, Local
-from overfit_cli.sweeps.plan import Plan, Speed, cost_of, diagram_axes
+from overfit_cli.core.training import Execution
+from overfit_cli.sweeps.loop import Run
+from overfit_cli.sweeps.plan import Plan, diagram_axes
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.worker import Task, TaskRecord, Work, numbers_of, record_of, train_all
+from overfit_cli.sweeps.worker import TaskRecord
 
 if TYPE_CHECKING:
+    import pandas as pd
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
@@ -46,29 +49,23 @@ _SMALLEST_WIDTH_OF_DIAGRAM = 60
 
 
 class Progress:
-    """The state of a running sweep, fed with one record per task."""
+    """What is shown of a run while it lasts."""
 
-    def __init__(
-        self, plan: Plan, executor: Executor, directory: RunDirectory, output: Console, speed: Speed
-    ) -> None:
-        self._plan, self._executor, self._speed = plan, executor, speed
-        self._directory, self._output = directory, output
+    def __init__(self, run: Run, output: Console) -> None:
+        self._run, self._output = run, output
         self._began = time.monotonic()
         self._next_line = self._began + SECONDS_BETWEEN_LINES
-        self.cells = self._failed = self._batches = 0
-        self._cell_of = {cell.key: cell for batch in plan.batches for cell in batch}
-        self._cost, self._cost_done = cost_of(plan.grid.study, [*self._cell_of.values()]), 0.0
         self._diagram: Diagram | None = None
         self._picture: Live | None = None
 
     @contextmanager
     def shown(self) -> Iterator[Progress]:
         """Show the progress while inside; at the end, however it comes, the diagram stays."""
-        output = self._output
+        output, batches = self._output, self._run.plan.batches
         has_colours = output.is_terminal and output.color_system in ("256", "truecolor")
         if has_colours and output.width >= _SMALLEST_WIDTH_OF_DIAGRAM:
-            self._diagram = diagram_of(self._plan, self._directory)
-        if output.is_terminal and not output.is_dumb_terminal and self._plan.batches:
+            self._diagram = diagram_of(self._run.plan, self._run.directory)
+        if output.is_terminal and not output.is_dumb_terminal and batches:
             to_terminal = sys.stderr.isatty()  # what goes to a file stays out of the picture
             self._picture = Live(
                 console=output, auto_refresh=False, transient=True, redirect_stderr=to_terminal
@@ -83,31 +80,20 @@ class Progress:
             with delaying_interrupts():
                 if self._picture is not None:
                     self._picture.stop()
-                if self._diagram is not None and (self.cells or not self._plan.batches):
+                if self._diagram is not None and (self._run.cells or not batches):
                     output.print(self._diagram)
 
     def add(self, record: TaskRecord) -> None:
-        """Take in a finished task, and show it."""
-        cells = [self._cell_of[key] for key, _ in record.headlines]
-        self.cells += len(cells)
-        self._failed += record.reasons.total()
-        self._batches += len(record.batches)
-        self._cost_done += cost_of(self._plan.grid.study, cells)
-        if self._diagram is not None:
-            self._diagram.headline = record.headline or self._diagram.headline
-            for cell, (_, headline) in zip(cells, record.headlines, strict=True):
-                self._diagram.add(cell, headline)
+        """Show a task that has ended."""
+        if self._diagram is not None and record.cells is not None:
+            self._diagram.add(record.cells.to_pandas(), record.headline)
         self._show()
-
-    def count(self) -> str:
-        """Return how many of the cells are finished, in words."""
-        return f"{self.cells} of {plural(self._plan.to_run, 'cell')}"
 
     def _show(self) -> None:
         if self._picture is not None:
             line = Table.grid(padding=(0, 1))
-            bar = ProgressBar(total=self._cost, completed=self._cost_done, width=20)
-            line.add_row(*([bar] if self.cells else []), Text(self._sentence()))
+            bar = ProgressBar(self._run.cost, self._run.cost_done, width=20)
+            line.add_row(*([bar] if self._run.cells else []), Text(self._sentence()))
             shown = line if self._diagram is None else Group(self._diagram, line)
             with delaying_interrupts():
                 self._picture.update(shown, refresh=True)
@@ -118,17 +104,17 @@ class Progress:
             self._output.print(self._sentence())
 
     def _sentence(self) -> str:
-        if not self.cells:
-            workers = " of the workers that start" if self._executor.has_processes else ""
-            return f"{self.count()}; waiting for the first{workers}"
-        failed = f", {self._failed} failed" if self._failed else ""
+        run = self._run
+        count = f"{run.cells} of {plural(run.plan.to_run, 'cell')}"
+        if not run.cells:
+            workers = " of the workers that start" if run.executor.has_processes else ""
+            return f"{count}; waiting for the first{workers}"
+        failed = f", {run.failed} failed" if run.failed else ""
         so_far = f"{duration(time.monotonic() - self._began)} so far"
-        batches = len(self._plan.batches) - self._batches
-        cost = max(0.0, self._cost - self._cost_done)
-        left = self._speed.time(cost, max(1, min(self._executor.jobs, batches)))
-        if left is not None and batches:
+        left = run.seconds_left()
+        if left is not None:
             so_far += f", {f'about {duration(left)}' if left >= 1 else 'less than 1 s'} left"
-        return f"{self.count()}{failed}; {so_far}"
+        return f"{count}{failed}; {so_far}"
 
 
 # The phase diagram
@@ -144,43 +130,36 @@ MOST_LINES, LINES_AROUND = 24, 6
 
 
 class Diagram:
-    """The means that arrived so far; rich prints it as high and wide as the console allows.
-
-    Attributes:
-        headline: the column that is shown; a function's isn't known before its first result.
-    """
+    """The means that arrived so far; rich prints it as high and wide as the console allows."""
 
     def __init__(self, plan: Plan, y: str, x: str) -> None:
         grid = plan.grid
-        self.headline, self._names = grid.study.headline, (y, x)
+        # A function's headline isn't known before its first result.
+        self._headline, self._names = grid.study.headline, [y, x]
         self._others = [name for name in grid.axes if name not in self._names]
         self._values: list[list[Any]] = [sorted(grid.axes[name]) for name in self._names]
-        self._index = [{value: i for i, value in enumerate(each)} for each in self._values]
-        given = list(grid.given)
-        up, across = given.index(y), given.index(x)
-        self.points: set[tuple[Any, Any]] = {(row[up], row[across]) for row in grid.rows()}
+        columns = dict(zip(grid.given, zip(*grid.rows(), strict=True), strict=True))
+        self.points = {*zip(columns[y], columns[x], strict=True)}
         # The sum of the headlines at each point, of how many cells, and how many cells arrived.
         self._sums, self._numbers, self._arrived = np.zeros((3, *map(len, self._values)))
 
-    def point(self, cell: Cell) -> tuple[Any, Any]:
-        """Return where a cell lies, as (y, x)."""
-        y, x = self._names
-        return getattr(cell.parameters, y), getattr(cell.parameters, x)
-
-    def add(self, cell: Cell, headline: float | None) -> None:
-        """Take in a cell's headline; None or nan where the cell failed."""
-        y, x = self.point(cell)
-        spot = self._index[0][y], self._index[1][x]
-        self._arrived[spot] += 1
-        if headline is not None and math.isfinite(headline):
-            self._sums[spot] += headline
-            self._numbers[spot] += 1
+    def add(self, cells: pd.DataFrame, headline: str) -> None:
+        """Take in rows of cells with their headline, which failed ones do not have."""
+        self._headline = self._headline or headline
+        pairs = zip(self._names, self._values, strict=True)
+        up, across = (np.searchsorted(values, cells[name]) for name, values in pairs)
+        np.add.at(self._arrived, (up, across), 1)
+        if headline:
+            numbers = finite_column(cells, headline).to_numpy()
+            known = np.isfinite(numbers)
+            np.add.at(self._sums, (up[known], across[known]), numbers[known])
+            np.add.at(self._numbers, (up[known], across[known]), 1)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Give the title, lines of two rows of points each, the ends of x, and the key."""
         (y, x), (ys, xs) = self._names, self._values
         mean = f", mean over {', '.join(self._others)}" if self._others else ""
-        yield _line(f"{self.headline or 'result'} over {x} (across) and {y} (up){mean}")
+        yield _line(f"{self._headline or 'result'} over {x} (across) and {y} (up){mean}")
         labels = [f"{value:.4g}" for value in ys]
         margin = max(map(len, labels)) + 1
         room = max(1, options.max_width - margin)
@@ -250,25 +229,18 @@ def diagram_of(plan: Plan, directory: RunDirectory) -> Diagram | None:
     if axes is None:
         return None
     diagram = Diagram(plan, *axes)
-    if {diagram.point(cell) for cell in plan.cells} != diagram.points:
+    if {attrgetter(*axes)(cell.parameters) for cell in plan.cells} != diagram.points:
         return None
-    headlines = load_headlines(directory, plan.grid.study) if plan.to_run < len(plan.cells) else {}
-    to_run = {cell.key for batch in plan.batches for cell in batch}
-    kept = headlines.keys() - to_run
-    for cell in plan.cells:
-        if cell.key in kept:
-            diagram.add(cell, headlines[cell.key])
+    kept = {cell.key for cell in plan.cells} - {c.key for batch in plan.batches for c in batch}
+    if kept:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the load after it says them
+            cells = directory.load_cells()
+        measured = [*cells.columns.drop(TRACEBACK, errors="ignore"), ""]
+        first = measured[measured.index("seconds") + 1]
+        headline = plan.grid.study.headline or first
+        diagram.add(cells[cells["key"].isin(kept)], headline)
     return diagram
-
-
-def load_headlines(directory: RunDirectory, study: AnyStudy) -> dict[str, float]:
-    """Return the headline of each cell there by its key; nan where it failed."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the load after it says them
-        cells = directory.load_cells()
-    name = study.headline or cells.columns[[*cells].index("seconds") + 1]
-    numbers = cells[name].where(cells["status"] == "done").astype(float)
-    return dict(zip(cells["key"], numbers, strict=True))
 
 
 def _viridis(shares: Floats) -> Floats:
@@ -298,8 +270,8 @@ _WIDTH = 12
 _THINNING = 1.1
 
 
-class Watch(Local):
-    """This process, which prints steps of its cell: the first ones, then ever fewer, and the last.
+class Watch:
+    """Prints steps of a cell: the first ones, then ever fewer, and the last.
 
     Columns are those that the study shows; of a study that declares none, those of its steps.
 
@@ -311,30 +283,27 @@ class Watch(Local):
 
     result: CellResult
 
-    def __init__(self, study: AnyStudy, device: Device, output: Console, path: Path) -> None:
-        super().__init__(1, device=device)
+    def __init__(self, study: AnyStudy, output: Console, path: Path) -> None:
         self.path = path
         self.error: BaseException | None = None
         self._output, self._next = output, 0
         self._columns, self._open = [*study.progress_columns], not study.trajectory_columns
         self._held: Mapping[str, float] | None = None
 
-    def run(self, work: Work, tasks: Iterable[Task], ahead: int) -> Iterator[TaskRecord]:
-        """Train the cell, and give its record."""
-        execution = replace(
-            work.execution, on_step=self._add, on_error=self._keep, on_task=self._say
-        )
-        for task in tasks:
-            [(_, batch)] = task
-            [self.result] = train_all(work.study, batch, execution)
-            self._print()
-            yield record_of(work.study, numbers_of(task), [self.result])
+    def seeing(self, execution: Execution) -> Execution:
+        """Return an execution in this process that it sees."""
+        seen = replace(execution, on_step=self._add, on_task=self._say)
+        return replace(seen, on_error=self._keep, on_result=self._end)
+
+    def _say(self, task: str) -> None:
+        self._output.print(f"{task} ...")
 
     def _keep(self, error: BaseException) -> None:
         self.error = error
 
-    def _say(self, task: str) -> None:
-        self._output.print(f"{task} ...")
+    def _end(self, result: CellResult) -> None:
+        self.result = result
+        self._print()
 
     def _add(self, row: Mapping[str, float]) -> None:
         """Take in a logged step."""

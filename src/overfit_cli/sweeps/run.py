@@ -1,62 +1,43 @@
-"""The run of a sweep or a training: plan, data, manifest, rounds, and the loop over its tasks.
+"""The run of a sweep or a training: plan, data, manifest and rounds, and what is said of them.
 
-The sentences are in `said`.
+The loop over the tasks of a plan is in `loop`. Sentences that name an argument take `spell`, which
+writes it as the reader gives it: as an option, or as an argument in Python.
 """
 
 from __future__ import annotations
 
 import contextlib
-import math
-import random
-import time
-from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any, get_args
+from typing import Any
 
 import pandas as pd
 from rich.console import Console
 
 from overfit_cli.claims.designs import read_stated
-from overfit_cli.core.cell import NAME_TAKEN, Cell, CellResult
-from overfit_cli.core.errors import (
-    BadValue,
-    DeviceChoice,
-    MissingError,
-    UserError,
-    finite_number,
-    valid_choice,
-    whole_number,
-)
-from overfit_cli.core.failures import count_alike, is_exception, kind_of
-from overfit_cli.core.files import error_text, results_folder
+from overfit_cli.core.cell import Cell
+from overfit_cli.core.errors import BadValue, MissingError, UserError, finite_number, whole_number
+from overfit_cli.core.failures import count_alike
+from overfit_cli.core.files import results_folder
 from overfit_cli.core.options import DEFAULTS, SweepOptions
-from overfit_cli.core.processes import answering_interrupts, delaying_interrupts
 from overfit_cli.core.registry import blaming
-from overfit_cli.core.training import Execution, resolve_device, training_conditions
-from overfit_cli.sweeps import said
+from overfit_cli.core.text import duration, duration_estimate, percent, plural, size
+from overfit_cli.core.training import Execution
+from overfit_cli.stats.boundary_search import CONFIDENCE
 from overfit_cli.sweeps.clusters import executor_of
 from overfit_cli.sweeps.executors import Executor
 from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.loop import Run, writing_to
 from overfit_cli.sweeps.part import cell_schema
-from overfit_cli.sweeps.plan import (
-    MOST_BATCHES,
-    Plan,
-    Shard,
-    Speed,
-    coarse_to_fine,
-    cost_of,
-    estimate,
-    make_plan,
-    task_size,
-)
+from overfit_cli.sweeps.plan import Estimate, Plan, Shard, coarse_to_fine, estimate, make_plan
 from overfit_cli.sweeps.presets import Subject
 from overfit_cli.sweeps.progress import Progress, Watch
 from overfit_cli.sweeps.refine import Refinement
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.worker import KEPT, Summary, Task, TaskRecord, Work, record_of
+from overfit_cli.sweeps.worker import Summary, Work
+
+Spell = Callable[[str], str]
 
 LONGEST_DRY_RUN = 8.0
 """The seconds after which the batch that a dry run times is cut."""
@@ -101,7 +82,7 @@ class Session:
     refinement: Refinement | None = None
     stated: Mapping[str, str] = field(default_factory=dict)
     command: Sequence[str] | None = None
-    spell: Callable[[str], str] = str
+    spell: Spell = str
 
     def say(self, *sentences: str) -> None:
         """Print sentences, a line each; an empty one is none."""
@@ -130,16 +111,18 @@ class Session:
             if refined is None:
                 self.describe(plan)
             else:
-                self.say(*said.round_begins(plan, number, self.spell))
-            if not total.ended:
+                what = f"Round {number}" if number else "The coarse grid"
+                self.say(f"{what}: {plural(len(plan.cells), 'cell')}, {plan.to_run} to run.")
+                self.say(*([] if number else _of_earlier_code(plan, self.spell)))
+            if not (total.trained or total.failed):
                 self.record(plan, read)
             self.train(plan, read, total)
             if refined is not None:
                 refined.learn(self.directory)
             if total.stopped or (self.options.fail_fast and total.failed):
                 break
-        self.say(said.done(total, self.directory, self.spell), *said.failures(total, self.spell))
-        self.say(*(() if refined is None else said.boundary(refined)))
+        self.say(_done(total, self.directory, self.spell), *_failures(total, self.spell))
+        self.say(*(() if refined is None else _boundary(refined)))
         return total
 
     def outline(self) -> Plan:
@@ -154,10 +137,13 @@ class Session:
         if plan.batches:
             executor = self.executor_for(plan)
             likely = estimate(plan, executor.requested_jobs, self.execution, LONGEST_DRY_RUN)
-            self.say(said.estimated(likely, executor, LONGEST_DRY_RUN))
+            self.say(_estimated(likely, executor))
         else:
             self.say("Nothing would run.")
-        self.say("" if self.refinement is None else said.rounds_to_come(self.refinement))
+        if self.refinement is not None:
+            first, seeds = len(plan.grid.seeds), plural(len(self.grid.seeds), "seed")
+            rounds = f"up to {self.refinement.rounds} rounds of fewer cells follow it"
+            self.say(f"That is the coarse grid, with {first} of {seeds}; {rounds}.")
         return plan
 
     def plan(self, cells: list[Cell] | None = None) -> Plan:
@@ -193,7 +179,7 @@ class Session:
 
     def describe(self, plan: Plan) -> None:
         """Say what a plan covers."""
-        self.say(*said.planned(plan, self.directory, self.executor_for(plan), self.spell))
+        self.say(*_planned(plan, self.directory, self.executor_for(plan), self.spell))
         self.say(self.directory.unfinished_merge())
         with blaming(plan.grid.study, "its notes"):
             self.say(*plan.grid.study.notes(plan.cells))
@@ -234,16 +220,20 @@ class Session:
         Args:
             total: what was done before, to be counted on.
         """
-        executor, speed = self.executor_for(plan), Speed()
+        executor, work = self.executor_for(plan), Work(plan.grid.study, self.execution, read)
         with blaming(plan.grid.study, "the cost of a cell"):
             plan = replace(plan, batches=coarse_to_fine(plan, executor.jobs))
-            progress = Progress(plan, executor, self.directory, self.output, speed)
-        work = Work(plan.grid.study, self.execution, read)
+            run = Run(plan, self.directory, work, executor, total)
+        progress = Progress(run, self.output)
         try:
             with progress.shown():
-                execute(plan, self.directory, work, executor, speed, total, progress.add)
+                run.execute(progress.add)
         except KeyboardInterrupt:
-            self.say(said.interrupted(progress.cells, progress.count(), self.directory))
+            count = f"{run.cells} of {plural(plan.to_run, 'cell')}"
+            kept = f"they are kept in {self.directory.path}"
+            ends = f"after {count}; {kept}, and the same command goes on from there"
+            never = "before the first result; the same command starts again"
+            self.say(f"Interrupted {ends if run.cells else never}.")
             raise
 
     def cells(self) -> pd.DataFrame:
@@ -252,11 +242,11 @@ class Session:
         if self.directory.contents().empty:
             nothing: pd.DataFrame = cell_schema(self.grid.study).empty_table().to_pandas()
             return nothing
-        points = {point: at for at, point in enumerate(dict.fromkeys(c.parameters for c in cells))}
-        by_point = sorted(cells, key=lambda cell: points[cell.parameters])
-        here = self.directory.load_cells().set_index("key", drop=False)
-        keys = [cell.key for cell in by_point if cell.key in here.index]
-        return here.loc[keys].reset_index(drop=True)
+        by_point = dict[Any, list[str]]()
+        for cell in cells:
+            by_point.setdefault(cell.parameters, []).append(cell.key)
+        keys = pd.DataFrame({"key": [key for point in by_point.values() for key in point]})
+        return keys.merge(self.directory.load_cells())
 
 
 @contextlib.contextmanager
@@ -265,7 +255,7 @@ def open_sweep(
     given: Mapping[str, Any],
     how: SweepOptions,
     output: Console,
-    spell: Callable[[str], str] = str,
+    spell: Spell = str,
 ) -> Iterator[Session]:
     """Give the session of a sweep, on an executor that is closed at the end.
 
@@ -302,189 +292,143 @@ def train_cell(
     for name, values in grid.axes.items():
         takes = f"a training takes one value of {name}, not {len(values)}"
         raise BadValue(name, None, f"{takes}; a sweep takes several.")
-    device = resolve_device(valid_choice("device", how.device, get_args(DeviceChoice)))
     path = how.out or results_folder() / subject.training_name(grid, given)
-    watch, directory = Watch(study, device, output, path), RunDirectory(path, "out")
-    options = SweepOptions(fresh=True, trajectories=True)
-    session = Session(subject, grid, output, directory, watch, options)
+    watch, directory = Watch(study, output, path), RunDirectory(path, "out")
+    options, here = SweepOptions(fresh=True, trajectories=True), executor_of("loky", 1, how.device)
+    session = Session(subject, grid, output, directory, here, options)
     plan = session.plan()
     read = session.prepare(plan)
     session.record(plan, read)
-    execute(plan, directory, Work(study, session.execution, read), watch)
+    Run(plan, directory, Work(study, watch.seeing(session.execution), read), here).execute()
     return watch
 
 
-# The loop over the tasks of a plan
+# Sentences
 
-CHANCES = 3
-"""The killed workers with a batch in flight after which its cells count as failed."""
-
-MOST_LOSSES = 30
-"""The losses of batches with their workers after which the sweep gives up."""
-
-MOST_ALIKE = 20
-"""The first cells after which a sweep stops, if all of them raised the same exception."""
-
-ELSEWHERE = 10
-"""How many of these are from places of the grid that are chosen at random."""
+MOST_REASONS = 4
+"""Of more reasons why cells failed, a sentence says the number."""
 
 
-@contextlib.contextmanager
-def writing_to(path: Path) -> Iterator[None]:
-    """Say in one sentence, inside, that a run directory can't be written to."""
-    try:
-        yield
-    except OSError as error:
-        problem = f"{path} can't be written to ({error_text(error)}). {KEPT}"
-        raise UserError(problem, exit_code=1) from error
+def _planned(plan: Plan, directory: RunDirectory, executor: Executor, spell: Spell) -> list[str]:
+    """Return what a sweep covers, what is there already, and what will run."""
+    grid, name = plan.grid, plan.grid.study.name
+    shard = "" if plan.shard is None else f" of {grid.size}, shard {plan.shard}"
+    cells = plural(len(plan.cells), "cell")
+    covers = f"{name}: {cells}{shard} ({_shape(grid)}), {directory.path}"
+    if plan.shard is not None and not plan.cells:
+        return [f"{covers}.", "This shard has no cell: there are more shards than cells."]
+    counts = {
+        "there already": plan.done,
+        f"there as failed ({spell('retry_failed')} runs them)": plan.failed,
+        "run again": plan.again,
+        "stale, of another version of the study": plan.stale,
+    }
+    kept = "".join(f"{count} {words}; " for words, count in counts.items() if count)
+    to_run = f"{kept}{plan.to_run} to run, {executor.description}."
+    return [covers, to_run, *_of_earlier_code(plan, spell)]
 
 
-def execute(
-    plan: Plan,
-    directory: RunDirectory,
-    work: Work,
-    executor: Executor,
-    speed: Speed | None = None,
-    summary: Summary | None = None,
-    on_record: Callable[[TaskRecord], None] = lambda record: None,
-) -> Summary:
-    """Run the plan's batches; what is finished is on disk when this returns or raises.
-
-    Args:
-        speed: takes in the time of each task before `on_record` is called.
-        summary: of what was done before, to be counted on.
-        on_record: called in this process after each task.
-    """
-    total = summary or Summary()
-    began, before = time.monotonic() - total.seconds, total.ended
-    run = _Run(plan, work, executor, speed or Speed(), total)
-
-    with (
-        answering_interrupts(),
-        training_conditions(),
-        contextlib.closing(run.records()) as records,
-    ):
-        for record in records:
-            if record.cells is not None:
-                with delaying_interrupts(), writing_to(directory.path):
-                    directory.append(record.cells, record.steps, work.study.identity.source)
-            total.seconds = time.monotonic() - began
-            on_record(record)
-        with contextlib.suppress(OSError, MemoryError):  # many parts are no loss
-            if total.ended > before:
-                directory.compact()
-    total.reused += plan.done
-    total.earlier += plan.failed
-    total.left += plan.to_run - (total.ended - before)
-    return total
+def _of_earlier_code(plan: Plan, spell: Spell) -> list[str]:
+    """How many cells that are kept another version of the study has trained."""
+    name, sentences = plan.grid.study.name, list[str]()
+    before = {
+        f"by an earlier version of the code of {name}": plan.of_other_source,
+        f"before the digest changed that tells versions of {name} apart": plan.before_digest,
+    }
+    add = f"Add {spell('fresh')} to train all again, or another {spell('out')} to keep both."
+    for when, count in before.items():
+        were = f"{plural(count, 'cell')} {'was' if count == 1 else 'were'} trained {when}"
+        sentences += [f"{were}, and kept. {add}"] if count else []
+    if plan.parameters_changed:
+        changed = f"have changed since cells there were trained ({plan.parameters_changed})"
+        stay = "those cells stay, and figures leave them out"
+        sentences.append(f"The parameters of {name} {changed}; {stay}.")
+    return sentences
 
 
-class _Run:
-    """One sweep under way.
+def _shape(grid: Grid) -> str:
+    """The factors of a grid, and what ties, derives or leaves out its points."""
+    lengths = [(" with ".join(group), len(grid.given[group[0]])) for group in grid.groups]
+    axes = [f"{names} {length}" for names, length in lengths if length > 1]
+    rules = [f"{name} = {', '.join(map(str, several))}" for name, several in grid.derived.items()]
+    if grid.only:
+        conditions = " and ".join(grid.only)
+        rules.append(f"{conditions} at {grid.points} of {plural(grid.full_points, 'point')}")
+    return "; ".join([" × ".join([*axes, f"seeds {len(grid.seeds)}"]), *rules])
 
-    Attributes:
-        stop: whether no further task is handed out; those in flight end and are kept.
-    """
 
-    def __init__(
-        self, plan: Plan, work: Work, executor: Executor, speed: Speed, summary: Summary
-    ) -> None:
-        self.summary, self.stop = summary, False
-        self._work, self._executor, self._speed = work, executor, speed
-        self._waiting = dict(enumerate(plan.batches))
-        self._costs = [cost_of(work.study, batch) for batch in plan.batches]
-        self._strikes: Counter[int] = Counter()
-        self._losses = 0
-        self._any_done, self._alike = plan.done > 0, False
-        self._enough = math.inf
-        """The failures alike that are enough to stop: some of them from anywhere in the grid."""
+def jobs_in_words(executor: Executor) -> str:
+    """Return how many jobs an estimate is for, and how many of them a cluster has now."""
+    jobs = executor.jobs
+    fewer = f" ({jobs} there now)" if jobs != executor.requested_jobs else ""
+    return f"{plural(executor.requested_jobs, 'job')}{fewer}"
 
-    def records(self) -> Generator[TaskRecord]:
-        """Give a record for each task; after a killed worker go on with what is missing."""
-        fail_fast = self._work.execution.fail_fast
-        ahead = 1 if fail_fast else 2  # tasks that wait for a worker couldn't be taken back
-        while self._waiting and not self.stop:
-            for record in self._executor.run(self._work, self._tasks(), ahead):
-                ended = self._fail_after_kills(record) if record.kills else record
-                if ended is None:
-                    continue
-                if ended is record:
-                    cost = sum(self._costs[number] for number in record.batches)
-                    self._speed.add(cost, record.seconds, is_cold=record.is_cold)
-                self._count(ended)
-                # Before its rows are written, as tasks are handed out meanwhile.
-                self.stop |= bool(self.summary.stopped or (fail_fast and ended.reasons))
-                yield ended
 
-    def _count(self, ended: TaskRecord) -> None:
-        """Take in what a task did; a sweep stops where all cells so far have failed alike."""
-        summary = self.summary
-        summary.count(ended)
-        cells = [cell for number in ended.batches for cell in self._waiting.pop(number)]
-        if summary.example is None and any(map(is_exception, ended.reasons)):
-            failed = {key for key, headline in ended.headlines if headline is None}
-            summary.example = next(cell for cell in cells if cell.key in failed)
-        if summary.trained:
-            self._alike = False
-            return
-        taken = next((reason for reason in summary.failed if NAME_TAKEN in reason), "")
-        raised = all(map(is_exception, summary.failed)) and len({*map(kind_of, summary.failed)})
-        self._alike = raised == 1 and not self._any_done
-        if taken:
-            summary.stopped = taken.removeprefix("error: ")
-        elif self._alike and self._enough <= summary.failed.total() >= MOST_ALIKE:
-            [alike] = count_alike(summary.failed)
-            words = alike.words.removeprefix("error: ")
-            summary.stopped = f"the first {alike.count} cells all failed alike: {words}"
+def _estimated(likely: Estimate, executor: Executor) -> str:
+    """Return what a plan would take, from a batch that was timed or cut."""
+    begin, time = "From one timed batch", "how long it takes isn't known"
+    if likely.seconds is None:
+        begin = f"No batch ended within {duration(LONGEST_DRY_RUN)}"
+    else:
+        time = duration_estimate(likely.seconds)
+    takes = [f"{time} on {jobs_in_words(executor)}"]
+    takes += ["as long as the longest batch"] if likely.is_longest else []
+    takes += [f"{size(likely.memory)} of memory"] if likely.memory else []
+    takes += [f"{size(likely.disk)} on disk"] if likely.disk else []
+    return f"{begin}: {', '.join(takes)}. Nothing was run or written."
 
-    def _tasks(self) -> Iterator[Task]:
-        """The batches that wait, a task at a time.
 
-        A batch that was with a killed worker may be the culprit: half of those that were so most
-        often go alone.
-        """
-        strikes = max(self._strikes[number] for number in self._waiting)
-        if strikes:
-            suspects = [number for number in self._waiting if self._strikes[number] == strikes]
-            yield self._task(suspects[: (len(suspects) + 1) // 2])
-            return
-        numbers, start = list(self._waiting), 0
-        left = sum(self._costs[number] for number in numbers)
-        while start < len(numbers) and not self.stop:
-            if self._alike and self._enough == math.inf:
-                numbers[start:] = self._from_elsewhere(numbers[:start], numbers[start:])
-            finished = len(self._costs) - len(self._waiting)
-            coming = [self._costs[number] for number in numbers[start : start + MOST_BATCHES]]
-            end = start + task_size(coming, left, self._executor.jobs, self._speed, finished)
-            left -= sum(self._costs[number] for number in numbers[start:end])
-            yield self._task(numbers[start:end])
-            start = end
+def _done(summary: Summary, directory: RunDirectory, spell: Spell) -> str:
+    """Return what a sweep did: how many cells are done, and why others failed."""
+    words = f"{summary.trained} trained in {duration(summary.seconds)}, {summary.reused} reused"
+    if summary.failed:
+        kinds = count_alike(summary.failed)
+        reasons = [f"{kind.count} {kind.words}" for kind in kinds[:MOST_REASONS]]
+        if others := kinds[MOST_REASONS:]:
+            count = sum(kind.count for kind in others)
+            reasons.append(f"{count} for {plural(len(others), 'other reason')}")
+        words += f", {summary.failed.total()} failed ({', '.join(reasons)})"
+    if summary.earlier:
+        words += f", {summary.earlier} failed earlier; {spell('retry_failed')} runs them again"
+    if summary.restarts:
+        restarts = plural(summary.restarts, "time")
+        words += f"; workers were killed and started again {restarts}"
+    return f"Done: {words}. The cells are in {directory.path}/cells."
 
-    def _from_elsewhere(self, handed_out: Sequence[int], rest: Sequence[int]) -> list[int]:
-        """The rest of the batches, some from anywhere first: an early region may fail by itself."""
-        chosen = random.Random(0).sample(rest, min(ELSEWHERE, len(rest)))
-        early = [number for number in (*handed_out, *chosen) if number in self._waiting]
-        waiting = sum(len(self._waiting[number]) for number in early)
-        self._enough = self.summary.failed.total() + waiting
-        return [*chosen, *(number for number in rest if number not in chosen)]
 
-    def _task(self, numbers: Sequence[int]) -> Task:
-        return [(number, self._waiting[number]) for number in numbers]
+def _failures(summary: Summary, spell: Spell) -> list[str]:
+    """Return lines on where failed cells raised, and on how many cells were left for it."""
+    lines = list[str]()
+    for kind in count_alike(summary.failed, summary.tracebacks)[:MOST_REASONS]:
+        if kind.traceback:
+            lines.append(f"Failed ({plural(kind.count, 'cell')}):")
+            lines += [f"  {line}" for line in kind.traceback.splitlines()]
+    if summary.left:
+        left = f"{plural(summary.left, 'cell')} {'was' if summary.left == 1 else 'were'} not run."
+        again = f"Correct the function and repeat the command with {spell('retry_failed')}."
+        stopped = f"Stopped: {summary.stopped}. {left} {again}" if summary.stopped else ""
+        lines.append(stopped or f"Stopped after a failed cell ({spell('fail_fast')}): {left}")
+    return lines
 
-    def _fail_after_kills(self, lost: TaskRecord) -> TaskRecord | None:
-        """Count a kill against the batches in flight; fail one that had its chances alone."""
-        self._losses += 1
-        self.summary.restarts += lost.kills
-        if self._losses > MOST_LOSSES:
-            raise UserError(
-                f"Workers were killed {self.summary.restarts} times; is memory short? Fewer "
-                f"jobs need less. {KEPT}",
-                exit_code=1,
-            )
-        self._strikes.update(lost.batches)
-        if len(lost.batches) != 1 or self._strikes[lost.batches[0]] < CHANCES:
-            return None
-        failures = [
-            CellResult(cell, reason="worker killed") for cell in self._waiting[lost.batches[0]]
-        ]
-        return record_of(self._work.study, lost.batches, failures)
+
+def _boundary(refinement: Refinement) -> list[str]:
+    """Return where the boundary lies, at what cost, and at which values that isn't known."""
+    search, found, x, y = refinement.search, refinement.estimates, refinement.x, refinement.y
+    spacings = round((search.coarse[-1] - search.coarse[0]) / search.tolerance)
+    full = len(search.y) * len(search.seeds) * (spacings + 1)
+    known = sum(bool(point.crossing_seeds) and point.converged for point in found)
+    sentences = [
+        f"A grid with the tolerance's spacing would have {full} cells: these are "
+        f"{percent(len(refinement.asked) / full, 1)} of it.",
+        f"The crossing of {refinement.value} = {search.threshold:g} along {x}, the median of "
+        f"{plural(len(search.seeds), 'seed')}, is known to ±{search.tolerance:.3g} "
+        f"({percent(CONFIDENCE)}) at {known} of {plural(len(found), 'value')} of {y}.",
+    ]
+    for point in found:
+        name = f"{y} = {point.y:g}"
+        if not point.crossing_seeds:
+            side = f"stay {point.side}" if point.side else "have no number"
+            sentences.append(f"{name}: no crossing; its seeds {side}.")
+        elif not point.converged:
+            sentences.append(f"{name}: {point.crossing:.4g} ± {point.half_width:.3g} only.")
+    return sentences

@@ -13,14 +13,14 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import cloudpickle
 
-from overfit_cli.core.cell import Cell, CellResult
+from overfit_cli.core.cell import TRACEBACK, Cell, CellResult
 from overfit_cli.core.errors import MissingError, UserError
 from overfit_cli.core.failures import (
     LONGEST_REASON,
@@ -38,6 +38,7 @@ from overfit_cli.core.training import (
     Execution,
     TimeLimitReached,
     Training,
+    drop_nonfinite,
     resolve_device,
     training_conditions,
 )
@@ -63,7 +64,8 @@ def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[C
     batch that took longer.
     """
     left = {cell.key: cell for cell in batch}
-    reason, raised, lines = "error: the study gave no result for it", False, ""
+    reason, lines = "error: the study gave no result for it", ""
+    again = 0  # how many cells at a time are trained again
     training, began = Training(execution), time.perf_counter()
     results: Iterator[CellResult] | None = None
     while True:
@@ -83,22 +85,21 @@ def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[C
         except (Interrupted, MissingError):
             raise
         except TimeLimitReached:
-            reason, raised = TIME_LIMIT, True
+            reason, again = TIME_LIMIT, 1
             break
         except BaseException as error:  # a study may raise anything
             check_interrupts()
-            reason, raised = f"error: {error_in_words(error)}", True
-            lines = kept_traceback(error)
+            reason, lines = f"error: {error_in_words(error)}", kept_traceback(error)
+            again = -(-len(batch) // 2)
             if execution.on_error is not None:
                 execution.on_error(error)
             break
         del left[cell.key]
         yield checked
     cells = list(left.values())
-    if raised and len(batch) > 1:
-        size = 1 if reason == TIME_LIMIT else -(-len(batch) // 2)
-        for first in range(0, len(cells), size):
-            yield from train_all(study, cells[first : first + size], execution)
+    if again and len(batch) > 1:
+        for first in range(0, len(cells), again):
+            yield from train_all(study, cells[first : first + again], execution)
         return
     for cell in cells:
         seconds = (time.perf_counter() - began) / len(batch)
@@ -132,11 +133,9 @@ def _check_result(study: AnyStudy, result: CellResult) -> CellResult:
         if isinstance(value, str) or not is_number(value):
             return _failed_result(result, f"{name} is {value!r}")
         if math.isnan(value):
-            finite: Any = {
-                key: number if number is not None and math.isfinite(number) else None
-                for key, number in result.measurements.items()
-            }
-            return replace(result, measurements=finite, reason=f"diverged: {name} isn't finite")
+            known = {key: each for key, each in result.measurements.items() if each is not None}
+            reason = f"diverged: {name} isn't finite"
+            return replace(result, measurements=drop_nonfinite(known), reason=reason)
     return result
 
 
@@ -156,13 +155,8 @@ def _failed_result(result: CellResult, reason: str) -> CellResult:
 
 
 Batch = Sequence[Cell]
-Task = Sequence[tuple[int, Batch]]
-"""Batches with their numbers; a worker trains them one after another, and they are one part."""
-
-
-def numbers_of(task: Task) -> tuple[int, ...]:
-    """Return the numbers of a task's batches."""
-    return tuple(number for number, _ in task)
+Task = Mapping[int, Batch]
+"""Batches by their numbers; a worker trains them one after another, and they are one part."""
 
 
 @dataclass(frozen=True)
@@ -171,11 +165,13 @@ class Work:
 
     Attributes:
         data: fingerprints of the data that the sweep has read, by name; see `Study.prepare`.
+        folder: the data folder of the process that makes it.
     """
 
     study: AnyStudy
     execution: Execution
     data: Mapping[str, str] = field(default_factory=dict)
+    folder: str = field(default_factory=lambda: os.environ.get(DATA_VARIABLE, ""))
 
 
 @dataclass(frozen=True)
@@ -183,29 +179,37 @@ class TaskRecord:
     """The outcome of a task.
 
     Attributes:
-        headlines: for each cell, its key and its headline measurement; None where it failed.
-        is_cold: whether it was the first task of its process, which imports libraries too.
-        kills: how many workers were killed with it, one after another; it has no result then.
-        headline: the column of the headlines; empty where nothing was measured.
         cells: the rows, one per cell; None where there is none.
         steps: the rows of the trajectories, one per cell and logged step.
+        headline: the column that a running sweep shows; empty where nothing was measured.
+        is_cold: whether it was the first task of its process, which imports libraries too.
+        kills: how many workers were killed with it, one after another; it has no result then.
     """
 
     batches: tuple[int, ...]
-    headlines: tuple[tuple[str, float | None], ...] = ()
-    reasons: Counter[str] = field(default_factory=Counter)
+    cells: pa.Table | None = None
+    steps: pa.Table | None = None
+    headline: str = ""
     seconds: float = 0.0
     is_cold: bool = False
     kills: int = 0
-    headline: str = ""
-    cells: pa.Table | None = None
-    steps: pa.Table | None = None
-    tracebacks: Mapping[FailureKind, str] = field(default_factory=dict)
 
     @property
-    def trained(self) -> int:
-        """The number of cells that are done."""
-        return len(self.headlines) - self.reasons.total()
+    def count(self) -> int:
+        """The number of its cells."""
+        return 0 if self.cells is None else self.cells.num_rows
+
+    def column(self, name: str) -> list[Any]:
+        """Return a column of its rows; empty without it."""
+        if self.cells is None or name not in self.cells.column_names:
+            return []
+        return list(self.cells[name].to_pylist())
+
+    @functools.cached_property
+    def failed(self) -> dict[str, str]:
+        """The reasons of the cells that failed, by key."""
+        rows = zip(self.column("key"), self.column("reason"), strict=True)
+        return {key: reason for key, reason in rows if reason}
 
 
 @dataclass
@@ -231,16 +235,12 @@ class Summary:
     example: Cell | None = None
     stopped: str = ""
 
-    @property
-    def ended(self) -> int:
-        """The number of cells that were trained or have failed."""
-        return self.trained + self.failed.total()
-
     def count(self, record: TaskRecord) -> None:
         """Count in what a task did."""
-        self.trained += record.trained
-        self.failed.update(record.reasons)
-        self.tracebacks = {**record.tracebacks, **self.tracebacks}
+        self.trained += record.count - len(record.failed)
+        self.failed.update(record.failed.values())
+        rows = zip(record.column("reason"), record.column(TRACEBACK), strict=False)
+        self.tracebacks = tracebacks_by_kind(rows) | self.tracebacks
 
 
 def run_task(work: Work, task: Task) -> TaskRecord:
@@ -249,14 +249,16 @@ def run_task(work: Work, task: Task) -> TaskRecord:
     results: list[CellResult] = []
     try:
         with training_conditions():
-            batches = (train_all(work.study, batch, work.execution) for _, batch in task)
+            batches = (train_all(work.study, batch, work.execution) for batch in task.values())
             for result in itertools.chain.from_iterable(batches):
                 results.append(result)
+                if work.execution.on_result is not None:
+                    work.execution.on_result(result)
                 if work.execution.fail_fast and result.reason:
                     break
     except MissingError as error:  # another machine than the one where the sweep was prepared
         raise _lacking(work.study, error) from error
-    record = record_of(work.study, numbers_of(task), results)
+    record = record_of(work.study, task, results)
     return replace(record, seconds=time.perf_counter() - began, is_cold=is_cold)
 
 
@@ -270,36 +272,16 @@ def _lacking(study: AnyStudy, error: UserError) -> UserError:
     return UserError(f"A worker lacks what {study.name} needs: {error}", exit_code=1)
 
 
-def record_of(study: AnyStudy, batches: Sequence[int], results: Sequence[CellResult]) -> TaskRecord:
+def record_of(study: AnyStudy, batches: Iterable[int], results: Sequence[CellResult]) -> TaskRecord:
     """Return the record of a task; a result that fits no row is a failed cell."""
     try:
         cells, steps = cell_table(study, results), trajectory_table(study, results)
     except Exception:  # a result may hold anything; the others are kept
         results = [storable(study, result) for result in results]
         cells, steps = cell_table(study, results), trajectory_table(study, results)
-    done = [result.measurements for result in results if not result.reason]
+    done = (result.measurements for result in results if not result.reason)
     headline = study.headline or next((name for numbers in done for name in numbers), "")
-
-    def shown(result: CellResult) -> float | None:
-        value = None if result.reason else result.measurements.get(headline)
-        return None if value is None else float(value)
-
-    return TaskRecord(
-        batches=tuple(batches),
-        headlines=tuple((result.cell.key, shown(result)) for result in results),
-        reasons=Counter(result.reason for result in results if result.reason),
-        headline=headline,
-        cells=cells if results else None,
-        steps=steps,
-        tracebacks=tracebacks_by_kind((result.reason, result.traceback) for result in results),
-    )
-
-
-def pickled_work(work: Work) -> bytes:
-    """Return a sweep's work with its function's files and the path of its data, to be sent."""
-    folder = os.environ.get(DATA_VARIABLE, "")
-    pickled: bytes = cloudpickle.dumps((work, folder))
-    return pickled
+    return TaskRecord(tuple(batches), cells if results else None, steps, headline)
 
 
 def run_remotely(versions: str, pickled: bytes, pickled_task: bytes) -> TaskRecord:
@@ -318,23 +300,23 @@ def run_sent(pickled: bytes, pickled_task: bytes, *, elsewhere: bool = False) ->
     """Train a task that another process has sent.
 
     Args:
-        pickled: the work, from `pickled_work`.
+        pickled: the work, with its function's files.
         elsewhere: whether this may be another machine, without the sender's device and data.
     """
     task: Task = cloudpickle.loads(pickled_task)
-    work, folder = _unpickle_work(pickled)
+    work = _unpickle_work(pickled)
     with keeping_variables(DATA_VARIABLE):
-        if not elsewhere or (folder and Path(folder).exists()):
-            os.environ[DATA_VARIABLE] = folder
+        if not elsewhere or (work.folder and Path(work.folder).exists()):
+            os.environ[DATA_VARIABLE] = work.folder
         if elsewhere:
             _check_machine(work, task)
         return run_task(work, task)
 
 
 @functools.lru_cache(maxsize=4)
-def _unpickle_work(pickled: bytes) -> tuple[Work, str]:
-    unpickled: tuple[Work, str] = cloudpickle.loads(pickled)
-    return unpickled
+def _unpickle_work(pickled: bytes) -> Work:
+    work: Work = cloudpickle.loads(pickled)
+    return work
 
 
 def _check_machine(work: Work, task: Task) -> None:
@@ -344,7 +326,7 @@ def _check_machine(work: Work, task: Task) -> None:
     """
     try:
         resolve_device(work.execution.device)
-        cells = [cell for _, batch in task for cell in batch]
+        cells = [*itertools.chain.from_iterable(task.values())]
         read = work.study.prepare(cells) if work.data else {}
     except UserError as error:
         raise _lacking(work.study, error) from error
