@@ -9,7 +9,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.figures.picture import Picture, new_figure, styled
+from overfit_cli.figures.picture import Picture, new_panels, styled
 from overfit_cli.figures.record import ComparisonRecord, FigureRecord, SourceRecord
 from overfit_cli.figures.style import Look
 
@@ -50,7 +50,7 @@ COMPARED = RECORD.model_copy(update={"runs": (RUN,), "minus": None, "compared": 
 
 @styled
 def picture(record: FigureRecord | None = RECORD) -> Picture:
-    figure, axes = new_figure()
+    figure, [axes] = new_panels(1)
     figure.look = replace(figure.look, settings={"savefig.dpi": 50})
     axes.plot([0, 1, 4])
     figure.metadata = record.metadata() if record is not None else {}

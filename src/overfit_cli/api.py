@@ -27,7 +27,7 @@ from overfit_cli.core.options import SweepOptions, checked, declared, read_optio
 from overfit_cli.core.parameters import Value, describe, parameter_named
 from overfit_cli.core.registry import add_study, find_study
 from overfit_cli.core.study import AnyStudy, Study
-from overfit_cli.figures.draw import Request, draw_figure
+from overfit_cli.figures.draw import draw_figure
 from overfit_cli.figures.picture import Picture, save
 from overfit_cli.figures.style import read_look
 from overfit_cli.functions.function_study import study_of_function, study_of_rows
@@ -216,7 +216,7 @@ def load(
         raise UserError("means: they are over cells; leave out trajectories.")
     data = load_run(run) if where or means else None
     if data is not None:
-        data = data.without_plan(data.trained).where(*conditions("where", where))
+        data = data.without_plan().where(*conditions("where", where))
     cells = run.load_cells() if data is None else data.frame
     warn_of_sources(run.path, run.sources(cells), cells)
     if data is not None and means:
@@ -297,7 +297,7 @@ def draw(
     less = None if minus is None else RunDirectory(checked("minus", minus, Path), "minus")
     look = read_look(checked("size", size, str), checked("style", style, Path))
     file = checked("out", out, Path)
-    request = Request(
+    drawn = draw_figure(
         checked("figure", figure, str),
         runs,
         asked,
@@ -306,7 +306,6 @@ def draw(
         look,
         out=file,
     )
-    drawn = draw_figure(request)
     if file is not None:
         save(drawn, file)
     return drawn
@@ -351,7 +350,7 @@ def compare(
     )
     for side in (comparison.a, comparison.b):
         if not is_published(side):
-            warn_of_sources(path_of(side), side.sources, side.trained)
+            warn_of_sources(path_of(side), side.run.sources, side.trained)
     if out is not None:
         file = usable_path("out", out)
         save(draw_difference(comparison, out=file), file)

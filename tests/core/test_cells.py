@@ -15,6 +15,7 @@ from overfit_cli.core.cells import Cells, NoCellsError, UndefinedError
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.schema import Field
 from overfit_cli.figures.labels import typeset
+from overfit_cli.figures.panels import difference
 from overfit_cli.stats.intervals import t_half_width
 from overfit_cli.sweeps.load import means_over_seeds
 from tests.fake_study import FakeStudy
@@ -199,7 +200,9 @@ def test_a_difference_is_by_seed_or_of_means_where_no_seed_is_shared(shared: boo
     one, other = (table(np.random.default_rng(number)) for number in (0, 1))
     if not shared:
         other = other.assign(seed=other["seed"] + 10)
-    found = Cells.of(FakeStudy(), one).minus(Cells.of(FakeStudy(), other), "test_loss").frame
+    found = difference(
+        Cells.of(FakeStudy(), one), Cells.of(FakeStudy(), other), ("here", "there"), "test_loss"
+    ).frame
     keys = ["n", "snr", "kernel", *["seed"] * shared]
     sides = [side.groupby(keys)["test_loss"].mean() for side in (one, other)]
     expected = sides[0] - sides[1]

@@ -17,9 +17,9 @@ import overfit_cli
 from overfit_cli import UserError
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import Figure, FigureOptions
-from overfit_cli.figures.draw import Request, draw_figure
+from overfit_cli.figures.draw import draw_figure
 from overfit_cli.figures.panels import side_by_side
-from overfit_cli.figures.picture import Picture, new_figure, styled
+from overfit_cli.figures.picture import Picture, new_panels, styled
 from tests.command import run
 from tests.fake_study import (
     SIDES,
@@ -95,7 +95,7 @@ def test_figures_of_two_runs_can_be_drawn_too(draw: Drawing, options: FigureOpti
 
 @styled
 def empty(data: object, options: object) -> Picture:
-    figure, axes = new_figure()
+    figure, [axes] = new_panels(1)
     axes.plot([1.0, 2.0], [np.nan, np.nan])
     axes.text(0.5, 0.5, "here is nothing")
     return figure
@@ -108,7 +108,7 @@ def test_a_figure_without_anything_on_it_is_a_sentence(tmp_path: Path) -> None:
         mock.patch("overfit_cli.figures.draw.figures_of", lambda study: figures),
         pytest.raises(UserError, match=r"^empty: nothing would be drawn; the cells hold no number"),
     ):
-        draw_figure(Request("empty", [directory], FigureOptions()))
+        draw_figure("empty", [directory], FigureOptions())
 
 
 @pytest.mark.parametrize(("draw", "options"), FIGURES)

@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from overfit_cli import UserError
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.figures.draw import drawn
-from overfit_cli.figures.inputs import derive_columns, resolve_options
+from overfit_cli.figures.inputs import read_options, resolve_options
 from overfit_cli.figures.laws import DASHES, equation_curve
 from overfit_cli.figures.panels import difference
 from overfit_cli.figures.picture import Picture
@@ -58,7 +58,7 @@ def picture(name: str | Figure, cells: pd.DataFrame, **options: Any) -> Picture:
     """A figure as the command line draws it."""
     figure, asked = FIGURES[name] if isinstance(name, str) else name, FigureOptions(**options)
     data = data_of(cells, trajectories=fake_trajectories(cells))
-    return drawn(figure, derive_columns(figure, data, asked), asked)
+    return drawn(figure, *read_options(figure, data, asked))
 
 
 def points(line: Line2D) -> np.ndarray:
@@ -280,6 +280,6 @@ def test_a_difference_of_runs_takes_an_expression() -> None:
     value = "test_loss / n"
     parts = [data_of(CELLS.assign(test_loss=times * CELLS["test_loss"])) for times in (2, 1)]
     asked = FigureOptions(value=value)
-    double, single = (derive_columns(FIGURES["lines"], part, asked) for part in parts)
+    double, single = (read_options(FIGURES["lines"], part, asked)[0] for part in parts)
     less = difference(double, single, ("here", "single"), value)
     assert less.trained[value].to_numpy() == pytest.approx(CELLS["test_loss"] / CELLS["n"])

@@ -31,7 +31,7 @@ from overfit_cli.figures.picture import (
     Picture,
     drawn_numbers,
     file_content,
-    new_figure,
+    new_panels,
     save,
 )
 from overfit_cli.figures.record import FigureRecord, read_record, same_picture
@@ -74,7 +74,7 @@ def test_a_heat_map_has_a_row_for_each_of_its_cells(tmp_path: Path) -> None:
 
 
 def test_lines_have_their_labels_and_points() -> None:
-    figure, axes = new_figure()
+    figure, [axes] = new_panels(1)
     axes.plot([1, 2], [3, 4], label="a line\nin two")
     axes.fill_between([1, 2], [0, 0], [1, 1])
     axes.scatter([5], [6], c=[7])

@@ -16,6 +16,7 @@ from overfit_cli import UserError
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.parameters import StudyParameters, parameter
+from overfit_cli.figures.caption import unpaired
 from overfit_cli.figures.inputs import resolve_options
 from overfit_cli.figures.panels import difference, panels, side_by_side
 from tests.fake_study import (
@@ -111,7 +112,7 @@ def test_panels_hold_the_cells_and_the_plan_of_their_value() -> None:
     planned = fake_cells([5, 10, 20], [1.0])[["seed", "n", "snr", "width", "kernel"]]
     parts = panels(data_of(fake_cells([5, 10], [1.0]), planned), "n")
     assert [part.title for part in parts] == ["$N$ = 5", "$N$ = 10", "$N$ = 20"]
-    assert [part.data.planned["n"].unique().tolist() for part in parts] == [[5], [10], [20]]
+    assert [part.data.frame["n"].unique().tolist() for part in parts] == [[5], [10], [20]]
     assert [part.data.trained["n"].tolist() for part in parts] == [[5] * 3, [10] * 3, []]
 
 
@@ -318,10 +319,10 @@ def test_what_has_no_counterpart_is_left_out_and_counted() -> None:
     first = small(2)
     second = first.assign(snr=first["snr"] * (1 + 1e-14), test_loss=first["test_loss"] - 0.25)
     whole = subtracted(first, second)
-    assert (whole.unpaired, len(whole.trained)) == ("", len(first))
+    assert (unpaired(whole), len(whole.trained)) == ("", len(first))
     assert whole.trained["test_loss"].to_numpy() == pytest.approx(0.25)
     data = subtracted(first, fail(second[second["n"] > 5], second["snr"] > 11))
-    assert data.unpaired == "12 of 18 cells here and of 12 there have a counterpart"
+    assert unpaired(data) == "12 of 18 cells here and of 12 there have a counterpart"
     assert set(data.trained["n"]) == {10, 20}
     assert (data.trained["status"].eq("failed") == (data.trained["snr"] == 12)).all()
     assert data.trained.query("snr < 12")["test_loss"].notna().all()

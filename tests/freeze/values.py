@@ -23,7 +23,7 @@ from calibration.rates import design
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.claim import Measurement
 from overfit_cli.core.registry import find_study, installed_studies
-from overfit_cli.figures.draw import Request, draw_figure
+from overfit_cli.figures.draw import draw_figure
 from overfit_cli.figures.picture import drawn_numbers
 from overfit_cli.figures.record import read_record
 from overfit_cli.report.judge import judge_runs
@@ -125,7 +125,7 @@ def points(picture: str) -> np.ndarray[Any, np.dtype[np.float64]]:
     """
     _, record = read_record((RESULTS / picture).read_bytes())
     directory = RunDirectory(RESULTS / picture.partition("/")[0], "from")
-    drawn = draw_figure(Request(record.figure, [directory], record.options, record.where))
+    drawn = draw_figure(record.figure, [directory], record.options, record.where)
     drawn.maps.clear()  # a map's numbers stand at the middles of its drawn places
     table = drawn_numbers(drawn)[["x", "y", "value"]].to_numpy(np.float64)
     table = np.nan_to_num(table)

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,7 @@ from overfit_cli.core.cell import Paper
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import Kind, Verdict
 from overfit_cli.core.registry import claims_of, figures_of, installed_studies
-from overfit_cli.figures.draw import Request, draw_figure
+from overfit_cli.figures.draw import draw_figure
 from overfit_cli.figures.picture import Picture, reduce_colours
 from overfit_cli.report import page as html
 from overfit_cli.report import pictures
@@ -139,10 +140,10 @@ def test_a_figure_that_can_not_be_drawn_is_named_and_costs_nothing_else(
 ) -> None:
     """A study's figure may have a defect, or a preset's be one of another study."""
 
-    def fail_at_boundaries(request: Request) -> Picture:
-        if request.figure == "boundary":
+    def fail_at_boundaries(name: str, *given: Any, **options: Any) -> Picture:
+        if name == "boundary":
             raise ValueError("not enough values to unpack")
-        return draw_figure(request)
+        return draw_figure(name, *given, **options)
 
     monkeypatch.setattr(pictures, "draw_figure", fail_at_boundaries)
     names = ("b", "kernel-fig4-quick")

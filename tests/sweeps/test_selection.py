@@ -67,7 +67,7 @@ def test_cells_are_those_that_a_plain_filter_leaves(
     assert set(logged["key"]) == set(expected["key"])
     data = load_run(RunDirectory(run)).where(*conditions("where", where))
     assert set(data.trained["key"]) == set(data.steps["key"]) == set(expected["key"])
-    assert len(data.planned) == len(expected)
+    assert len(data.frame) == len(expected) and data.run.planned
 
 
 def test_a_figure_of_chosen_cells_needs_no_more_axes(run: Path, tmp_path: Path) -> None:

@@ -167,7 +167,7 @@ class Power:
         named, threshold = self.contour
         x, y = number_parameter(cells, named), number_parameter(cells, self.axis)
         column = self.measured.text
-        for setting, local in cells.settings(without=(x, y)):
+        for setting, local in cells.settings(cells.varying((x, y))):
             rows = local.with_column(column, option="claim").frame
             seeds = np.sort(rows["seed"].unique())
             points = crossings(rows, x, y, column, threshold)

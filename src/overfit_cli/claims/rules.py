@@ -38,7 +38,7 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Decision:
+class Verdicts:
     """Verdicts: 1 holds, −1 fails, 0 neither. Shapes (worlds,) and (worlds, parts).
 
     Attributes:
@@ -55,7 +55,7 @@ class Decision:
     alpha: Floats
 
 
-def decide(worlds: Worlds, alpha: float) -> Decision:
+def decide(worlds: Worlds, alpha: float) -> Verdicts:
     """The verdict in each world."""
     parts = worlds.parts
     least, most = (np.array([getattr(p.margin, end) for p in parts]) for end in ("least", "most"))
@@ -85,7 +85,7 @@ def decide(worlds: Worlds, alpha: float) -> Decision:
         verdict[refuted], errors[refuted] = -1, error
         each[refuted] = np.where(out, -1, inside)[refuted]
         below[refuted], above[refuted] = (end[refuted] for end in ends)
-    return Decision(verdict, each, worlds.value, below, above, inner, errors)
+    return Verdicts(verdict, each, worlds.value, below, above, inner, errors)
 
 
 def counts_that_refute(parts: int) -> list[int]:
@@ -196,7 +196,7 @@ def _why_open(low: float, high: float, part: Part) -> str:
     return "The interval lies beyond what was measured."
 
 
-def _details(parts: Sequence[Part], made: Decision) -> dict[str, float]:
+def _details(parts: Sequence[Part], made: Verdicts) -> dict[str, float]:
     """How many settings there are; and of a few parts the number and the interval of each."""
     split = [(part.place, *part.place.rpartition(", ")[::2]) for part in parts]
     places = {place if "=" in last else before for place, before, last in split}

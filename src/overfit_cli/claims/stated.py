@@ -87,13 +87,12 @@ def cells_of(
         between: of some columns those with the least and the most that a number may be which a cell
             lacks: that of steps is at least those that were taken.
     """
-    texts = [str(name) for name in frame if frame[name].dtype.kind not in "iufb"]
     ends = {name for pair in between.values() for name in pair}
     fields = [
         replace(
             each, role="cell" if each.name in ends else each.role, between=between.get(each.name)
         )
-        for each in fields_of(model, columns, map(str, frame), texts)
+        for each in fields_of(model, columns, frame)
     ]
     return Cells(frame, Schema(tuple(fields)), _NO_STUDY)
 

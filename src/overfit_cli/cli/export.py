@@ -87,8 +87,8 @@ def export(
         raise UserError(f"{flag}: it applies to cells; leave out --trajectories.")
     run = RunDirectory(directory, "directory")
     data = load_run(run)
-    data = data.without_plan(data.trained).where(*(where or ())).in_order()
-    warn_of_sources(run.path, data.sources, data.frame)
+    data = data.without_plan().where(*(where or ())).in_order()
+    warn_of_sources(run.path, data.run.sources, data.frame)
     if means or form == "latex":
         rows, measured = _means(data, run, columns, form)
     else:

@@ -43,7 +43,7 @@ def _problem_with(
 ) -> str:
     from overfit_cli.figures.axes import parameter_axis
     from overfit_cli.figures.draw import find_figure
-    from overfit_cli.figures.inputs import derive_columns, prepare, resolve_symbols, two_axes
+    from overfit_cli.figures.inputs import prepare, read_options, two_axes
     from overfit_cli.sweeps.load import load_run, study_in
 
     try:
@@ -54,8 +54,7 @@ def _problem_with(
         if figure.reads == "trajectories" and not directory.logged_keys():
             return "it has no logged steps; sweep with --trajectories."
         data = load_run(directory).where(*where)
-        asked = resolve_symbols(asked, data.study)
-        data, options = prepare(figure, derive_columns(figure, data, asked), asked)
+        data, options = prepare(figure, *read_options(figure, data, asked))
         if figure.axes == 2:
             two_axes(data, options)
         elif figure.axes or options.x:
@@ -72,7 +71,7 @@ def _check_names(
     from overfit_cli.core.expressions import ANY, read_conditions, read_expression, split
     from overfit_cli.core.schema import schema_of, with_logged
 
-    axes = schema_of(study, ())
+    axes = schema_of(study)
     columns = with_logged(study, axes) if figure.reads == "trajectories" else axes
     for condition in where:
         read_conditions(condition, axes.placed)
@@ -118,7 +117,7 @@ def plot(
     **options: Any,
 ) -> int:
     """Draw a figure of a run, or of several, with its caption beside it."""
-    from overfit_cli.figures.draw import Request, draw_figure
+    from overfit_cli.figures.draw import draw_figure
     from overfit_cli.figures.picture import save
     from overfit_cli.figures.style import read_look
     from overfit_cli.sweeps.store import RunDirectory
@@ -130,7 +129,7 @@ def plot(
     path = out or _default_path(figure, directories, minus)
     less = None if minus is None else RunDirectory(minus, "minus")
     command = typed_command()
-    picture = draw_figure(Request(figure, directories, asked, chosen, less, look, command, path))
+    picture = draw_figure(figure, directories, asked, chosen, less, look, command, path)
     save(picture, path)
     output = console()
     if not named:

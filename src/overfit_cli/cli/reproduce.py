@@ -176,7 +176,7 @@ class Reproduction:
 
     def _draw(self, directory: Path) -> None:
         """Draw the figures of the presets that were run into a directory."""
-        from overfit_cli.figures.draw import Request, draw_figure
+        from overfit_cli.figures.draw import draw_figure
         from overfit_cli.figures.picture import save
         from overfit_cli.sweeps.store import RunDirectory
 
@@ -186,9 +186,9 @@ class Reproduction:
             path = directory / "figures" / f"{name}.png"
             command = shell_line(command_words("plot", name, from_=directory))
             source = [RunDirectory(directory, "run directory")]
-            request = Request(name, source, FigureOptions(), command=command, out=path)
             try:
-                save(draw_figure(request), path)
+                asked = FigureOptions()
+                save(draw_figure(name, source, asked, command=command, out=path), path)
                 self.output.print(f"Drawn: {path}")
             except UserError as error:
                 self.failed = True

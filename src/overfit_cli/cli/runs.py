@@ -137,7 +137,6 @@ def _show(output: Console, run: RunSummary, *, failed: bool) -> None:
 
 def _lines(run: RunSummary, data: Cells) -> Iterator[str]:
     from overfit_cli.core.registry import claims_of
-    from overfit_cli.figures.labels import varying_parameters
     from overfit_cli.report.contents import run_facts
     from overfit_cli.sweeps.presets import presets_run_into
 
@@ -151,7 +150,7 @@ def _lines(run: RunSummary, data: Cells) -> Iterator[str]:
     pictures = (path.name for path in folder.glob("*") if path.suffix in (".png", ".pdf", ".svg"))
     if drawn := ", ".join(sorted(pictures)):
         yield f"Figures in {folder}: {drawn}."
-    presets, varying = presets_run_into(run.path.resolve().name), varying_parameters(data)
+    presets, varying = presets_run_into(run.path.resolve().name), data.varying()
     wanted = [name for preset in presets for name in preset.figures]
     drawing = plot_words(study, run.path, wanted, varying, len(varying))
     stated = run.manifest.sentences or run.manifest.stated
@@ -179,11 +178,10 @@ def _continuing(run: RunSummary, **how: Any) -> list[str]:
 
 
 def _failed_lines(run: RunSummary, data: Cells) -> Iterator[str]:
-    from overfit_cli.figures.labels import varying_parameters
     from overfit_cli.report.contents import kinds_of_failures
 
     failed = data.trained[data.trained["status"] == "failed"]
-    names, kinds = varying_parameters(data), kinds_of_failures(failed)
+    names, kinds = data.varying(), kinds_of_failures(failed)
     if not kinds:
         yield "No cell failed."
         return

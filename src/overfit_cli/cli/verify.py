@@ -152,7 +152,7 @@ def _record_now(record: FigureRecord, index: int, path: Path) -> SourceRecord:
 def _redraw(
     record: FigureRecord, paths: Sequence[Path], kind: str, content: bytes
 ) -> tuple[bool, str]:
-    from overfit_cli.figures.draw import Request, draw_figure
+    from overfit_cli.figures.draw import draw_figure
     from overfit_cli.figures.picture import file_content
     from overfit_cli.figures.record import same_picture, versions
     from overfit_cli.figures.style import look_of_record
@@ -177,7 +177,7 @@ def _redraw(
         else:
             minus = runs.pop() if record.minus is not None else None
             asked = (record.options, record.where, minus, look)
-            picture = draw_figure(Request(record.figure, runs, *asked, names=names))
+            picture = draw_figure(record.figure, runs, *asked, names=names)
         picture.metadata = record.metadata()
         # A figure that a notebook showed before it was saved is laid out once more.
         same = any(same_picture(kind, content, file_content(picture, kind)) for _ in range(2))

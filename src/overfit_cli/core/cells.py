@@ -32,13 +32,11 @@ from overfit_cli.core.expressions import (
     read_conditions,
     read_expression,
 )
-from overfit_cli.core.schema import RUN, STEP, Field, Role, Schema, schema_of, with_logged
+from overfit_cli.core.parameters import Value
+from overfit_cli.core.schema import RUN, Field, Role, Schema, schema_of, with_logged
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import plural, round_digits
-from overfit_cli.stats.pairs import pair_up
-
-DIGITS = 12
-"""Real numbers that agree to so many digits are one value of a parameter."""
+from overfit_cli.stats.pairs import DIGITS, Pairs, best_of_sweep
 
 
 class NoCellsError(BadValue):
@@ -100,10 +98,7 @@ class Cells:
         read_steps: reads the logged steps of all cells of its runs.
         runs: the run directories that they are of.
         chosen: in words, how many cells conditions on measured columns chose; empty without any.
-        less: what is subtracted, if every column is a difference of two run directories'.
-        contrast: in words, the one setting that differs between these: `coin − balanced (labels)`.
-        averaged: how many seeds' means are subtracted, in words, if not cells but means are.
-        unpaired: in words, how many cells have no counterpart in what is subtracted.
+        pairs: those whose differences the cells are; None where they are no differences.
         differs: in words, how settings that don't vary differ between run directories.
         parts: the cells of each of several run directories, by its name; the subtracted one last.
     """
@@ -114,10 +109,7 @@ class Cells:
     read_steps: Callable[[], pd.DataFrame] | None = None
     runs: tuple[Run, ...] = (Run(),)
     chosen: str = ""
-    less: str = ""
-    contrast: str = ""
-    averaged: str = ""
-    unpaired: str = ""
+    pairs: Pairs | None = None
     differs: tuple[str, ...] = ()
     parts: Mapping[str, Cells] = field(default_factory=dict)
 
@@ -136,39 +128,22 @@ class Cells:
             planned: a row for each planned cell; None or empty where that is not known.
         """
         known = planned is not None and not planned.empty
-        texts = [str(name) for name in trained if trained[name].dtype.kind not in "iufb"]
-        schema = schema_of(study, map(str, trained), texts)
-        run = replace(run or Run(), planned=known)
+        schema = schema_of(study, trained)
+        run, frame = replace(run or Run(), planned=known), trained
+        if planned is not None and known and not trained.empty:
+            names = [name for name in planned if name in trained]
+            marked = planned[names].merge(trained[names], how="left", indicator=True)
+            rows = marked.loc[marked["_merge"] == "left_only", names]
+            rows = rows.assign(status="missing", reason="", study=study.name)
+            frame = pd.concat([trained, rows], ignore_index=True) if len(rows) else trained
         read = (lambda: steps) if isinstance(steps, pd.DataFrame) else steps
-        cells = cls(trained, schema, study, read, (run,))
-        return cells if planned is None or not known else cells.with_planned(planned)
-
-    def with_planned(self, planned: pd.DataFrame) -> Cells:
-        """Return these cells, and a missing one for each that was planned and is not here."""
-        names = [name for name in planned if name in self.frame]
-        if self.frame.empty or not names:
-            return self
-        marked = planned[names].merge(self.frame[names], how="left", indicator=True)
-        rows = marked.loc[marked["_merge"] == "left_only", names]
-        if rows.empty:
-            return self
-        rows = rows.assign(status="missing", reason="", study=self.study.name)
-        return replace(self, frame=pd.concat([self.frame, rows], ignore_index=True))
-
-    # What there is
+        return cls(frame, schema, study, read, (run,))
 
     @functools.cached_property
     def trained(self) -> pd.DataFrame:
         """The rows that are not missing: done and failed cells."""
         missing = self.frame["status"] == "missing"
         return self.frame[~missing] if missing.any() else self.frame
-
-    @functools.cached_property
-    def planned(self) -> pd.DataFrame:
-        """The seeds and parameters of all cells; empty where it is not known which were planned."""
-        names = [name for name in ("seed", *self.parameters, RUN) if name in self.frame]
-        known = any(run.planned for run in self.runs)
-        return self.frame[names] if known else self.frame.loc[[], names]
 
     @functools.cached_property
     def steps(self) -> pd.DataFrame:
@@ -185,15 +160,19 @@ class Cells:
         frame = pd.concat([trained, missing], ignore_index=True) if len(missing) else trained
         return replace(self, frame=frame)
 
-    def without_plan(self, trained: pd.DataFrame) -> Cells:
-        """Return other trained cells, of which it is not known which were planned."""
-        return replace(
-            self, frame=trained, runs=tuple(replace(run, planned=False) for run in self.runs)
-        )
+    def without_plan(self, trained: pd.DataFrame | None = None) -> Cells:
+        """Return the trained cells, or others, of which it is not known which were planned."""
+        frame = self.trained if trained is None else trained
+        return replace(self, frame=frame, runs=tuple(replace(r, planned=False) for r in self.runs))
 
     def with_steps(self, steps: pd.DataFrame) -> Cells:
         """Return these cells with other logged steps."""
         return replace(self, read_steps=lambda: steps)
+
+    @property
+    def run(self) -> Run:
+        """The run directory that they are of; of several, the first one."""
+        return self.runs[0]
 
     @property
     def run_names(self) -> tuple[str, ...]:
@@ -206,30 +185,14 @@ class Cells:
         return any(run.refined for run in self.runs)
 
     @property
-    def sparse(self) -> bool:
-        """Whether points between planned ones stay blank."""
-        return any(run.sparse for run in self.runs)
-
-    @property
-    def collections(self) -> Mapping[str, str]:
-        """Fingerprints of the data that the cells were trained on, by name."""
-        return {name: mark for run in self.runs for name, mark in run.collections.items()}
-
-    @property
-    def sources(self) -> Mapping[str, str]:
-        """Digests of the code that trained cells, by key."""
-        return {key: digest for run in self.runs for key, digest in run.sources.items()}
-
-    @property
-    def boundary(self) -> tuple[str, float] | None:
-        """The column and the threshold near which cells were chosen, if it is one for all."""
-        boundaries = {run.boundary for run in self.runs}
-        return boundaries.pop() if len(boundaries) == 1 else None
-
-    @property
     def parameters(self) -> list[str]:
         """The parameters that the cells have a column of, in the order of the study."""
         return self._of("parameter")
+
+    @property
+    def number_parameters(self) -> list[str]:
+        """The parameters among them that are numbers."""
+        return [name for name in self.parameters if self.schema[name].is_number]
 
     @property
     def measured(self) -> list[str]:
@@ -242,24 +205,16 @@ class Cells:
         return with_logged(self.study, self.schema)
 
     @property
-    def logged_columns(self) -> list[str]:
-        """The logged columns that the steps have."""
-        measured = [field.name for field in self.logged.fields if field.role == "measured"]
-        return [name for name in measured if name in self.steps and name != STEP.name]
-
-    @property
     def replaced(self) -> frozenset[str]:
         """Parameters in whose place an expression is an axis."""
         return frozenset(self._of("replaced"))
 
     def _of(self, role: Role) -> list[str]:
-        return [f.name for f in self.schema.fields if f.role == role and f.name in self.frame]
+        return [name for name in self.schema.named(role) if name in self.frame]
 
     def counts(self) -> Counter[str]:
         """Return how many cells are done, failed and missing."""
         return Counter(self.frame["status"])
-
-    # Choosing
 
     def where(self, *conditions: str, option: str = "where") -> Cells:
         """The cells that meet all conditions; NoCellsError where one leaves none.
@@ -297,15 +252,34 @@ class Cells:
             here = f"{name} is {values[0]:.6g} to {values[-1]:.6g} here."
         raise NoCellsError(option, text, f"no cell has that; {here}")
 
-    def varying(self, without: Sequence[str] = ()) -> list[str]:
-        """The parameters that take several values, in the order of the study."""
-        return varying(self.frame, [name for name in self.parameters if name not in without])
+    def varying(self, without: Collection[str | None] = ()) -> list[str]:
+        """The parameters that take several values, in order; several run directories come first.
 
-    def settings(self, without: Sequence[str] = ()) -> Iterator[tuple[dict[str, Any], Cells]]:
-        """Each combination of the parameters that vary, in order, with its cells."""
-        place, settings = self.places(self.varying(without))
+        Beside these, a parameter does not vary that has one value in each of them.
+        """
+        names = self.parameters
+        if self.run_names:
+            counts = self.trained.groupby(RUN)[names].nunique().max()
+            names = [RUN, *(name for name in names if counts[name] > 1)]
+        return [name for name in varying(self.frame, names) if name not in without]
+
+    @functools.cached_property
+    def values(self) -> dict[str, tuple[Value, ...]]:
+        """The values of each parameter, in order; of one that does not vary the first."""
+        varied, found = self.varying(), dict[str, tuple[Value, ...]]()
+        for name in [*([RUN] if self.run_names else []), *self.parameters]:
+            values = self.frame[name].dropna().unique().tolist()
+            words = self.schema[name].words
+            values = [word for word in words if word in values] if words else sorted(values)
+            found[name] = tuple(values if name in varied else values[:1])
+        return found
+
+    def settings(self, names: Sequence[str]) -> Iterator[tuple[dict[str, Value], Cells]]:
+        """Each combination of the values of some parameters, in order, with its cells."""
+        place, settings = self.places(names)
         for number, values in enumerate(_records(settings)):
-            yield values, replace(self, frame=self.frame[place == number])
+            runs = tuple(run for run in self.runs if run.name == values.get(RUN, run.name))
+            yield values, replace(self, frame=self.frame[place == number], runs=runs)
 
     def in_order(self) -> Cells:
         """These cells by the parameters that vary, words as they are declared, then by seed."""
@@ -323,8 +297,6 @@ class Cells:
             place = np.unique(place * (at.max(initial=0) + 1) + at, return_inverse=True)[1]
         first = np.unique(place, return_index=True)[1]
         return place, self.frame[list(names)].iloc[first].reset_index(drop=True)
-
-    # Numbers
 
     def numbers(self, column: str, *, missed: bool = True) -> pd.Series[float]:
         """Return a column as numbers; see `Field.numbers`."""
@@ -353,8 +325,8 @@ class Cells:
         It takes the place of a parameter in it: of those that vary and are not taken, the one with
         the most values, and of equally many the first.
         """
-        numbers = [name for name in self.parameters if self.schema[name].is_number]
-        expression = read_expression(text, self.schema.placed.among(numbers), option)
+        names = self.schema.placed.among(self.number_parameters)
+        expression = read_expression(text, names, option)
         varying = [name for name in self.varying() if name in expression.names]
         if not varying:
             hint = ", ".join(self.varying()) or "nothing"
@@ -383,7 +355,8 @@ class Cells:
         """The symbol of a column in a formula, in mathtext without dollar signs, or its name."""
         field = self.schema[name]
         word = re.sub(r"([#$%&_{}])", r"\\\1", re.sub(r"[\\^~]", " ", name))
-        formula = rf"\left({field.label[1:-1]}\right)" if field.label.startswith("$") else ""
+        is_formula = re.fullmatch(r"\$[^$]*\$", field.label)
+        formula = rf"\left({field.label[1:-1]}\right)" if is_formula else ""
         return field.symbol or formula or rf"\mathrm{{{word}}}"
 
     def by_seed(self, text: str, option: str = "claim") -> BySeed:
@@ -403,25 +376,26 @@ class Cells:
         values = {str(ref): self._table(ref, place, seeds, option) for ref in expression.refs}
         numbers = expression.value(values)
         known = np.logical_and.reduce([np.isfinite(value) for value in values.values()])
-        settings_here = _records(settings)
         for row in np.flatnonzero((known & ~np.isfinite(numbers)).any(axis=1))[:1]:
-            at = ", ".join(f"{name}={value}" for name, value in settings_here[row].items())
+            at = ", ".join(f"{name}={value}" for name, value in _records(settings)[row].items())
             raise UndefinedError(option, text, f"it is not a number{' at ' * bool(at)}{at}.")
         numbers = np.where(known, numbers, np.nan)
         low, high = (np.where(known, numbers, end) for end in (-np.inf, np.inf))
-        fields = {ref: self.schema[ref.name] for ref in expression.refs}
-        bounded = [ref for ref, each in fields.items() if each.between or not each.reached]
-        if bounded and not known.all():
-            ends = [self._ends(ref, values[str(ref)], place, seeds, option) for ref in bounded]
-            texts = [str(ref) for ref in bounded]
+        fields = {ref: self.schema[ref.name] for ref in expression.refs if not known.all()}
+        ends = {
+            str(ref): self._ends(ref, values[str(ref)], place, seeds, option)
+            for ref, each in fields.items()
+            if each.between or not each.reached
+        }
+        if ends:
             corners = [
-                expression.value({**values, **dict(zip(texts, corner, strict=True))})
-                for corner in itertools.product(*ends)
+                expression.value({**values, **dict(zip(ends, corner, strict=True))})
+                for corner in itertools.product(*ends.values())
             ]
             least, most = np.minimum.reduce(corners), np.maximum.reduce(corners)
             low = np.where(known | np.isnan(least), low, least)
             high = np.where(known | np.isnan(most), high, most)
-        return BySeed(settings_here, seeds, numbers, low, high)
+        return BySeed(_records(settings), seeds, numbers, low, high)
 
     def _ends(
         self, ref: Ref, known: Floats, place: NDArray[np.intp], seeds: NDArray[Any], option: str
@@ -458,17 +432,6 @@ class Cells:
         if ref.name in self.parameters and not ref.at:
             first = np.unique(place, return_index=True)[1]
             return np.broadcast_to(numbers[first, None], shape)
-        keep = self._taken(ref, option)
-        at = place[keep], np.searchsorted(seeds, self.frame["seed"].to_numpy()[keep])
-        if len(np.unique(np.ravel_multi_index(at, shape))) < keep.sum():
-            accepts = "several cells of a seed have the same setting."
-            raise UndefinedError(option, str(ref), accepts)
-        table = np.full(shape, np.nan)
-        table[at] = numbers[keep]
-        return table
-
-    def _taken(self, ref: Ref, option: str) -> NDArray[np.bool_]:
-        """Which rows have the values that the brackets of a reference choose."""
         keep = np.ones(len(self.frame), dtype=bool)
         for test in ref.at:
             if isinstance(test, Compared) or (isinstance(test, Among) and test.values[1:]):
@@ -477,18 +440,20 @@ class Cells:
                 keep &= self._best(ref.name, test.name, keep)
             else:
                 keep &= self._meets(test, str(ref), option)
-        return keep
+        at = place[keep], np.searchsorted(seeds, self.frame["seed"].to_numpy()[keep])
+        if len(np.unique(np.ravel_multi_index(at, shape))) < keep.sum():
+            accepts = "several cells of a seed have the same setting."
+            raise UndefinedError(option, str(ref), accepts)
+        table = np.full(shape, np.nan)
+        table[at] = numbers[keep]
+        return table
 
     def _best(self, column: str, swept: str, keep: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """The rows at each setting's best value: of fewest failures, and then of the least mean."""
-        others = self.places(self.varying([swept]))[0]
-        table = pd.DataFrame({"setting": others, "at": self.frame[swept]})
-        table["failed"] = self.frame["status"] != "done"
-        table["mean"] = self.numbers(column, missed=False)
-        ranked = table[keep].groupby(["setting", "at"]).agg({"failed": "sum", "mean": "mean"})
-        first = ranked.sort_values(["failed", "mean"]).reset_index().drop_duplicates("setting")
-        best = table["setting"].map(first.set_index("setting")["at"])
-        return np.asarray(table["at"] == best)
+        rows = self.frame.assign(**{column: self.numbers(column, missed=False)})
+        rows = rows.reset_index(drop=True)[keep]
+        best = best_of_sweep(rows, swept, self.varying([swept]), column)
+        return np.isin(np.arange(len(keep)), best.index)
 
     def _values(self, refs: Sequence[Ref], option: str) -> dict[str, NDArray[Any]]:
         """What references stand for in each row; one in brackets is that of the row's seed."""
@@ -507,51 +472,6 @@ class Cells:
                 seeds, seed = np.unique(self.frame["seed"], return_inverse=True)
                 values[str(ref)] = self._table(ref, place, seeds, option)[place, seed]
         return values
-
-    # Over seeds
-
-    def minus(self, other: Cells, column: str, called: str = "the other") -> Cells:
-        """Return cells whose column is its difference to that of their counterparts.
-
-        Counterparts have the same seed and values of the parameters that vary. Without a seed in
-        common means over seeds are subtracted. The rows are of these cells; where these are
-        published points, which have no keys, of the others.
-
-        Args:
-            called: the name of the other cells.
-        """
-        varied = {*self.varying(), *other.varying()}
-        names = [n for n in dict.fromkeys([*self.parameters, *other.parameters]) if n in varied]
-        for name in (*names, column):
-            if name not in self.frame or name not in other.frame:
-                accepts = f"its cells and the others don't share {name}."
-                raise BadValue("minus", called, accepts)
-        pairs = pair_up(self.trained, other.trained, names, [column])
-        if not pairs.both:
-            shared = ", ".join(names) or "the parameters"
-            accepts = f"no cell of it has the seed and the values of {shared} of a cell here."
-            raise BadValue("minus", called, accepts)
-        left, right = pairs.left, pairs.right
-        failed = (left["status"] == "failed") | (right["status"] == "failed")
-        reasons = [side.get("reason", pd.Series("", side.index)) for side in (left, right)]
-        cells, rows = (self, left) if "key" in left else (other, right)
-        changed = rows.assign(
-            **{column: left[column].astype(float) - right[column].astype(float)},
-            status=np.where(failed, "failed", "done"),
-            reason=reasons[0].where(left["status"] == "failed", reasons[1]),
-        )
-        less = cells.with_trained(changed) if cells.sparse else cells.without_plan(changed)
-        counts = [side.trained["seed"].nunique() for side in (self, other) if pairs.by == "means"]
-        noun = "places" if counts else "cells"
-        have = f"{noun} here and of {pairs.there} there have a counterpart"
-        return replace(
-            less,
-            less=called,
-            averaged="mean of {} seeds less mean of {} seeds".format(*counts) if counts else "",
-            unpaired=f"{pairs.both} of {pairs.here} {have}"
-            if not pairs.here == pairs.there == pairs.both
-            else "",
-        )
 
 
 def _records(settings: pd.DataFrame) -> list[dict[str, Any]]:

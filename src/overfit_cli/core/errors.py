@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from overfit_cli.core.text import shorten
+
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
@@ -41,7 +43,7 @@ class BadValue(UserError):
 def first_problem(error: ValidationError) -> str:
     """Return what pydantic refuses first, with its place: `runs.0.seeds: Field required`."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    return ": ".join(filter(None, [".".join(map(str, first["loc"][:4])), first["msg"]]))
+    return ": ".join(filter(None, [shorten(".".join(map(str, first["loc"][:4]))), first["msg"]]))
 
 
 class MissingError(UserError):

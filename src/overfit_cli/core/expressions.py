@@ -22,34 +22,20 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from overfit_cli.core.errors import BadValue, finite_number
+from overfit_cli.core.parameters import ParameterInfo
 from overfit_cli.core.text import shorten, suggestion
 
-Values = Mapping[str, NDArray[Any]]
-"""Numbers and words by the texts of references, of shapes that broadcast."""
+Values = Mapping[str, Any]
+"""Numbers and words, or arrays of them, by the texts of references, of shapes that broadcast."""
 
 
-class Named(Protocol):
-    """A parameter or a column, as far as the language knows it."""
-
-    @property
-    def name(self) -> str:
-        """Its spelling in the column."""
-
-    @property
-    def is_number(self) -> bool:
-        """Whether it has an order and arithmetic."""
-
-    def parse(self, text: str) -> Any:
-        """Return a value of it from a text."""
-
-
-class Names(dict[str, Named]):
+class Names(dict[str, ParameterInfo]):
     """What each spelling stands for.
 
     Attributes:
@@ -59,9 +45,9 @@ class Names(dict[str, Named]):
     inside: Names | None = None
 
     @functools.cached_property
-    def trees(self) -> dict[Node, Named]:
+    def trees(self) -> dict[Node, ParameterInfo]:
         """The spellings that are expressions, such as the column `n / d`."""
-        found: dict[Node, Named] = {}
+        found: dict[Node, ParameterInfo] = {}
         for spelling in (each for each in self if not re.fullmatch(_NAME, each)):
             with suppress(_RefusedError):  # "test error" is written in backquotes
                 found[_Parser(spelling, self, {}).tree()] = self[spelling]
@@ -77,7 +63,7 @@ class Names(dict[str, Named]):
         names.inside = inside
         return names
 
-    def of(self, text: str) -> Named:
+    def of(self, text: str) -> ParameterInfo:
         """Return what a spelling stands for."""
         name = text.strip("` ")
         return (
@@ -142,8 +128,8 @@ class _OfRefs:
 
     @property
     def refs(self) -> tuple[Ref, ...]:
-        """The references in it."""
-        raise NotImplementedError
+        """The references in it, each once."""
+        return tuple(dict.fromkeys(_refs(self)))
 
     @property
     def names(self) -> frozenset[str]:
@@ -169,11 +155,6 @@ class Expression(_OfRefs):
     text: str
     tree: Node
 
-    @property
-    def refs(self) -> tuple[Ref, ...]:
-        """The references in it, each once."""
-        return tuple(dict.fromkeys(_refs(self.tree)))
-
     def __str__(self) -> str:
         return self.text
 
@@ -195,11 +176,6 @@ class Compared(_OfRefs):
     sides: tuple[Expression, ...]
     signs: tuple[str, ...]
     label: str = ""
-
-    @property
-    def refs(self) -> tuple[Ref, ...]:
-        """The references in it, each once."""
-        return tuple(dict.fromkeys(ref for side in self.sides for ref in side.refs))
 
     @property
     def text(self) -> str:
@@ -227,19 +203,10 @@ class Compared(_OfRefs):
 
 
 @dataclass(frozen=True)
-class _OfOne:
-    name: str
-
-    @property
-    def refs(self) -> tuple[Ref, ...]:
-        """The references in it, each once."""
-        return (Ref(self.name),)
-
-
-@dataclass(frozen=True)
-class Among(_OfOne):
+class Among(_OfRefs):
     """A name and its values: `kernel = softmax`, `n = 10,20`, `kernel != softmax`."""
 
+    name: str
     values: tuple[Any, ...]
     excludes: bool = False
 
@@ -253,9 +220,10 @@ class Among(_OfOne):
 
 
 @dataclass(frozen=True)
-class Extreme(_OfOne):
+class Extreme(_OfRefs):
     """The `largest` or `smallest` value of a parameter; in brackets also the `best`."""
 
+    name: str
     which: str
 
     def holds(self, values: Values) -> NDArray[np.bool_]:
@@ -283,11 +251,17 @@ def compare(left: Any, sign: str, right: Any) -> NDArray[np.bool_]:
     return np.asarray(holds.get(sign, same))
 
 
-def _refs(node: Node) -> Iterator[Ref]:
-    if isinstance(node, Ref):
-        yield node
-    for operand in node.operands if isinstance(node, Operation) else ():
-        yield from _refs(operand)
+def _refs(part: Any) -> Iterator[Ref]:
+    match part:
+        case Ref():
+            yield part
+        case Among() | Extreme():
+            yield Ref(part.name)
+        case Expression():
+            yield from _refs(part.tree)
+        case Operation(_, parts) | Compared(parts):
+            for inner in parts:
+                yield from _refs(inner)
 
 
 def _value(node: Node, values: Values) -> Any:
@@ -342,12 +316,6 @@ def read_number(given: Any, option: str) -> float:
     return number
 
 
-def read_brackets(inside: str, names: Names, option: str = "value") -> list[Test]:
-    """Read the conditions in brackets: `kernel=softmax, n is largest`."""
-    with tidied(inside, option) as tidy:
-        return [_test(part, names) for part in split(tidy, AND)[::2]]
-
-
 def read_equation(text: str, names: Names, option: str = "law") -> Compared:
     """Read an equation, behind its label if it has one."""
     with tidied(text, option) as tidy:
@@ -361,23 +329,28 @@ def read_equation(text: str, names: Names, option: str = "law") -> Compared:
 def read_conditions(text: str, names: Names, option: str = "where") -> list[Test]:
     """Read conditions joined by `and` or commas; those on largest and smallest come last."""
     with tidied(text, option) as tidy:
-        tests = [_test(part, names) for part in split(tidy, AND)[::2]]
+        tests = _tests(tidy, names)
         if any(isinstance(test, Extreme) and test.which == "best" for test in tests):
             refuse("the best is written in brackets: loss[best NAME].")
         return sorted(tests, key=lambda test: isinstance(test, Extreme))
 
 
 def _side(text: str, names: Names) -> Expression:
-    tree, known = _Parser(text, names, names.trees).tree(), {each.name for each in names.values()}
-    for name in (ref.name for ref in _refs(tree) if ref.name not in known):
+    side = Expression(text, _Parser(text, names, names.trees).tree())
+    known = {each.name for each in names.values()}
+    for name in (ref.name for ref in side.refs if ref.name not in known):
         names.of(name)  # a name in the text of one that is an expression need not be known
-    return Expression(text, tree)
+    return side
 
 
 def _compared(parts: Sequence[str], names: Names, label: str = "") -> Compared:
     sides = tuple(_side(side, names) for side in parts[::2])
     found = Compared(sides, tuple(parts[1::2]), label)
     return found if found.refs else refuse("it names no parameter and no column.")
+
+
+def _tests(text: str, names: Names) -> list[Test]:
+    return [_test(part, names) for part in split(text, AND)[::2]]
 
 
 def _test(text: str, names: Names) -> Test:
@@ -419,7 +392,7 @@ def split(text: str, separator: str) -> list[str]:
 class _Parser:
     """Reads arithmetic by how close its signs bind; `trees` are names that are expressions."""
 
-    def __init__(self, text: str, names: Names, trees: Mapping[Node, Named]) -> None:
+    def __init__(self, text: str, names: Names, trees: Mapping[Node, ParameterInfo]) -> None:
         self.names, self.trees, at = names, trees, 0
         self.left = list[str]()  # tokens, the next one last
         while match := _TOKEN.match(text, at):
@@ -473,8 +446,7 @@ class _Parser:
         if self.names.inside is None:
             refuse("names have no brackets here.")
         inside = self.left.pop()[1:-1].strip()
-        tests = [_test(test, self.names.inside) for test in split(inside, AND)[::2]]
-        return Ref(name, inside, tuple(tests))
+        return Ref(name, inside, tuple(_tests(inside, self.names.inside)))
 
 
 # Typesetting: how close a text binds, in numbers; one that binds less than required stands in ()

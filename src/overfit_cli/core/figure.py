@@ -120,7 +120,8 @@ class Figure:
         accepts: the names of the options that it takes; `from` stands for several run directories,
             and `minus` for their difference.
         axes: the number of axes that it needs; a parameter that varies is taken for one left open.
-        equation_of: the equation to draw for these cells, where it depends on more than the axes.
+        equation_of: the equation to draw for these cells, where it depends on more than the axes,
+            and a sentence for the caption on where it comes from, or none.
         fits: whether a run directory has the data that it needs beside its axes.
         reproduces: whether cells have the settings of the source's figure.
         labels: what the figure calls an expression among its options, by its text.
@@ -134,8 +135,7 @@ class Figure:
     options: FigureOptions = FigureOptions()
     accepts: frozenset[str] = frozenset()
     axes: int = 0
-    equation_of: Callable[[Any], str | None] | None = None
-    equation_note: Callable[[Any], str] = lambda data: ""
+    equation_of: Callable[[Any], tuple[str, str]] | None = None
     fits: Callable[[Any], bool] = lambda data: True
     reproduces: Callable[[Any], bool] = lambda data: True
     labels: Mapping[str, str] = field(default_factory=dict)

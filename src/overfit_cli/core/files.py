@@ -17,7 +17,7 @@ import stat
 import time
 import tomllib
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -225,6 +225,13 @@ def require_extra(package: str, extra: str, user: str) -> None:
             f"{user} needs the package {package}, which isn't installed: "
             f"`pip install '.[{extra}]'` in a clone of overfit installs it."
         )
+
+
+def short_names(paths: Sequence[Path]) -> list[str]:
+    """Return the last part of each path, or all of each where two share it."""
+    whole = [path.resolve() for path in paths]
+    short = [path.name for path in whole]
+    return short if len({*short}) == len({*whole}) else [str(path) for path in paths]
 
 
 def results_folder() -> Path:

@@ -6,14 +6,13 @@ A field says what a number means that a cell lacks, so that no function guesses 
 from __future__ import annotations
 
 import functools
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from overfit_cli.core.arrays import LARGEST
+from overfit_cli.core.arrays import finite_column
 from overfit_cli.core.cell import ROW_COLUMNS, Column
 from overfit_cli.core.expressions import Names
 from overfit_cli.core.parameters import (
@@ -23,7 +22,7 @@ from overfit_cli.core.parameters import (
     ParameterInfo,
     StudyParameters,
     describe,
-    symbol_spellings,
+    spellings,
 )
 from overfit_cli.core.study import AnyStudy
 
@@ -67,16 +66,14 @@ class Field(ParameterInfo):
         A cell that missed its number counts as infinite; with `missed` false it is not known. The
         numbers of a parameter are its values.
         """
-        numbers = rows[self.name].astype(np.float64)
         if self.role in ("cell", "parameter", "replaced"):
-            return numbers
-        done = rows["status"] == "done"
-        known = numbers.where(done & (numbers.abs() <= LARGEST))
+            return rows[self.name].astype(np.float64)
+        known = finite_column(rows, self.name)
         if not missed or (self.reached and not self.diverges):
             return known
         beyond = has_missed(rows)
         if not self.reached:
-            beyond |= done & numbers.isna()
+            beyond |= (rows["status"] == "done") & rows[self.name].isna()
         return known.mask(beyond, np.inf)
 
 
@@ -104,18 +101,13 @@ class Schema:
 
         Of a parameter and a column with one symbol it is the parameter's.
         """
-        found: dict[str, Any] = {}
-        for role in ("parameter", "measured"):
-            fields = [field for field in self.fields if field.role == role]
-            spelled = [
-                (spelling, field) for field in fields for spelling in symbol_spellings(field.symbol)
-            ]
-            counts = Counter(spelling for spelling, _ in spelled)
-            found = {s: field for s, field in spelled if counts[s] == 1} | found
-        names = Names(found | {field.name: field for field in self.fields})
-        limit = names.get(TRAINING_STEPS)
-        inside = names if limit is None else Names({**names, "steps": limit})
-        return names.with_brackets(inside)
+        fields = {field.name: field for field in self.fields}
+        spelled = dict[str, str]()
+        for role in ("measured", "parameter"):
+            spelled |= spellings({n: field for n, field in fields.items() if field.role == role})
+        names = Names({text: fields[name] for text, name in spelled.items()} | fields)
+        limit = {"steps": fields[TRAINING_STEPS]} if TRAINING_STEPS in fields else {}
+        return names.with_brackets(Names(names | limit))
 
     @functools.cached_property
     def placed(self) -> Names:
@@ -132,43 +124,40 @@ class Schema:
     def __contains__(self, name: str) -> bool:
         return name in self.names
 
+    def named(self, role: Role) -> list[str]:
+        """Return the names of the fields of a role."""
+        return [field.name for field in self.fields if field.role == role]
+
     def with_field(self, field: Field) -> Schema:
         """Return the schema with a field in the place of one of its name, or at the end."""
         return replace(self, fields=(*(f for f in self.fields if f.name != field.name), field))
 
 
-def schema_of(study: AnyStudy, columns: Iterable[str], texts: Iterable[str] = ()) -> Schema:
-    """Return the schema of a study's cells.
-
-    Args:
-        columns: those that the cells have.
-        texts: those of them that hold no numbers.
-    """
+def schema_of(study: AnyStudy, rows: pd.DataFrame | None = None) -> Schema:
+    """Return the schema of a study's cells, some of whose rows may have further columns."""
     steps = replace(STEPS, label=study.step)
-    fields = fields_of(study.parameters, (steps, SECONDS, *study.columns), columns, texts)
+    fields = fields_of(study.parameters, (steps, SECONDS, *study.columns), rows)
     return Schema(fields, study.headline, study.threshold)
 
 
 def fields_of(
-    model: type[StudyParameters],
-    declared_columns: Iterable[Column],
-    columns: Iterable[str],
-    texts: Iterable[str] = (),
+    model: type[StudyParameters], columns: Iterable[Column], rows: pd.DataFrame | None = None
 ) -> tuple[Field, ...]:
     """Return the fields of cells with these parameters and declared columns; see `schema_of`."""
-    described, words = describe(model), {*texts}
+    described, declared = describe(model), {column.name: column for column in columns}
     fields = [
         Field(name, "text", role="cell")
         for name in sorted(ROW_COLUMNS - {"seed", "steps", "seconds", *described})
     ]
     fields.append(Field(**vars(SEED), role="cell"))
     fields += (Field(**vars(info), role="parameter") for info in described.values())
-    declared = {column.name: column for column in declared_columns}
+    here = {} if rows is None else {str(name): rows[name].dtype.kind for name in rows}
     known = {field.name for field in fields}
-    for name in dict.fromkeys([*declared, *columns]):
+    for name in dict.fromkeys([*declared, *here]):
         if name not in known:
+            is_text = here.get(name, "f") not in "iufb"
             column = declared.get(name, Column(name, name))
-            fields.append(_measured(column, "text" if name in words else "float"))
+            fields.append(_measured(column, "text" if is_text else "float"))
     return tuple(fields)
 
 
@@ -186,12 +175,4 @@ SECONDS = Column("seconds", "wall time", unit="s", label="time")
 
 
 def _measured(column: Column, kind: Kind = "float") -> Field:
-    return Field(
-        column.name,
-        kind,
-        symbol=column.symbol,
-        unit=column.unit,
-        label=column.label or column.meaning,
-        reached=column.reached,
-        diverges=column.diverges,
-    )
+    return Field(**vars(column) | {"kind": kind, "label": column.label or column.meaning})

@@ -20,7 +20,6 @@ from overfit_cli.figures.labels import (
     axis_label,
     brief,
     literal,
-    parameter_values,
     tick_number,
     typeset,
     wrap_text,
@@ -156,8 +155,7 @@ def parameter_axis(data: Cells, side: str, name: str | None, *, log: bool | None
         side: `x` or `y`, the option that names the parameter.
         log: whether the axis is logarithmic; None for the scale with the more even spacing.
     """
-    values = parameter_values(data)
-    varying = [each for each, taken in values.items() if len(taken) > 1]
+    values, varying = data.values, data.varying()
     hint = f"here varies: {', '.join(varying) or 'nothing'}."
     if name is None:
         raise BadValue(side, None, f"name the parameter on this axis; {hint}")

@@ -24,7 +24,7 @@ from overfit_cli.figures.inputs import measured_column, middle_threshold, requir
 from overfit_cli.figures.labels import opening, tick_number, typeset, wrap_text
 from overfit_cli.figures.laws import Place, draw_equations
 from overfit_cli.figures.panels import panels_of_runs
-from overfit_cli.figures.picture import Picture, new_figure, styled
+from overfit_cli.figures.picture import Picture, new_panels, styled
 from overfit_cli.figures.style import (
     HIGH,
     HIGHLIGHT,
@@ -98,7 +98,7 @@ def draw_boundary(data: Cells, options: FigureOptions) -> Picture:
         stays = f"; it stays {' or '.join(sides)} throughout" if sides else ""
         problem = f"{typeset(label)} crosses it nowhere on this grid{stays}."
         raise BadValue("threshold", float(f"{threshold:g}"), problem)
-    figure, axes = new_figure(height=3.3)
+    figure, [axes] = new_panels(1, height=3.3)
     _dress(axes, x, y, drawn)
     points, limit = _points_text(drawn), tick_number(threshold)
     where = f"Where {label} crosses {limit}, for each value of {y.label}: {points}."

@@ -5,15 +5,13 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 
-import pandas as pd
-
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.parameters import symbol_text as unicode_of
 from overfit_cli.core.schema import missed_by
 from overfit_cli.core.study import stand_ins_of
 from overfit_cli.core.text import VERSION, list_numbers, plural
-from overfit_cli.figures.labels import brief, parameter_values, typeset
+from overfit_cli.figures.labels import brief, subtracted_means, typeset
 from overfit_cli.sweeps.manifest import provenance_in_words
 
 WIDTH = 96
@@ -39,16 +37,14 @@ def cells_in_words(data: Cells) -> str:
     """Write the number of cells, their seeds, the parameters that vary, and where they are from."""
     cells, counts, parts = data.trained, data.counts(), data.parts or {"": data}
     failed = cells.loc[cells["status"] == "failed"]
-    reasons = missed_by(failed) if "reason" in cells else pd.Series(dtype=str)
-    words = reasons.map(_MISSES).fillna("failed").value_counts().sort_index()
+    words = missed_by(failed).map(_MISSES).fillna("failed").value_counts().sort_index()
     told = [plural(counts["done"], "cell") + " done", *(f"{n} {word}" for word, n in words.items())]
     told += [f"{counts['missing']} missing"] if counts["missing"] else []
-    seeds = data.averaged or f"seeds {list_numbers(sorted(cells['seed'].unique().tolist()))}"
-    seeds += f"; {data.unpaired}" if data.unpaired else ""
+    seeds = f"seeds {list_numbers(sorted(cells['seed'].unique().tolist()))}"
+    seeds = "; ".join(filter(None, [subtracted_means(data) or seeds, unpaired(data)]))
     axes = [
-        f"{symbol_and_name(data, name)} {_values_in_words(values)}"
-        for name, values in parameter_values(data).items()
-        if len(values) > 1
+        f"{symbol_and_name(data, name)} {_values_in_words(data.values[name])}"
+        for name in data.varying()
     ]
     varies = f" Axes: {'; '.join(axes)}." if axes else ""
     chosen = [
@@ -58,6 +54,16 @@ def cells_in_words(data: Cells) -> str:
     ]
     own = f"Cells: {', '.join(told)}; {seeds}.{varies}{''.join(chosen)}"
     return " ".join([own, *provenance_in_words(parts), *stand_ins(parts)])
+
+
+def unpaired(data: Cells) -> str:
+    """Write how many cells of a difference have a counterpart; empty where all have."""
+    pairs = data.pairs
+    if pairs is None or pairs.here == pairs.there == pairs.both:
+        return ""
+    noun = "places" if pairs.by == "means" else "cells"
+    here = f"{pairs.both} of {pairs.here} {noun} here"
+    return f"{here} and of {pairs.there} there have a counterpart"
 
 
 def _values_in_words(values: Sequence[Value]) -> str:
@@ -117,6 +123,6 @@ def fixed_parameters(data: Cells) -> dict[str, Value]:
     differ = {sentence.partition(" ")[0] for sentence in data.differs}
     return {
         name: values[0]
-        for name, values in parameter_values(data).items()
+        for name, values in data.values.items()
         if len(values) == 1 and name in described and name not in differ
     }

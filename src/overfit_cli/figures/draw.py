@@ -5,93 +5,83 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import Figure, FigureOptions
+from overfit_cli.core.files import short_names
 from overfit_cli.core.registry import figures_of
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import most_alike
-from overfit_cli.figures.caption import caption, stand_ins
-from overfit_cli.figures.inputs import derive_columns, prepare, resolve_symbols
+from overfit_cli.figures.caption import caption, stand_ins, unpaired
+from overfit_cli.figures.inputs import prepare, read_options
 from overfit_cli.figures.panels import difference, side_by_side
 from overfit_cli.figures.picture import Picture, looking
-from overfit_cli.figures.record import FigureRecord, SourceRecord, new_record, record_of_cells
+from overfit_cli.figures.record import SourceRecord, new_record, record_of_cells
 from overfit_cli.figures.style import Look
 from overfit_cli.sweeps.load import load_run
 from overfit_cli.sweeps.manifest import provenance_in_words
 from overfit_cli.sweeps.store import RunDirectory
 
 
-@dataclass(frozen=True)
-class Request:
-    """A request for a figure.
+def draw_figure(
+    name: str,
+    directories: Sequence[RunDirectory],
+    options: FigureOptions,
+    where: Sequence[str] = (),
+    minus: RunDirectory | None = None,
+    look: Look | None = None,
+    command: str = "",
+    out: Path | None = None,
+    names: Sequence[str] = (),
+) -> Picture:
+    """Draw a figure of run directories, with its caption and its record.
 
-    Attributes:
-        names: what the figure calls several run directories; empty for what their paths say.
+    Args:
+        minus: a run directory to subtract, cell by cell.
+        out: the file that it is drawn for.
+        names: what it calls several run directories, the subtracted one last; by default what their
+            paths say.
     """
-
-    figure: str
-    directories: Sequence[RunDirectory]
-    options: FigureOptions
-    where: Sequence[str] = ()
-    minus: RunDirectory | None = None
-    look: Look | None = None
-    command: str = ""
-    out: Path | None = None
-    names: Sequence[str] = ()
-
-    @property
-    def sources(self) -> list[RunDirectory]:
-        """All run directories, the subtracted one last."""
-        return [*self.directories, *([self.minus] if self.minus is not None else [])]
-
-    def called(self) -> list[str]:
-        """The sources' names: the last part of their paths, or all of it where two share it."""
-        if self.names:
-            return list(self.names)
-        paths = [source.path for source in self.sources]
-        if len({path.resolve() for path in paths}) < len(paths):
-            raise BadValue("directory", str(paths[0]), "a run directory is named twice.")
-        short = [path.resolve().name for path in paths]
-        return short if len(set(short)) == len(short) else [str(path) for path in paths]
-
-
-def draw_figure(request: Request) -> Picture:
-    """Draw a figure, with its caption and its record."""
-    loaded = [figure_and_data(request.figure, each, request.where) for each in request.sources]
+    sources = [*directories, *([minus] if minus is not None else [])]
+    loaded = [figure_and_data(name, each, where) for each in sources]
     figure, parts = loaded[0][0], [data for _, data in loaded]
-    _refuse_unheeded(figure, request)
-    asked = resolve_symbols(request.options, parts[0].study)
-    data = _compared(
-        request, [derive_columns(figure, part, asked) for part in parts], figure, asked
-    )
+    _refuse_unheeded(figure, directories, options, minus)
+    paths = [source.path for source in sources]
+    if not names and len({path.resolve() for path in paths}) < len(paths):
+        raise BadValue("directory", str(paths[0]), "a run directory is named twice.")
+    names, read = names or short_names(paths), [read_options(figure, p, options) for p in parts]
+    derived, asked = [part for part, _ in read], read[0][1]
+    usual = parts[0].study.headline if figure.reads == "cells" else ""
+    value = asked.value or figure.options.value or usual
+    if minus is None:
+        data = side_by_side(names, derived, value.partition(",")[0].strip())
+    else:
+        data = difference(derived[0], derived[1], ("here", names[-1]), value)
+        if words := unpaired(data):
+            text = f"{names[-1]}: {words}; the others are left out"
+            warnings.warn(text, UserWarning, stacklevel=2)
     for sentence in provenance_in_words(data.parts or {"": data}):
         warnings.warn(sentence, UserWarning, stacklevel=2)
-    picture = drawn(figure, data, asked, request.command, request.look)
-    picture.metadata = _record_of(request, figure, parts).metadata()
-    return picture
-
-
-def _record_of(request: Request, figure: Figure, parts: Sequence[Cells]) -> FigureRecord:
-    names = request.called() if len(parts) > 1 else [""]
+    picture = drawn(figure, data, asked, command, look)
+    called = names if parts[1:] else [""]
     runs = [
-        record_of_run(data, figure, request.options, request.out, name)
-        for data, name in zip(parts, names, strict=True)
+        record_of_run(part, figure, options, out, text)
+        for part, text in zip(parts, called, strict=True)
     ]
-    minus = runs.pop() if request.minus is not None else None
-    return new_record(
-        command=request.command,
+    picture.metadata = new_record(
+        command=command,
         title=figure.title,
-        figure=request.figure,
-        options=request.options,
-        where=tuple(request.where),
-        look=replace(request.look or Look(), settings={}),
-        runs=tuple(runs),
-        minus=minus,
-    )
+        figure=name,
+        options=options,
+        where=tuple(where),
+        look=replace(look or Look(), settings={}),
+        runs=tuple(runs[: len(directories)]),
+        minus=runs[-1] if minus is not None else None,
+    ).metadata()
+    return picture
 
 
 def record_of_run(
@@ -124,11 +114,11 @@ def drawn(
         picture: Picture = figure.draw(on_axes, options)
     if picture.is_empty():
         raise UserError(f"{figure.name}: nothing would be drawn; the cells hold no number for it.")
-    if figure.equation_of is not None and options.law == (figure.equation_of(on_axes),):
-        picture.facts += filter(None, [figure.equation_note(on_axes)])
+    equation, note = figure.equation_of(on_axes) if figure.equation_of is not None else ("", "")
+    picture.facts += [note] if note and options.law == (equation,) else []
     own, facts = figure.options, picture.facts or [f"{figure.title}."]
     usual = (options.x, options.y, options.value) == (own.x, own.y, own.value)
-    if figure.source and usual and not data.less and figure.reproduces(data):
+    if figure.source and usual and not data.pairs and figure.reproduces(data):
         facts = [*facts, f"After {figure.source}."]
     picture.caption = caption(" ".join(facts), data, command)
     return picture
@@ -159,33 +149,22 @@ def figure_and_data(
     return figure, data
 
 
-def _refuse_unheeded(figure: Figure, request: Request) -> None:
-    several = len(request.directories) > 1
-    if request.minus is not None and several:
+def _refuse_unheeded(
+    figure: Figure,
+    directories: Sequence[RunDirectory],
+    options: FigureOptions,
+    minus: RunDirectory | None,
+) -> None:
+    several = len(directories) > 1
+    if minus is not None and several:
         raise BadValue("minus", None, "it subtracts from one run directory; name one.")
     if several and "from" not in figure.accepts:
-        named = " ".join(str(directory.path) for directory in request.directories)
-        accepts = f"{figure.name} draws one run directory, not {len(request.directories)}."
+        named = " ".join(str(directory.path) for directory in directories)
+        accepts = f"{figure.name} draws one run directory, not {len(directories)}."
         raise BadValue("directory", named, accepts)
-    given = request.options.given()
-    given |= {"minus": str(request.minus.path)} if request.minus is not None else {}
+    given = options.given() | ({"minus": str(minus.path)} if minus is not None else {})
     for name in given.keys() - figure.accepts:
         value = given[name]
         value = ",".join(sorted(value)) or "none" if isinstance(value, frozenset | tuple) else value
-        options = ", ".join(sorted(figure.accepts - {"from"})) or "none"
-        raise BadValue(name, value, f"{figure.name} has no such option; it accepts {options}.")
-
-
-def _compared(
-    request: Request, parts: Sequence[Cells], figure: Figure, asked: FigureOptions
-) -> Cells:
-    names, value = request.called(), asked.value or figure.options.value
-    if request.minus is None:
-        usual = parts[0].study.headline if figure.reads == "cells" else ""
-        return side_by_side(names, parts, (value or usual).partition(",")[0].strip())
-    data, minus = parts
-    less = difference(data, minus, ("here", names[-1]), value or data.study.headline)
-    if less.unpaired:
-        text = f"{names[-1]}: {less.unpaired}; the others are left out"
-        warnings.warn(text, UserWarning, stacklevel=2)
-    return less
+        accepted = ", ".join(sorted(figure.accepts - {"from"})) or "none"
+        raise BadValue(name, value, f"{figure.name} has no such option; it accepts {accepted}.")

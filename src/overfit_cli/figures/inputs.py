@@ -17,19 +17,14 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.expressions import read_equation
 from overfit_cli.core.figure import Figure, FigureOptions
-from overfit_cli.core.parameters import describe, parameter_named
+from overfit_cli.core.parameters import parameter_named
 from overfit_cli.core.schema import RUN, missed_by
-from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import plural, round_digits, suggestion
 from overfit_cli.figures.axes import Axis, parameter_axis
 from overfit_cli.figures.labels import (
     axis_label,
     free_parameters,
     independent_parameters,
-    literal,
-    number_parameters,
-    parameter_values,
-    varying_parameters,
 )
 from overfit_cli.stats.bands import Averaging
 
@@ -42,26 +37,24 @@ def resolve_options(figure: Figure, asked: FigureOptions, data: Cells) -> Figure
     """
     own = figure.options
     if figure.equation_of is not None:
-        law = figure.equation_of(data)
-        own = replace(own, law=None if law is None else (law,))
+        own = replace(own, law=figure.equation_of(data)[:1])
     headline = data.study.headline
     column = asked.value or own.value or headline
     is_own_column = column == (own.value or headline)
     if not is_own_column:
         own = replace(own, theory=None, threshold=None)
-    if "threshold" in figure.accepts and data.boundary is not None:
-        placed_by, threshold = data.boundary
-        if column == (placed_by or headline):
-            own = replace(own, threshold=threshold)
-            if asked.threshold not in (None, threshold):
-                few = f"few may be near {asked.threshold:g}."
-                text = f"the sweep placed its cells near {threshold:g}; {few}"
-                warnings.warn(text, UserWarning, stacklevel=2)
+    boundaries = {run.boundary for run in data.runs}
+    placed = boundaries.pop() if len(boundaries) == 1 and "threshold" in figure.accepts else None
+    if placed is not None and column == (placed[0] or headline):
+        own = replace(own, threshold=placed[1])
+        if asked.threshold not in (None, own.threshold):
+            few = f"few may be near {asked.threshold:g}."
+            text = f"the sweep placed its cells near {own.threshold:g}; {few}"
+            warnings.warn(text, UserWarning, stacklevel=2)
     x, y = _choose_axes(figure.axes, own, asked, data)
     options = replace(own, **(asked.given() | {"x": x, "y": y}))
     if asked.by is None and own.by is not None:
-        varying = [name for name in varying_parameters(data) if name not in (x, y)]
-        panels = [name for name in own.by.split(",") if name in varying]
+        panels = [name for name in own.by.split(",") if name in data.varying((x, y))]
         options = replace(options, by=panels[0] if panels else None)
     is_own_plane = {x, y} == {own.x or x, own.y or y} and options.threshold == own.threshold
     is_own_law = is_own_column and is_own_plane and _one_curve_a_panel(options, data)
@@ -70,7 +63,7 @@ def resolve_options(figure: Figure, asked: FigureOptions, data: Cells) -> Figure
 
 def _one_curve_a_panel(options: FigureOptions, data: Cells) -> bool:
     """Whether what the equations name beside the axes has one value in each panel."""
-    names = data.schema.placed.among({*number_parameters(data), options.value or ""})
+    names = data.schema.placed.among({*data.number_parameters, options.value or ""})
     try:
         read = [read_equation(law, names) for law in options.law or ()]
     except BadValue:
@@ -89,7 +82,7 @@ def _choose_axes(
     """The axes of the user, else those of the figure that vary, else parameters that vary."""
     free = [name for name in independent_parameters(data) if name not in (asked.by, RUN)]
     if len(free) < axes:
-        free = [name for name in varying_parameters(data) if name not in (asked.by, RUN)]
+        free = data.varying((asked.by, RUN))
     x, y = asked.x or own.x, asked.y or own.y
     if axes == 2 and asked.y is None and y not in free:
         y = next((name for name in free if name != x), y)
@@ -100,52 +93,30 @@ def _choose_axes(
     return x, y
 
 
-def resolve_symbols(options: FigureOptions, study: AnyStudy) -> FigureOptions:
-    """Return the options with the names of parameters in place of their symbols.
+def read_options(figure: Figure, data: Cells, asked: FigureOptions) -> tuple[Cells, FigureOptions]:
+    """Return data with a column for each expression in the place of one, and options with names.
 
-    A parameter in the place of a column is an expression: `(n)`.
+    The names of parameters stand in place of their symbols. A parameter in the place of a column is
+    an expression: `(n)`. The figure's own options count where the user leaves one out; columns are
+    logged ones where it reads trajectories.
     """
-    described, columns = describe(study.parameters), {"step", "steps", "seconds"}
-    columns |= {column.name for column in (*study.columns, *study.trajectory_columns)}
-
-    def named(text: str | None) -> str | None:
-        return text and parameter_named(study.parameters, text.strip())
-
-    def as_columns(text: str | None) -> str | None:
-        return None if text is None else ",".join(map(as_column, text.strip().split(",")))
-
-    def as_column(part: str) -> str:
-        part = part.strip()
-        name = parameter_named(study.parameters, part)
-        is_parameter = name in described and described[name].is_number and part not in columns
-        return f"({name})" if is_parameter else part
-
-    return replace(
-        options,
-        x=named(options.x),
-        y=named(options.y),
-        by=named(options.by),
-        value=as_columns(options.value),
-        theory=as_columns(options.theory),
-    )
-
-
-def derive_columns(figure: Figure, data: Cells, options: FigureOptions) -> Cells:
-    """Return data with a column for each expression that the options have for a column.
-
-    Args:
-        figure: the figure: its columns are logged ones where it reads trajectories. Its own options
-            may have expressions too.
-        options: the user's options; the figure's count where they leave one out.
-    """
-    logged = figure.reads == "trajectories"
+    model, logged = data.study.parameters, figure.reads == "trajectories"
+    named = {side: getattr(asked, side) for side in ("x", "y", "by", "value", "theory")}
+    for side in ("x", "y", "by"):
+        named[side] = named[side] and parameter_named(model, named[side].strip())
+    columns = {name for schema in (data.schema, data.logged) for name in schema.named("measured")}
     for option in ("value", "theory"):
-        text = getattr(options, option) or getattr(figure.options, option) or ""
-        for part in map(str.strip, text.split(",") if logged else [text]):
-            if _is_expression(data, part):
+        text = named[option] or getattr(figure.options, option) or ""
+        parts = [part.strip() for part in (text.split(",") if logged else [text])]
+        for index, part in enumerate(parts):
+            name = parameter_named(model, part)
+            if name in data.number_parameters and part not in columns:
+                parts[index] = f"({name})"
+            if _is_expression(data, parts[index]):
                 add = data.with_logged_column if logged else data.with_column
-                data = add(part, figure.labels.get(part, ""), option)
-    return data
+                data = add(parts[index], figure.labels.get(part, ""), option)
+        named[option] = named[option] and ",".join(parts)
+    return data, replace(asked, **named)
 
 
 def prepare(figure: Figure, data: Cells, asked: FigureOptions) -> tuple[Cells, FigureOptions]:
@@ -173,7 +144,7 @@ def two_axes(data: Cells, options: FigureOptions) -> tuple[Axis, Axis]:
     taken = [name for name in (x.name, y.name, options.by) if name is not None]
     for name in free_parameters(data, taken):
         if name != RUN:
-            values = ", ".join(map(str, parameter_values(data)[name][:4]))
+            values = ", ".join(map(str, data.values[name][:4]))
             accepts = f"y is {y.name}, {name} varies too ({values}, ...), and its values would be "
             accepts += "mixed; make it an axis, make panels of it (option by), or choose one value "
             raise BadValue("x", x.name, f"{accepts}(option where, {name}=VALUE).")
@@ -195,16 +166,13 @@ def measured_column(data: Cells, name: str | None, option: str = "value") -> tup
     name = data.study.headline if name is None else name
     if not name and not data.study.columns:
         raise UserError(f"{data.study.name} has measured nothing here: no cell is done.")
-    columns = [field.name for field in data.schema.fields if field.role == "measured"]
+    columns = data.schema.named("measured")
     if name not in columns:
         hint = suggestion(name, columns)
         raise BadValue(option, name, f"{data.study.name} measures no {name!r}; {hint}")
     if name not in data.trained:
         raise BadValue(option, name, f"these cells don't hold {name}; sweep them again.")
-    label = axis_label(data.schema, name)
-    if data.contrast:
-        return name, f"{label}: {data.contrast}"
-    return name, f"{label}, less that of {literal(data.less)}" if data.less else label
+    return name, axis_label(data.schema, name)
 
 
 def middle_threshold(numbers: pd.Series[float]) -> float:
@@ -239,9 +207,7 @@ def usable_cells(data: Cells, value: str) -> pd.DataFrame:
 
 def misses_in_words(cells: pd.DataFrame) -> str:
     """Write why cells have no number: `target not reached`, `diverged`, `failed`, or several."""
-    failed = cells["status"] == "failed"
-    reasons = missed_by(cells) if "reason" in cells else pd.Series("diverged", cells.index)
-    reasons = reasons.where(failed, "step limit")  # of a cell that is done, too
+    reasons = missed_by(cells).where(cells["status"] == "failed", "step limit")
     words = {"step limit": "target not reached", "diverged": "diverged"}
     told = [words.get(reason, "failed") for reason in sorted(set(reasons), reverse=True)]
     return " or ".join(dict.fromkeys(told))

@@ -6,9 +6,7 @@ import math
 import numbers
 import re
 import textwrap
-from collections.abc import Collection, Iterator, Mapping, Sequence
-
-import pandas as pd
+from collections.abc import Collection, Mapping, Sequence
 
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.mathtext import with_money
@@ -82,17 +80,12 @@ def heading(schema: Schema, names: Collection[str]) -> str:
     return ", ".join(with_money(schema[name].label) for name in names if is_word(schema, name))
 
 
-def contrast(schema: Schema, pairs: Mapping[str, Sequence[Value]]) -> str:
-    """Return the one setting that differs, in words; empty of another number of them.
+def contrast(schema: Schema, pair: tuple[str, Sequence[Value]]) -> str:
+    """Return a setting that differs between two runs, the subtracted one last, in words.
 
     Values that are words make `coin − balanced (labels)`, others `chance 0.2, less that at 0`.
-
-    Args:
-        pairs: the two values of each parameter that differs, the subtracted one last.
     """
-    if len(pairs) != 1:
-        return ""
-    [(name, values)] = pairs.items()
+    name, values = pair
     label = axis_label(schema, name)
     if is_word(schema, name):
         return f"{' − '.join(value_label(schema, name, value) for value in values)} ({label})"
@@ -100,28 +93,10 @@ def contrast(schema: Schema, pairs: Mapping[str, Sequence[Value]]) -> str:
     return f"{label} {first}, less that at {second}"
 
 
-def parameter_values(data: Cells) -> dict[str, tuple[Value, ...]]:
-    """Return the values that each parameter takes in cells and plan, in order, by its name."""
-    values_by_name: dict[str, tuple[Value, ...]] = {RUN: data.run_names} if data.run_names else {}
-    for name in data.parameters:
-        values = data.frame[name].dropna().unique().tolist()
-        choices = data.schema[name].words
-        found = [choice for choice in choices if choice in values] if choices else sorted(values)
-        if data.run_names and len(found) > 1:
-            by_run = data.trained.groupby(RUN)[name].nunique()
-            found = found if (by_run > 1).any() else found[:1]  # the run determines the value
-        values_by_name[name] = tuple(found)
-    return values_by_name
-
-
-def varying_parameters(data: Cells) -> list[str]:
-    """Return the names of the parameters that take several values, run directories among them."""
-    return [name for name, values in parameter_values(data).items() if len(values) > 1]
-
-
-def number_parameters(data: Cells) -> list[str]:
-    """Return the parameters that are numbers, of which the cells have a column."""
-    return [name for name in data.parameters if data.schema[name].is_number]
+def subtracted_means(data: Cells) -> str:
+    """Return of how many seeds the means are that are subtracted; empty where cells are."""
+    counts = data.pairs.seeds if data.pairs else ()
+    return " less ".join(f"mean of {count} seeds" for count in counts)
 
 
 def free_parameters(data: Cells, axes: Sequence[str]) -> list[str]:
@@ -131,7 +106,7 @@ def free_parameters(data: Cells, axes: Sequence[str]) -> list[str]:
     an expression, such as n / d, each of its values may have one d by chance: no parameter but
     those that it replaces is left out.
     """
-    names = [name for name in varying_parameters(data) if name not in axes]
+    names = data.varying(axes)
     if data.replaced or not axes:
         return names
     counted = [name for name in names if name != RUN]
@@ -142,24 +117,10 @@ def free_parameters(data: Cells, axes: Sequence[str]) -> list[str]:
 def independent_parameters(data: Cells) -> list[str]:
     """Return the parameters that vary, without those that an earlier one fixes."""
     names = list[str]()
-    for name in varying_parameters(data):
+    for name in data.varying():
         if all(name in free_parameters(data, [earlier]) for earlier in names):
             names.append(name)
     return names
-
-
-def split_settings(
-    data: Cells, names: Sequence[str]
-) -> Iterator[tuple[dict[str, Value], pd.DataFrame]]:
-    """Yield the values and the cells of each setting of some parameters, in order."""
-    if not names:
-        yield {}, data.trained
-        return
-    values, trained = parameter_values(data), data.trained  # seeds stand in their own order
-    order = {name: pd.Categorical(trained[name], values.get(name)).codes for name in names}
-    for _, group in pd.DataFrame(order).groupby(list(names), sort=True):
-        cells = data.trained.iloc[group.index]
-        yield {name: cells[name].iloc[0] for name in names}, cells
 
 
 def typeset(text: str) -> str:

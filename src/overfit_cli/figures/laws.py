@@ -21,7 +21,7 @@ from overfit_cli.core.expressions import Compared, read_equation
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.text import round_digits, shorten
 from overfit_cli.figures.axes import Axis
-from overfit_cli.figures.labels import literal, number_parameters, tick_number
+from overfit_cli.figures.labels import literal, tick_number
 from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.style import HIGHLIGHT, Legend
 
@@ -61,7 +61,7 @@ def equation_curve(
     logs = axes.get_xscale() == "log", axes.get_yscale() == "log"
 
     def difference(u: Floats, v: Floats) -> Floats:
-        values = _arrays(constants)
+        values: dict[str, Any] = dict(constants)
         for name, at, log in zip(names, (u, v), logs, strict=True):
             values[name] = np.exp(at) if log else at
         return np.clip(equation.difference(values), -CEILING, CEILING)
@@ -71,10 +71,6 @@ def equation_curve(
     curve = _zero_line(difference, *(np.linspace(low, high, POINTS) for low, high in ends))
     curve[:, list(logs)] = np.exp(curve[:, list(logs)])
     return curve
-
-
-def _arrays(constants: Mapping[str, float]) -> dict[str, Floats]:
-    return {name: np.asarray(number) for name, number in constants.items()}
 
 
 def _zero_line(difference: Difference, u: Floats, v: Floats) -> Floats:
@@ -115,7 +111,7 @@ def draw_equations(
     legend: Legend = []
     names = [*(axis.name for axis in along), *filter(None, [column])]
     words = {axis.name for axis in along if axis.scale == "category"}
-    known = {*names, *number_parameters(data)} - words - data.replaced
+    known = {*names, *data.number_parameters} - words - data.replaced
     white = matplotlib.patheffects.withStroke(linewidth=2.0, foreground="white")
     for index, text in enumerate(options.law or (), start=first_dash):
         equation = read_equation(text, data.schema.placed.among(known))
@@ -137,7 +133,7 @@ def draw_equations(
         said = f"${equation.mathtext(data.symbol)}$"
         right = equation.sides[1]
         if right.names and not right.names & {*names}:  # its value in each place: `= 78, 228`
-            values = [float(right.value(_arrays(own))) for _, own in distinct.values()]
+            values = [float(right.value(own)) for _, own in distinct.values()]
             numbers = [tick_number(round_digits(value, 3)) for value in values]
             said += f" = {', '.join(dict.fromkeys(numbers))}"
         said += f" ({literal(shorten(equation.label))})" if equation.label else ""

@@ -30,11 +30,9 @@ from overfit_cli.figures.labels import (
     heading,
     label_with_note,
     opening,
-    parameter_values,
     short_settings,
-    split_settings,
+    subtracted_means,
     symbols_in_words,
-    varying_parameters,
 )
 from overfit_cli.figures.laws import Place, draw_equations
 from overfit_cli.figures.panels import Panel, is_one_number, panels, panels_for_lines
@@ -111,28 +109,28 @@ def _along(x: Axis, data: Cells, options: FigureOptions, round_off: float) -> Se
         raise BadValue("where", None, accepts)
     theory = {}
     if options.theory is not None:
-        if data.less or options.theory == value:
-            why = "a difference of runs has none." if data.less else DRAWN_ALREADY
+        if data.pairs or options.theory == value:
+            why = "a difference of runs has none." if data.pairs else DRAWN_ALREADY
             raise BadValue("theory", options.theory, why)
         theory = dict([measured_column(data, options.theory, "theory")])
     free = free_parameters(data, [x.name])
     by = options.by or panels_for_lines(data, free)
-    if len(parameter_values(data).get(by or "", ())) > MOST_PANELS and is_one_number(data, free):
+    if len(data.values.get(by or "", ())) > MOST_PANELS and is_one_number(data, free):
         by = None  # lines in shades
     parts, names = panels(data, by), [name for name in free if name != by]
-    if data.averaged:  # by the means that are subtracted
+    if subtracted_means(data):  # by the means that are subtracted
         options = replace(options, mean=None, band="interval")
     over_seeds = averaging(options, data.trained["seed"].nunique())
     lines = lines_of_cells([part.data for part in parts], names, x, [value, *theory], over_seeds)
-    looks = lines.looks(data.study)
-    if len(looks) > len(PALETTE) and not is_one_number(data, names):
-        accepts = f"the other parameters have {len(looks)} settings here, and a figure shows up to "
+    series = Series(parts, lines, {value: label}, theory, x=x)
+    count = len(series.looks)
+    if count > len(PALETTE) and not is_one_number(data, names):
+        accepts = f"the other parameters have {count} settings here, and a figure shows up to "
         accepts += f"{len(PALETTE)} lines; make panels of one (option by), or draw a heatmap."
         raise BadValue("x", x.name, accepts)
     points = [line[value][["middle", "others"]].notna().any(axis=1).sum() for line in lines.every]
     if x.scale != "category" and max(points) < 2:
         raise BadValue("x", x.name, f"no line of {value} has two points here.")
-    series = Series(data.study, parts, lines, {value: label}, theory, looks, x=x)
     start = (1.0, round_off, "start") if round_off else (numbers.max(), LEAST_SHARE, "largest")
     return series.scaled(options.is_log("y", "value"), *start)
 
@@ -159,7 +157,7 @@ def draw_curves(data: Cells, options: FigureOptions) -> Picture:
     others = set(logged.index) - set(logged.index[logged])  # their steps have other columns
     kept = data.trained[~data.trained["key"].isin(others)]
     data = data.with_trained(kept) if len(kept) else data
-    by = options.by or panels_for_lines(data, varying_parameters(data))
+    by = options.by or panels_for_lines(data, data.varying())
     return draw_panels(panels(data, by), options)
 
 
@@ -201,8 +199,7 @@ def series_of_steps(
         shown = [n for n in names if any((line[n]["middle"] > least).any() for line in every)]
         return {name: axis_label(data.logged, name) for name in shown}
 
-    looks = lines.looks(data.study)
-    series = Series(data.study, parts, lines, drawn(columns), drawn(theory), looks)
+    series = Series(parts, lines, drawn(columns), drawn(theory))
     steps, log = series.steps(), options.is_log("x")
     starts = [line[series.value]["middle"] for line in every]
     start = max((float(middle.iloc[0]) for middle in starts if len(middle)), default=0.0)
@@ -230,7 +227,8 @@ def logged_columns(data: Cells, value: str | None, option: str = "value") -> lis
     """Return the columns that `value` names with commas between, for the option of that name."""
     if data.steps.empty:
         raise UserError("No steps were logged here; `overfit train` logs a cell's steps.")
-    logged, study = data.logged_columns, data.study
+    study, known = data.study, {*data.steps} - {"step"}
+    logged = [name for name in data.logged.named("measured") if name in known]
     shown = [name for name in study.progress_columns if name in logged]
     losses = [name for name in shown if data.logged[name].diverges]
     requested = [] if value is None else [name.strip() for name in value.split(",")]
@@ -256,19 +254,19 @@ def told_apart(
     are.
     """
     data = parts[0].data
-    names = list(dict.fromkeys(name for part in parts for name in varying_parameters(part.data)))
+    names = list(dict.fromkeys(name for part in parts for name in part.data.varying()))
     split = list[str]()
     if theory and any(_settings_with(part.data, names, theory) > 1 for part in parts):
         split = names
     elif len(columns) > 1 and len(names) > 1:
-        settings = [values for values, _ in split_settings(data, names)]
+        settings = [values for values, _ in data.without_plan().settings(names)]
         coloured = colour_parameter(data.study, settings)
         split = [name for name in names if name != coloured] if coloured else []
     pieces = list[tuple[Mapping[str, Value], Panel]]()
     for part in parts:
-        for values, cells in split_settings(part.data, split):
+        for values, cells in part.data.without_plan().settings(split):
             title = ", ".join(filter(None, [short_settings(data.schema, values), part.title]))
-            pieces.append((values, Panel(title, part.data.with_trained(cells))))
+            pieces.append((values, Panel(title, cells)))
     if not split or len(pieces) > MOST_PANELS:
         return parts
     order = list(dict.fromkeys(str(values) for values, _ in pieces))
@@ -299,7 +297,7 @@ def draw_best_curves(data: Cells, options: FigureOptions) -> Picture:
         return draw_panels(panels(data, options.by), options)
     best, words = at_best_step_sizes(data, logged_columns(data, options.value)[0])
     figure = draw_panels(panels(best, options.by), options, least_share=ROUND_OFF)
-    told = [name for name in varying_parameters(data) if name != RATE]
+    told = data.varying([RATE])
     figure.facts += [*symbols_in_words(data.schema, told), *words]
     return figure
 
@@ -330,14 +328,14 @@ def _less_first(data: Cells, columns: Sequence[str]) -> tuple[Cells | None, str]
 
     There is none without a second setting, or with fewer than three seeds that all have.
     """
-    names = varying_parameters(data)
-    [(values, first), *others] = split_settings(data, names)
-    seeds = set(first["seed"]).intersection(*(cells["seed"] for _, cells in others))
-    if not others or len(seeds) < BAND or first["seed"].duplicated().any():
+    names = data.varying()
+    [(values, first), *others] = data.without_plan().settings(names)
+    seeds = set(first.frame["seed"]).intersection(*(cells.frame["seed"] for _, cells in others))
+    if not others or len(seeds) < BAND or first.frame["seed"].duplicated().any():
         return None, ""
     cells = data.trained[data.trained["seed"].isin(seeds)]
     steps = data.steps.merge(cells[["key", "seed"]], on="key")
-    subtrahend = steps.loc[steps["key"].isin(first["key"]), ["seed", "step", *columns]]
+    subtrahend = steps.loc[steps["key"].isin(first.frame["key"]), ["seed", "step", *columns]]
     pairs = steps.merge(subtrahend, on=["seed", "step"], suffixes=("", "_of_first"))
     lessened = {name: pairs[name] - pairs[f"{name}_of_first"] for name in columns}
     logged = pairs[["key", "step"]].assign(**lessened)
@@ -383,7 +381,7 @@ def draw_learning_rates(data: Cells, options: FigureOptions) -> Picture:
     """Draw lines as `draw_lines`, with what guessing one of two classes gives where it is near."""
     figure = draw_lines(data, options)
     guess = GUESS.get(options.value or data.study.headline)
-    if guess is None or data.less:
+    if guess is None or data.pairs:
         return figure
     for axes in figure.axes:
         low, high = axes.get_ylim()
@@ -410,10 +408,10 @@ def at_best_step_sizes(data: Cells, column: str) -> tuple[Cells, list[str]]:
     Args:
         data: the cells with their logged steps; of a single step size they are returned as is.
     """
-    tried = parameter_values(data)[RATE]
+    tried = data.values[RATE]
     if len(tried) < 2:
         return data, []
-    grouping = [name for name in varying_parameters(data) if name != RATE]
+    grouping = data.varying([RATE])
     headline = data.study.headline
     shares, steps = _falls(data.steps, column)
     settled = data.trained["key"].map(shares) < ROUND_OFF
@@ -421,10 +419,9 @@ def at_best_step_sizes(data: Cells, column: str) -> tuple[Cells, list[str]]:
         headline_=data.trained[headline].mask(settled, 0.0), steps_=data.trained["key"].map(steps)
     )
     cells = best_of_sweep(ranked, RATE, grouping, "headline_", "steps_")
-    best = data.with_trained(cells.drop(columns=["headline_", "steps_"]))
-    words = _in_words(data.with_trained(ranked), best, grouping)
-    drawn = best.trained.assign(**{RATE: best.trained[RATE].iloc[0]})
-    return best.without_plan(drawn), words
+    best = data.without_plan(cells.drop(columns=["headline_", "steps_"]))
+    words = _in_words(data.without_plan(ranked), best, grouping)
+    return best.without_plan(best.frame.assign(**{RATE: best.frame[RATE].iloc[0]})), words
 
 
 def _falls(steps: pd.DataFrame, column: str) -> tuple[pd.Series[float], pd.Series[float]]:
@@ -446,11 +443,12 @@ def _falls(steps: pd.DataFrame, column: str) -> tuple[pd.Series[float], pd.Serie
 
 def _in_words(ranked: Cells, best: Cells, grouping: list[str]) -> list[str]:
     """Sentences on the best step size of each setting, and on what makes it the best."""
-    tried = parameter_values(ranked)[RATE]
+    tried = ranked.values[RATE]
     settings = dict[str, list[str]]()
-    pairs = zip(split_settings(ranked, grouping), split_settings(best, grouping), strict=True)
-    for (values, every), (_, cells) in pairs:
-        rate, rates = cells[RATE].iloc[0], sorted(every[RATE].unique())
+    pairs = zip(ranked.settings(grouping), best.settings(grouping), strict=True)
+    for (values, tries), (_, cells) in pairs:
+        every, rate = tries.frame, cells.frame[RATE].iloc[0]
+        rates = sorted(every[RATE].unique())
         is_end = len(rates) > 2 and rate in (rates[0], rates[-1])
         end = f" (the {'least' if rate == rates[0] else 'largest'} tried)" if is_end else ""
         means = every.groupby(RATE)["headline_"].mean()

@@ -119,7 +119,7 @@ def draw_map(
     level, study = options.threshold, data.study
     if level is None and sides:
         level = middle_threshold(plan.numbers)
-    elif level is None and not data.less and plan.value == study.headline:
+    elif level is None and not data.pairs and plan.value == study.headline:
         level = study.threshold
     legend: Legend = []
     if sides and level is not None:  # its default is a number
@@ -142,7 +142,7 @@ def draw_map(
 
 
 def _draw_colours(figure: Picture, drawn: Drawn, plan: Map) -> Any:
-    norm, colours = plan.norm, DIVERGING if plan.data.less else None
+    norm, colours = plan.norm, DIVERGING if plan.data.pairs else None
     look: dict[str, Any] = {"cmap": colours, "norm": norm, "rasterized": True}
     for axes, part in drawn:
         if plan.data.refined:

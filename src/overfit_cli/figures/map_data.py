@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import cast, get_args
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.cells import Cells
-from overfit_cli.core.errors import BadValue, Mean, valid_choice
+from overfit_cli.core.errors import BadValue, Mean
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.inputs import (
@@ -29,7 +28,7 @@ from overfit_cli.figures.inputs import (
     require_numbers,
     two_axes,
 )
-from overfit_cli.figures.labels import opening
+from overfit_cli.figures.labels import opening, subtracted_means
 from overfit_cli.figures.panels import Panel, panels_of_runs
 from overfit_cli.stats.bands import Averaging, mean_of_seeds
 from overfit_cli.stats.intervals import FEWEST_FOR_MEDIAN, LEVEL
@@ -104,7 +103,7 @@ class MapPanel:
     @cached_property
     def noise(self) -> Floats:
         """Of a difference, 1 where its own interval contains 0 and 0 where not; nan if unknown."""
-        if not self.data.less:
+        if not self.data.pairs:
             return np.full(self.number.shape, np.nan)
         low, high = self.interval((-np.inf, np.inf))
         known = np.isfinite(self.number) & ~np.isnan(low)
@@ -133,7 +132,7 @@ class Map:
     def norm(self) -> Normalize:
         """The scale of the colours; that of differences is symmetric around 0."""
         low, high = float(self.numbers.min()), float(self.numbers.max())
-        if self.data.less:
+        if self.data.pairs:
             largest = max(abs(low), abs(high)) or 1.0
             return Normalize(-largest, largest)
         return LogNorm(low, high) if self.log else Normalize(low, high)
@@ -158,12 +157,12 @@ class Map:
     def facts(self) -> list[str]:
         """What the map shows, of how many seeds, and which have no number: for the caption."""
         counts = np.concatenate([part.seeds[np.isfinite(part.number)] for part in self.panels])
-        over = self.data.averaged or mean_of_seeds(counts, self.mean)
+        over = subtracted_means(self.data) or mean_of_seeds(counts, self.mean)
         facts = [f"{opening(self.label)} over {self.x.label} and {self.y.label}: {over}."]
         numbers = seed_numbers(self.data, self.value)
         lost = lost_in_words(self.data.trained, numbers, is_median=self.mean == "median")
         facts += [f"{words}." for words in lost]
-        if self.data.less:
+        if self.data.pairs:
             noise = np.concatenate([part.noise[np.isfinite(part.noise)] for part in self.panels])
             own = f"own {100 * LEVEL:g} % interval over seeds contains 0"
             dots = f"Dots: points whose {own}, {int(noise.sum())} of {noise.size}."
@@ -187,20 +186,18 @@ def lay_out_map(data: Cells, options: FigureOptions, *, to_scale: bool = False) 
     require_numbers(data, value)
     if not (to_scale or options.law or options.log is not None or data.refined):
         x, y = x.spread(), y.spread()
-    if options.mean is not None:
-        valid_choice("mean", options.mean, get_args(Mean))
     all_known = np.isfinite(seed_numbers(data, value)).all()
-    mean = options.mean or ("arithmetic" if all_known else "median")
+    mean: Mean = options.mean or ("arithmetic" if all_known else "median")
 
-    def averaged(mean: str) -> Map:
+    def averaged(mean: Mean) -> Map:
         parts = panels_of_runs(data, options.by)
-        shown = tuple(lay_out(part, x, y, value, cast("Mean", mean)) for part in parts)
-        return Map(data, x, y, value, label, cast("Mean", mean), shown)
+        shown = tuple(lay_out(part, x, y, value, mean) for part in parts)
+        return Map(data, x, y, value, label, mean, shown)
 
     plan, log = averaged(mean), options.is_log("value")
     if plan.numbers.empty:
         raise BadValue("value", None, "at every point half of the seeds or more have no number.")
-    if data.less:
+    if data.pairs:
         if log:
             raise BadValue("log", "value", "a difference has no logarithm where it is negative.")
         return plan
@@ -221,10 +218,8 @@ def lay_out(part: Panel, x: Axis, y: Axis, value: str, mean: Mean = "arithmetic"
     point of the grid counts as planned.
     """
     data, names = part.data, [y.name, x.name]
-    frames = [frame[names] for frame in (data.trained, data.planned) if {*names} <= {*frame}]
-    every = pd.concat(frames)
     x, y = (
-        axis if axis.scale == "category" else axis.only(set(every[axis.name].unique().tolist()))
+        axis if axis.scale == "category" else axis.only(set(data.frame[axis.name].tolist()))
         for axis in (x, y)
     )
     points = pd.MultiIndex.from_product([y.values, x.values])
@@ -233,8 +228,8 @@ def lay_out(part: Panel, x: Axis, y: Axis, value: str, mean: Mean = "arithmetic"
     seeds = np.bincount(place, minlength=len(points))
     samples = np.full((len(points), seeds.max(initial=1)), np.nan)
     samples[place, data.trained.groupby(names).cumcount()] = seed_numbers(data, value)
-    has_plan = len(frames) == 2 and not data.planned.empty
-    planned = points.isin(pd.MultiIndex.from_frame(every)) if has_plan else seeds > -1
+    has_plan = any(run.planned for run in data.runs)
+    planned = points.isin(pd.MultiIndex.from_frame(data.frame[names])) if has_plan else seeds > -1
     return MapPanel(
         part.title,
         data,
@@ -250,7 +245,7 @@ def lay_out(part: Panel, x: Axis, y: Axis, value: str, mean: Mean = "arithmetic"
 
 def seed_numbers(data: Cells, value: str) -> pd.Series[float]:
     """Return the column of each cell: infinite where one missed, but for a difference."""
-    return data.schema[value].numbers(data.trained, missed=not data.less)
+    return data.schema[value].numbers(data.trained)
 
 
 def _statistic(samples: Floats, seeds: Counts, mean: Mean) -> Floats:

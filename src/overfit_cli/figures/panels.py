@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pandas as pd
 from matplotlib.typing import ColorType
 
@@ -14,15 +15,9 @@ from overfit_cli.core.figure import MOST_PANELS
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.schema import RUN, Field
 from overfit_cli.core.text import suggestion
-from overfit_cli.figures.labels import (
-    brief,
-    contrast,
-    is_word,
-    parameter_values,
-    setting,
-    varying_parameters,
-)
+from overfit_cli.figures.labels import axis_label, brief, contrast, is_word, literal, setting
 from overfit_cli.figures.style import PALETTE
+from overfit_cli.stats.pairs import pair_up
 
 
 @dataclass(frozen=True)
@@ -41,16 +36,13 @@ class Panel:
 def panels(data: Cells, *names: str | None) -> list[Panel]:
     """Split the data by the values of parameters, in order; one that is None splits nothing."""
     by = list(dict.fromkeys(name for name in names if name is not None))
-    if not by:
-        return [Panel("", data)]
-    values, first = parameter_values(data), by[0]
-    if first not in values:
-        hint = suggestion(first, values)
-        raise BadValue("by", first, f"{data.study.name} has no parameter {first!r}; {hint}")
+    for name in by:
+        if name not in data.values:
+            hint = suggestion(name, data.values)
+            raise BadValue("by", name, f"{data.study.name} has no parameter {name!r}; {hint}")
     parts = [
-        Panel(", ".join(filter(None, [setting(data.schema, first, value), part.title])), part.data)
-        for value in values[first]
-        for part in panels(_with_value(data, first, value), *by[1:])
+        Panel(", ".join(setting(data.schema, *each) for each in values.items()), part)
+        for values, part in data.settings(by)
     ]
     if len(parts) > MOST_PANELS:
         accepts = f"it makes {len(parts)} panels here; at most {MOST_PANELS} fit side by side."
@@ -61,11 +53,6 @@ def panels(data: Cells, *names: str | None) -> list[Panel]:
 def panels_of_runs(data: Cells, by: str | None) -> list[Panel]:
     """Split the data by its run directories and as `panels` does."""
     return panels(data, RUN if data.run_names else None, by)
-
-
-def _with_value(data: Cells, name: str, value: Value) -> Cells:
-    runs = tuple(run for run in data.runs if run.name == value) if name == RUN else data.runs
-    return replace(data, frame=data.frame[data.frame[name] == value], runs=runs)
 
 
 def panels_for_lines(data: Cells, names: Sequence[str]) -> str | None:
@@ -108,7 +95,9 @@ def side_by_side(names: Sequence[str], parts: Sequence[Cells], value: str = "") 
     return replace(
         first,
         frame=pd.concat([_tagged(name, part.frame) for name, part in called], ignore_index=True),
-        schema=first.schema.with_field(Field(RUN, "text", label="run", role="cell")),
+        schema=first.schema.with_field(
+            Field(RUN, "literal", choices=tuple(names), label="run", role="cell")
+        ),
         read_steps=lambda: pd.concat(
             [_tagged(name, part.steps) for name, part in called], ignore_index=True
         ),
@@ -119,8 +108,9 @@ def side_by_side(names: Sequence[str], parts: Sequence[Cells], value: str = "") 
 
 
 def _differing(parts: Sequence[Cells]) -> dict[str, tuple[Value, ...]]:
-    values = [parameter_values(part) for part in parts]
-    taken = {name: [each.get(name, ()) for each in values] for name in values[0]}
+    """The parameters with one value in each part that is not the same, and these values."""
+    every = [part.values for part in parts]
+    taken = {name: [values.get(name, ()) for values in every] for name in every[0]}
     return {
         name: tuple(choices[0] for choices in by_part)
         for name, by_part in taken.items()
@@ -138,7 +128,7 @@ def _differences(names: Sequence[str], parts: Sequence[Cells]) -> tuple[str, ...
 
 def _check_alike(first: Cells, second: Cells, called: str, name: str) -> None:
     for varied, varied_name, fixed in ((first, called, second), (second, name, first)):
-        unknown = {*varying_parameters(varied)} - {*describe(fixed.study.parameters)}
+        unknown = {*varied.varying()} - {*describe(fixed.study.parameters)}
         if unknown:
             accepts = f"{fixed.study.name} has no parameter {min(unknown)!r}, which varies in "
             accepts += f"{varied_name}; name runs of the same parameters."
@@ -150,12 +140,46 @@ def _tagged(name: str, frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**{RUN: name}, **keys)
 
 
-def difference(data: Cells, minus: Cells, names: tuple[str, str], column: str) -> Cells:
-    """Return data less that of a run directory, with what differs between them in words."""
-    parts = [data, minus]
+def difference(data: Cells, minus: Cells, called: tuple[str, str], column: str) -> Cells:
+    """Return cells whose column is its difference to that of their counterparts.
+
+    Counterparts have the same seed and values of the parameters that vary. Without a seed in common
+    means over seeds are subtracted. The rows are of these cells; where these are published points,
+    which have no keys, of the others. The label of the column says what is subtracted.
+
+    Args:
+        called: the names of both.
+    """
+    parts, varied = [data, minus], {*data.varying(), *minus.varying()}
+    names = [n for n in dict.fromkeys([*data.parameters, *minus.parameters]) if n in varied]
+    for name in (*names, column):
+        if any(name not in part.frame for part in parts):
+            accepts = f"its cells and the others don't share {name}."
+            raise BadValue("minus", called[1], accepts)
+    pairs = pair_up(data.trained, minus.trained, names, [column])
+    if not pairs.both:
+        shared = ", ".join(names) or "the parameters"
+        accepts = f"no cell of it has the seed and the values of {shared} of a cell here."
+        raise BadValue("minus", called[1], accepts)
+    left, right = pairs.left, pairs.right
+    failed = (left["status"] == "failed") | (right["status"] == "failed")
+    reasons = [side.get("reason", pd.Series("", side.index)) for side in (left, right)]
+    cells, rows = (data, left) if "key" in left else (minus, right)
+    changed = rows.assign(
+        **{column: left[column].astype(float) - right[column].astype(float)},
+        status=np.where(failed, "failed", "done"),
+        reason=reasons[0].where(left["status"] == "failed", reasons[1]),
+    )
+    field, differing = data.schema[column], _differing(parts)
+    less = f", less that of {literal(called[1])}"
+    less = f": {contrast(data.schema, *differing.items())}" if len(differing) == 1 else less
+    label = f"{axis_label(data.schema, column)}{less}"
+    # A number that one side missed is no difference: it is not known.
+    field = replace(field, label=label, unit="", symbol="", reached=True, diverges=False)
     return replace(
-        data.minus(minus, column, names[1]),
-        contrast=contrast(data.schema, _differing(parts)),
-        differs=_differences(names, parts),
-        parts=dict(zip(names, parts, strict=True)),
+        cells.with_trained(changed) if cells.run.sparse else cells.without_plan(changed),
+        schema=cells.schema.with_field(field),
+        pairs=pairs,
+        differs=_differences(called, parts),
+        parts=dict(zip(called, parts, strict=True)),
     )

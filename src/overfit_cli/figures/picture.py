@@ -151,12 +151,6 @@ def is_narrow() -> bool:
     return width is not None and width < 3 * NARROWEST_PANEL
 
 
-def new_figure(*, width: float = COLUMN, height: float = 2.6) -> tuple[Picture, Axes]:
-    """Return an empty picture, in inches, and its axes; call it in a `styled` function."""
-    figure = Picture(width, height)
-    return figure, figure.add_subplot()
-
-
 def new_panels(
     count: int, *, height: float = 2.6, share_y: bool = True
 ) -> tuple[Picture, list[Axes]]:
@@ -166,8 +160,8 @@ def new_panels(
     otherwise.
     """
     if count == 1:
-        single, axes = new_figure(height=height)
-        return single, [axes]
+        single = Picture(COLUMN, height)
+        return single, [single.add_subplot()]
     width = current_look.get().width or PAGE
     across = 2 if count == 4 else min(count, 3)
     across = max(1, min(across, int(width / NARROWEST_PANEL)))

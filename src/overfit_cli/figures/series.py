@@ -38,6 +38,7 @@ from overfit_cli.figures.style import (
     Legend,
     LineLook,
     band_look,
+    line_looks,
     log_steps,
     log_ticks,
 )
@@ -86,24 +87,32 @@ class Series:
 
     Attributes:
         columns, theory: the labels of what is drawn, by name; the first column is the main one.
-        looks: the look of each setting's line, by its text, in order.
         x: the parameter along x; None where it is the step.
         log: whether y is logarithmic, and `log_steps` whether steps are.
         floor: the least number that is shown; 0 where all are.
         floor_of: the share of what the floor is, and what that is.
     """
 
-    study: AnyStudy
     parts: Sequence[Panel]
     lines: Lines
     columns: Mapping[str, str]
     theory: Mapping[str, str]
-    looks: Mapping[str, LineLook]
     x: Axis | None = None
     log: bool = False
     log_steps: bool = False
     floor: float = 0.0
     floor_of: tuple[float, str] = (LEAST_SHARE, "largest")
+
+    @property
+    def study(self) -> AnyStudy:
+        """The study of the cells."""
+        return self.parts[0].data.study
+
+    @functools.cached_property
+    def looks(self) -> dict[str, LineLook]:
+        """The look of each setting's line, by its text, in order."""
+        settings = {line.text: line.settings for line in self.lines.every}
+        return dict(zip(settings, line_looks(self.study, list(settings.values())), strict=True))
 
     @property
     def value(self) -> str:

@@ -231,16 +231,10 @@ def line_looks(study: AnyStudy, settings: Settings) -> list[LineLook]:
     One parameter has colours: the only one, a word, or a number with declared shades. The others
     together have markers and dashes. Without such a parameter each line has a colour.
     """
-    name = colour_parameter(study, settings)
-    if name is None:
-        marks = MARKERS if len(settings) <= len(MARKERS) else [""] * len(settings)
-        return [
-            LineLook(*of_line, "-")
-            for of_line in zip(_in_order(len(settings)), marks, strict=False)
-        ]
-    values = list(dict.fromkeys(line[name] for line in settings))
+    name = colour_parameter(study, settings) or ""
+    every = [line[name] if name else number for number, line in enumerate(settings)]
+    values = list(dict.fromkeys(every))
     colours = dict(zip(values, value_colours(study, name, values), strict=True))
-    others = [tuple(line[key] for key in line if key != name) for line in settings]
     if len(values) == len(settings):  # the others go with it
         info = describe(study.parameters).get(name)
         is_word = info is not None and info.kind == "literal"
@@ -254,10 +248,11 @@ def line_looks(study: AnyStudy, settings: Settings) -> list[LineLook]:
             )
             for rank, value in enumerate(values)
         ]
+    others = [tuple(line[key] for key in line if key != name) for line in settings]
     ranks = {other: rank for rank, other in enumerate(dict.fromkeys(others))}
     return [
-        LineLook(colours[line[name]], MARKERS[ranks[other]], DASHES[ranks[other]])
-        for line, other in zip(settings, others, strict=True)
+        LineLook(colours[value], MARKERS[ranks[other]], DASHES[ranks[other]])
+        for value, other in zip(every, others, strict=True)
     ]
 
 
@@ -327,14 +322,10 @@ def value_colour(info: ParameterInfo, value: Value) -> ColorType | None:
     return _shade(np.clip(np.log(value / low) / np.log(high / low), 0, 1))
 
 
-def band_look(colour: ColorType, *, ground: float = 0.15) -> dict[str, Any]:
-    """Return the look of a band: a pale ground, and thin edges that tell bands apart.
-
-    Args:
-        ground: the share of the colour in the ground.
-    """
+def band_look(colour: ColorType) -> dict[str, Any]:
+    """Return the look of a band: a pale ground, and thin edges that tell bands apart."""
     return {
-        "facecolor": to_rgba(colour, ground),
+        "facecolor": to_rgba(colour, 0.15),
         "edgecolor": to_rgba(colour, 0.5),
         "linewidth": 0.4,
     }

@@ -13,17 +13,11 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.schema import MISSES, missed_by
-from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import plural
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.inputs import BAND, lost_in_words, misses_in_words
-from overfit_cli.figures.labels import (
-    parameter_values,
-    short_settings,
-    split_settings,
-    varying_parameters,
-)
-from overfit_cli.figures.style import PALETTE, LineLook, line_looks
+from overfit_cli.figures.labels import short_settings, subtracted_means
+from overfit_cli.figures.style import PALETTE
 from overfit_cli.stats.bands import MEAN, MEANS, Averaging, mean_of_seeds, natural_bounds
 
 
@@ -99,11 +93,6 @@ class Lines:
         """Whether there are so few settings that their bands can be told apart."""
         return len({line.text for line in self.every}) <= len(PALETTE)
 
-    def looks(self, study: AnyStudy) -> dict[str, LineLook]:
-        """Return the look of each setting's line, by its text, in order."""
-        settings = {line.text: line.settings for line in self.every}
-        return dict(zip(settings, line_looks(study, list(settings.values())), strict=True))
-
     def _counts(self, column: str) -> pd.Series[int]:
         """How many seeds each number is of; a median's count those that miss."""
         table = pd.concat([line[column] for line in self.every])
@@ -156,9 +145,10 @@ def lines_of_cells(
         np.concatenate([finite_column(part.trained, value).to_numpy() for part in parts])
     )
 
-    def line_of(values: Mapping[str, Value], cells: pd.DataFrame) -> Line:
+    def line_of(values: Mapping[str, Value], part: Cells) -> Line:
+        cells = part.frame
         along = cells[x.name].map(dict(zip(x.values, x.positions, strict=True)))
-        numbers = field.numbers(cells, missed=not data.less)
+        numbers = field.numbers(cells)
         seeds = numbers.groupby([along, cells["seed"]]).mean().unstack()
         table = summarised(seeds, over_seeds, bounds)
         failed = (cells["status"] == "failed").groupby(along).all() | (seeds == np.inf).any(axis=1)
@@ -174,10 +164,10 @@ def lines_of_cells(
         text = short_settings(data.schema, values)
         return Line(text, values, cells, tables, {value: seeds}, reason)
 
-    panels = [[line_of(*each) for each in split_settings(part, names)] for part in parts]
+    panels = [[line_of(*each) for each in part.without_plan().settings(names)] for part in parts]
     cells = pd.concat([part.trained for part in parts])
-    lost = _left_out(cells, field.numbers(cells, missed=not data.less), over_seeds)
-    return Lines(panels, names, over_seeds, lost, instead=data.averaged)
+    lost = _left_out(cells, field.numbers(cells), over_seeds)
+    return Lines(panels, names, over_seeds, lost, instead=subtracted_means(data))
 
 
 def _left_out(cells: pd.DataFrame, numbers: pd.Series[float], over_seeds: Averaging) -> str:
@@ -210,8 +200,8 @@ def lines_of_steps(
     unlogged = int(done.sum() - (every["status"] == "done").sum())
     lost = f"; {plural(unlogged, 'cell')} without logged steps left out" if unlogged else ""
     parts = [part.without_plan(cells) for part, cells in zip(parts, logged, strict=True)]
-    varying = {name for part in parts for name in varying_parameters(part)}
-    names = [name for name in parameter_values(parts[0]) if name in varying]
+    varying = {name for part in parts for name in part.varying()}
+    names = [name for name in parts[0].values if name in varying]
     most_seeds = every.groupby(["study", *names])["seed"].nunique().max()
     averaged = most_seeds >= BAND or max(map(len, logged)) > most_single
     averaged = averaged or over_seeds.band == "seeds"
@@ -234,7 +224,7 @@ def lines_of_steps(
 def _outcomes(cells: pd.DataFrame) -> pd.Series[float]:
     """0 of a cell whose steps count, infinite if it diverged, nan if it failed otherwise."""
     failed = cells["status"] == "failed"
-    reasons = missed_by(cells) if "reason" in cells else pd.Series("diverged", cells.index)
+    reasons = missed_by(cells)
     numbers = pd.Series(np.where(failed & (reasons == "diverged"), np.inf, 0.0), cells.index)
     return numbers.mask(failed & ~reasons.isin(MISSES))
 
@@ -250,7 +240,8 @@ def _lines_of_part(
     bounds = {name: natural_bounds(steps[name].to_numpy(np.float64)) for name in columns}
     infinite = {field.name for field in part.logged.fields if field.diverges}
     lines = []
-    for values, cells in split_settings(part, names):
+    for values, setting in part.settings(names):
+        cells = setting.frame
         text = short_settings(part.schema, values)
         if (cells["status"] == "failed").all():
             text = f"{text} ({misses_in_words(cells)})".strip()

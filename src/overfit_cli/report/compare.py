@@ -20,6 +20,7 @@ from overfit_cli.core.cells import Cells, Run
 from overfit_cli.core.claim import Interval, number_with_interval
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.expressions import read_conditions
+from overfit_cli.core.files import short_names
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.text import brief, shorten, suggestion, three_digits, visible
 from overfit_cli.report.contrasts import Margin, compare_column, places_of
@@ -72,10 +73,7 @@ class Comparison:
     @property
     def names(self) -> list[str]:
         """The last part of the sides' paths, in full if they share it, and their conditions."""
-        paths = [path_of(side) for side in (self.a, self.b)]
-        names = [path.resolve().name for path in paths]
-        if names[0] == names[1] and paths[0].resolve() != paths[1].resolve():
-            names = [str(path) for path in paths]
+        names = short_names([path_of(side) for side in (self.a, self.b)])
         return [
             f"{name} ({', '.join(where)})" if where else name
             for name, where in zip(names, self.where[1:], strict=True)

@@ -18,7 +18,6 @@ from overfit_cli.figures import record
 from overfit_cli.figures.caption import WIDTH
 from overfit_cli.figures.draw import drawn
 from overfit_cli.figures.inputs import resolve_options
-from overfit_cli.figures.labels import parameter_values, varying_parameters
 from overfit_cli.figures.panels import difference
 from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.record import SourceRecord, record_of_cells
@@ -62,7 +61,7 @@ def draw_difference(
 
 
 def _choose_figure(data: Cells, column: str) -> tuple[Figure, FigureOptions]:
-    described, varying = describe(data.study.parameters), varying_parameters(data)
+    described, varying = describe(data.study.parameters), data.varying()
     numbers = [name for name in varying if described[name].kind in ("int", "float")]
     if not varying:
         nothing = "no parameter varies in the pairs, so there is nothing to draw."
@@ -70,7 +69,7 @@ def _choose_figure(data: Cells, column: str) -> tuple[Figure, FigureOptions]:
     if len(numbers) < 2:
         x = (numbers or varying)[0]
         # A difference is never drawn on a logarithmic axis.
-        log = frozenset({"x"} if numbers and is_log_spaced(parameter_values(data)[x]) else ())
+        log = frozenset({"x"} if numbers and is_log_spaced(data.values[x]) else ())
         return grid_figures()["lines"], FigureOptions(value=column, x=x, log=log)
     figure = figures_of(data.study)["heatmap"]
     if "minus" not in figure.accepts or not described.keys() <= set(data.frame):

@@ -23,7 +23,7 @@ from overfit_cli.core.parameters import describe
 from overfit_cli.core.registry import find_study
 from overfit_cli.core.text import duration, natural_key, visible
 from overfit_cli.figures import caption
-from overfit_cli.figures.labels import parameter_values, typeset
+from overfit_cli.figures.labels import typeset
 from overfit_cli.report.judge import Judged
 from overfit_cli.report.runs import JudgedRun
 from overfit_cli.report.words import sentences
@@ -148,7 +148,7 @@ def run_facts(data: Cells, manifest: Manifest) -> Entry:
     kinds = kinds_of_failures(failed)
     axes = {
         name: list(values)
-        for name, values in parameter_values(data).items()
+        for name, values in data.values.items()
         if len(values) > 1 and name in described
     }
     return {

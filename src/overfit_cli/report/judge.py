@@ -352,7 +352,7 @@ def decide(run: JudgedRun, texts: Sequence[str] = ()) -> list[Decision]:
     """
     claims = [run.claim(text) for text in texts]
     check_claims(run, claims or _present_claims(run))
-    return [_decision(run, each) for each in judge_claims(run, claims or run.claims())]
+    return [*map(_decision, judge_claims(run, claims or run.claims()))]
 
 
 def _present_claims(run: JudgedRun) -> list[Claim]:
@@ -394,7 +394,7 @@ def lines_on_claims(
     if claims and len(directory.contents()):
         (run,) = load_runs([directory], directory.path)
         check_claims(run, claims)
-        for decided in (_decision(run, each) for each in judge_claims(run, claims)):
+        for decided in map(_decision, judge_claims(run, claims)):
             yield f"{decided.judged.claim.name}: {decided.judged.headline} in {directory.path}."
             yield from decided.sentences()
         return
@@ -410,12 +410,17 @@ def lines_on_claims(
 # What would decide a sentence
 
 
-def _decision(run: JudgedRun, judged: Judged) -> Decision:
+def _decision(judged: Judged) -> Decision:
     """Return how sure a verdict is; only the verdict of a claim that is no sentence."""
-    measure = judged.claim.measure
-    if not isinstance(measure, Measure):
+    measure, run = judged.claim.measure, judged.run
+    if not isinstance(measure, Measure) or run is None:
         return Decision(judged)
-    lacking = _lacking(run, judged, measure)
+    quantities = [clause.quantity for clause in measure.sentence.clauses]
+    contours = any(isinstance(each, Power) and each.contour for each in quantities)
+    without = contours and judged.headline == "inconclusive" and judged.measurement.value is None
+    lacking: Mapping[str, str] = {}  # where no cell bears on it
+    if measure.choose is None and (without or not judged.is_measured):
+        lacking = run.of_sentence(judged.claim, settings_lacking) or {}
     if not judged.is_measured:
         return Decision(judged, lacking=lacking)
     design, parts = run.design(judged.claim), run.parts(judged.claim)
@@ -423,16 +428,6 @@ def _decision(run: JudgedRun, judged: Judged) -> Decision:
         lacking = lacking or design.unswept
     decided = Decision(judged, design, parts, lacking=lacking)
     return _planned(run, decided) if parts and decided.is_open else decided
-
-
-def _lacking(run: JudgedRun, judged: Judged, measure: Measure) -> Mapping[str, str]:
-    """The values that a sentence needs and cells lack, where none bears on it."""
-    quantities = [clause.quantity for clause in measure.sentence.clauses]
-    contours = any(isinstance(each, Power) and each.contour for each in quantities)
-    without = contours and judged.headline == "inconclusive" and judged.measurement.value is None
-    if measure.choose is not None or (judged.is_measured and not without):
-        return {}
-    return run.of_sentence(judged.claim, settings_lacking) or {}
 
 
 def _planned(run: JudgedRun, decided: Decision) -> Decision:

@@ -29,7 +29,7 @@ from overfit_cli.core.figure import Figure, FigureOptions, grid_figures
 from overfit_cli.core.registry import figures_of
 from overfit_cli.core.text import round_digits, shorten, visible
 from overfit_cli.figures.axes import Axis
-from overfit_cli.figures.draw import Request, draw_figure
+from overfit_cli.figures.draw import draw_figure
 from overfit_cli.figures.inputs import resolve_options
 from overfit_cli.figures.labels import brief, typeset
 from overfit_cli.figures.map_data import Map, MapPanel, lay_out_map
@@ -120,8 +120,7 @@ def _picture(name: str, run: Entry, conditions: Sequence[str]) -> Entry:
         picture = draw_claims(run["claims"], look=look)
     else:
         command = command_words("plot", name, from_=path, where=where)
-        request = Request(name, [judged.directory], FigureOptions(), conditions, look=look)
-        picture = draw_figure(request)
+        picture = draw_figure(name, [judged.directory], FigureOptions(), conditions, look=look)
     if picture.nothing:
         raise UserError(picture.nothing)
     pixels = Image.open(io.BytesIO(file_content(picture, "png"))).convert("RGB")

@@ -278,7 +278,7 @@ def load_runs(
     runs = list[JudgedRun]()
     for directory in found:
         run = JudgedRun(load_run(directory).where(*conditions), directory, tuple(conditions))
-        warn_of_sources(directory.path, run.data.sources, run.cells)
+        warn_of_sources(directory.path, run.data.run.sources, run.cells)
         runs.append(run)
     return runs
 

@@ -45,6 +45,7 @@ class Pairs:
         keys: the columns in which the rows of a pair agree, `seed` last where seeds are paired.
         here, there: the number of places of the left table, and of the right one.
         both: the number of places that both have.
+        seeds: how many seeds both tables have, where means over them are paired.
     """
 
     left: pd.DataFrame
@@ -54,6 +55,7 @@ class Pairs:
     here: int
     there: int
     both: int
+    seeds: tuple[int, ...] = ()
 
 
 def pair_up(
@@ -69,9 +71,11 @@ def pair_up(
         names: the parameters whose values the cells of a pair share.
     """
     kind: Kind = "point"
+    seeds = tuple[int, ...]()
     if "seed" in left and "seed" in right:
         kind = "seed" if left["seed"].isin(right["seed"]).any() else "means"
     if kind == "means":
+        seeds = tuple(int(table["seed"].nunique()) for table in (left, right))
         left, right = (_seed_means(table, names, columns) for table in (left, right))
     keys = [*names, "seed"] if kind == "seed" else list(names)
     left_keys, right_keys = setting_keys(left, keys), setting_keys(right, keys)
@@ -86,6 +90,7 @@ def pair_up(
         here=left_keys.nunique(),
         there=right_keys.nunique(),
         both=matches["key"].nunique(),
+        seeds=seeds,
     )
 
 
@@ -142,7 +147,8 @@ def best_of_sweep(
     """
     settings = [cells[name] for name in [*grouping, swept]]
     table = cells[list(criteria)].groupby(settings).mean()
-    failed = (cells["status"] == "failed").groupby(settings).sum()
+    failed = (cells["status"] != "done").groupby(settings).sum()
     ranked = table.assign(failed=failed).sort_values(["failed", *criteria]).reset_index()
     best = ranked.drop_duplicates(grouping) if grouping else ranked.head(1)
-    return cells.merge(best[[*grouping, swept]], on=[*grouping, swept])
+    places = setting_keys(best, [*grouping, swept])
+    return cells[setting_keys(cells, [*grouping, swept]).isin(places)]

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -28,7 +28,7 @@ from overfit_cli.core.claim import Claim
 from overfit_cli.core.errors import UserError, first_problem
 from overfit_cli.core.expressions import Expression
 from overfit_cli.core.files import MANIFEST, error_text, read_bounded, write_whole
-from overfit_cli.core.parameters import describe
+from overfit_cli.core.parameters import build, describe
 from overfit_cli.core.registry import claims_of
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.training import processor_name, product_library
@@ -199,10 +199,15 @@ class Manifest(BaseModel):
             warnings.warn(f"{words}: missing points aren't shown.", UserWarning, stacklevel=3)
             return frames[0]
         for run in runs:
+            points = list[dict[str, Any]]()
             with contextlib.suppress(UserError):  # the study refuses what it once accepted
-                points = [point.model_dump() for point in run.grid(study).settings()]
-                seeds = pd.DataFrame({"seed": run.seeds})
-                frames.append(seeds.merge(pd.DataFrame(points), how="cross"))
+                grid = run.grid(study)
+                for row in grid.rows():
+                    with contextlib.suppress(UserError):  # a point that it refuses is none
+                        values = dict(zip(grid.given, row, strict=True))
+                        points.append(build(study.parameters, values).model_dump())
+            seeds = pd.DataFrame({"seed": run.seeds})
+            frames.append(seeds.merge(pd.DataFrame(points), how="cross"))
         return pd.concat(frames[1:] or frames).drop_duplicates(ignore_index=True)
 
 
@@ -419,16 +424,16 @@ def provenance_in_words(parts: Mapping[str, Cells]) -> list[str]:
     sentences, marks = list[str](), dict[str, dict[str, str]]()
     for study in dict.fromkeys(part.study.name for part in parts.values()):
         counts = {
-            name: count_sources(part.sources, part.trained["key"])
+            name: count_sources(part.run.sources, part.trained["key"])
             for name, part in parts.items()
             if part.study.name == study
         }
         sentences.append(sources_in_words(counts))
     for name, part in parts.items():
-        for data, mark in part.collections.items():
+        for data, mark in part.run.collections.items():
             marks.setdefault(f"Data that differs: {data}, ", {})[name] = f"{mark[:SHORT]}…"
-        if part.boundary is not None:
-            column, level = part.boundary
+        if part.run.boundary is not None:
+            column, level = part.run.boundary
             text = f"{column} {level:g}".strip()
             marks.setdefault("Refined at different thresholds: ", {})[name] = text
     for begin, texts in sorted(marks.items()):

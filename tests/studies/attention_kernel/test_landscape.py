@@ -530,7 +530,7 @@ def test_a_figure_without_a_surface_that_is_done_is_refused() -> None:
     failed = data.trained.assign(status="failed")
     with pytest.raises(UserError, match="No cell with a surface is done here"):
         figure = study.figures()["landscape"]
-        figure.draw(Cells.of(study, failed, data.planned, data.steps), FigureOptions())
+        figure.draw(Cells.of(study, failed, steps=data.steps), FigureOptions())
 
 
 # Claims

@@ -15,7 +15,7 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import describe
-from overfit_cli.figures.labels import brief, parameter_values, setting, split_settings, tick_number
+from overfit_cli.figures.labels import brief, setting, tick_number
 from overfit_cli.figures.picture import Picture, lay_out, styled, title_panels
 from overfit_cli.figures.style import (
     COLUMN,
@@ -170,14 +170,14 @@ def _with_found(data: Cells) -> Cells:
 
 
 def _columns(data: Cells) -> list[Column]:
-    varied = [name for name, values in parameter_values(data).items() if len(values) > 1]
-    names = [name for name in varied if name not in ("heads", "training_steps")]
+    names = data.varying(("heads", "training_steps"))
     columns = []
-    for _, cells in split_settings(data, names):
+    for _, part in data.without_plan().settings(names):
+        cells = part.frame
         longest = cells[cells["training_steps"] == cells["training_steps"].max()]
         steps = data.steps[data.steps["key"].isin(longest["key"])]
-        part = data.with_trained(longest).with_steps(steps)
-        columns.append(Column(_title(part, names), part))
+        whole = data.with_trained(longest).with_steps(steps)
+        columns.append(Column(_title(whole, names), whole))
     if len(columns) > MOST_SETTINGS:
         raise UserError(
             f"There are {len(columns)} settings beside heads here, and up to {MOST_SETTINGS} fit "

@@ -19,7 +19,7 @@ from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.text import plural
 from overfit_cli.figures.axes import parameter_axis
-from overfit_cli.figures.labels import axis_label, setting, varying_parameters
+from overfit_cli.figures.labels import axis_label, setting
 from overfit_cli.figures.picture import Picture, styled, title_panels
 from overfit_cli.figures.style import (
     BOUND,
@@ -49,18 +49,18 @@ _FACTORS = (0.2, 0.5, 1, 2, 5)
 
 def has_plane(data: Cells) -> bool:
     """Return whether ω and α vary, of both starts, and nothing else."""
-    return set(varying_parameters(data)) == {"omega", "alpha", "start"} and _has_both(data)
+    return set(data.varying()) == {"omega", "alpha", "start"} and _has_both(data)
 
 
 def has_lines(data: Cells) -> bool:
     """Return whether α varies, of both starts, and of the others ω alone."""
-    varying = set(varying_parameters(data))
+    varying = set(data.varying())
     return {"alpha", "start"} <= varying <= {"omega", "alpha", "start"} and _has_both(data)
 
 
 def has_sizes(data: Cells) -> bool:
     """Return whether d and α vary, of both starts, and nothing else."""
-    return set(varying_parameters(data)) == {"d", "alpha", "start"} and _has_both(data)
+    return set(data.varying()) == {"d", "alpha", "start"} and _has_both(data)
 
 
 def _has_both(data: Cells) -> bool:

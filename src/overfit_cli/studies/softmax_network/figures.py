@@ -22,10 +22,8 @@ from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.labels import (
     brief,
     is_word,
-    parameter_values,
     short_setting,
     value_label,
-    varying_parameters,
 )
 from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.style import (
@@ -66,7 +64,7 @@ NETWORKS = looks_of(SoftmaxConvergenceParameters, "activation")
 
 def done_cells(data: Cells, varying: Iterable[str]) -> pd.DataFrame:
     """Return the cells that are done."""
-    if undrawn := [name for name in varying_parameters(data) if name not in {*varying}]:
+    if undrawn := [name for name in data.varying() if name not in {*varying}]:
         vary, each = ("varies", "it") if len(undrawn) == 1 else ("vary", "each")
         raise UserError(
             f"{' and '.join(undrawn)} {vary} here, and this figure doesn't draw that; choose one "
@@ -228,7 +226,7 @@ def _common_settings(data: Cells, cells: pd.DataFrame, most: int = 4) -> str:
         most: the largest number of values of a parameter that are listed.
     """
     texts = []
-    for name, values in parameter_values(data).items():
+    for name, values in data.values.items():
         shared = [value for value in values if value in set(cells[name].tolist())]
         if shared and len(shared) < len(values) and len(shared) <= most:
             first, *others = shared

@@ -18,7 +18,7 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.figures.labels import power as power_of_ten
-from overfit_cli.figures.labels import short_settings, split_settings, varying_parameters
+from overfit_cli.figures.labels import short_settings
 from overfit_cli.figures.picture import Picture, styled, title_panels
 from overfit_cli.figures.style import DIVERGING, PAGE
 
@@ -33,10 +33,11 @@ def draw_landscape(data: Cells, options: FigureOptions) -> Picture:
     cells = cells[cells["status"] == "done"]
     if cells.empty:
         raise UserError("No cell with a surface is done here.")
-    names = [name for name in varying_parameters(data) if name not in ("pair", "kernel")]
+    names = data.varying(("pair", "kernel"))
     seed, pair = _most_typical(cells, [*names, "kernel"])
     is_shown = (cells["seed"] == seed) & (cells["pair"] == pair)
-    groups = list(split_settings(data.without_plan(cells), [*names, "kernel"]))
+    settings = data.without_plan(cells).settings([*names, "kernel"])
+    groups = [(values, group.frame) for values, group in settings]
     rows = [
         _surface(group, group[is_shown[group.index]].iloc[0], names, data) for _, group in groups
     ]

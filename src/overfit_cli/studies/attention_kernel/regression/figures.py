@@ -15,7 +15,7 @@ from matplotlib.patheffects import withStroke
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.text import plural, round_digits
-from overfit_cli.figures.labels import brief, symbols_in_words, varying_parameters
+from overfit_cli.figures.labels import brief, symbols_in_words
 from overfit_cli.figures.lines import draw_best_curves
 from overfit_cli.figures.lines import draw_lines as draw_plain_lines
 from overfit_cli.figures.map import draw_map
@@ -106,7 +106,7 @@ def _round_off_in_words(cells: pd.DataFrame) -> list[str]:
 def draw_final_losses(data: Cells, options: FigureOptions) -> Picture:
     """Draw lines of a loss over its start, down to its round-off."""
     figure = draw_plain_lines(data, options, floor=ROUND_OFF)
-    told = [name for name in varying_parameters(data) if name != options.x]
+    told = [name for name in data.varying() if name != options.x]
     figure.facts += symbols_in_words(data.schema, told)
     if options.x == "learning_rate":
         figure.facts.append(f"Step sizes tried: {data.trained['learning_rate'].nunique()}.")
@@ -118,7 +118,7 @@ def draw_ranks(data: Cells, options: FigureOptions) -> Picture:
     chosen, several = data, data.trained["kernel"].nunique() > 1
     if several:
         chosen = replace(data, frame=data.frame[data.frame["kernel"] == "softmax"])
-    is_plain = (options.x, options.y) == ("d_h", "d") and not data.less
+    is_plain = (options.x, options.y) == ("d_h", "d") and not data.pairs
 
     def overlay(axes: Axes, part: MapPanel) -> Legend:
         return _draw_fifth_size(axes, part.data.trained) if is_plain else []

@@ -19,7 +19,7 @@ from overfit_cli.core.parameters import describe
 from overfit_cli.core.text import plural
 from overfit_cli.figures.inputs import require_numbers
 from overfit_cli.figures.labels import axis_label, setting, short_setting
-from overfit_cli.figures.picture import Picture, new_figure, styled, title_panels
+from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
 from overfit_cli.figures.style import (
     BOUND,
     COLUMN,
@@ -131,7 +131,7 @@ def draw_tangent_steps(data: Cells, _: FigureOptions) -> Picture:
     """Draw steps to a millionth of the loss against the step size, with those predicted."""
     require_numbers(data, "steps_to_millionth")
     cells = data.trained
-    figure, axes = new_figure(height=3.6)
+    figure, [axes] = new_panels(1, height=3.6)
     axes.set(xscale="log", yscale="log")
     kernels = [
         name

@@ -69,7 +69,7 @@ def _draw_row(all_axes: Sequence[Axes], cell: pd.Series, data: Cells) -> None:
 
 def _check(collections: Mapping[str, str], data: Cells) -> None:
     for name, fingerprint in collections.items():
-        if data.collections.get(name, fingerprint) != fingerprint:
+        if data.run.collections.get(name, fingerprint) != fingerprint:
             raise BadValue(
                 "data",
                 None,

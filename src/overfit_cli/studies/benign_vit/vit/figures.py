@@ -25,10 +25,10 @@ from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import map_parameters, parameters_from_row
 from overfit_cli.core.text import plural
 from overfit_cli.figures.inputs import require_numbers
-from overfit_cli.figures.labels import brief, split_settings, tick_number, varying_parameters
+from overfit_cli.figures.labels import brief, tick_number
 from overfit_cli.figures.lines import draw_lines
 from overfit_cli.figures.panels import Panel
-from overfit_cli.figures.picture import Picture, new_figure, styled, title_panels
+from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
 from overfit_cli.figures.style import (
     BOUND,
     COLUMN,
@@ -88,10 +88,7 @@ _STAGES: dict[str, LineStyleType] = {"first": (0, (1, 3)), "second": (0, (6, 2))
 
 def setting_panels(data: Cells) -> list[Panel]:
     """Split the data by the settings of all parameters that vary, in order."""
-    return [
-        Panel("", data.without_plan(cells))
-        for _, cells in split_settings(data, varying_parameters(data))
-    ]
+    return [Panel("", cells) for _, cells in data.without_plan().settings(data.varying())]
 
 
 def has_dynamics(data: Cells) -> bool:
@@ -318,7 +315,7 @@ def draw_deficit(data: Cells, options: FigureOptions) -> Picture:
         cells = cells.assign(**{name: map_parameters(BenignVitParameters, cells, theory)})
     rate = boundary_product(cells["n"], cells["snr"]) / np.sqrt(cells["d_h"].astype(float))
     cells = cells.assign(rate=rate, deficit=1 - cells["train_attention_signal"])
-    figure, axes = new_figure(height=3.6)
+    figure, [axes] = new_panels(1, height=3.6)
     legend: Legend = []
     residuals = []
     for colour, marker, (tokens, of_m) in zip(

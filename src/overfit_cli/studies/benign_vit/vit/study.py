@@ -46,18 +46,14 @@ if TYPE_CHECKING:
 P = BenignVitParameters
 
 
-def predicted_curve(data: Cells) -> str | None:
-    """Return the curve on either side of which a regime is predicted: see `predicted_boundary`."""
-    if _is_as_figure_1(data):
-        return f"n * snr**2 = {theory.FIGURE_1_CONSTANT:.4g}"
-    return f"n * snr**2 = {theory.BALANCE}"
+def predicted_curve(data: Cells) -> tuple[str, str]:
+    """Return the curve on either side of which a regime is predicted: see `predicted_boundary`.
 
-
-def about_curve(data: Cells) -> str:
-    """Return where the constant of `predicted_curve` comes from, unless it is the paper's."""
+    The sentence says where its constant comes from, unless it is the paper's.
+    """
     if _is_as_figure_1(data):
-        return ""
-    return (
+        return f"n * snr**2 = {theory.FIGURE_1_CONSTANT:.4g}", ""
+    return f"n * snr**2 = {theory.BALANCE}", (
         "On that line a first step learns signal and noise equally fast; Theorems 4.1 and 4.2 "
         "leave a constant factor open."
     )
@@ -89,7 +85,6 @@ FIGURES = collect_figures(
         reproduces=defaults_but(*_FREE),
         options=replace(_GRID, by=_PANELS),
         equation_of=predicted_curve,
-        equation_note=about_curve,
     ),
     replace(
         CUTOFF,
@@ -98,14 +93,12 @@ FIGURES = collect_figures(
         reproduces=defaults_but(*_FREE),
         options=replace(_CUT, by=_PANELS),
         equation_of=predicted_curve,
-        equation_note=about_curve,
     ),
     replace(
         BOUNDARY,
         title="Where the test loss crosses the threshold, and the power law fitted to it",
         options=_CUT,
         equation_of=predicted_curve,
-        equation_note=about_curve,
     ),
     Figure(
         name="dynamics",

@@ -18,7 +18,7 @@ from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.text import plural
-from overfit_cli.figures.labels import brief, parameter_values, short_setting, tick_number
+from overfit_cli.figures.labels import brief, short_setting, tick_number
 from overfit_cli.figures.picture import Picture, styled, title_panels
 from overfit_cli.figures.style import (
     BOUND,
@@ -119,7 +119,7 @@ class Group:
 
 def _groups(data: Cells, cells: pd.DataFrame, told: Sequence[str]) -> list[Group]:
     """The cells by the values of the parameters that are told apart; all where none varies."""
-    values = parameter_values(data)
+    values = data.values
     if not told:
         return [Group("", PALETTE[0], {"o": cells.index}, {})]
     name, others = told[0], told[1:]
@@ -145,7 +145,7 @@ def _groups(data: Cells, cells: pd.DataFrame, told: Sequence[str]) -> list[Group
 
 
 def _pooled(data: Cells, told: Sequence[str]) -> list[str]:
-    values = parameter_values(data)
+    values = data.values
     pooled = [
         f"${data.symbol(name)}$ = {', '.join(map(brief, values[name]))}"
         for name in TOLD_APART

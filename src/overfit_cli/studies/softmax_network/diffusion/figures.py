@@ -10,7 +10,6 @@ from matplotlib.lines import Line2D
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.figures.labels import varying_parameters
 from overfit_cli.figures.picture import Picture, styled
 from overfit_cli.figures.style import Legend, legend_below
 from overfit_cli.studies.softmax_network.diffusion.data import mixture
@@ -151,4 +150,4 @@ def _cells_and_steps(data: Cells) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def _only_models_vary(data: Cells) -> bool:
-    return set(varying_parameters(data)) <= set(_AXES)
+    return set(data.varying()) <= set(_AXES)

@@ -15,7 +15,7 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.text import plural
-from overfit_cli.figures.labels import power, varying_parameters
+from overfit_cli.figures.labels import power
 from overfit_cli.figures.picture import Picture, styled
 from overfit_cli.figures.style import BOUND, COLUMN, Legend, legend_below, value_colour
 from overfit_cli.studies.softmax_network.convergence.claims.bounds import LARGEST_CONSTANT, log10_of
@@ -88,7 +88,7 @@ def has_bounds(data: Cells) -> bool:
     cells = data.trained
     is_paper = (cells["activation"] == "softmax").all()
     is_paper &= (cells["initialisation"] == "symmetric").all()
-    several = set(varying_parameters(data))
+    several = set(data.varying())
     return bool(is_paper and several and several <= {*_VARYING} and (cells["steps"] > 0).any())
 
 

@@ -7,7 +7,6 @@ import pandas as pd
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.figures.labels import varying_parameters
 from overfit_cli.figures.picture import Picture, styled
 from overfit_cli.figures.style import legend_below
 from overfit_cli.studies.softmax_network.figures import (
@@ -25,7 +24,7 @@ _AXES = ("activation", "m", "initialisation")
 
 def has_widths(data: Cells) -> bool:
     """Return whether m varies, and nothing that the figures don't draw."""
-    varying = varying_parameters(data)
+    varying = data.varying()
     return "m" in varying and set(varying) <= set(_AXES)
 
 

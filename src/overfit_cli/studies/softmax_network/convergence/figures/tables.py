@@ -67,7 +67,7 @@ def draw_diagram(data: Cells, options: FigureOptions) -> Picture:
     Below it training takes more than twice the steps of infinitely many hidden units.
     """
     is_of_steps = options.value in (None, "steps_to_epsilon", "steps_over_limit")
-    if (options.x, options.y) != ("n", "m") or data.less or not is_of_steps:
+    if (options.x, options.y) != ("n", "m") or data.pairs or not is_of_steps:
         return draw_map(data, options)
     picture = draw_map(data, options, _draw_contour)
     picture.facts.append(
