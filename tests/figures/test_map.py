@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 
 from overfit_cli import Column, UserError
 from overfit_cli.core.cells import Cells
-from overfit_cli.core.errors import Mean
 from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.values import Mean
 from overfit_cli.figures.map import draw_map
 from overfit_cli.figures.picture import styled
 from overfit_cli.figures.style import MUTED

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from overfit_cli.core.errors import Band, Mean
+from overfit_cli.core.values import Band, Mean
 from overfit_cli.stats.bands import Averaging
 from overfit_cli.stats.intervals import median_estimate
 

@@ -11,11 +11,12 @@ from overfit_cli.cli import completion
 from overfit_cli.cli.options import EXPECT, STRICT, argument, error_as_option, option, with_options
 from overfit_cli.cli.report import Asked, write_and_say
 from overfit_cli.core.console import command_words, console, shell_line, spelled
-from overfit_cli.core.errors import MissingError, ProfileName, UserError
+from overfit_cli.core.errors import MissingError, UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.files import results_folder, set_data_folder
 from overfit_cli.core.options import SweepOptions
 from overfit_cli.core.text import duration_estimate, plural
+from overfit_cli.core.values import ProfileName
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-from overfit_cli.core.errors import Backend, BadValue, DeviceChoice, ProfileName, list_of_texts
+from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import DATA_VARIABLE, usable_path
+from overfit_cli.core.values import Backend, DeviceChoice, ProfileName, list_of_texts
 
 SEVERAL = (Sequence[str], tuple[str, ...] | None)
 """The types of options that are given several times."""

@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from overfit_cli.core.errors import BadValue, DeviceChoice
+from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import keeping_variables
 from overfit_cli.core.processes import alarm
+from overfit_cli.core.values import DeviceChoice
 
 if TYPE_CHECKING:
     from overfit_cli.core.cell import Cell, CellResult
