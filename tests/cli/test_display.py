@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from overfit_cli.core.text import escape_markdown, visible
-from tests.command import call, environment
+from tests.command import call, environment, python
 
 GRID = ("sweep", "toy", "--n=1:3", "--snr=1:2:2", "--seeds=1", "--jobs=1")
 NAMES = [
@@ -66,40 +66,27 @@ def test_names_found_in_results_are_as_harmless(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("option", ["--out", "--data"])
 def test_a_name_that_is_no_text_is_refused_in_a_sentence(tmp_path: Path, option: str) -> None:
-    command = [sys.executable, "-m", "overfit_cli", "sweep", "toy", option, "bad\udcffname"]
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environment(), capture_output=True, check=False, text=True
-    )
-    assert done.returncode == 2
-    assert done.stderr == (
+    command = ("-m", "overfit_cli", "sweep", "toy", option, "bad\udcffname")
+    assert python(*command, cwd=tmp_path, expect=2).stderr == (
         f"overfit: {option} bad\\udcffname: the name isn't text; it takes a path in UTF-8.\n"
     )
     assert not list(tmp_path.iterdir())
 
 
 def test_what_a_terminal_would_obey_is_written_out() -> None:
-    assert visible("a\x1b[0m\r\n\t\x07\x9b\u2028\ud800z") == (
-        r"a\x1b[0m\r\n\t\x07\x9b\u2028\ud800z"
-    )
+    obeyed = "a\x1b[0m\r\n\t\x07\x9b\u2028\ud800z"
+    assert visible(obeyed) == r"a\x1b[0m\r\n\t\x07\x9b\u2028\ud800z"
     plain = "N·SNR² = 1000 [0.79, 0.98] – ‖μ‖ ε"
-    assert visible(plain) == plain
-    assert escape_markdown(plain) == plain
+    assert visible(plain) == escape_markdown(plain) == plain
     assert escape_markdown("<b>&|`*\\[a](b)") == r"&lt;b&gt;&amp;\|\`\*\\[a]\(b)"
 
 
 @pytest.mark.unix
 def test_a_reader_who_leaves_is_no_fault(tmp_path: Path) -> None:
-    overfit = f'"{sys.executable}" -m overfit_cli'
     for command in ("list claims", "sweep toy --n 1:3 --seeds 1 --jobs 1 --out out"):
+        piped = ["sh", "-c", f'"{sys.executable}" -m overfit_cli {command} | true']
         done = subprocess.run(
-            f"{overfit} {command} | true",
-            shell=True,
-            cwd=tmp_path,
-            env=environment(),
-            capture_output=True,
-            text=True,
-            timeout=100,
-            check=False,
+            piped, cwd=tmp_path, env=environment(), capture_output=True, timeout=100, check=False
         )
-        assert done.stderr == ""
+        assert done.stderr == b""
     assert list((tmp_path / "out" / "cells").glob("*.parquet")), "the sweep goes on"

@@ -15,27 +15,33 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from overfit_cli.core.parameters import describe
+from overfit_cli.core.registry import find_study
 from overfit_cli.core.training import Execution
-from overfit_cli.studies.attention_kernel.regression.study import study as regression
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import train_all
 from tests.command import call
 from tests.toy_runs import write_cells
 
+DECLARED = """
+sweep benign-vit: n=0 n=1.5 n=two snr=0 snr=-1 snr=inf snr=1e+30 d=0 d=1.5 d=1e19 d=1e30
+sweep benign-vit: label_flip=0.6 epsilon=0 max_steps=1e30 leap=2 leap=-0.1 sigma_h=0 sigma_v=-1
+sweep benign-vit: output_scale=0 noise=pink noise=isotropic:orthogonal noise_per=sample
+sweep benign-vit: sampling=magic initialisation=zero dtype=float16
+train kernel-text: kernel=Softmax optimiser=sdg source=lra tokens=9 tokens=100001 negated=2
+train kernel-text: dropout=1 batch_size=0 learning_rate=0
+train kernel-pathfinder: difficulty=extreme size=7
+train kernel-landscape: pair=-1 points=4 spacing=0 loss_samples=0 second_steps=-1
+train kernel-landscape: directions=filtered task=images
+"""
+"""Values that the declaration of a parameter refuses: the sentence says what it accepts."""
+
 VALUES = """
 sweep --n 20:2 => --n 20:2 … backwards … 2:20
 sweep --snr 16:0.1 => --snr 16:0.1 … backwards … 0.1:16
-sweep --n 0 => --n 0 … whole number of at least 1
 sweep --n -2:5 => --n -2 … at least 1
-sweep --snr 0 => --snr 0 … a number above 0
-sweep --snr 0:16 => --snr 0 … a number above 0
-sweep --snr -1 => --snr -1 … above 0
 sweep --snr nan:3 => --snr nan … a number above 0
-sweep --snr inf => --snr inf … a number above 0
-sweep --snr 1e30 => --snr 1e+30 … up to 1000000000
-sweep --n 1.5 => --n 1.5 … a whole number
-sweep --n two => --n two … a whole number
 sweep --n '' => --n
 sweep --n 1:99999999999999999999 => --n 99999999999999999999 … a whole number
 sweep --n 1:99999999 => --n 1:99999999 … more than 100000
@@ -62,7 +68,6 @@ sweep --n 1:1000 --snr 0.1:16:100000 => 300000000 … 5000000
 sweep --dry-run --n 1:1000 --snr 0.1:16:100000 => 300000000 … 5000000
 sweep toy --n 1:1001 --snr 1:2:200 --dry-run => --n 1001 … up to 1000
 sweep --seeds 0 => --seeds 0 … from 1 to 100000
-sweep --seeds -1 => --seeds -1 … from 1 to 100000
 sweep --seeds 5:3 => --seeds 5:3 … backwards
 sweep --seeds some => --seeds some … a whole number
 sweep --seeds 4, => --seeds 4, … empty value
@@ -71,38 +76,19 @@ sweep --seeds {nines} => --seeds 999 … a whole number
 train toy --seed 9223372036854775808 => --seed 9223372036854775808 … a whole number of at least 0
 train toy --seed 1e300 => --seed 1e300: it takes a whole number.
 train --seed -1 => --seed -1 … at least 0
-train --seed x => --seed x: it takes a whole number.
 train --snr 0 => --snr 0 … above 0
 train --N 2:20 => --N: a training takes one value of n, not 19 … sweep
 sweep --set label_flip=0:0.4:10:log => --set label_flip … start above 0
-sweep --set noise=isotropic:orthogonal => --set noise … isotropic, orthogonal
-sweep --set noise=pink => --set noise … pink … isotropic, orthogonal
-sweep --set dtype=float16 => --set dtype … float16 … float32, float64
-sweep --set d=1.5 => --set d … 1.5 … a whole number
-sweep --set d=0 => --set d 0 … a whole number of at least 2
 sweep --set d=2 --set noise=orthogonal => --set d 2 … at least 3
 sweep --set d=1e12 => --set d 1000000000000 … sampling=direct … up to 1000000;
 sweep --set d_h=1e12 => --set d_h 1000000000000 … sampling=direct … sampling=law
 sweep --set d=1000000 --set d_h=1000000 => d 1000000, d_h 1000000: a cell needs about … GB
 sweep --set sampling=law => --set initialisation pytorch … rotation invariant; set init
-sweep --set sampling=magic => --set sampling … magic … direct, law
-sweep --set initialisation=zero => --set initialisation … pytorch, gaussian, condition
 sweep --sampling law --initialisation gaussian --d 1000 => --d 1000 … at least 1802 … 1800 noise
 train --sampling law --initialisation gaussian --d 1000 => --d 1000 … at least 1802
-sweep --sampling law --initialisation gaussian --d 1e30 => --d 1e30 … a whole number
-sweep --sampling law --initialisation gaussian --d 1e19 => --d 1e19 … whole number … up to 9e+18
-sweep --sampling law --initialisation gaussian --sigma_h 0 => --sigma_h 0 … a number above 0
-sweep --sampling law --initialisation gaussian --sigma_v -1 => --sigma_v -1 … a number above 0
-sweep --sampling law --initialisation gaussian --output_scale 0 => --output_scale 0 … above 0
 sweep --sampling law --initialisation gaussian --d 1e6 --init_divisor 4 => initialisation=pytorch
 sweep --initialisation gaussian --sigma_h 1e-18 --sigma_p 1e-12 => float32 … takes float64 … 1e-33
 sweep --set sigma_h=0.1 => --set sigma_h 0.1 … initialisation=gaussian … it is pytorch
-sweep --set max_steps=1e30 => --set max_steps … up to 1e+18
-sweep --set leap=2 => --set leap 2 … up to 1
-sweep --set leap=-0.1 => --set leap -0.1 … at least 0
-sweep --set noise_per=sample => --set noise_per … sample … feature, token
-sweep --set label_flip=0.6 => --set label_flip … 0.6 … up to 0.5
-sweep --set epsilon=0 => --set epsilon … 0 … above 0
 sweep --set n => --set n … NAME=VALUE
 sweep --set =3 => --set =3 … NAME=VALUE
 sweep toy --snr 0:1:5 --refine 2 --threshold 1 => all above 0; snr = 0 isn't.
@@ -152,7 +138,6 @@ list claims nope => 'nope' is not a study
 reproduce jiang2024/fig11 => did you mean 'jiang2024/fig1'
 reproduce JIANG2024 => did you mean 'jiang2024'
 reproduce Jiang2024/Fig1 => did you mean 'jiang2024/fig1'
-reproduce '?' => it takes a paper (cao2024, cui2024, deora2024, jiang2024, song2024), a figure of
 reproduce '' => it takes a paper (cao2024, cui2024, deora2024, jiang2024, song2024), a figure of
 reproduce {name} => it takes a paper (cao2024, cui2024, deora2024, jiang2024, song2024), a figure of
 reproduce --expect nowhere.toml => nowhere.toml
@@ -161,35 +146,17 @@ reproduce --expect nowhere.toml --dry-run => nowhere.toml
 
 KERNELS = """
 sweep kernel-regression --set kernel=softmax,gausian => --set kernel gausian … gaussian,
-train kernel-text --set kernel=Softmax => --set kernel Softmax … one of softmax, gaus
 sweep kernel-regression --set value_gap=1 => --set value_gap 1 … instance=random … 0;
 sweep kernel-regression --set instance=example --set value_gap=9 => value_gap 9 … 2.5
 sweep kernel-regression --set instance=example --n 4 => --n 4 … n takes 1,
 sweep kernel-regression --set instance=example --set tokens=3 => tokens 3 … takes 2,
 sweep kernel-regression --set instance=example --set d=3 => --set d 3 … d takes 2,
 sweep kernel-regression --set instance=example --set target=inside => inside … below,
-train kernel-text --set tokens=9 => --set tokens 9 … at least 10 and up to 100000
-train kernel-text --set tokens=100001 => --set tokens 100001 … up to 100000
-train kernel-text --set negated=2 => --set negated 2 … at least 0 and up to 1
-train kernel-text --set dropout=1 => --set dropout 1 … at least 0 and below 1
-train kernel-text --set optimiser=sdg => --set optimiser sdg … adamw, adam, sgd
-train kernel-text --set batch_size=0 => --set batch_size 0 … at least 1
-train kernel-text --set learning_rate=0 => --set learning_rate 0 … above 0
 train kernel-text --set heads=3 => --set heads 3 … divisor of d, which is 64
 sweep kernel-text --set d=64,100 --set heads=8 => --set heads 8 … d, which is 100
-train kernel-text --set source=lra => --set source lra … generated, imdb
-train kernel-pathfinder --set difficulty=extreme => extreme … easy, intermediate, hard
 train kernel-pathfinder --set size=8 => --set size 8 … take a larger size
-train kernel-pathfinder --set size=7 => --set size 7 … at least 8
 train kernel-pathfinder --set contour_length=40 => 40 paddles … fewer or shorter
 train kernel-pathfinder --set antialiasing=100 => antialiasing 100 … less of either
-train kernel-landscape --set pair=-1 => --set pair -1 … at least 0
-train kernel-landscape --set points=4 => --set points 4 … at least 5 and up to 1000
-train kernel-landscape --set spacing=0 => --set spacing 0 … above 0
-train kernel-landscape --set directions=filtered => filtered … one of filter, raw
-train kernel-landscape --set loss_samples=0 => --set loss_samples 0 … at least 1
-train kernel-landscape --set second_steps=-1 => --set second_steps -1 … at least 0
-train kernel-landscape --set task=images => --set task images … text, pathfinder
 train kernel-landscape --set source=lra => --set source lra … task=text … imdb.
 train kernel-landscape --set heads=5 => --set heads 5 … divisor of d, which is 64
 sweep kernel-landscape --task pathfinder --source imdb => imdb … task=pathfinder … generated, lra.
@@ -251,9 +218,7 @@ plot heatmap --from out --by n => --by n … it is an axis already
 plot heatmap --from out --value test_los => --value test_los … 'test_loss'
 plot heatmap --from out --where n=99 => --where n=99: no cell has that; there is 1, 2, 3.
 plot heatmap --from out --where N=low => --where N=low: 'low' is no name here
-plot heatmap --from out --where Q=3 => --where Q=3: 'Q' is no name here
 plot heatmap --from out --threshold nan => --threshold nan … finite
-plot heatmap --from out --threshold low => --threshold low … finite number
 plot heatmap --from out --threshold 1_0 => --threshold 1_0 … finite number
 plot heatmap --from out --out a.gif => --out a.gif … .png, .pdf, .svg or .csv
 plot heatmap --from out --out file.txt/a.png => --out … file.txt
@@ -305,7 +270,6 @@ plot learning-rates --from rates --value los => --value los … measures no 'los
 COMPARED = """
 compare out => Missing argument 'B'
 compare out out --tolerance many => --tolerance many: it takes a share of the mean of B, such as
-compare out out --tolerance -1 => --tolerance -1: it takes a share of the mean of B, such as
 compare out out --tolerance 0 => --tolerance 0: it takes a share of the mean of B, such as
 compare out out --tolerance nan => --tolerance nan: it takes a share of the mean of B, such as
 compare out out --value tset_loss => --value tset_loss: A has no such numbers; did you mean 'test
@@ -360,11 +324,24 @@ verify => Missing argument 'FILE|DIR'.
 LONG = {"{nines}": "9" * 5000, "{zeros}": "0" * 5001, "{name}": "x" * 300}
 LONG["{many}"] = ",".join(map(str, range(1, 100_002)))
 
+
+def declared() -> Iterator[list[str]]:
+    """The rows of the table for each value of `DECLARED`."""
+    for line in DECLARED.strip().splitlines():
+        command, settings = line.split(": ")
+        parameters = describe(find_study(command.split()[1]).parameters)
+        for setting in settings.split():
+            name, value = setting.split("=")
+            takes = f"{name} takes {parameters[name].accepts}"
+            yield [f"{command} --set {setting}", f"--set {name} {value}: … {takes}"]
+
+
 TABLE = [
     line.split(" => ")
     for part in (VALUES, NAMES, KERNELS, DIRECTORIES, FIGURES, COMPARED)
     for line in part.strip().splitlines()
 ]
+TABLE += declared()
 
 PRESETS = {
     "deep.toml": "title = 'a'\nset = " + "{a = " * 5000 + "1" + "}" * 5000,
@@ -410,7 +387,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     call(*mine, *logged, "--n=5:7", "--out=other", cwd=folder)
     call(*mine, *logged, "--n=2:3", "--set=kind=broken", "--out=broken", cwd=folder, expect=1)
     few = {"kernel": "softmax,gaussian", "learning_rate": "0.1,0.2", "training_steps": "2"}
-    rates = RunDirectory(folder / "rates")
+    rates, regression = RunDirectory(folder / "rates"), find_study("kernel-regression")
     rates.prepare()
     for cell in Grid.read(regression, few, (0,)).cells():
         made = train_all(regression, [cell], Execution(trajectories=True))
