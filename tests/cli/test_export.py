@@ -50,16 +50,12 @@ def exported(folder: Path, *arguments: str) -> pd.DataFrame:
     return pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=[""])
 
 
-# Cells
-
-
 def test_cells_are_read_back_to_the_last_bit(folder: Path) -> None:
     cells = exported(folder, "toy").set_index("key").sort_index()
     loaded = overfit_cli.load(folder / "toy").set_index("key").sort_index()
-    assert list(cells.columns) == list(loaded.columns)
-    assert len(cells) == 4 * 2 * 3
-    for name in ("draw", "test_loss", "seconds"):
-        pd.testing.assert_series_equal(cells[name], loaded[name], check_exact=True)
+    assert (list(cells.columns), len(cells)) == (list(loaded.columns), 4 * 2 * 3)
+    numbers = ["draw", "test_loss", "seconds"]
+    pd.testing.assert_frame_equal(cells[numbers], loaded[numbers], check_exact=True)
 
 
 def test_cells_are_sorted_by_parameters_and_seeds(folder: Path) -> None:
@@ -81,20 +77,15 @@ def test_texts_with_commas_and_quotes_are_quoted_in_utf_8(folder: Path) -> None:
 
 
 def test_a_file_is_written_in_the_format_of_its_ending(folder: Path, tmp_path: Path) -> None:
-    for name in ("cells.csv", "cells.parquet", "table.tex"):
-        target = tmp_path / "new folder" / name
-        said = call("export", "toy", "--out", str(target), cwd=folder).stdout
-        assert said == f"Written: {target}\n"
-    shown = call("export", "toy", cwd=folder).stdout
-    assert (tmp_path / "new folder" / "cells.csv").read_text() == shown
-    assert "tabular" in (tmp_path / "new folder" / "table.tex").read_text()
-    parquet = tmp_path / "new folder" / "cells.parquet"
+    files = [tmp_path / "new folder" / name for name in ("a.csv", "a.parquet", "a.tex")]
+    for file in files:
+        assert exported_text(folder, "toy", "--out", str(file)) == f"Written: {file}\n"
+    csv, parquet, latex = files
+    assert csv.read_text() == exported_text(folder, "toy")
+    assert "tabular" in latex.read_text()
     cells, loaded = pd.read_parquet(parquet), overfit_cli.load(folder / "toy")
     both = [one.set_index("key").sort_index() for one in (cells, loaded)]
     pd.testing.assert_frame_equal(both[0], both[1])
-
-
-# Logged steps
 
 
 def test_trajectories_are_a_row_for_each_logged_step(folder: Path) -> None:
@@ -105,8 +96,7 @@ def test_trajectories_are_a_row_for_each_logged_step(folder: Path) -> None:
     end = steps[steps["step"] == 1]
     assert end["train_loss"].tolist() == (1 / (1 + end["n"] * end["snr"] ** 2)).tolist()
     some = exported(folder, "toy", "--trajectories", "--where=n=2", "--where=seed=0")
-    assert set(some["n"]) == {2}
-    assert len(some) == 2 * 2
+    assert some["n"].tolist() == [2] * 2 * 2
 
 
 def test_a_training_is_exported_with_its_steps(folder: Path) -> None:
@@ -117,19 +107,15 @@ def test_a_training_is_exported_with_its_steps(folder: Path) -> None:
     assert math.isnan(mean["test_loss_low"])
 
 
-# Means over seeds
-
-
 def test_means_and_intervals_are_those_of_the_seeds(folder: Path) -> None:
     means = exported(folder, "toy", "--means")
     assert list(means.columns[:5]) == ["n", "snr", "seeds", "failed", "steps"]
-    assert list(zip(means["n"], means["snr"], strict=True)) == [
-        (n, snr) for n in (1, 2, 3, 4) for snr in (1, 2)
-    ]
+    places = list(zip(means["n"], means["snr"], strict=True))
+    assert places == [(n, snr) for n in (1, 2, 3, 4) for snr in (1, 2)]
     cells = overfit_cli.load(folder / "toy")
     for row in means[means["n"] % 2 == 0].to_dict("records"):
         draws = cells[(cells["n"] == row["n"]) & (cells["snr"] == row["snr"])]["draw"].to_numpy()
-        mean, deviation = draws.sum() / 3, math.sqrt(((draws - draws.mean()) ** 2).sum() / 2)
+        mean, deviation = draws.mean(), draws.std(ddof=1)
         half = T_OF_3 * deviation / math.sqrt(3)
         found = [row[name] for name in ("draw", "draw_low", "draw_high", "draw_sd")]
         assert found == pytest.approx([mean, mean - half, mean + half, deviation], rel=1e-12)
@@ -141,17 +127,14 @@ def test_means_and_intervals_are_those_of_the_seeds(folder: Path) -> None:
 
 def test_means_are_of_the_columns_that_are_named_at_each_place(folder: Path) -> None:
     means = exported(folder, "toy", "--means", "--columns=mood,draw,seeds,snr")
-    assert list(means.columns) == [
-        *("n", "mood", "snr", "seeds", "failed"),
-        *("draw", "draw_low", "draw_high", "draw_sd"),
-    ]
-    assert len(means) == 8
+    columns = ["n", "mood", "snr", "seeds", "failed", "draw", "draw_low", "draw_high", "draw_sd"]
+    assert (list(means.columns), len(means)) == (columns, 8)
 
 
 def test_from_python_means_are_loaded_as_they_are_exported(folder: Path) -> None:
     means = overfit_cli.load(folder / "toy", means=True, where="n=2")
     printed = exported(folder, "toy", "--means", "--where=n=2")
-    assert list(means.columns) == ["snr", *list(printed.columns[1:])]
+    assert [*means.columns] == ["snr", *printed.columns[1:]]
     assert np.array_equal(means["draw_high"], printed["draw_high"])
 
 
@@ -169,15 +152,9 @@ def test_of_a_refined_run_a_note_says_how_its_cells_were_chosen(tmp_path: Path) 
     assert "note: out: a sweep with --refine chose its cells" in done.stderr
 
 
-# LaTeX
-
-
 def test_a_table_in_latex_is_of_means_with_the_papers_symbols(folder: Path) -> None:
     lines = exported_text(folder, "toy", "--to=latex").splitlines()
-    assert lines[:2] == [
-        r"% \usepackage{booktabs}",
-        "% toy, version 1: 24 cells, 3 seeds",
-    ]
+    assert lines[:2] == [r"% \usepackage{booktabs}", "% toy, version 1: 24 cells, 3 seeds"]
     assert any("overfit export toy --to=latex" in line for line in lines)
     body = [line for line in lines if not line.startswith("%")]
     assert body[:5] == [

@@ -27,6 +27,7 @@ def train(n: int = 10, seed: int = 0):
     noise = np.random.default_rng([n, seed]).normal()
     return {{"error": float(np.exp(0.01 * noise) / n)}}
 '''
+DECAY = FILE.format(within=0.1)
 BROKEN = """
 from pathlib import Path
 
@@ -50,13 +51,27 @@ set.n = "10,20,40"
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the function's file, and its run of ten seeds."""
     path = tmp_path_factory.mktemp("judged")
-    (path / "decay.py").write_text(FILE.format(within=0.1))
-    run("sweep", "decay.py", "--n", "10,20,40", "--seeds=10", "--jobs=1", cwd=path)
+    sweep(path, "--n=10,20,40", "--seeds=10")
     return path
+
+
+def sweep(folder: Path, *options: str, text: str = DECAY, expect: int = 0) -> str:
+    """Write the function's file and sweep it, into `results/decay-n` if n varies alone."""
+    (folder / "decay.py").write_text(text)
+    return call("sweep", "decay.py", *options, "--jobs=1", cwd=folder, expect=expect).stdout
 
 
 def said(folder: Path, *arguments: str, expect: int = 0) -> str:
     return " ".join(call("judge", *arguments, cwd=folder, expect=expect).stdout.split())
+
+
+def judged_twice(folder: Path, *arguments: str) -> tuple[str, list[str], str]:
+    """What is said, the commands that are proposed, and what is said once they were run."""
+    before = call("judge", *arguments, cwd=folder, expect=(0, 1)).stdout
+    commands = re.findall(r"^Next: overfit (.*)$", before, re.MULTILINE)
+    for command in commands:
+        run(*shlex.split(command), cwd=folder)
+    return " ".join(before.split()), commands, said(folder, *arguments)
 
 
 def test_a_run_is_judged_by_the_claims_of_its_function(folder: Path) -> None:
@@ -89,37 +104,25 @@ def test_an_open_claim_names_the_seeds_and_the_command_that_decide_it(folder: Pa
     assert "--seeds=10" not in words
 
 
-def proposed(output: str) -> list[list[str]]:
-    """The words of each command that is proposed."""
-    lines = [line for line in output.splitlines() if line.startswith("Next: ")]
-    return [shlex.split(line.removeprefix("Next: overfit ")) for line in lines]
-
-
 def test_the_proposed_command_adds_the_seeds_that_decide(tmp_path: Path) -> None:
     """The verdict is then given at the level of a further look, for which they are enough."""
-    (tmp_path / "decay.py").write_text(FILE.format(within=0.1))
-    run("sweep", "decay.py", "--n=10,20,40", "--seeds=3", "--jobs=1", "--fresh", cwd=tmp_path)
-    done = call("judge", "results/decay-n", "error-lt-0.2", cwd=tmp_path).stdout
-    assert "inconclusive" in done
-    [words] = proposed(done)
-    assert words[-4:] == ["--seeds", "8", "--out", "results/decay-n"]
-    assert "--fresh" not in words
-    run(*words, cwd=tmp_path)
+    sweep(tmp_path, "--n=10,20,40", "--seeds=3", "--fresh")
+    before, [command], after = judged_twice(tmp_path, "results/decay-n", "error-lt-0.2")
+    assert "inconclusive" in before
+    assert command.endswith(" --seeds 8 --out results/decay-n")
+    assert "--fresh" not in command
     cells = overfit_cli.load(tmp_path / "results/decay-n")
     assert sorted(cells["seed"].unique()) == list(range(8))
-    after = call("judge", "results/decay-n", "error-lt-0.2", cwd=tmp_path).stdout
-    assert re.search(r"error-lt-0.2 +ours +holds ", after)
-    assert re.search(r"^error-lt-0.2: .* 98.75 % by order over 8 seeds\. ", after, re.MULTILINE)
-    assert not proposed(after)
+    assert "error-lt-0.2 ours holds " in after
+    assert re.search(r" error-lt-0.2: .* 98.75 % by order over 8 seeds\. ", after)
+    assert "Next:" not in after
 
 
 def test_cells_that_are_absent_or_failed_are_named_and_run_by_the_proposed_command(
     tmp_path: Path,
 ) -> None:
-    (tmp_path / "decay.py").write_text(BROKEN)
-    run("sweep", "decay.py", "--n=10,20", "--seeds=6", "--jobs=1", cwd=tmp_path, expect=1)
-    more = ("--n=40", "--seeds=6", "--jobs=1", "--out=results/decay-n")
-    run("sweep", "decay.py", *more, cwd=tmp_path)
+    sweep(tmp_path, "--n=10,20", "--seeds=6", text=BROKEN, expect=1)
+    sweep(tmp_path, "--n=40", "--seeds=6", "--out=results/decay-n", text=BROKEN)
     for part in (tmp_path / "results/decay-n/cells").glob("*.parquet"):
         table = pq.read_table(part)
         put(part.parent, table.filter(pc.less(table["n"], 40)))
@@ -131,134 +134,108 @@ def test_cells_that_are_absent_or_failed_are_named_and_run_by_the_proposed_comma
     assert "Failed: 1 cell (n=20, seed 2): 1 error: FileNotFoundError" in words
     assert "are as good as can be, it holds; if as bad, it is inconclusive." in words
     (tmp_path / "mended").touch()
-    done = call("judge", "results/decay-n", "error < 1", cwd=tmp_path).stdout
-    for command in proposed(done):
-        assert "--retry-failed" in command
-        run(*command, cwd=tmp_path)
-    after = said(tmp_path, "results/decay-n", "error < 1")
+    _, commands, after = judged_twice(tmp_path, "results/decay-n", "error < 1")
+    assert all("--retry-failed" in command for command in commands)
     assert "error-lt-1 ours holds" in after
     assert "Absent" not in after
     assert "Failed" not in after
 
 
 def test_values_that_a_claim_needs_are_in_the_proposed_command(tmp_path: Path) -> None:
-    (tmp_path / "decay.py").write_text(FILE.format(within=0.1))
-    run("sweep", "decay.py", "--set", "n=15", "--seeds=6", "--jobs=1", cwd=tmp_path)
-    done = call("judge", "results/decay-n15", "error[n=20] < error[n=15]", cwd=tmp_path).stdout
-    assert "no cell has that; there is 15." in " ".join(done.split())
-    [words] = proposed(done)
-    assert " ".join(words) == "sweep decay.py:train --set n=20 --seeds 6 --out results/decay-n15"
-    run(*words, cwd=tmp_path)
-    assert "ours holds" in said(tmp_path, "results/decay-n15", "error[n=20] < error[n=15]")
+    sweep(tmp_path, "--set=n=15", "--seeds=6")
+    claim = ("results/decay-n15", "error[n=20] < error[n=15]")
+    before, [command], after = judged_twice(tmp_path, *claim)
+    assert "no cell has that; there is 15." in before
+    assert command == "sweep decay.py:train --set n=20 --seeds 6 --out results/decay-n15"
+    assert "ours holds" in after
     axis = said(tmp_path, "results/decay-n15", "error falls along n where n > 50")
     assert "Put values in place of RANGE: Next: overfit sweep decay.py:train --set n=RANGE" in axis
 
 
 @pytest.mark.parametrize(
-    "first",
+    "sweeps",
     [
-        ("--n=10", "--m=1,2"),
-        ("--n=10,20", "--m=1,2", "--together=n,m"),
-        ("--set=n=10,20", "--m=1,2", "--only", "n * m < 25"),
+        ["--n=10 --m=1,2", "--n=20 --m=1"],
+        ["--n=10,20 --m=1,2 --together=n,m"],
+        ["--set=n=10,20 --m=1,2 --only=n*m<25"],
     ],
 )
 @pytest.mark.one_in(3)
 def test_settings_that_brackets_take_and_no_sweep_has_are_absent_and_proposed(
-    tmp_path: Path, first: tuple[str, ...]
+    tmp_path: Path, sweeps: list[str]
 ) -> None:
-    (tmp_path / "decay.py").write_text(FILE.format(within=0.1).replace("n: int", "m=1, n: int"))
-    run("sweep", "decay.py", *first, "--seeds=8", "--jobs=1", "--out=ragged", cwd=tmp_path)
-    if "--n=10" in first:
-        more = ("--n=20", "--m=1", "--seeds=8", "--jobs=1", "--out=ragged")
-        run("sweep", "decay.py", *more, cwd=tmp_path)
-    done = call("judge", "ragged", "error[n=20] < error[n=10]", cwd=tmp_path).stdout
-    assert re.search(r"Absent: .*cells \(.*n=20, seeds 0 to 7", done)
-    *_, words = proposed(done)
-    assert any(re.search("^n=.*20", word) for word in words)
-    assert "--together=n,m" not in words
-    assert "n * m < 25" not in words
-    run(*words, cwd=tmp_path)
-    after = call("judge", "ragged", "error[n=20] < error[n=10]", cwd=tmp_path).stdout
-    assert "ours   holds" in after
-    assert not proposed(after)
+    text = DECAY.replace("n: int", "m=1, n: int")
+    for options in sweeps:
+        sweep(tmp_path, *options.split(), "--seeds=8", "--out=ragged", text=text)
+    before, commands, after = judged_twice(tmp_path, "ragged", "error[n=20] < error[n=10]")
+    assert re.search(r"Absent: .*cells \(.*n=20, seeds 0 to 7", before)
+    assert re.search("n=[0-9,]*20", commands[-1])
+    assert "--together" not in commands[-1]
+    assert "--only" not in commands[-1]
+    assert "ours holds" in after
+    assert "Next:" not in after
 
 
 @pytest.mark.slow
-def test_a_run_from_python_and_from_elsewhere_is_proposed_too(tmp_path: Path) -> None:
-    (tmp_path / "decay.py").write_text(FILE.format(within=0.1))
+def test_a_run_from_python_is_proposed_too(tmp_path: Path) -> None:
+    (tmp_path / "decay.py").write_text(DECAY)
     script = "import overfit_cli\noverfit_cli.sweep('decay.py', n=[10, 20], seeds=[3, 4], jobs=1)\n"
     python("-c", script, cwd=tmp_path)
-    done = call("judge", "results/decay-n", "error < 1", cwd=tmp_path).stdout
-    [words] = proposed(done)
-    reference = f"{tmp_path / 'decay.py'}:train"
-    seeds = ["--seeds", "3:10", "--out", "results/decay-n"]
-    assert words == ["sweep", "decay.py:train", "--set", "n=10,20", *seeds]
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    run("sweep", "decay.py", "--n=10,20", "--seeds=3", "--jobs=1", "--out=typed", cwd=tmp_path)
-    [words] = proposed(call("judge", "../typed", "error < 1", cwd=elsewhere).stdout)
-    assert words == ["sweep", reference, "--set", "n=10,20", "--seeds", "8", "--out", "../typed"]
-    run(*words, cwd=elsewhere)
-    assert "error-lt-1 ours holds" in said(elsewhere, "../typed", "error < 1")
+    words = said(tmp_path, "results/decay-n", "error < 1")
+    command = "overfit sweep decay.py:train --set n=10,20 --seeds 3:10 --out results/decay-n"
+    assert words.endswith(f" Next: {command}")
 
 
-def test_the_run_of_a_preset_that_lies_elsewhere_is_proposed_with_its_path(tmp_path: Path) -> None:
-    (tmp_path / "decay.py").write_text(FILE.format(within=0.1))
-    (tmp_path / "decay.toml").write_text(PRESET.replace("seeds = 6", "seeds = 3"))
-    run("sweep", "decay.toml", "--jobs=1", cwd=tmp_path)
+@pytest.mark.parametrize("subject", ["decay.py", "decay.toml"])
+def test_a_run_that_lies_elsewhere_is_proposed_with_the_path_of_its_function(
+    subject: str, tmp_path: Path
+) -> None:
+    (tmp_path / "decay.py").write_text(DECAY)
+    (tmp_path / "decay.toml").write_text(PRESET)
+    grid = ("--n=10,20,40", "--seeds=3", "--jobs=1", "--out=typed")
+    call("sweep", subject, *grid, cwd=tmp_path)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    [words] = proposed(call("judge", "../results/decay-quick", "small", cwd=elsewhere).stdout)
-    assert words[:2] == ["sweep", f"{tmp_path / 'decay.py'}:train"]
-    run(*words, cwd=elsewhere)
-    assert "small ours holds" in said(elsewhere, "../results/decay-quick", "small")
+    claim = "error < 1" if subject == "decay.py" else "small"
+    _, [command], after = judged_twice(elsewhere, "../typed", claim)
+    assert command.startswith(f"sweep {tmp_path / 'decay.py'}:train --set n=")
+    assert command.endswith(" --out ../typed")
+    assert " ours holds" in after
 
 
 @pytest.mark.slow
 def test_claims_that_are_open_together_are_decided_by_the_proposed_command(tmp_path: Path) -> None:
-    (tmp_path / "decay.py").write_text(FILE.format(within=0.1))
-    run("sweep", "decay.py", "--n=10,20,40", "--seeds=6", "--jobs=1", cwd=tmp_path)
-    judged = ("judge", "results/decay-n", "error < 0.2", "error < 1", "error > 0", "--strict")
-    done = call(*judged, cwd=tmp_path, expect=1).stdout
-    assert re.search(r"error-lt-0.2 +ours +inconclusive, by itself holds", done)
-    assert (
-        "takes 9 seeds to decide it with a probability of 90 % at the level of 3 verdicts together"
-        in done
-    )
-    assert "error-lt-0.2 is inconclusive" in done
-    [words] = proposed(done)
-    run(*words, cwd=tmp_path)
-    after = call(*judged, cwd=tmp_path).stdout
-    assert not proposed(after)
+    sweep(tmp_path, "--n=10,20,40", "--seeds=6")
+    judged = ("results/decay-n", "error < 0.2", "error < 1", "error > 0", "--strict")
+    before, [_], after = judged_twice(tmp_path, *judged)
+    assert "error-lt-0.2 ours inconclusive, by itself holds" in before
+    assert "takes 9 seeds to decide it with a probability of 90 % at the level of 3 ver" in before
+    assert "error-lt-0.2 is inconclusive" in before
+    assert "Next:" not in after
 
 
 def test_a_function_without_seeds_is_decided_by_its_cells(tmp_path: Path) -> None:
     text = BROKEN.replace(", seed: int = 0", "").replace(" and seed == 2", "")
-    (tmp_path / "decay.py").write_text(text.replace("0.01 * seed", "0"))
-    run("sweep", "decay.py", "--n=10,20,40", "--jobs=1", cwd=tmp_path, expect=1)
-    done = call("judge", "decay.py", "error falls along n", "error[n=80] < 1", cwd=tmp_path)
-    assert "Judged on 3 settings (n 10, 20, 40).\n" in done.stdout
-    assert "Failed: 1 cell (n=20): 1 error: FileNotFoundError" in done.stdout
-    assert "seeds decide" not in done.stdout
+    sweep(tmp_path, "--n=10,20,40", text=text.replace("0.01 * seed", "0"), expect=1)
     (tmp_path / "mended").touch()
-    for words in proposed(done.stdout):
-        run(*words, cwd=tmp_path)
-    after = call("judge", "decay.py", "error falls along n", "error[n=80] < 1", cwd=tmp_path)
-    assert after.stdout.count("ours   holds") == 2
-    assert not proposed(after.stdout)
+    claims = ("error falls along n", "error[n=80] < 1")
+    before, _, after = judged_twice(tmp_path, "decay.py", *claims)
+    assert "Judged on 3 settings (n 10, 20, 40). " in before
+    assert "Failed: 1 cell (n=20): 1 error: FileNotFoundError" in before
+    assert "seeds decide" not in before
+    assert after.count("ours holds") == 2
+    assert "Next:" not in after
 
 
 @pytest.mark.slow
 def test_a_refined_run_is_decided_by_a_sweep_of_its_grid(tmp_path: Path) -> None:
-    (tmp_path / "decay.py").write_text(FILE.format(within=0.1).replace("n: int", "m=1.0, n: int"))
-    options = ("--n=10:40:4", "--m=1,2,3", "--refine=1", "--threshold=0.06")
-    run("sweep", "decay.py", *options, "--seeds=3", "--jobs=1", "--out=refined", cwd=tmp_path)
-    done = call("judge", "refined", "error falls along n", cwd=tmp_path).stdout
-    assert "Refining leaves out cells far from the boundary" in done
-    [words] = proposed(done)
-    assert words[-2:] == ["--out", "refined-grid"]
-    assert not {"--refine=1", "--threshold=0.06"} & {*words}
-    run(*words, cwd=tmp_path)
+    refined = ("--n=10:40:4", "--m=1,2,3", "--refine=1", "--threshold=0.06", "--seeds=3")
+    sweep(tmp_path, *refined, "--out=refined", text=DECAY.replace("n: int", "m=1.0, n: int"))
+    before, [command], _ = judged_twice(tmp_path, "refined", "error falls along n")
+    assert "Refining leaves out cells far from the boundary" in before
+    assert command.endswith(" --out refined-grid")
+    assert "--refine" not in command
+    assert "--threshold" not in command
     assert "ours holds" in said(tmp_path, "refined-grid", "error falls along n")
 
 
@@ -286,9 +263,8 @@ def test_strict_asks_for_claims_that_hold(folder: Path) -> None:
 def test_a_report_has_a_functions_claims_as_an_exit_code_and_as_expected_verdicts(
     tmp_path: Path,
 ) -> None:
-    stated = FILE.format(within=0.1).replace('"error < 0.2"', '"low: error < 0.05"')
-    (tmp_path / "decay.py").write_text(stated)
-    run("sweep", "decay.py", "--n=10,20,40", "--seeds=10", "--jobs=1", cwd=tmp_path)
+    stated = DECAY.replace('"error < 0.2"', '"low: error < 0.05"')
+    sweep(tmp_path, "--n=10,20,40", "--seeds=10", text=stated)
     reported = ("report", "results/decay-n")
     call(*reported, cwd=tmp_path)
     call(*reported, "--strict", cwd=tmp_path, expect=1)
@@ -312,8 +288,7 @@ def test_claims_are_drawn_beside_their_caption(folder: Path, tmp_path: Path) -> 
 
 
 def test_a_margin_that_is_moved_after_the_run_shows(tmp_path: Path) -> None:
-    (tmp_path / "decay.py").write_text(FILE.format(within=0.0001))
-    run("sweep", "decay.py", "--n", "10,20,40", "--seeds=10", "--jobs=1", cwd=tmp_path)
+    sweep(tmp_path, "--n=10,20,40", "--seeds=10", text=FILE.format(within=0.0001))
     (tmp_path / "decay.py").write_text(FILE.format(within=0.5))
     words = said(tmp_path, "results/decay-n")
     assert "This claim was changed after the first cell was trained." in words
@@ -358,38 +333,25 @@ def test_python_judges_sentences_on_a_directory_and_on_a_frame(folder: Path) -> 
 
 
 def test_a_sentence_that_is_no_claim_stops_the_file(tmp_path: Path) -> None:
-    text = FILE.format(within=0.1).replace("error < 0.2", "error is low or so")
-    (tmp_path / "decay.py").write_text(text)
+    (tmp_path / "decay.py").write_text(DECAY.replace("error < 0.2", "error is low or so"))
     errors = run("sweep", "decay.py", cwd=tmp_path, expect=2).stderr
     assert "experiment(claims=...)" in errors
     assert "The nearest form is" in errors
 
 
-MISSPELT = """
-from overfit_cli import experiment
-
-@experiment(claims=["los falls along n"])
-def train(n: int = 10, seed: int = 0):
-    return {"loss": (1 + 0.01 * seed) / n}
-"""
-
-
 def test_a_functions_claim_about_a_column_that_is_not_there_is_refused(tmp_path: Path) -> None:
     """Its columns are known once a cell is trained: the sweep says so, and `judge` refuses."""
-    file = tmp_path / "misspelt.py"
-    file.write_text(MISSPELT)
-    sweep = ("sweep", "misspelt.py", "--n=1:8", "--seeds=6", "--jobs=1")
-    refusal = "'los' is no name here; did you mean 'loss'?"
-    assert refusal in " ".join(call(*sweep, cwd=tmp_path).stdout.split())
-    assert refusal in call("judge", "misspelt.py", cwd=tmp_path, expect=2).stderr
-    file.write_text(MISSPELT.replace("los falls", "loss falls"))
-    mended = said(tmp_path, "misspelt.py")
-    assert "loss-falls-along-n" in mended
-    assert "los-falls-along-n" not in mended.replace("loss-falls", ""), "no cell could decide it"
+    misspelt = DECAY.replace("error < 0.2", "eror falls along n")
+    refusal = "'eror' is no name here; did you mean 'error'?"
+    swept = sweep(tmp_path, "--n=10,20,40", "--seeds=6", text=misspelt)
+    assert refusal in " ".join(swept.split())
+    assert refusal in call("judge", "decay.py", cwd=tmp_path, expect=2).stderr
+    (tmp_path / "decay.py").write_text(misspelt.replace("eror", "error"))
+    mended = said(tmp_path, "decay.py")
+    assert "error-falls-along-n" in mended
+    assert "eror-falls-along-n" not in mended, "no cell could decide it"
 
 
-def test_a_value_that_no_cell_has_is_refused_with_the_nearest_ones(tmp_path: Path) -> None:
-    (tmp_path / "decay.py").write_text(FILE.format(within=0.1))
-    run("sweep", "decay.py", "--n=10:26:2", "--seeds=6", "--jobs=1", cwd=tmp_path)
-    words = said(tmp_path, "decay.py", "error[n=15] < error[n=10]")
-    assert "no cell has that; there is 10, 12, 14" in words
+def test_a_value_that_no_cell_has_is_refused_with_the_nearest_ones(folder: Path) -> None:
+    words = said(folder, "results/decay-n", "error[n=15] < error[n=10]")
+    assert "no cell has that; there is 10, 20, 40" in words

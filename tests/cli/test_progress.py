@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,13 +13,12 @@ import pytest
 from rich.console import Console
 
 from overfit_cli.core.cell import CellResult
-from overfit_cli.core.text import duration
 from overfit_cli.core.training import Execution
 from overfit_cli.sweeps import progress
 from overfit_cli.sweeps.executors import Local
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.loop import Run
-from overfit_cli.sweeps.plan import Plan, make_plan
+from overfit_cli.sweeps.plan import make_plan
 from overfit_cli.sweeps.progress import Progress
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import Work, record_of
@@ -40,6 +39,12 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
 
 
+def swept(folder: Path, *options: str) -> list[str]:
+    """The lines that a screen has in the end after a sweep of the toy with one job."""
+    words = ("sweep", "toy", *options, "--jobs=1", "--out=out")
+    return shown(call(*words, cwd=folder).stdout)
+
+
 def diagram_in(lines: Sequence[str]) -> list[str]:
     """The one diagram among the lines: from its title to its key."""
     titles = [index for index, line in enumerate(lines) if " (across) and " in line]
@@ -51,22 +56,20 @@ def diagram_in(lines: Sequence[str]) -> list[str]:
 def test_the_diagram_stays_once_with_its_failures_before_the_summary(
     tmp_path: Path, terminal: None
 ) -> None:
-    grid = ("--n=1:4", "--snr=1:2:3", "--seeds=2", "--set=mood=diverges")
-    done = call("sweep", "toy", *grid, "--jobs=1", "--out=out", cwd=tmp_path, expect=1)
+    grid = ("--n=1:4", "--snr=1:2:3", "--seeds=2", "--set=mood=diverges", "--jobs=1")
+    done = call("sweep", "toy", *grid, cwd=tmp_path, expect=1)
+    assert "24 of 24 cells, 12 failed; " in done.stdout
     lines = shown(done.stdout)
     diagram = diagram_in(lines)
     assert diagram[0] == TITLE
     assert diagram[-1].endswith("▀ 6 points failed")
     assert lines[lines.index(TITLE) - 1] == "24 to run, 1 job."
     assert lines[lines.index(diagram[-1]) + 1].startswith("Done: 12 trained")
-    assert "24 of 24 cells, 12 failed; " in done.stdout
     assert not any(LINE.match(line) or "━" in line for line in lines)
 
 
 def test_a_sweep_that_reuses_all_cells_shows_their_diagram(tmp_path: Path, terminal: None) -> None:
-    grid = ("sweep", "toy", "--n=1:4", "--snr=1:2:3", "--seeds=2", "--jobs=1", "--out=out")
-    first = shown(call(*grid, cwd=tmp_path).stdout)
-    again = shown(call(*grid, cwd=tmp_path).stdout)
+    first, again = (swept(tmp_path, "--n=1:4", "--snr=1:2:3", "--seeds=2") for _ in range(2))
     assert diagram_in(again) == diagram_in(first)
     assert again[again.index(diagram_in(again)[-1]) + 1].startswith("Done: 0 trained")
 
@@ -75,10 +78,9 @@ def test_a_sweep_that_reuses_all_cells_shows_their_diagram(tmp_path: Path, termi
 def test_an_interrupted_diagram_stays_and_a_resumed_one_has_the_cells_of_both(
     tmp_path: Path, terminal: None
 ) -> None:
-    grid = ("sweep", "toy", "--n=1:12", "--snr=1:2:2", "--seeds=1", "--out=out")
-    code, output = on_a_terminal(
-        *grid, "--jobs=2", cwd=tmp_path, env=SLOWLY, interrupt_at=" 6 of 24 cells"
-    )
+    grid, two_jobs = ("--n=1:12", "--snr=1:2:2", "--seeds=1"), ("--jobs=2", "--out=out")
+    words = ("sweep", "toy", *grid, *two_jobs)
+    code, output = on_a_terminal(*words, cwd=tmp_path, env=SLOWLY, interrupt_at=" 6 of 24 cells")
     lines = shown(output)
     assert code == 130
     assert "0 of 24 cells; waiting for the first of the workers that start" in output
@@ -87,9 +89,9 @@ def test_an_interrupted_diagram_stays_and_a_resumed_one_has_the_cells_of_both(
     after = " ".join(lines[lines.index(diagram[-1]) + 1 :])
     assert re.match(r"Interrupted after \d+ of 24 cells; they are kept in out, and the same", after)
     assert not any("━" in line for line in lines)
-    resumed = shown(call(*grid, "--jobs=1", cwd=tmp_path).stdout)
+    resumed = swept(tmp_path, *grid)
     assert "there already; " in resumed[1]
-    whole = shown(call(*grid, "--jobs=1", "--fresh", cwd=tmp_path).stdout)
+    whole = swept(tmp_path, *grid, "--fresh")
     assert diagram_in(resumed) == diagram_in(whole)
     assert "to come" not in diagram_in(whole)[-1]
 
@@ -120,9 +122,8 @@ def test_what_is_shown_before_the_first_result_says_what_it_waits_for(
 
 
 def test_a_refined_sweep_shows_the_coarse_grid_once(tmp_path: Path, terminal: None) -> None:
-    refined = ("--seeds=3", "--refine=2", "--threshold=0.1", "--jobs=1", "--out=out")
-    done = call("sweep", "toy", "--n=3,5", "--snr=0.5:4:5", *refined, cwd=tmp_path)
-    lines = shown(done.stdout)
+    refined = ("--seeds=3", "--refine=2", "--threshold=0.1")
+    lines = swept(tmp_path, "--n=3,5", "--snr=0.5:4:5", *refined)
     assert lines[0] == "The coarse grid: 20 cells, 20 to run."
     assert lines[1] == TITLE
     after = lines.index(diagram_in(lines)[-1]) + 1
@@ -144,70 +145,50 @@ def test_a_terminal_that_takes_nothing_back_gets_lines(
     assert not any("▀" in line for line in lines)
 
 
-def toy_plan(folder: Path, **texts: str) -> Plan:
-    return make_plan(Grid.read(TOY, texts, (0, 1)), RunDirectory(folder), "cpu")
+@pytest.mark.parametrize(
+    ("n", "jobs", "start", "tasks", "said"),
+    [
+        (
+            "1:4",
+            2,
+            20.0,
+            [(24, 8), (26, 4), (28, 4), (30, 4), (32, 4), (34, 4), (34.25, 0.5), (34.75, 1)],
+            ["28 s", "18 s", "13 s", "10 s", "7.2 s", "4.7 s", "4.1 s", ""],
+        ),
+        ("1:4", 1, 0.0, [(0.1, 0)], ["less than 1 s"]),
+        ("1:28", 2, 0.0, [(18, -18), (18, -18), (18.1, 0.1)], ["", "", "2."]),
+    ],
+    ids=["by the speed of tasks", "never nothing", "not by tasks that import"],
+)
+def test_the_time_left_is_by_the_speed_of_the_finished_tasks(
+    n: str,
+    jobs: int,
+    start: float,
+    tasks: list[tuple[float, float]],
+    said: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Tasks are known by when they end and what they took, below zero where that is imports.
 
-
-# The time that is left
-
-
-def watched(
-    plan: Plan, jobs: int, monkeypatch: pytest.MonkeyPatch
-) -> tuple[Progress, io.StringIO, list[float], Callable[..., None]]:
-    """The progress of a plan, what it writes, the clock that it looks at, and what ends a batch."""
+    The time until the first cell, in which workers start, says nothing of the rest.
+    """
     clock, output = [0.0], io.StringIO()
     monkeypatch.setattr("overfit_cli.sweeps.progress.time.monotonic", lambda: clock[0])
+    plan = make_plan(Grid.read(TOY, {"n": n}, (0, 1)), RunDirectory(tmp_path), "cpu")
     directory, work = RunDirectory(Path("never-written")), Work(TOY, Execution())
     running = Run(plan, directory, work, Local(jobs))
     shows = Progress(running, Console(file=output, force_terminal=True, width=200))
-
-    def end(number: int, took: float, *, is_cold: bool = False) -> None:
-        results = [CellResult(cell, {"test_loss": 0.5}) for cell in plan.batches[number]]
-        record = record_of(TOY, [number], results)
-        record = replace(record, seconds=took, is_cold=is_cold)
-        running.take(record)
-        shows.add(record)
-
-    return shows, output, clock, end
-
-
-def test_the_time_left_is_by_the_speed_of_the_finished_tasks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two jobs; the time until the first cell, in which workers start, says nothing of the rest."""
-    plan = toy_plan(tmp_path, n="1:4")
-    shows, output, clock, end = watched(plan, 2, monkeypatch)
-    clock[0] = 20.0
+    clock[0] = start
     with shows.shown():
-        for number, took in enumerate([8.0, *[4.0] * 5, 0.5, 1.0]):
-            clock[0] += took / 2
-            end(number, took)
-    sentences = re.findall(r"[1-9] of 8 cells; [^,\r]* so far([^\r]*)", output.getvalue())
-    of_one_batch = [8.0, 6.0, 16 / 3, 5.0, 4.8, 14 / 3, 28.5 / 7]
-    batches_left = [3.5, 3.0, 2.5, 2.0, 1.5, 1.0, 1.0]
-    expected = [took * left for took, left in zip(of_one_batch, batches_left, strict=True)]
-    assert sentences[:8] == [*(f", about {duration(left)} left" for left in expected), ""]
-
-
-def test_while_cells_run_it_is_never_nothing_that_is_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shows, output, clock, end = watched(toy_plan(tmp_path, n="1:4"), 1, monkeypatch)
-    with shows.shown():
-        clock[0] = 0.1
-        end(0, 0.0)
-    assert "1 of 8 cells; 0.1 s so far, less than 1 s left" in output.getvalue()
-
-
-def test_nothing_is_said_of_the_time_left_until_a_task_has_ended_that_imports_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The first tasks of two workers take 18 s, most of it imports; the third takes 0.1 s."""
-    shows, output, clock, end = watched(toy_plan(tmp_path, n="1:28"), 2, monkeypatch)
-    with shows.shown():
-        for number, took in enumerate([18.0, 18.0, 0.1]):
-            clock[0] = 18.0 if number < 2 else 18.1
-            end(number, took, is_cold=number < 2)
-    sentences = re.findall(r"[1-9] of 56 cells; [^\r\n]*", output.getvalue())
-    assert sentences[:2] == ["1 of 56 cells; 18 s so far", "2 of 56 cells; 18 s so far"]
-    assert sentences[2].startswith("3 of 56 cells; 18 s so far, about 2.")
+        for number, (clock[0], took) in enumerate(tasks):
+            results = [CellResult(cell, {"test_loss": 0.5}) for cell in plan.batches[number]]
+            record = record_of(TOY, [number], results)
+            record = replace(record, seconds=abs(took), is_cold=took < 0)
+            running.take(record)
+            shows.add(record)
+    line = re.compile(r"[1-9] of \d+ cells; [^,\r\n]* so far(?:, ([^\r\n]*) left)?")
+    left = line.findall(output.getvalue())[: len(said)]
+    assert [bool(words) for words in left] == [bool(words) for words in said]
+    for words, expected in zip(left, said, strict=True):
+        assert words.removeprefix("about ").startswith(expected)
