@@ -70,20 +70,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-EXPERIMENT = """
-def train(n: int = 10, snr: float = 1.0, seed: int = 0) -> dict[str, float]:
-    return {"test_loss": CHANGE + (1 + seed) / (1 + n * snr**2)}
-"""
-
-
 def test_two_versions_of_one_function_are_compared(tmp_path: Path) -> None:
-    for change, name in (("0.0", "before"), ("0.125", "after")):
-        (tmp_path / "mine.py").write_text(EXPERIMENT.replace("CHANGE", change))
-        grid = ("--n=2:4", "--snr=0.5,2", "--seeds=2", "--jobs=1", f"--out={name}")
+    for floor, name in (("0.0033", "before"), ("0.1283", "after")):
+        (tmp_path / "mine.py").write_text(OF_CUI.replace("0.0033", floor))
+        grid = ("--alpha=1:2:3", "--omega=0.1,0.2", "--seeds=2", "--jobs=1", f"--out={name}")
         call("sweep", "mine.py", *grid, cwd=tmp_path)
     comparison = overfit_cli.compare(tmp_path / "before", tmp_path / "after")
     assert comparison.pairs.both == 12
-    assert comparison.table()["difference"].tolist() == pytest.approx([0.125])
+    differences = comparison.table().set_index("column")["difference"]
+    assert differences["linear_test_error"] == pytest.approx(0.125)
 
 
 # What is shown

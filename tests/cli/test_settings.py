@@ -25,10 +25,8 @@ def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def settings_of(run_directory: Path) -> dict[str, object]:
     """The settings of the last run into a directory, as its manifest has them."""
-    recorded: dict[str, object] = json.loads((run_directory / "manifest.json").read_text())["runs"][
-        -1
-    ]["settings"]
-    return recorded
+    runs = json.loads((run_directory / "manifest.json").read_text())["runs"]
+    return dict(runs[-1]["settings"])
 
 
 def test_an_option_comes_before_a_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,15 +85,13 @@ def test_a_function_opens_its_files_by_itself(
     assert "--data other: mine:train opens its files by itself" in said
 
 
-@pytest.mark.parametrize("text", ["two", "0", "1.5"])
+@pytest.mark.parametrize("text", ["two", "0"])
 def test_what_a_variable_has_wrong_is_a_sentence(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OVERFIT_JOBS", text)
     said = call(*SWEEP, cwd=tmp_path, expect=2).stderr
-    assert said.startswith("overfit: ")
-    assert "--jobs" in said
-    assert said.count("\n") == 1
+    assert re.fullmatch(r"overfit: .*--jobs.*\n", said)
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.txt/mine"])
