@@ -30,10 +30,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def in_bash(*words: str, cwd: Path) -> list[str]:
-    """What bash is told when the cursor stands behind the last of these words."""
+def asked_in_bash(*words: str) -> dict[str, str]:
+    """The variables that bash sets when the cursor stands behind the last of these words."""
     asked = {"COMP_WORDS": "\n".join(["overfit", *words]), "COMP_CWORD": str(len(words))}
-    with mock.patch.dict(os.environ, {"_OVERFIT_COMPLETE": "complete_bash", **asked}):
+    return {"_OVERFIT_COMPLETE": "complete_bash", **asked}
+
+
+def in_bash(*words: str, cwd: Path) -> list[str]:
+    """What bash is told of these words."""
+    with mock.patch.dict(os.environ, asked_in_bash(*words)):
         done = call(cwd=cwd)
     assert done.stderr == ""
     return done.stdout.split()
@@ -116,24 +121,16 @@ def test_a_study_that_cannot_be_loaded_or_that_prints_disturbs_nobody(installed_
 
 
 @pytest.mark.slow
-def test_completing_imports_nothing_heavy(folder: Path) -> None:
-    script = """
-import os, sys
-from overfit_cli.cli.app import main
-for line in {lines!r}:
-    words = ["overfit", *line.split(" ")]
-    os.environ.update(COMP_WORDS="\\n".join(words), COMP_CWORD=str(len(words) - 1))
-    try:
-        main()
-    except SystemExit as ended:
-        assert not ended.code, words
-heavy = [name for name in ("torch", "pandas", "matplotlib", "scipy") if name in sys.modules]
-assert not heavy, heavy
-"""
-    lines = ["sweep kernel-text --le", "train multihead-sst2 --n", "reproduce ", "plot h"]
-    lines += ["plot lines --from "]
-    asked = {"_OVERFIT_COMPLETE": "complete_bash"}
-    python("-c", script.format(lines=lines), cwd=folder, env=asked)
+@pytest.mark.parametrize(
+    "line",
+    ["sweep kernel-text --le", "train multihead-sst2 --n", "reproduce ", "plot h", "plot --from "],
+)
+def test_completing_imports_nothing_heavy(line: str, folder: Path) -> None:
+    timed = ("-X", "importtime", "-m", "overfit_cli")
+    done = python(*timed, cwd=folder, env=asked_in_bash(*line.split(" ")))
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "typer" in imported
+    assert not imported & {"torch", "pandas", "matplotlib", "scipy"}
 
 
 @pytest.fixture

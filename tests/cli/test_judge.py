@@ -94,23 +94,13 @@ def test_a_claim_of_the_shell_has_a_verdict_an_interval_and_its_rates_of_error(
     assert words.count("This claim was added after the first cell was trained.") == 2
 
 
-@pytest.mark.slow
-def test_an_open_claim_names_the_seeds_and_the_command_that_decide_it(folder: Path) -> None:
-    near = "error is 0.1 within 0.0004 where n = 10"
-    words = said(folder, "results/decay-n", near)
-    assert "inconclusive" in words
-    assert "seeds to decide it with a probability of 90 %." in words
-    assert "Next: overfit sweep decay.py:train --set n=10,20,40 --seeds" in words
-    assert "--seeds=10" not in words
-
-
 def test_the_proposed_command_adds_the_seeds_that_decide(tmp_path: Path) -> None:
     """The verdict is then given at the level of a further look, for which they are enough."""
     sweep(tmp_path, "--n=10,20,40", "--seeds=3", "--fresh")
     before, [command], after = judged_twice(tmp_path, "results/decay-n", "error-lt-0.2")
     assert "inconclusive" in before
-    assert command.endswith(" --seeds 8 --out results/decay-n")
-    assert "--fresh" not in command
+    assert "takes 8 seeds to decide it with a probability of 90 %" in before
+    assert command == "sweep decay.py:train --set n=10,20,40 --seeds 8 --out results/decay-n"
     cells = overfit_cli.load(tmp_path / "results/decay-n")
     assert sorted(cells["seed"].unique()) == list(range(8))
     assert "error-lt-0.2 ours holds " in after
@@ -287,29 +277,20 @@ def test_claims_are_drawn_beside_their_caption(folder: Path, tmp_path: Path) -> 
     assert "inverse: holds, −" in (tmp_path / "claims.txt").read_text()
 
 
-def test_a_margin_that_is_moved_after_the_run_shows(tmp_path: Path) -> None:
-    sweep(tmp_path, "--n=10,20,40", "--seeds=10", text=FILE.format(within=0.0001))
-    (tmp_path / "decay.py").write_text(FILE.format(within=0.5))
-    words = said(tmp_path, "results/decay-n")
-    assert "This claim was changed after the first cell was trained." in words
-
-
 @pytest.mark.slow
 def test_a_preset_states_claims_that_its_run_keeps(folder: Path) -> None:
     (folder / "decay.toml").write_text(PRESET)
-    run("sweep", "decay.toml", "--jobs=1", cwd=folder)
+    call("sweep", "decay.toml", "--jobs=1", cwd=folder)
     manifest = json.loads((folder / "results/decay-quick/manifest.json").read_text())
     assert manifest["sentences"] == {"small": "error < 0.05 where n = 40"}
     assert "small" in manifest["claims"]
-    assert "small ours inconclusive, by itself holds" in said(folder, "results/decay-quick")
-    report = call("report", "results/decay-quick", cwd=folder).stdout
-    assert "small" in report
+    assert "small" in call("report", "results/decay-quick", cwd=folder).stdout
     claims = json.loads((folder / "results/report/claims.json").read_text())
     [small] = [claim for claim in claims["claims"] if claim["claim"] == "small"]
     assert "Judged on 1 of 3 settings and 6 seeds (0 to 5)." in small["note"]
     assert "it would hold in" in small["note"]
     (folder / "decay.toml").write_text(PRESET.replace("error < 0.05", "error = 0.05"))
-    refused = run("sweep", "decay.toml", cwd=folder, expect=2).stderr
+    refused = call("sweep", "decay.toml", cwd=folder, expect=2).stderr
     assert "claims.small" in refused
     assert "takes a tolerance" in refused
 
@@ -334,7 +315,7 @@ def test_python_judges_sentences_on_a_directory_and_on_a_frame(folder: Path) -> 
 
 def test_a_sentence_that_is_no_claim_stops_the_file(tmp_path: Path) -> None:
     (tmp_path / "decay.py").write_text(DECAY.replace("error < 0.2", "error is low or so"))
-    errors = run("sweep", "decay.py", cwd=tmp_path, expect=2).stderr
+    errors = call("sweep", "decay.py", cwd=tmp_path, expect=2).stderr
     assert "experiment(claims=...)" in errors
     assert "The nearest form is" in errors
 

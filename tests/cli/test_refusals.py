@@ -171,21 +171,7 @@ sweep --n 2 --out out => --out out … toy … benign-vit … another directory
 sweep --n 2 --out '' => --out
 sweep toy --out {name} => --out xxx … File name too long
 report out --out file.txt => --out file.txt … File exists
-sweep typo.toml => typo.toml … sedes … did you mean 'seeds'
-sweep unknown.toml => unknown.toml … 'figure' … did you mean 'figures'
-sweep lacking.toml => lacking.toml … lacks 'study'
-sweep broken.toml => broken.toml … can't be read as TOML
-sweep stray.toml => stray.toml … 'toyy' is neither a study nor a file … toy
-sweep badaxis.toml => badaxis.toml: sigma … did you mean
-sweep badfigure.toml => badfigure.toml … no figure 'heatmapp' … 'heatmap'
-sweep deep.toml => deep.toml … can't be read as TOML
-sweep long.toml => long.toml … can't be read as TOML
-sweep notext.toml => notext.toml … can't be read as TOML
-sweep nested.toml => nested.toml … set.n … one value, or a range in quotes
-sweep nan.toml => nan.toml: snr='nan' … a number above 0
 sweep endless.toml => endless.toml … no such preset file
-sweep elsewhere.toml => elsewhere.toml … directory is '../up'
-sweep badvalue.toml => badvalue.toml … quick.set.n … one value, or a range in quotes
 """
 
 FIGURES = """
@@ -319,22 +305,25 @@ TABLE = [
 ]
 TABLE += declared()
 
+OF_TOY = "title = 'a'\nstudy = 'toy'\n"
+SO_DEEP = "title = 'a'\nset = " + "{a = " * 5000 + "1" + "}" * 5000
 PRESETS = {
-    "deep.toml": "title = 'a'\nset = " + "{a = " * 5000 + "1" + "}" * 5000,
-    "long.toml": "title = 'a'\nstudy = 'toy'\n[quick]\nseeds = 1" + "0" * 5000,
-    "notext.toml": "title = 'a\udcff'",
-    "nested.toml": "title = 'a'\nstudy = 'toy'\n[set]\nn = {a = {b = 1}}",
-    "nan.toml": "title = 'a'\nstudy = 'toy'\n[set]\nsnr = nan",
-    "elsewhere.toml": "title = 'a'\nstudy = 'toy'\ndirectory = '../up'",
-    "typo.toml": "title = 'a'\nstudy = 'toy'\n[quick]\nsedes = 3\n",
-    "unknown.toml": "title = 'a'\nstudy = 'toy'\nfigure = ['heatmap']\n",
-    "lacking.toml": "title = 'a'\n",
-    "broken.toml": "title = = 'a'\n",
-    "stray.toml": "title = 'a'\nstudy = 'toyy'\n",
-    "badfigure.toml": "title = 'a'\nstudy = 'toy'\nfigures = ['heatmapp']\n",
-    "badvalue.toml": "title = 'a'\nstudy = 'toy'\n[quick]\nset.n = [2, 3]\n",
-    "badaxis.toml": "title = 'a'\nstudy = 'benign-vit'\n[set]\nsigma = '1:2'\n",
+    "deep": (SO_DEEP, "can't be read as TOML"),
+    "long": (f"{OF_TOY}[quick]\nseeds = 1{'0' * 5000}", "can't be read as TOML"),
+    "notext": ("title = 'a\udcff'", "can't be read as TOML"),
+    "broken": ("title = = 'a'\n", "can't be read as TOML"),
+    "nested": (f"{OF_TOY}[set]\nn = {{a = {{b = 1}}}}", "set.n … one value, or a range in quotes"),
+    "badvalue": (f"{OF_TOY}[quick]\nset.n = [2, 3]\n", "quick.set.n … one value, or a range in qu"),
+    "nan": (f"{OF_TOY}[set]\nsnr = nan", "nan.toml: snr='nan' … a number above 0"),
+    "elsewhere": (f"{OF_TOY}directory = '../up'", "directory is '../up'"),
+    "typo": (f"{OF_TOY}[quick]\nsedes = 3\n", "sedes … did you mean 'seeds'"),
+    "unknown": (f"{OF_TOY}figure = ['heatmap']\n", "'figure' … did you mean 'figures'"),
+    "lacking": ("title = 'a'\n", "lacks 'study'"),
+    "stray": ("title = 'a'\nstudy = 'toyy'\n", "'toyy' is neither a study nor a file … toy"),
+    "badfigure": (f"{OF_TOY}figures = ['heatmapp']\n", "no figure 'heatmapp' … 'heatmap'"),
+    "badaxis": ("title = 'a'\nstudy = 'benign-vit'\nset.sigma = '1:2'\n", "sigma … did you mean"),
 }
+TABLE += [[f"sweep {name}.toml", f"{name}.toml … {words}"] for name, (_, words) in PRESETS.items()]
 
 EXPERIMENT = """
 def train(n: int = 10, snr: float = 1.0, d: int = 3, kind: str = "a", seed: int = 0):
@@ -377,8 +366,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "twice.csv").write_text("n,test_loss\n1,1\n1,2\n")
     (folder / "bad.mplstyle").write_text("font.size: big")
     (folder / "unknown.mplstyle").write_text("fnt.size: 8")
-    for name, text in PRESETS.items():
-        (folder / name).write_bytes(text.encode(errors="surrogateescape"))
+    for name, (text, _) in PRESETS.items():
+        (folder / f"{name}.toml").write_bytes(text.encode(errors="surrogateescape"))
     (folder / "endless.toml").symlink_to("/dev/zero")
     return folder
 

@@ -46,18 +46,13 @@ def write_preset(
 
 @pytest.fixture
 def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of presets in place of the real ones, with the real error rates."""
+    """A folder of presets in place of the real ones, with the real error rates, and no data."""
     folder = tmp_path / "presets"
     folder.mkdir()
     shutil.copy(presets.preset_folder() / presets.ERROR_RATES, folder)
     monkeypatch.setattr(presets, "preset_folder", lambda: folder)
-    return folder
-
-
-@pytest.fixture
-def no_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An environment that names no folder of data."""
     monkeypatch.delenv("OVERFIT_DATA", raising=False)
+    return folder
 
 
 def names(*asked: str) -> list[str]:
@@ -206,7 +201,7 @@ LACKING = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("needs", "how", "said"), LACKING)
 def test_what_needs_data_that_is_not_here_is_left_out_and_said(
-    needs: str, how: list[str], said: str, shipped: Path, tmp_path: Path, no_data: None
+    needs: str, how: list[str], said: str, shipped: Path, tmp_path: Path
 ) -> None:
     """With code 1 where it didn't say so, or where the data is there and broken."""
     (tmp_path / "aclImdb" / "train").mkdir(parents=True)
