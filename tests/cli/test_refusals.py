@@ -65,7 +65,6 @@ sweep --seeds some => --seeds some … a whole number
 train toy --seed 9223372036854775808 => --seed 9223372036854775808 … a whole number of at least 0
 train toy --seed 1e300 => --seed 1e300: it takes a whole number.
 train --seed -1 => --seed -1 … at least 0
-train --snr 0 => --snr 0 … above 0
 train --N 2:20 => --N: a training takes one value of n, not 19 … sweep
 sweep --set label_flip=0:0.4:10:log => --set label_flip … start above 0
 sweep --set d=2 --set noise=orthogonal => --set d 2 … at least 3
@@ -86,7 +85,6 @@ NAMES = """
 sweep --set snrr=3 => snrr … did you mean 'snr'
 sweep --Q 3 => --Q: benign-vit has no parameter 'Q'
 sweep --N 0 => --N 0: n takes a whole number of at least 1
-sweep --n 2 --set n=3 => --n and --set n: n is given twice; give it once.
 sweep --N 2 --n 3 => --N and --n: n is given twice; give it once.
 plot heatmap --x n --x snr => --x is given 2 times … give it once
 train toy --out a --out b --out c => --out is given 3 times
@@ -105,7 +103,6 @@ sweep fig1 --no-thing => --no-thing: benign-vit has no parameter 'no_thing'
 sweep fig1 --profile huge => --profile huge: it takes quick or paper.
 sweep --profile paper => --profile paper … benign-vit is not a preset
 sweep --jobs 0 => --jobs 0 … at least 1 … -1
-sweep --jobs many => --jobs many … a whole number
 sweep --jobs {nines} => --jobs 999 … a whole number
 sweep --backend ray => --backend ray: it requires address
 sweep --backend dask => --backend dask: it requires address

@@ -190,7 +190,7 @@ set.source = "imdb"
 seeds = 1
 needs = "{needs}"
 """
-LACKING = [
+LACKING: list[tuple[str, list[str], str]] = [
     ("IMDb (--data DIR)", [], "needs data: name its folder.* It needs IMDb \\(--data DIR\\)."),
     ("IMDb (--data DIR)", ["--data=presets"], "IMDb isn't there"),
     ("", [], "--data: source=imdb needs data"),

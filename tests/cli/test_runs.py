@@ -78,18 +78,6 @@ def test_where_cells_are_missing_the_command_trains_them(folder: Path) -> None:
     assert line.startswith("results/toy-10: toy, 6 cells, complete, ")
 
 
-@pytest.mark.slow
-def test_a_sweep_from_python_is_continued_by_a_command(tmp_path: Path) -> None:
-    path = tmp_path / "results" / "own"
-    path.parent.mkdir()
-    overfit_cli.sweep("toy", n=[1, 2], seeds="3:4", out=path, jobs=1, quiet=True)
-    next((path / "cells").glob("*.parquet")).unlink()
-    said = call("runs", "results/own", cwd=tmp_path).stdout
-    following, *_ = re.findall(r"^Next: overfit (sweep .*)$", said, re.MULTILINE)
-    call(*shlex.split(following), cwd=tmp_path)
-    assert "4 cells, complete" in lines_of("runs", "results/own", cwd=tmp_path)[0]
-
-
 def test_only_run_directories_are_listed_and_damage_is_counted(folder: Path) -> None:
     results = folder / "results"
     for name in ("report", "empty/cells", "foreign/cells", "other"):

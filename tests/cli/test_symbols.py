@@ -37,21 +37,11 @@ def test_a_sweep_takes_symbols_as_options_and_settings(folder: Path) -> None:
     assert set(run["values"]) >= {"n", "snr", "tokens", "sigma_p"}
 
 
-def test_a_run_directory_is_named_after_the_parameters_however_they_were_called(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("overfit_cli.sweeps.run.LONGEST_DRY_RUN", 0.0)
-    one = call("sweep", "--N=2:4", "--SNR=5", "--dry-run", cwd=tmp_path).stdout
-    other = call("sweep", "--n=2:4", "--snr=5", "--dry-run", cwd=tmp_path).stdout
-    assert "results/benign-vit-n-snr5" in one
-    assert one.splitlines()[0] == other.splitlines()[0]
-
-
 @pytest.mark.slow
 def test_a_figure_takes_symbols_for_its_axes_panels_cells_and_equations(folder: Path) -> None:
     by_symbol = ("--x=N", "--y=SNR", "--by=M", "--law=SNR = 2 * N", "--where=SNR=8:12")
     by_name = ("--x=n", "--y=snr", "--by=tokens", "--law=snr = 2*n", "--where=snr=8:12")
-    pictures, captions = [], []
+    pictures, captions = list[Any](), list[str]()
     for named in (by_symbol, by_name):
         call("plot", "heatmap", "--from=out", *named, "--out=a.png", cwd=folder)
         pictures.append(imread(folder / "a.png"))  # their records have what was typed
