@@ -81,8 +81,15 @@ def marked(**marks: bytes) -> Change:
     return lambda table: table.replace_schema_metadata({**table.schema.metadata, **changes})
 
 
+MARS = pa.scalar(1, pa.timestamp("us", "Mars/Olympus"))
 CONTENTS: dict[str, tuple[Change, str]] = {
+    "no status": (without("status"), "it lacks the column 'status'"),
+    "a word": (filled("test_loss", "low"), "its column 'test_loss' holds string"),
+    "a number": (filled("key", 7), "its column 'key' holds int64"),
+    "no key": (filled("key", "a", None), "its column 'key' has an empty place"),
+    "a time": (filled("when", MARS), "its column 'when' holds timestamp"),
     "another schema": (marked(schema=b"7"), "it has schema '7'; this overfit reads 2"),
+    "bytes": (marked(schema=b"\xff\xfe"), "it isn't a whole parquet file"),
     "another study": (marked(study=b"other"), "it belongs to other, and the directory to toy"),
     "no mark": (lambda table: table.replace_schema_metadata(None), "it has schema ''; this"),
 }

@@ -19,15 +19,7 @@ from overfit_cli.core.cell import ROW_COLUMNS
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import UndecidedError
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.expressions import (
-    Among,
-    Extreme,
-    Ref,
-    Test,
-    quoted,
-    read_conditions,
-    read_expression,
-)
+from overfit_cli.core.expressions import Among, Extreme, Ref, Test, read_conditions
 from overfit_cli.core.failures import count_alike
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.registry import claims_of
@@ -156,8 +148,7 @@ def design_of(measure: Measure, rows: pd.DataFrame) -> Design:
 
 
 def _tests(cells: Cells, ref: Ref) -> list[Test]:
-    text = f"{quoted(ref.name)}[{ref.inside}]" if ref.at else quoted(ref.name)
-    return list(read_expression(text, cells.schema.names, "claim").refs[0].at)
+    return read_conditions(ref.inside, cells.schema.placed, "claim") if ref.at else []
 
 
 def _needs(sentence: Sentence, cells: Cells) -> Iterator[tuple[str, Sequence[Any], int]]:
