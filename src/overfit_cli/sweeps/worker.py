@@ -134,8 +134,9 @@ def _check_result(study: AnyStudy, result: CellResult) -> CellResult:
             return _failed_result(result, f"{name} is {value!r}")
         if math.isnan(value):
             known = {key: each for key, each in result.measurements.items() if each is not None}
-            reason = f"diverged: {name} isn't finite"
-            return replace(result, measurements=drop_nonfinite(known), reason=reason)
+            # Each keeps its column, if only as an empty one.
+            finite: Any = dict.fromkeys(result.measurements) | drop_nonfinite(known)
+            return replace(result, measurements=finite, reason=f"diverged: {name} isn't finite")
     return result
 
 
