@@ -22,7 +22,7 @@ from overfit_cli.core.files import read_toml, set_data_folder, variable_folder
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.registry import figures_of, find_study, study_names
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import brief, most_alike, natural_key, shorten, suggestion
+from overfit_cli.core.text import brief, is_text, most_alike, natural_key, shorten, suggestion
 from overfit_cli.core.values import ProfileName, valid_choice
 from overfit_cli.functions.function_study import study_of_reference
 from overfit_cli.functions.references import is_reference, split_reference
@@ -337,6 +337,8 @@ def find_subject(typed: str, profile: str | None = None) -> Subject:
     Args:
         typed: `benign-vit`, `fig1`, `mine.toml`, `FILE.py`, `FILE.py:NAME` or `module:NAME`.
     """
+    if not is_text(typed):  # a manifest couldn't name it
+        raise UserError(f"{typed}: the name isn't text; it takes a path in UTF-8.")
     preset = None if typed in study_names() else find_preset(typed)
     if preset is not None:
         return _of_preset(preset, typed, profile or DEFAULT_PROFILE)
