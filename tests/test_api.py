@@ -94,6 +94,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"mood": 3}, "mood=3: mood takes one of"),
     ({"seeds": []}, "seeds: no value given"),
     ({"seeds": [-1]}, "seeds=-1: a seed is a whole number of at least 0"),
+    ({"seeds": ["1*2"]}, "seeds='1*2': a seed is a whole number of at least 0"),
     ({"seeds": 2.5}, "seeds=2.5: seeds takes a whole number"),
     ({"seeds": "7:3"}, "seeds='7:3': the range runs backwards"),
     ({"jobs": 0}, "jobs=0: it takes a whole number of at least 1"),
