@@ -97,6 +97,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"seeds": ["1*2"]}, "seeds='1*2': a seed is a whole number of at least 0"),
     ({"seeds": 2.5}, "seeds=2.5: seeds takes a whole number"),
     ({"seeds": "7:3"}, "seeds='7:3': the range runs backwards"),
+    ({"together": None}, "together: it takes a text, or several"),
     ({"jobs": 0}, "jobs=0: it takes a whole number of at least 1"),
     ({"address": ["a"]}, "address=['a']: it takes a text"),
     ({"shard": (1, 2)}, "shard=(1, 2): it takes a text"),
