@@ -6,6 +6,7 @@ and their figures are names of presets too.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import itertools
@@ -213,7 +214,9 @@ def _sentence(error: ValidationError) -> str:
         return f"it has no {field!r}; {suggestion(parts[-1], fields)}"
     if first["type"] == "missing":
         return f"it lacks {field!r}, which every preset has."
-    given = shorten(repr(first["input"]))
+    given = "a number too long to show"
+    with contextlib.suppress(ValueError):  # one of thousands of digits, written in hexadecimal
+        given = shorten(repr(first["input"]))
     accepts = "it takes one value, or a range in quotes"
     return f"{field} is {given}: {accepts if 'set' in parts[:-1] else first['msg'].lower()}."
 
