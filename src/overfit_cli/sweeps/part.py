@@ -144,7 +144,10 @@ def read_part(path: Path, kind: str, columns: list[str] | None = None) -> Part:
         why = "its checksum doesn't match its name" if is_ours else "it was renamed, or is no part"
         raise NotAPartError(why, damaged=bool(is_ours))
     # What has the name of its content was written as a part: it need not be checked further.
-    file = pq.ParquetFile(pa.BufferReader(content))
+    try:
+        file = pq.ParquetFile(pa.BufferReader(content))
+    except pa.ArrowException as error:
+        raise NotAPartError("it isn't a parquet file") from error
     found = {name.decode(): mark.decode() for name, mark in (file.metadata.metadata or {}).items()}
     version, of, study, source, stamp = (found.get(f"overfit.{mark}", "") for mark in MARKS)
     if version != FORMAT:
