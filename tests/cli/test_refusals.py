@@ -229,6 +229,8 @@ sweep stray.toml => stray.toml … 'toyy' is neither a study nor a file … toy
 sweep badaxis.toml => badaxis.toml: sigma … did you mean
 sweep badfigure.toml => badfigure.toml … no figure 'heatmapp' … 'heatmap'
 sweep deep.toml => deep.toml … can't be read as TOML
+sweep hex.toml => hex.toml … seeds is a number too long to show
+sweep hexset.toml => hexset.toml … set.n is a number too long to show
 sweep long.toml => long.toml … can't be read as TOML
 sweep notext.toml => notext.toml … can't be read as TOML
 sweep nested.toml => nested.toml … set.n … one value, or a range in quotes
@@ -368,6 +370,8 @@ TABLE = [
 
 PRESETS = {
     "deep.toml": "title = 'a'\nset = " + "{a = " * 5000 + "1" + "}" * 5000,
+    "hex.toml": "title = 'a'\nstudy = 'toy'\n[quick]\nseeds = 0x" + "f" * 5000,
+    "hexset.toml": "title = 'a'\nstudy = 'toy'\n[set]\nn = 0x" + "f" * 5000,
     "long.toml": "title = 'a'\nstudy = 'toy'\n[quick]\nseeds = 1" + "0" * 5000,
     "notext.toml": "title = 'a\udcff'",
     "nested.toml": "title = 'a'\nstudy = 'toy'\n[set]\nn = {a = {b = 1}}",
