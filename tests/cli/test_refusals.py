@@ -248,6 +248,7 @@ plot heatmap --from out --x d => --x d … no parameter … n
 plot heatmap --from out --x Q => --x Q: toy has no parameter 'Q'
 plot heatmap --from out --x n => --x n … y is n … different
 plot heatmap --from out --by n => --by n … it is an axis already
+plot heatmap --from out --by q => --by q: toy has no parameter 'q'; known:
 plot heatmap --from out --value test_los => --value test_los … 'test_loss'
 plot heatmap --from out --where n=99 => --where n=99: no cell has that; there is 1, 2, 3.
 plot heatmap --from out --where N=low => --where N=low: 'low' is no name here
