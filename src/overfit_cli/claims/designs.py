@@ -19,7 +19,14 @@ from overfit_cli.core.cell import ROW_COLUMNS
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import UndecidedError
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.expressions import Among, Extreme, Ref, Test, read_conditions
+from overfit_cli.core.expressions import (
+    Among,
+    Extreme,
+    Ref,
+    Test,
+    read_conditions,
+    read_expression,
+)
 from overfit_cli.core.failures import count_alike
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.registry import claims_of
@@ -148,7 +155,10 @@ def design_of(measure: Measure, rows: pd.DataFrame) -> Design:
 
 
 def _tests(cells: Cells, ref: Ref) -> list[Test]:
-    return read_conditions(ref.inside, cells.schema.placed, "claim") if ref.at else []
+    if not ref.at:
+        return []
+    # The column may be one that nobody knows yet: brackets are read behind a name that cells have.
+    return [*read_expression(f"seed[{ref.inside}]", cells.schema.names, "claim").refs[0].at]
 
 
 def _needs(sentence: Sentence, cells: Cells) -> Iterator[tuple[str, Sequence[Any], int]]:

@@ -257,6 +257,9 @@ def _changed(path: Path) -> float:
 
 def summaries(folder: Path) -> list[RunSummary]:
     """Return the run directories in a folder by name, or the folder itself if it is one."""
+    if not folder.is_dir():
+        problem = "that is a file; name a folder" if folder.exists() else "there is no such folder"
+        raise BadValue("folder", str(folder), f"{problem}.")
     own = summary(RunDirectory(folder))
     if own is not None:
         return [own]
