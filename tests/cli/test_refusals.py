@@ -159,8 +159,8 @@ plot heatmap --from empty => --from empty … holds no cells
 plot heatmap --from foreign => --from foreign … holds no cells
 report nowhere => RUN nowhere … no such directory
 report file.txt => RUN file.txt … that is a file
-runs nowhere => FOLDER|RUN nowhere: it can't be read: No such file or directory.
-runs file.txt => FOLDER|RUN file.txt: it can't be read: Not a directory.
+runs nowhere => FOLDER|RUN nowhere: there is no such folder.
+runs file.txt => FOLDER|RUN file.txt: that is a file; name a folder.
 merge out results/nowhere --out x => DIR results/nowhere: there is no such directory
 sweep --n 2 --out file.txt => --out file.txt … File exists … a directory is needed
 sweep --n 2 --out file.txt/deeper => --out file.txt/deeper … Not a directory
@@ -180,6 +180,7 @@ plot heatmap --from out --x snrr => --x snrr … did you mean 'snr'
 plot heatmap --from out --x d => --x d … no parameter … n
 plot heatmap --from out --x n => --x n … y is n … different
 plot heatmap --from out --by n => --by n … it is an axis already
+plot heatmap --from out --by q => --by q: toy has no parameter 'q'; known:
 plot heatmap --from out --value test_los => --value test_los … 'test_loss'
 plot heatmap --from out --where n=99 => --where n=99: no cell has that; there is 1, 2, 3.
 plot heatmap --from out --where N=low => --where N=low: 'low' is no name here
@@ -306,6 +307,8 @@ OF_TOY = "title = 'a'\nstudy = 'toy'\n"
 SO_DEEP = "title = 'a'\nset = " + "{a = " * 5000 + "1" + "}" * 5000
 PRESETS = {
     "deep": (SO_DEEP, "can't be read as TOML"),
+    "hex": (f"{OF_TOY}[quick]\nseeds = 0x{'f' * 5000}", "seeds is a number too long to show"),
+    "hexset": (f"{OF_TOY}[set]\nn = 0x{'f' * 5000}", "set.n is a number too long to show"),
     "long": (f"{OF_TOY}[quick]\nseeds = 1{'0' * 5000}", "can't be read as TOML"),
     "notext": ("title = 'a\udcff'", "can't be read as TOML"),
     "broken": ("title = = 'a'\n", "can't be read as TOML"),
