@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -13,32 +11,11 @@ from overfit_cli.claims.designs import RANGE, design_of, needs_in_words, setting
 from overfit_cli.claims.rules import verdicts_at_extremes
 from overfit_cli.claims.sentences import read
 from overfit_cli.claims.stated import Measure, cells_of, claim
-from overfit_cli.functions.function_study import study_of_function
+from tests.claims.decay import STUDY, cells, lost
 
-
-def train(
-    n: int = 10, snr: float = 1.0, method: Literal["none", "ridge", "lasso"] = "none", seed: int = 0
-) -> dict[str, float]:
-    return {"test_error": 1 / n}
-
-
-STUDY = study_of_function(train)
-
-
-def cells(drop: str = "", **failed: object) -> pd.DataFrame:
-    """Ten seeds of three n, two snr and three methods, without the rows of a query."""
-    axes = [(10, 20, 40), (0.5, 2.0), ("none", "ridge", "lasso"), range(10)]
-    index = pd.MultiIndex.from_product(axes, names=["n", "snr", "method", "seed"])
-    rows = index.to_frame(index=False)
-    rows = rows.assign(test_error=1 / rows["n"] + 0.001 * rows["seed"], status="done", reason="")
-    rows = rows.drop(rows.query(drop).index) if drop else rows
-    if failed:
-        is_failed = np.logical_and.reduce([rows[name] == value for name, value in failed.items()])
-        rows.loc[is_failed, ["status", "reason"]] = ["failed", "diverged"]
-    return rows
-
-
-ONE = cells().query("n == 10 and snr == 2 and method == 'none'")
+ROWS = cells((10, 20, 40), (0.5, 2.0), ("none", "ridge", "lasso"), seeds=10)
+ONE = cells((10,), (1.0,), seeds=10)
+"""Ten seeds of three n, two snr and three methods; and of one setting."""
 
 
 def measure(text: str) -> Measure:
@@ -74,19 +51,21 @@ FOUR = "test_error < 1 where n = 10,40 and snr < 3 and method = ridge"
     ],
 )
 def test_a_design_names_settings_seeds_and_what_it_leaves_out(text: str, judged_on: str) -> None:
-    assert words(text, cells()) == f"Judged on {judged_on}"
+    assert words(text, ROWS) == f"Judged on {judged_on}"
 
 
 def test_cells_that_are_absent_or_failed_are_named() -> None:
-    rows = cells("n == 10 and snr < 1 and seed in (3, 4, 5, 9)", n=20, snr=0.5, seed=1)
+    rows = ROWS.query("n > 10 or snr > 1 or seed not in (3, 4, 5, 9)").copy()
+    rows.loc[rows.eval("n == 20 and snr < 1 and seed == 1"), "reason"] = "diverged"
+    rows["status"] = rows["reason"].map({"": "done", "diverged": "failed"})
     said = words("test_error < 1 where method = ridge", rows)
     assert "Absent: 4 cells (n=10, snr=0.5, seeds 3 to 5, 9)." in said
     assert "Failed: 1 cell (n=20, snr=0.5, seed 1): 1 diverged." in said
     conditions = {"": False, " where n = 10": True, " where n = 40": False}
     for condition, mendable in conditions.items():
         assert design_of(measure(f"test_error < 1{condition}"), rows).is_mendable == mendable
-    lost = ONE.assign(status=["done"] * 9 + ["failed"], reason=[""] * 9 + ["error: KeyError: 'x'"])
-    undrawn = replace(design_of(measure("test_error < 1"), lost), drawn=False)
+    broken = lost(ONE, 1).assign(reason=["error: KeyError: 'x'"] + [""] * 9)
+    undrawn = replace(design_of(measure("test_error < 1"), broken), drawn=False)
     assert " ".join(undrawn.sentences()) == (
         "Judged on 1 setting. Failed: 1 cell (the only one): 1 error: KeyError: 'x'."
     )
@@ -110,7 +89,7 @@ def test_cells_that_are_absent_or_failed_are_named() -> None:
     ],
 )
 def test_values_that_cells_lack_are_told(text: str, lacking: dict[str, str]) -> None:
-    assert settings_lacking(measure(text), cells()) == lacking
+    assert settings_lacking(measure(text), ROWS) == lacking
 
 
 NEEDS = "needs 3 values of snr or more; cells of method=ridge; cells of method=none; cells where "
@@ -125,12 +104,12 @@ NEEDS = "needs 3 values of snr or more; cells of method=ridge; cells of method=n
     ],
 )
 def test_what_sentences_need_is_told_before_there_are_cells(text: str, needs: str) -> None:
-    table = cells_of(cells().iloc[:0], STUDY.parameters)
+    table = cells_of(ROWS.iloc[:0], STUDY.parameters)
     assert needs_in_words(read(text), table) == f"It {needs}"
 
 
 @pytest.mark.parametrize(
-    ("text", "lost", "verdicts"),
+    ("text", "count", "verdicts"),
     [
         ("test_error < 0.2", 3, ("holds", "inconclusive")),
         ("test_error < 0.2", 9, ("holds", "fails")),
@@ -144,14 +123,12 @@ def test_what_sentences_need_is_told_before_there_are_cells(text: str, needs: st
     ],
 )
 def test_missing_cells_are_taken_at_both_extremes(
-    text: str, lost: int, verdicts: tuple[str, str] | None
+    text: str, count: int, verdicts: tuple[str, str] | None
 ) -> None:
-    rows = ONE.assign(status=["failed"] * lost + ["done"] * (10 - lost))
-    assert verdicts_at_extremes(measure(text).parts(rows)) == verdicts
+    assert verdicts_at_extremes(measure(text).parts(lost(ONE, count))) == verdicts
 
 
 def test_a_trend_has_extremes_because_it_lies_within_minus_1_and_1() -> None:
-    rows = cells().query("method == 'none'")
-    lost = rows.assign(status=["failed", *["done"] * (len(rows) - 1)])
-    trend = measure("mean of test_error falls along n").parts(lost)
+    rows = lost(ROWS.query("method == 'none'"), 1)
+    trend = measure("mean of test_error falls along n").parts(rows)
     assert verdicts_at_extremes(trend) == ("holds", "holds")

@@ -12,35 +12,11 @@ from scipy.stats import spearmanr
 from overfit_cli.claims.parts import FEWEST, Statistic
 from overfit_cli.claims.quantities import Level, _end_ranks, _rank_correlations
 from overfit_cli.claims.sentences import FORMS, read
-from overfit_cli.claims.stated import Measure, cells_of, claim, stated_claim
-from overfit_cli.core.claim import Claim, Measurement
+from overfit_cli.claims.stated import Measure, cells_of, claim, joined, stated_claim
+from overfit_cli.core.claim import Claim, Interval, Measurement, Verdict
 from overfit_cli.core.errors import BadValue
 from overfit_cli.functions.function_study import study_of_function
-
-SEEDS = 12
-
-
-def train(n: int = 10, snr: float = 1.0, method: str = "none", seed: int = 0) -> dict[str, float]:
-    """Losses that fall with n and snr, and whose contour is n · snr² = constant."""
-    random = np.random.default_rng([seed, n, int(100 * snr), len(method)])
-    noise = float(np.exp(0.02 * random.standard_normal()))
-    loss = noise / (n * snr**2) * (0.5 if method == "ridge" else 1.0)
-    return {"test_error": loss, "steps_taken": noise * 3.0 * n, "late": float(n)}
-
-
-STUDY = study_of_function(train)
-
-
-def cells(
-    n: tuple[int, ...] = (4, 8, 16, 32),
-    snr: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0),
-    method: tuple[str, ...] = ("none",),
-    seeds: int = SEEDS,
-) -> pd.DataFrame:
-    design = list(itertools.product(n, snr, method, range(seeds)))
-    rows = pd.DataFrame(design, columns=["n", "snr", "method", "seed"])
-    measured = pd.DataFrame([train(*setting) for setting in design])
-    return rows.join(measured).assign(status="done", reason="", study=STUDY.name)
+from tests.claims.decay import STUDY, cells, lost
 
 
 def grid(slope: float = 0.1, seeds: int = 5) -> pd.DataFrame:
@@ -62,11 +38,6 @@ def peaked(height: float) -> pd.DataFrame:
     rows = grid(-0.3, seeds=20)
     peak = rows["n"].map({6: 8.0, 7: 16.0, 8: 8.0}).fillna(0.0)
     return rows.assign(test_error=rows["test_error"] + height * peak)
-
-
-def lost(rows: pd.DataFrame, count: int) -> pd.DataFrame:
-    """The cells, of which the first so many failed."""
-    return rows.assign(status=["failed"] * count + ["done"] * (len(rows) - count))
 
 
 def judged(text: str, rows: pd.DataFrame) -> Measurement:
@@ -429,3 +400,52 @@ def test_a_trend_depends_on_order_alone() -> None:
     )
     assert first == pytest.approx(second)
     assert len(first) >= 6
+
+
+# One claim of several parts, against its parts
+
+PARTS = {
+    f"n = {n}": claim(f"mean of test_error[n = {n}] < 1", STUDY, name=f"below-{n}") for n in (2, 4)
+}
+JOINT = joined(PARTS, name="below", statement="Both are below 1.")
+
+
+def around(first: float, second: float) -> pd.DataFrame:
+    """Ten seeds of n = 2 and n = 4, whose losses lie around these numbers."""
+    random = np.random.default_rng(1)
+    rows = [
+        {"n": n, "snr": 1.0, "seed": seed, "test_error": centre + 0.1 * number}
+        for n, centre in ((2, first), (4, second))
+        for seed, number in enumerate(random.standard_normal(10))
+    ]
+    return pd.DataFrame(rows).assign(status="done", reason="")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "verdict", "decisive"),
+    [
+        (0.5, 0.8, "holds", "n = 4"),  # the nearest to the margin's end
+        (1.5, 0.5, "fails", "n = 2"),
+        (0.5, 1.5, "fails", "n = 4"),
+    ],
+)
+def test_it_holds_where_all_parts_hold_and_fails_where_one_fails(
+    first: float, second: float, verdict: Verdict, decisive: str
+) -> None:
+    measured = JOINT.judge(around(first, second))
+    assert (measured.verdict, measured.value) == (verdict, measured.details[decisive])
+    for name, part in PARTS.items():
+        alone = part.judge(around(first, second))
+        value, low, high = (measured.details[f"{name}{end}"] for end in ("", ", from", ", to"))
+        assert alone.interval == Interval(low, high, "95 % t over 10 seeds")
+        assert alone.value == value
+
+
+def test_a_failure_that_is_none_at_the_level_of_all_is_undecided() -> None:
+    part = PARTS["n = 4"].judge(around(0.5, 1.0))
+    assert part.interval is not None
+    assert part.value is not None
+    width = part.interval.high - part.value
+    shifted = around(0.5, 1.0 + (1 - part.value) + 1.02 * width)
+    assert PARTS["n = 4"].judge(shifted).verdict == "fails"
+    assert JOINT.judge(shifted).verdict == "inconclusive"

@@ -18,7 +18,7 @@ from overfit_cli.report.compare import Comparison, compare_sides
 from tests.report.toy_numbers import Numbers, loss, write_run
 from tests.toy_runs import TOY
 
-SEEDS, NS, SNRS = (0, 1, 2), (1, 2), (1.0, 2.0)
+SEEDS = (0, 1, 2)
 DRAWS = np.random.default_rng(0).normal(size=(2, 3, 2, 2))
 """By side, seed, n and snr."""
 
@@ -28,10 +28,16 @@ def drawn(side: int) -> Numbers:
     return loss(lambda n, snr, seed: DRAWS[side, seed % 3, n - 1, int(snr) - 1])
 
 
-@pytest.fixture
-def two(tmp_path: Path) -> tuple[Path, Path]:
-    """Runs `a` and `b` with all seeds, whose numbers are `DRAWS`."""
-    return write_run(tmp_path / "a", drawn(0)), write_run(tmp_path / "b", drawn(1))
+@pytest.fixture(scope="module")
+def a(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose numbers are the first of `DRAWS`; beside it may lie others."""
+    return write_run(tmp_path_factory.mktemp("runs") / "a", drawn(0))
+
+
+@pytest.fixture(scope="module")
+def b(a: Path) -> Path:
+    """Its counterpart, whose numbers are the second of `DRAWS`."""
+    return write_run(a.with_name("b"), drawn(1))
 
 
 def loss_of(comparison: Comparison) -> Mapping[str, Any]:
@@ -64,28 +70,26 @@ def test_a_difference_is_that_of_the_means_of_seeds_at_the_places_of_both(
         write_run(tmp_path / name, numbers, n=(1, 2, 3), snr=(1.0,), seeds=seeds)
         sides.append(side)
     change = loss_of(compare_sides(tmp_path / "a", tmp_path / "b"))
-    a, b = sides
     if shift < 4:
-        gaps = (b - a).dropna()
+        gaps = (sides[1] - sides[0]).dropna()
         mean, test = by_seed(gaps).mean(), stats.ttest_1samp(by_seed(gaps), 0)
     else:
         of_a, of_b = (side.groupby("n").mean() for side in sides)
         gaps, middle = (of_b - of_a).dropna(), (of_a + of_b) / 2
         ours, theirs = (by_seed(side.sub(middle, level="n")) for side in sides)
         mean, test = theirs.mean() - ours.mean(), stats.ttest_ind(theirs, ours, equal_var=False)
-    interval = test.confidence_interval()
+    interval, found = test.confidence_interval(), change["difference"]
     assert change["pairs"] == len(gaps)
-    assert change["difference"]["value"] == pytest.approx(mean)
     assert change["largest"]["difference"] == pytest.approx(max(gaps, key=abs))
-    ends = (change["difference"]["low"], change["difference"]["high"])
-    assert ends == pytest.approx((interval.low, interval.high), rel=1e-6)
+    assert found["value"] == pytest.approx(mean)
+    assert (found["low"], found["high"]) == pytest.approx((interval.low, interval.high), rel=1e-6)
 
 
 @pytest.mark.parametrize("seeds", [SEEDS, (3, 4, 5)])
 def test_every_setting_has_a_difference_with_its_error(
-    tmp_path: Path, seeds: tuple[int, ...]
+    a: Path, tmp_path: Path, seeds: tuple[int, ...]
 ) -> None:
-    a, b = write_run(tmp_path / "a", drawn(0)), write_run(tmp_path / "b", drawn(1), seeds=seeds)
+    b = write_run(tmp_path / "b", drawn(1), seeds=seeds)
     places = compare_sides(a, b, ["test_loss"], tolerance=9).places()
     test_of: Any = stats.ttest_rel if seeds == SEEDS else partial(stats.ttest_ind, equal_var=False)
     for row in places.to_dict("records"):
@@ -101,8 +105,7 @@ def test_every_setting_has_a_difference_with_its_error(
 # What is said
 
 
-def test_what_failed_and_what_has_no_counterpart_is_counted(tmp_path: Path) -> None:
-    a = write_run(tmp_path / "a", drawn(0))
+def test_what_failed_and_what_has_no_counterpart_is_counted(a: Path, tmp_path: Path) -> None:
     some = loss(lambda *cell: None if cell == (2, 2.0, 2) else 1.5)
     b = write_run(tmp_path / "b", some, n=(2,), seeds=(1, 2, 3))
     comparison = compare_sides(a, b)
@@ -120,20 +123,19 @@ def test_what_failed_and_what_has_no_counterpart_is_counted(tmp_path: Path) -> N
     said = words(compare_sides(a, apart))
     assert "4 points with the same n, snr: means over seeds, none is on both." in said
     killed = Path(__file__).parents[1] / "fixtures" / "runs" / "interrupted"
-    assert "A: interrupted, 1 cell of experiment:train, 3 missing." in words(
-        compare_sides(killed, killed)
-    )
+    missing = words(compare_sides(killed, killed))
+    assert "A: interrupted, 1 cell of experiment:train, 3 missing." in missing
     one = words(compare_sides(a, a, where=["seed=0"]))
     assert "Intervals of B − A: none, there is only one seed." in one
 
 
-def test_conditions_choose_cells_of_both_or_of_one(two: tuple[Path, Path]) -> None:
-    comparison = compare_sides(*two, where=["n=2"])
+def test_conditions_choose_cells_of_both_or_of_one(a: Path, b: Path) -> None:
     apart = (DRAWS[1] - DRAWS[0])[:, 1].mean()
-    assert loss_of(comparison)["difference"]["value"] == pytest.approx(apart)
-    [of_one] = compare_sides(*two, ["test_loss / n"], ["n=2"]).columns
-    assert of_one["difference"]["value"] == pytest.approx(apart / 2)
-    same = compare_sides(two[0], two[0], where_a=["snr=1"], where_b=["snr=2"])
+    both = compare_sides(a, b, where=["n=2"])
+    [of_one] = compare_sides(a, b, ["test_loss / n"], ["n=2"]).columns
+    found = [loss_of(both)["difference"]["value"], of_one["difference"]["value"]]
+    assert found == pytest.approx([apart, apart / 2])
+    same = compare_sides(a, a, where_a=["snr=1"], where_b=["snr=2"])
     expected = (DRAWS[0][:, :, 1] - DRAWS[0][:, :, 0]).mean()
     assert loss_of(same)["difference"]["value"] == pytest.approx(expected)
     assert same.content["settings"] == {"snr": {"a": 1.0, "b": 2.0}}
@@ -142,16 +144,15 @@ def test_conditions_choose_cells_of_both_or_of_one(two: tuple[Path, Path]) -> No
 
 
 def test_columns_and_numbers_of_one_side_alone_are_told(tmp_path: Path) -> None:
-    both = {"test_loss": 1.0, "draw": 0.5}
-    a = write_run(tmp_path / "a", lambda *_: both)
-    b = write_run(tmp_path / "b", lambda *_: {"test_loss": 1.0})
-    some = write_run(tmp_path / "some", lambda n, snr, seed: {"test_loss": 1.0} if seed else both)
+    one, both = {"test_loss": 1.0}, {"test_loss": 1.0, "draw": 0.5}
+    a, b = write_run(tmp_path / "a", lambda *_: both), write_run(tmp_path / "b", lambda *_: one)
     comparison = compare_sides(a, b)
     assert [change["column"] for change in comparison.columns] == ["test_loss", "steps"]
     assert comparison.content["columns_on_one_side"] == {"a": ["draw"], "b": []}
     assert "Measured only in A: draw." in words(comparison)
     with pytest.raises(UserError, match=r"value='draw': B has no such numbers"):
         compare_sides(a, b, ["draw"])
+    some = write_run(tmp_path / "some", lambda n, snr, seed: one if seed else both)
     lacking = compare_sides(a, some, ["draw"], tolerance=9)
     [record] = lacking.columns
     assert (record["pairs"], record["numbers_on_one_side"], record["verdict"]) == (4, 8, "open")
@@ -161,10 +162,9 @@ def test_columns_and_numbers_of_one_side_alone_are_told(tmp_path: Path) -> None:
 def test_runs_of_two_numerical_versions_are_compared(tmp_path: Path) -> None:
     old = write_run(tmp_path / "old", loss(lambda *_: 0.2))
     with mock.patch.object(type(TOY), "version", 2):
-        new = write_run(tmp_path / "new", loss(lambda *_: 0.25))
-        comparison, said = compare_sides(old, new), words(compare_sides(old, new))
+        comparison = compare_sides(old, write_run(tmp_path / "new", loss(lambda *_: 0.25)))
+        assert "A: old, 12 cells of toy, of version 1." in words(comparison)
     assert loss_of(comparison)["difference"]["value"] == pytest.approx(0.05)
-    assert "A: old, 12 cells of toy, of version 1." in said
 
 
 def test_runs_that_share_nothing_are_refused(tmp_path: Path) -> None:
@@ -185,8 +185,6 @@ def test_runs_that_share_nothing_are_refused(tmp_path: Path) -> None:
 
 APART = 0.1 * np.array([1, -1, 1, -1, 1, -1])
 """By seed they differ by 0.2 on average, with t intervals of ± 0.0901 (90 %), ± 0.1150 (95 %)."""
-
-
 GAP = "4 cells have no number on one side"
 
 
