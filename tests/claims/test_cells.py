@@ -81,9 +81,6 @@ def test_what_is_not_named_has_its_default_and_other_cells_change_nothing() -> N
     mixed = pd.concat([expected, others]).sample(frac=1, random_state=0)
     chosen = selected(mixed, vary=["n"]).sort_values(["n", "seed"])
     pd.testing.assert_frame_equal(chosen, expected.sort_values(["n", "seed"]))
-
-
-def test_values_are_named_one_or_several() -> None:
     cells = grid(n=(2, 3, 4))
     assert set(selected(cells, at={"n": 3})["n"]) == {3}
     assert set(selected(cells, at={"n": (3, 4)})["n"]) == {3, 4}
@@ -252,19 +249,15 @@ def test_each_setting_is_taken_at_its_best(b: float, best_of_b: float, verdict: 
     assert (BEYOND in measured.note) == (verdict == "inconclusive" and best_of_b == 10.0)
 
 
-def test_settings_are_compared_on_the_seeds_of_both() -> None:
+def test_settings_are_compared_on_the_seeds_of_both_at_the_same_other_settings() -> None:
     first, second = several(TRIED.query("kernel == 'a' or seed < 5"))
     assert first.cells.index.tolist() == second.cells.index.tolist() == [0, 1, 2, 3, 4]
-
-
-def test_cells_of_other_settings_change_nothing() -> None:
     other = TRIED.query("seed < 2").assign(n=3, loss=9.0)
     assert lower(*several(pd.concat([other, TRIED]))) == lower(*several(TRIED))
-
-
-def test_a_step_size_at_which_a_seed_diverged_is_no_best() -> None:
-    _, other = several(broken((1.0,)))
-    assert other.value == 0.1
+    _, diverged = several(broken((1.0,)))
+    assert diverged.value == 0.1, "where a seed diverged is no best"
+    at_one = of_kernels(0.5, best_of_b=10.0).query("rate == 1")
+    assert lower(*KERNELS.at_any(at_one, NAMES, BOTH)).verdict == "holds"
 
 
 @pytest.mark.parametrize(
@@ -283,8 +276,3 @@ def test_settings_that_were_not_tried_alike_decide_nothing(
     frame: pd.DataFrame, verdict: Verdict, words: str
 ) -> None:
     check_undecided(verdict, words, lambda: several(frame))
-
-
-def test_both_may_be_compared_at_one_step_size() -> None:
-    at_one = of_kernels(0.5, best_of_b=10.0).query("rate == 1")
-    assert lower(*KERNELS.at_any(at_one, NAMES, BOTH)).verdict == "holds"

@@ -61,14 +61,11 @@ def test_the_whole_interval_decides(
         assert "It needs 5 seeds; these cells have 4." in few.note
 
 
-def test_a_margin_says_where_the_interval_must_lie_and_why() -> None:
+def test_a_margin_and_a_measurement_say_what_they_are_of() -> None:
     assert [str(Margin(most=0.5)), str(Margin(least=0.5))] == ["below 0.5", "above 0.5"]
     assert ONE_TO_TWO.in_words("the exponent") == (
         "the exponent has its whole interval from 1 to 2 (the paper's constants); at least 5 seeds"
     )
-
-
-def test_the_measurement_has_the_number_its_interval_and_what_else_is_said() -> None:
     found = judge_estimate(number(1.2, 1.8), ONE_TO_TWO, note="An exponent.", details={"curves": 3})
     assert (found.value, found.note, found.details) == (1.5, "An exponent.", {"curves": 3})
     assert found.interval == Interval(1.2, 1.8, "95 % t over 10 seeds")

@@ -1,4 +1,4 @@
-"""The page's text: what has room on it, what it says of itself, and its phase diagrams."""
+"""HTML: what has room on a report's page, what it says, its diagrams; and forms in a notebook."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from unittest import mock
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
 
-from overfit_cli import __version__
+import overfit_cli
 from overfit_cli.core.cell import Paper
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import Kind, Verdict
@@ -25,11 +26,12 @@ from overfit_cli.figures.picture import Picture, reduce_colours
 from overfit_cli.report import page as html
 from overfit_cli.report import pictures
 from overfit_cli.report.contents import Entry, contents
-from overfit_cli.report.judge import Judged, judge_runs
+from overfit_cli.report.judge import Judged, JudgedClaims, judge_runs
 from overfit_cli.report.pictures import Diagram, make_diagram
 from overfit_cli.report.runs import load_runs
 from overfit_cli.sweeps.load import load_run
 from overfit_cli.sweeps.store import RunDirectory
+from tests.kept import RESULTS
 from tests.report.made_up import judged
 from tests.toy_runs import TOY, sweep_toy
 
@@ -100,7 +102,8 @@ def test_it_says_when_and_with_what_it_was_written(monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr(html, "package_commit", mock.Mock(return_value=commit))
         page = html.page([])
         days.add(datetime.now(UTC).date())
-        assert any(f"Written {day} with overfit {__version__}{said}.</p>" in page for day in days)
+        written = f"with overfit {overfit_cli.__version__}{said}.</p>"
+        assert any(f"Written {day} {written}" in page for day in days)
 
 
 def test_a_thin_line_over_many_shades_keeps_its_colour() -> None:
@@ -173,6 +176,88 @@ def test_findings_name_claims_and_every_number_has_its_verdict() -> None:
         for finding in paper.findings:
             named = set(re.findall(r"\{([\w.-]+)\}", finding.text))
             assert named <= finding.verdicts.keys() <= claims
+
+
+# In a notebook, parsed here
+
+HOSTILE = "<script>alert('a & b')</script>\x1b[31m"
+SEEN = "<script>alert('a & b')</script>\\x1b[31m"
+
+
+def parsed(shown: Any) -> ElementTree.Element:
+    """The HTML of an object, which has no script, no style of its own colours and no open tag."""
+    root = ElementTree.fromstring(f"<div>{shown._repr_html_()}</div>")
+    allowed = {"div", "p", "table", "caption", "thead", "tbody", "tr", "th", "td", "strong"}
+    assert {element.tag for element in root.iter()} <= allowed | {"details", "summary"}
+    styles = {element.get("style") or "" for element in root.iter()}
+    assert not any("color" in style or "background" in style for style in styles)
+    assert not any(name.startswith("on") for element in root.iter() for name in element.attrib)
+    return root
+
+
+def texts(root: ElementTree.Element, path: str) -> list[str]:
+    """The texts of the elements at a path."""
+    return ["".join(element.itertext()) for element in root.iterfind(path)]
+
+
+def test_every_claim_has_a_row_with_its_verdict_number_and_margin() -> None:
+    claims = [judged("rises", "holds"), judged("falls", "fails", value=2.0), judged("c", "not run")]
+    claims.append(replace(claims[0], joint_verdict="inconclusive"))
+    root = parsed(JudgedClaims(claims))
+    counts = "4 claims of one: holds 1, fails 1, inconclusive 1, not run 1."
+    assert texts(root, ".//caption") == [counts]
+    assert texts(root, ".//th") == ["claim", "verdict", "measured", "required"]
+    alone = "? inconclusive by itself holds"
+    assert texts(root, ".//tbody/tr/td[2]") == ["✓ holds", "✗ fails", "– not run", alone]
+    assert texts(root, ".//tbody/tr/td[3]") == ["1", "2", "–", "1"]
+    assert JudgedClaims(claims) == [*claims]
+    assert texts(parsed(JudgedClaims()), ".//caption") == ["0 claims."]
+    [caption] = texts(parsed(judged(HOSTILE, "holds", study=HOSTILE)), ".//caption")
+    assert caption == f"1 claim of {SEEN}: holds 1.", "names are escaped"
+
+
+def test_the_users_claim_is_its_sentence_under_which_its_details_unfold(tmp_path: Path) -> None:
+    run = sweep_toy(tmp_path / "run", n="1:6")
+    root = parsed(overfit_cli.judge(run.path, "test_loss < 5", "test_loss < 1e-9 where n > 2"))
+    assert texts(root, ".//summary") == ["test_loss < 5", "test_loss < 1e-9 where n > 2"]
+    details = texts(root, ".//details")
+    assert all("It holds where" in text and f"Measured on {run.path}." in text for text in details)
+    assert "Judged on 12 settings" in details[0]
+    assert texts(root, ".//tbody/tr/td[4]") == ["holds below 5", "holds below 10⁻⁹"]
+
+
+@pytest.mark.slow
+def test_a_papers_claim_is_its_name_and_its_sentence_unfolds() -> None:
+    claims = overfit_cli.judge(RESULTS / "fig1-quick")
+    root = parsed(claims)
+    assert texts(root, ".//summary") == [each.name for each in claims]
+    [exponent] = [text for text in texts(root, ".//details") if text.startswith("fig1-exponent")]
+    assert re.search(r"N·SNR² = C.* \(.*section 6 and figure 1b", exponent, re.DOTALL)
+    assert repr(claims).count("\n") == len(claims) - 1
+    assert "<Judged fig1-exponent: holds, 1.97 [1.83, 2.07]>" in repr(claims)
+
+
+def test_a_comparison_has_a_row_for_each_column_and_says_what_changes(tmp_path: Path) -> None:
+    a, b = sweep_toy(tmp_path / "a"), sweep_toy(tmp_path / "<b>run")
+    comparison = overfit_cli.compare(a.path, b.path, value="test_loss")
+    root = parsed(comparison)
+    assert texts(root, "table/caption") == ["Measured columns. Every difference is B less A."]
+    assert texts(root, "table/tbody/tr/td[1]") == ["test_loss"]
+    first, *sides, _, last = texts(root, "p")
+    assert first == "Equal at every pair: test_loss."
+    assert sides == ["A: a, 6 cells of toy.", "B: <b>run, 6 cells of toy."]
+    assert last.startswith("Intervals of B − A: ")
+    assert repr(comparison).startswith("<Comparison of A a and B <b>run: Equal at every pair")
+    assert "\n" not in repr(comparison)
+
+
+def test_a_trained_cell_is_a_line_with_its_numbers_or_why_it_failed(tmp_path: Path) -> None:
+    result = overfit_cli.train("toy", n=2, out=tmp_path / "one", quiet=True)
+    failed = overfit_cli.train("toy", n=1, mood="diverges", snr=2, out=tmp_path / "b", quiet=True)
+    assert repr(result).startswith("<CellResult of toy, n 2, ")
+    assert len(repr(result)) < 300
+    assert failed.reason
+    assert repr(failed).endswith(f": {failed.reason}>")
 
 
 # Phase diagrams as numbers: what is known at each place, and from how many seeds
