@@ -177,15 +177,15 @@ def test_a_seed_with_all_the_numbers_of_another_is_no_draw_of_its_own() -> None:
 
 
 def test_columns_that_vary_are_those_with_several_values_beside_nan() -> None:
-    alike = {"whole": [2, 2, 2], "yes": [True] * 3, "nan": [nan, 0.5, 0.5], "nans": [nan] * 3}
-    alike |= {"word": ["softmax", None, "softmax"]}
-    differing = {"wholes": [2, 2, 3], "no": [True, True, False], "numbers": [inf, nan, 0.5]}
-    differing |= {"words": ["softmax", "relu", "softmax"]}
-    cells = pd.DataFrame(alike | differing)
-    names = [*differing, *alike]
-    assert varying(cells, names) == [name for name in names if cells[name].nunique() > 1]
-    assert varying(cells, names) == [*differing]
-    assert varying(cells[:0], names) == []
+    columns = {
+        **{"whole": [2, 2, 2], "yes": [True] * 3, "nan": [nan, 0.5, 0.5], "nans": [nan] * 3},
+        **{"word": ["softmax", None, "softmax"], "words": ["softmax", "relu", "softmax"]},
+        **{"wholes": [2, 2, 3], "no": [True, True, False], "numbers": [inf, nan, 0.5]},
+    }
+    cells = pd.DataFrame(columns)
+    assert varying(cells, columns) == [name for name in columns if cells[name].nunique() > 1]
+    assert varying(cells, columns) == ["words", "wholes", "no", "numbers"]
+    assert varying(cells[:0], columns) == []
 
 
 # Two settings, each at its best step size, on cells whose best is known

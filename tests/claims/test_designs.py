@@ -56,8 +56,8 @@ def test_a_design_names_settings_seeds_and_what_it_leaves_out(text: str, judged_
 
 def test_cells_that_are_absent_or_failed_are_named() -> None:
     rows = ROWS.query("n > 10 or snr > 1 or seed not in (3, 4, 5, 9)").copy()
-    rows.loc[rows.eval("n == 20 and snr < 1 and seed == 1"), "reason"] = "diverged"
-    rows["status"] = rows["reason"].map({"": "done", "diverged": "failed"})
+    one = (rows["n"] == 20) & (rows["snr"] < 1) & (rows["seed"] == 1)
+    rows.loc[one, ["status", "reason"]] = "failed", "diverged"
     said = words("test_error < 1 where method = ridge", rows)
     assert "Absent: 4 cells (n=10, snr=0.5, seeds 3 to 5, 9)." in said
     assert "Failed: 1 cell (n=20, snr=0.5, seed 1): 1 diverged." in said

@@ -285,7 +285,7 @@ def diagram_of(data: Cells, cells: pd.DataFrame | None = None, **columns: Any) -
 
 def test_missed_seeds_count_as_beyond_the_others_and_are_not_no_cells(data: Cells) -> None:
     cells = data.trained.query("snr > 1 or n < 3")
-    missed = cells.eval("snr == 1 and seed < n").to_numpy()  # one seed at n = 1, two at n = 2
+    missed = (cells["snr"] == 1) & (cells["seed"] < cells["n"])  # one seed at n = 1, two at n = 2
     status, reason = np.where(missed, "failed", "done"), np.where(missed, "diverged", "")
     diagram = diagram_of(data, cells, status=status, reason=reason)
     assert (diagram["mean"], diagram["why"]) == ("median", "diverged")
