@@ -177,11 +177,9 @@ def test_a_seed_with_all_the_numbers_of_another_is_no_draw_of_its_own() -> None:
 
 
 def test_columns_that_vary_are_those_with_several_values_beside_nan() -> None:
-    columns = {
-        **{"whole": [2, 2, 2], "yes": [True] * 3, "nan": [nan, 0.5, 0.5], "nans": [nan] * 3},
-        **{"word": ["softmax", None, "softmax"], "words": ["softmax", "relu", "softmax"]},
-        **{"wholes": [2, 2, 3], "no": [True, True, False], "numbers": [inf, nan, 0.5]},
-    }
+    columns: dict[str, list[Any]] = {"whole": [2] * 3, "yes": [True] * 3, "nan": [nan, 0.5, 0.5]}
+    columns |= {"nans": [nan] * 3, "word": ["a", None, "a"], "words": ["a", "b", "a"]}
+    columns |= {"wholes": [2, 2, 3], "no": [True, True, False], "numbers": [inf, nan, 0.5]}
     cells = pd.DataFrame(columns)
     assert varying(cells, columns) == [name for name in columns if cells[name].nunique() > 1]
     assert varying(cells, columns) == ["words", "wholes", "no", "numbers"]
