@@ -149,7 +149,7 @@ class Diagram:
         pairs = zip(self._names, self._values, strict=True)
         up, across = (np.searchsorted(values, cells[name]) for name, values in pairs)
         np.add.at(self._arrived, (up, across), 1)
-        if headline:
+        if headline in cells:  # where all fail, a function's declared one has no column
             numbers = finite_column(cells, headline).to_numpy()
             known = np.isfinite(numbers)
             np.add.at(self._sums, (up[known], across[known]), numbers[known])
