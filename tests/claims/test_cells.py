@@ -210,7 +210,8 @@ def broken(rates: tuple[float, ...], reason: str = "diverged") -> pd.DataFrame:
     """Those cells, of which one seed of `b` failed at these step sizes."""
     frame = of_kernels()
     bad = (frame["kernel"] == "b") & frame["rate"].isin(rates) & (frame["seed"] == 0)
-    frame.loc[bad, ["status", "reason", "loss"]] = ["failed", reason, float("nan")]
+    frame.loc[bad, ["status", "reason"]] = ["failed", reason]
+    frame.loc[bad, "loss"] = nan
     return frame
 
 

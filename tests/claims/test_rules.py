@@ -90,7 +90,8 @@ def test_of_several_that_hold_the_one_with_the_least_room_is_told() -> None:
         for at, name in ((1.5, "far"), (1.8, "near"), (0.5, "below"), (1.0, "at its end"))
     )
     found = judge([far, near], note="Exponents.", details={"cells": 12})
-    assert (found.verdict, found.value) == ("holds", pytest.approx(1.8))
+    assert found.verdict == "holds"
+    assert found.value == pytest.approx(1.8)
     assert found.note == "The worst is near. Exponents."
     of_each = [f"{name}{end}" for name in ("far", "near") for end in ("", ", from", ", to")]
     assert [*found.details] == ["cells", *of_each]
