@@ -33,7 +33,7 @@ from overfit_cli.core.processes import delaying_interrupts
 from overfit_cli.core.study import MOST_PROGRESS_COLUMNS, AnyStudy
 from overfit_cli.core.text import duration, plural
 from overfit_cli.core.training import Execution
-from overfit_cli.sweeps.loop import Run
+from overfit_cli.sweeps.executors import Run
 from overfit_cli.sweeps.plan import Plan, diagram_axes
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import TaskRecord
