@@ -245,10 +245,11 @@ def short_names(paths: Sequence[Path]) -> list[str]:
 
 def results_folder() -> Path:
     """Return the folder of run directories that `OVERFIT_RESULTS` names, or `results`."""
-    folder = Path(os.environ.get("OVERFIT_RESULTS") or "results")
-    if any(part.is_file() for part in (folder, *folder.parents)):
-        raise UserError(f"OVERFIT_RESULTS={folder}: that is no folder; a directory is needed.")
-    return folder
+    if not (named := os.environ.get("OVERFIT_RESULTS")):
+        return Path("results")
+    if any(part.is_file() for part in (Path(named), *Path(named).parents)):
+        raise UserError(f"OVERFIT_RESULTS={named}: that is no folder; a directory is needed.")
+    return Path(named)
 
 
 def usable_path(name: str, given: Any) -> Path:
