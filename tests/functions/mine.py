@@ -1,0 +1,30 @@
+"""`mine.py`, the file of a user's function, and what is swept of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+import overfit_cli
+from tests.command import run
+
+
+def written(folder: Path, text: str, name: str = "mine.py") -> Path:
+    """Write a file, by default `mine.py`."""
+    (folder / name).write_text(text)
+    return folder / name
+
+
+def edit(file: Path, old: str, new: str) -> None:
+    """Replace the first of these words in a file."""
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new, 1))
+
+
+def swept(folder: Path, text: str, *options: str, expect: int = 0) -> pd.DataFrame:
+    """Write `mine.py`, sweep it into `out`, and return the cells."""
+    written(folder, text)
+    run("sweep", "mine.py", *options, "--jobs=1", "--out=out", cwd=folder, expect=expect)
+    return overfit_cli.load(folder / "out")
