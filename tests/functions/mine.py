@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 import overfit_cli
-from tests.command import run
+from tests.command import call, run
 
 
 def written(folder: Path, text: str, name: str = "mine.py") -> Path:
@@ -28,3 +28,9 @@ def swept(folder: Path, text: str, *options: str, expect: int = 0) -> pd.DataFra
     written(folder, text)
     run("sweep", "mine.py", *options, "--jobs=1", "--out=out", cwd=folder, expect=expect)
     return overfit_cli.load(folder / "out")
+
+
+def drawn(folder: Path, *options: str) -> str:
+    """Draw the sweep in `out`, and return the text of the picture and of its caption."""
+    call("plot", *options, "--from=out", "--out=a.svg", cwd=folder)
+    return (folder / "a.svg").read_text() + (folder / "a.txt").read_text()

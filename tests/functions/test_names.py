@@ -9,7 +9,7 @@ import pytest
 import overfit_cli
 from overfit_cli.core.cell import ROW_COLUMNS
 from tests.command import call, run
-from tests.functions.mine import swept, written
+from tests.functions.mine import drawn, swept, written
 
 
 @pytest.mark.parametrize("given", ["seed", "seed=7", "seed=None", "seed: int | None = None"])
@@ -100,5 +100,4 @@ def test_figures_exports_and_conditions_take_steps_by_their_place(stepped: Path)
         (("lines", "--x=n", "--value=2*training_steps"), "against n"),
         (("heatmap", "--law=n = steps"), "Line: n = training_steps"),
     ):
-        call("plot", *options, "--from=out", "--out=a.svg", cwd=stepped)
-        assert caption in (stepped / "a.txt").read_text()
+        assert caption in drawn(stepped, *options)

@@ -16,7 +16,7 @@ from overfit_cli.core.errors import UserError
 from overfit_cli.core.files import MANIFEST
 from overfit_cli.sweeps.manifest import read_manifest
 from tests.command import call, python, run, start, wait_for
-from tests.functions.mine import edit, swept, written
+from tests.functions.mine import drawn, edit, swept, written
 
 EXPERIMENT = '''
 import os, time
@@ -81,9 +81,7 @@ def test_a_figure_of_two_sides_cuts_in_the_middle_where_no_threshold_is_named(
 ) -> None:
     # By ratio, because the losses go from 1 / 21 to 1 / 1.5.
     for cut, options in (("0.178", ()), ("0.2", ("--threshold=0.2",))):
-        call("plot", figure, *options, "--from=out", "--out=a.svg", cwd=mine)
-        drawn = [(mine / f"a.{ending}").read_text() for ending in ("svg", "txt")]
-        assert sign.format(cut) in "".join(drawn)
+        assert sign.format(cut) in drawn(mine, figure, *options)
 
 
 def test_the_same_command_reuses_cells_and_a_grid_that_grows_does_too(tmp_path: Path) -> None:
@@ -258,8 +256,7 @@ def train(n: int = 1, seed: int = 0):
         (("--theory=n",), "Dashed: n."),
         (("--value= n ",), "n against n"),
     ):
-        call("plot", "lines", "--from=out", *options, "--out=a.svg", cwd=tmp_path)
-        assert words in (tmp_path / "a.txt").read_text()
+        assert words in drawn(tmp_path, "lines", *options)
 
 
 def test_a_report_says_that_failures_of_a_kind_differ_in_words(tmp_path: Path) -> None:
@@ -303,23 +300,19 @@ def test_one_training_shows_a_column_from_where_it_appears(tmp_path: Path) -> No
     ]
 
 
-def test_a_number_of_any_library_is_one(tmp_path: Path) -> None:
+def test_a_number_of_any_library_is_one_and_kept_beside_one_that_diverged(tmp_path: Path) -> None:
     text = """
 import numpy as np, torch
 
 def f():
     yield {"loss": torch.tensor([2.0], requires_grad=True), "seen": True}
-    return {"a": torch.tensor(3.0, requires_grad=True) * 1, "b": np.array([[4.0]]), "c": np.int8(5)}
+    three = torch.tensor(3.0, requires_grad=True) * 1
+    return {"a": three, "b": np.array([[4.0]]), "c": np.int8(5), "d": float("nan"), "e": None}
 """
-    [cell] = swept(tmp_path, text, "--trajectories").to_dict("records")
+    [cell] = swept(tmp_path, text, "--trajectories", expect=1).to_dict("records")
     assert (cell["a"], cell["b"], cell["c"]) == (3.0, 4.0, 5.0)
-
-
-def test_other_numbers_of_a_diverged_cell_are_kept(tmp_path: Path) -> None:
-    text = "def train():\n  return {'a': 1.0, 'b': float('nan'), 'c': None}"
-    [row] = swept(tmp_path, text, expect=1).to_dict("records")
-    assert row["a"] == 1.0
-    assert pd.isna(row["b"])
+    assert cell["reason"].startswith("diverged: d isn't finite")
+    assert pd.isna(cell["d"])
 
 
 IMPORTS = """from typing import Annotated, Literal
@@ -421,20 +414,18 @@ def test_a_file_without_a_study_is_one_sentence(tmp_path: Path, text: str) -> No
     assert words in refusal(tmp_path, text, reference)
 
 
-def test_a_parameter_without_a_default_must_be_given(tmp_path: Path) -> None:
+def test_a_parameter_without_a_default_must_be_given_and_no_seed_where_there_is_none(
+    tmp_path: Path,
+) -> None:
     written(tmp_path, "def train(n: int, rate: float = 0.1): return {'a': n * rate}")
     sweep = ("sweep", "mine.py", "--rate=0.1:1:3")
     errors = call(*sweep, cwd=tmp_path, expect=2).stderr
     assert "--n: it has no default; give a whole number." in errors
-    run(*sweep, "--n=4", "--jobs=1", cwd=tmp_path)
-    run(*sweep, "--n=4", "--dry-run", cwd=tmp_path)
-    call("train", "mine.py", "--n=3", cwd=tmp_path)
-
-
-def test_a_function_without_a_seed_has_one(tmp_path: Path) -> None:
-    assert len(swept(tmp_path, "def train(n: int = 3): return {'a': n}", "--n=1:3")) == 3
-    errors = call("sweep", "mine.py", "--n=1:3", "--seeds=2", cwd=tmp_path, expect=2).stderr
+    errors = call(*sweep, "--n=4", "--seeds=2", cwd=tmp_path, expect=2).stderr
     assert "--seeds: mine:train takes no seed; give it a parameter seed: int." in errors
+    for how in ("--dry-run", "--jobs=1"):
+        assert "3 cells (rate 3 × seeds 1)" in run(*sweep, "--n=4", how, cwd=tmp_path).stdout
+    call("train", "mine.py", "--n=3", cwd=tmp_path)
 
 
 # The signature
@@ -500,8 +491,7 @@ def test_types_meanings_and_bounds_come_from_the_signature(tmp_path: Path) -> No
 @pytest.mark.slow
 def test_the_decorator_names_headline_threshold_and_claims(tmp_path: Path) -> None:
     swept(tmp_path, RICH, "--width=1:4", "--heads=1,2")
-    call("plot", "cutoff", "--from=out", "--out=a.svg", cwd=tmp_path)
-    text = (tmp_path / "a.svg").read_text()
+    text = drawn(tmp_path, "cutoff")
     assert "&gt; 0.5" in text
     assert "hidden units" in text
     report = call("report", "out", "--details", "--out=r", cwd=tmp_path).stdout
@@ -579,11 +569,10 @@ def test_what_a_decorator_says_now_is_what_figures_know(tmp_path: Path) -> None:
     done = run(*sweep, cwd=tmp_path)
     assert "32 there already; 0 to run" in done.stdout
     assert "changed" not in done.stdout
-    call("plot", "cutoff", "--from=out", "--out=a.svg", cwd=tmp_path)
-    assert "test loss &gt; 0.3" in (tmp_path / "a.svg").read_text()
+    assert "test loss &gt; 0.3" in drawn(tmp_path, "cutoff")
     (tmp_path / "out" / MANIFEST).unlink()
     run(*sweep, cwd=tmp_path)
-    call("plot", "cutoff", "--from=out", cwd=tmp_path)
+    assert drawn(tmp_path, "cutoff")
 
 
 def test_a_parameter_of_another_type_is_another_one(tmp_path: Path) -> None:
