@@ -68,18 +68,13 @@ def recorded(sent: Path, reference: str = "") -> FunctionRecord:
 def test_no_command_that_reads_a_run_executes_a_file_inside_it(sent: Path, command: str) -> None:
     recorded(sent, f"{sent / 'sent.py'}:train")
     done = call(*command.split(), cwd=sent.parent)
+    with pytest.warns(UserWarning, match=INSIDE):
+        overfit_cli.judge(sent)
     assert not (sent / "executed").exists()
     if command.startswith("report"):
         assert INSIDE in done.stderr
         assert done.stderr.count("\n") == 1
         assert "loss-lt-5" in done.stdout, "it is judged as the run keeps it"
-
-
-def test_python_refuses_it_too(sent: Path) -> None:
-    recorded(sent, f"{sent / 'sent.py'}:train")
-    with pytest.warns(UserWarning, match=INSIDE):
-        overfit_cli.judge(sent)
-    assert not (sent / "executed").exists()
 
 
 @pytest.mark.unix
