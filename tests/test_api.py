@@ -6,10 +6,11 @@ import functools
 import inspect
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import matplotlib.figure
 import numpy as np
@@ -22,6 +23,8 @@ from overfit_cli.core.options import SweepOptions
 from overfit_cli.core.registry import find_study
 from overfit_cli.figures.record import same_picture
 from tests.command import call, python
+from tests.functions.mine import Scaled, scaled
+from tests.toy_runs import rows
 
 SCRIPT = """
 import numpy as np
@@ -55,11 +58,8 @@ def test_a_notebooks_function_is_swept_by_workers(tmp_path: Path) -> None:
 def test_the_functions_of_the_package_are_the_commands(tmp_path: Path) -> None:
     cells = overfit_cli.sweep("toy", n=[1, 2], snr=2, seeds=1, out=tmp_path / "a", jobs=1)
     call("sweep", "toy", "--n=1,2", "--snr=2", "--seeds=1", "--jobs=1", "--out=b", cwd=tmp_path)
-    other = overfit_cli.load(tmp_path / "b")
-    same = ["key", "test_loss", "draw"]
-    pd.testing.assert_frame_equal(
-        cells.sort_values("key")[same].reset_index(drop=True), other[same]
-    )
+    by_key = cells.sort_values("key", ignore_index=True).drop(columns="seconds")
+    pd.testing.assert_frame_equal(by_key, rows(tmp_path / "b"))
 
 
 def test_python_has_the_options_of_the_command() -> None:
@@ -83,23 +83,6 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("toy") / "run"
     overfit_cli.sweep("toy", n=[1, 2], snr=[1, 2], seeds=1, out=out, jobs=1, quiet=True)
     return out
-
-
-class Scaled:
-    """An object that is called like a function."""
-
-    def __init__(self, factor: float) -> None:
-        self.factor = factor
-
-    def __call__(self, n: int = 1) -> dict[str, float]:
-        return {"loss": self.factor * n}
-
-    def train(self, n: int = 1) -> dict[str, float]:
-        return self(n)
-
-
-def scaled(factor: float, n: int = 1) -> dict[str, float]:
-    return {"loss": factor * n}
 
 
 STUDY = type(find_study("toy"))
@@ -230,19 +213,11 @@ def test_a_sweep_says_what_it_did(
     assert capsys.readouterr().out == ""
 
 
-def test_a_finished_sweep_asks_for_its_data_no_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[int] = []
-
-    def prepare(self: object, cells: Sequence[object]) -> dict[str, str]:
-        asked.append(len(cells))
-        return {}
-
-    monkeypatch.setattr(type(find_study("toy")), "prepare", prepare)
-    for n in ("1:2", "1:2", "1:3"):
-        overfit_cli.sweep("toy", n=n, seeds=1, out=tmp_path, jobs=1, quiet=True)
-    assert asked == [2, 1]
+def test_a_finished_sweep_asks_for_its_data_no_more(tmp_path: Path) -> None:
+    with mock.patch.object(STUDY, "prepare", return_value={}) as prepare:
+        for n in ("1:2", "1:2", "1:3"):
+            overfit_cli.sweep("toy", n=n, seeds=1, out=tmp_path, jobs=1, quiet=True)
+    assert [len(asked.args[0]) for asked in prepare.call_args_list] == [2, 1]
 
 
 def test_a_dry_run_trains_nothing_and_returns_its_plan(
@@ -260,9 +235,9 @@ def test_a_dry_run_trains_nothing_and_returns_its_plan(
 
 
 CALLABLES: list[tuple[Callable[..., Any], str]] = [
-    (Scaled(2.0), "test_api:Scaled"),
-    (Scaled(2.0).train, "test_api:train"),
-    (functools.partial(scaled, 2.0), "test_api:scaled"),
+    (Scaled(2.0), "functions.mine:Scaled"),
+    (Scaled(2.0).train, "functions.mine:train"),
+    (functools.partial(scaled, 2.0), "functions.mine:scaled"),
     (lambda n=1: {"loss": 2.0 * n}, "test_api:lambda"),
 ]
 
@@ -346,20 +321,6 @@ def test_the_package_says_what_it_has() -> None:
         assert getattr(overfit_cli, name) is not None
     with pytest.raises(AttributeError, match="has no attribute 'sweeep'"):
         _ = overfit_cli.sweeep
-
-
-def test_many_torn_parts_are_counted_in_one_note(tmp_path: Path) -> None:
-    cells = tmp_path / "run" / "cells"
-    cells.mkdir(parents=True)
-    for number in range(40):
-        (cells / f"{number:02}.parquet").write_bytes(b"torn")
-    with (
-        pytest.warns(UserWarning, match=r"cells/.* and 39 more files are left out: ") as notes,
-        pytest.raises(UserError, match="no cells"),
-    ):
-        overfit_cli.load(tmp_path / "run")
-    [note] = [str(each.message) for each in notes]
-    assert note.endswith(": it was renamed, or is no part.")
 
 
 def cells_of_law(kinds_of_seeds: int) -> pd.DataFrame:

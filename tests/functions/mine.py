@@ -34,3 +34,20 @@ def drawn(folder: Path, *options: str) -> str:
     """Draw the sweep in `out`, and return the text of the picture and of its caption."""
     call("plot", *options, "--from=out", "--out=a.svg", cwd=folder)
     return (folder / "a.svg").read_text() + (folder / "a.txt").read_text()
+
+
+class Scaled:
+    """An object that is called like a function."""
+
+    def __init__(self, factor: float) -> None:
+        self.factor = factor
+
+    def __call__(self, n: int = 1) -> dict[str, float]:
+        return {"loss": self.factor * n}
+
+    def train(self, n: int = 1) -> dict[str, float]:
+        return self(n)
+
+
+def scaled(factor: float, n: int = 1) -> dict[str, float]:
+    return {"loss": factor * n}

@@ -18,7 +18,7 @@ import pytest
 from overfit_cli.functions.function_study import study_of_function, study_of_reference
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import python, run
-from tests.functions.mine import edit, written
+from tests.functions.mine import Scaled, edit, scaled, written
 
 MINE = '''
 import lib.scales as scales
@@ -205,9 +205,6 @@ def test_a_module_has_the_names_and_the_source_of_its_file(folder: Path) -> None
 # Functions that stand in no file
 
 
-FACTOR = 2.0
-
-
 def made(factor: Any) -> Callable[..., dict[str, float]]:
     def train(n: int = 1, seed: int = 0) -> dict[str, float]:
         return {"loss": float(np.sum(factor)) * n}
@@ -215,26 +212,11 @@ def made(factor: Any) -> Callable[..., dict[str, float]]:
     return train
 
 
-class Model:
-    def __init__(self, factor: float) -> None:
-        self.factor = factor
-
-    def train(self, n: int = 1, seed: int = 0) -> dict[str, float]:
-        return {"loss": self.factor * n}
-
-    def __call__(self, n: int = 1, seed: int = 0) -> dict[str, float]:
-        return self.train(n)
-
-
-def scaled(factor: float, n: int = 1, seed: int = 0) -> dict[str, float]:
-    return {"loss": factor * n}
-
-
 MAKERS: dict[str, Callable[[float], Callable[..., Any]]] = {
     "a closure": made,
     "a closure over an array": lambda factor: made(np.array([factor, 1.0])),
-    "a method": lambda factor: Model(factor).train,
-    "an object that is called": Model,
+    "a method": lambda factor: Scaled(factor).train,
+    "an object that is called": Scaled,
     "a partial function": lambda factor: functools.partial(scaled, factor),
     "a function of a closure": lambda factor: made(made(factor)),
 }
