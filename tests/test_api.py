@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import re
@@ -162,14 +163,9 @@ WRONG: list[tuple[Callable[[Path], object], str]] = [
 
 @pytest.mark.parametrize(("asked", "words"), WRONG, ids=[words for _, words in WRONG])
 def test_what_python_gives_wrongly_is_a_sentence_too(
-    toy: Path,
-    asked: Callable[[Path], object],
-    words: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    toy: Path, tmp_path: Path, asked: Callable[[Path], object], words: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match=re.escape(words)):
+    with contextlib.chdir(tmp_path), pytest.raises(UserError, match=re.escape(words)):
         asked(toy)
     assert not [*tmp_path.iterdir()]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -88,17 +89,13 @@ MEMBERS: list[tuple[str, Callable[..., object], str]] = [
 
 @pytest.mark.parametrize(("member", "made", "said"), MEMBERS)
 def test_a_member_that_raises_or_loses_cells_is_a_sentence(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    member: str,
-    made: Callable[..., object],
-    said: str,
+    tmp_path: Path, member: str, made: Callable[..., object], said: str
 ) -> None:
     bad = type("Bad", (type(TOY),), {"name": "bad", member: made})()
-    monkeypatch.setitem(registry._added, "bad", bad)
     is_listed = member in ("figures", "claims")
     command = ("list", member) if is_listed else ("sweep", "bad", "--jobs=1")
-    [sentence] = call(*command, cwd=tmp_path, expect=0 if is_listed else 2).stderr.splitlines()
+    with mock.patch.dict(registry._added, bad=bad):
+        [sentence] = call(*command, cwd=tmp_path, expect=0 if is_listed else 2).stderr.splitlines()
     assert sentence.startswith("note: " if is_listed else "overfit: ")
     assert said in sentence
     assert "'bad'" in sentence
