@@ -31,20 +31,16 @@ OTHER = np.float64(2)
 LOADED = lambda: np.load(1)
 UNUSED = 1
 
-
 def used(n):
     """Documentation."""
     return FACTOR * n + offset() + OTHER * ELSE + (0 if True else LOADED())
 
-
 def unused(n):
     return n
-
 
 class Model:
     def loss(self, n):
         return used(n)
-
 
 @experiment(headline="loss")
 def train(n: int = 10, snr: float = 1.0) -> dict[str, float]:
@@ -52,7 +48,6 @@ def train(n: int = 10, snr: float = 1.0) -> dict[str, float]:
     from lib.late import shift
     # a comment
     return {"loss": Model().loss(n) + shift() + scales.SCALE * snr}
-
 
 if __name__ == "__main__":
     print(1)
