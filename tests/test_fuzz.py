@@ -84,22 +84,19 @@ def taken(read: Callable[[], Taken], of: Path | str = "") -> Taken | None:
 
 @fuzz
 @given(ranges, st.sampled_from(["n", "snr", "d", "label_flip", "noise", "dtype"]))
-def test_a_range_is_values_of_its_kind_or_a_sentence(text: str, name: str) -> None:
+def test_a_range_is_values_of_its_kind_and_whole_numbers_as_seeds_or_a_sentence(
+    text: str, name: str
+) -> None:
     info = describe(benign_vit.parameters)[name]
-    values = taken(lambda: parse_range(info, text))
+    values, seeds = taken(lambda: parse_range(info, text)), taken(lambda: parse_seeds(text))
     if values is not None:
         kind = {"int": int, "float": float, "literal": str}[info.kind]
         assert 1 <= len(values) <= MOST_VALUES
         assert len(set(values)) == len(values) or "," in text
         assert all(type(value) is kind for value in values)
-
-
-@fuzz
-@given(ranges)
-def test_seeds_are_whole_numbers_or_a_sentence(text: str) -> None:
-    seeds = taken(lambda: parse_seeds(text))
-    assert seeds is None or seeds
-    assert all(type(seed) is int and seed >= 0 for seed in seeds or ())
+    if seeds is not None:
+        assert seeds
+        assert all(type(seed) is int and seed >= 0 for seed in seeds)
 
 
 terms = st.recursive(

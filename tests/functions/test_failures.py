@@ -268,6 +268,7 @@ def test_a_sweep_stops_where_its_first_cells_all_fail_alike(tmp_path: Path) -> N
     assert re.search(r"3\d\d cells were not run\.", done.stdout)
     assert f"  {LINES[1]}\n  KeyError: 'x'\nStopped: " in done.stdout
     assert "Next: overfit train mine.py" in done.stdout
+    assert "plot" not in done.stdout, "there is nothing to draw"
     cells = overfit_cli.load(tmp_path / "results" / "mine-n")
     assert 20 <= len(cells) < 100
     assert cells["n"].max() > 100, "cells from anywhere in the grid are among them"
@@ -296,10 +297,3 @@ def test_a_place_lies_in_the_users_files_not_in_compiled_ones() -> None:
     assert ".pyx" not in words
     assert "test_failures.py" in words
     assert "(raised in numpy): np.random" in words
-
-
-def test_of_failed_cells_alone_no_figure_is_named(tmp_path: Path) -> None:
-    written(tmp_path, "def f(n: int = 1): raise ValueError")
-    done = run("sweep", "mine.py", "--n=2:4", "--jobs=1", cwd=tmp_path, expect=1)
-    assert "Next: overfit train mine.py:f --set n=2\n" in done.stdout
-    assert "plot" not in done.stdout

@@ -98,16 +98,6 @@ def test_its_boundary_is_refined(tmp_path: Path) -> None:
     assert "plot cutoff --from results/mine-n-snr-refined --threshold 0.2" in done.stdout
 
 
-@pytest.mark.slow
-def test_figures_need_neither_the_file_nor_what_it_imports(tmp_path: Path) -> None:
-    swept(tmp_path, EXPERIMENT, *GRID)
-    file = written(tmp_path, "raise SystemExit('the file is not loaded')")
-    assert "Drawn" in call("plot", "heatmap", "--from=out", cwd=tmp_path).stdout
-    file.unlink()
-    assert "Drawn" in call("plot", "heatmap", "--from=out", cwd=tmp_path).stdout
-    assert "claims" in call("report", "out", cwd=tmp_path).stdout
-
-
 # Generators
 
 STEPS = """
@@ -474,15 +464,19 @@ def test_types_meanings_and_bounds_come_from_the_signature(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_the_decorator_names_headline_threshold_and_claims(tmp_path: Path) -> None:
+def test_the_decorator_names_headline_threshold_and_claims_and_figures_need_no_file(
+    tmp_path: Path,
+) -> None:
     swept(tmp_path, RICH, "--width=1:4", "--heads=1,2")
-    text = drawn(tmp_path, "cutoff")
-    assert "&gt; 0.5" in text
-    assert "hidden units" in text
     report = call("report", "out", "--details", "--out=r", cwd=tmp_path).stdout
     assert "low" in report
     assert "It is low." in report
-    (tmp_path / "mine.py").unlink()
+    file = written(tmp_path, "raise SystemExit('the file is not loaded')")
+    text = drawn(tmp_path, "cutoff")
+    assert "&gt; 0.5" in text
+    assert "hidden units" in text
+    file.unlink()
+    assert drawn(tmp_path, "heatmap")
     errors = call("report", "out", "--out=report", cwd=tmp_path).stderr
     assert "The claims of mine:fit can't be judged" in errors
 
