@@ -73,9 +73,7 @@ def judge(folder: Path, *claims: str) -> str:
 
 
 @pytest.mark.slow
-def test_a_claim_that_changed_is_named_by_the_report_and_a_planned_cell_is_missed(
-    tmp_path: Path,
-) -> None:
+def test_a_claim_that_changed_or_lacks_cells_is_named_by_the_report(tmp_path: Path) -> None:
     state(tmp_path, "POWER")
     sweep(tmp_path, 6)
     assert "inverse ours holds" in report(tmp_path)
@@ -201,9 +199,7 @@ def test_the_claims_of_a_preset_are_sealed_too_beside_those_of_its_user(tmp_path
     assert "after the first cell" not in words
 
 
-def test_a_claim_that_is_stated_with_a_sweep_is_judged_like_the_functions_own_and_no_later_one(
-    tmp_path: Path,
-) -> None:
+def test_a_claim_that_is_stated_with_a_sweep_is_judged_too(tmp_path: Path) -> None:
     state(tmp_path, SMALL)
     stated = ("--claim", LOW, "--claim=error falls along n")
     for seeds in (7, 8):

@@ -131,9 +131,8 @@ def test_a_merge_copies_no_file_that_a_link_among_the_sources_leads_to(sent: Pat
 
 
 @pytest.mark.parametrize("reference", ["", "outside:train"])
-def test_the_file_that_was_swept_outside_is_loaded_and_a_module_of_the_working_folder_too(
-    sent: Path, reference: str
-) -> None:
+def test_the_file_that_was_swept_outside_is_loaded(sent: Path, reference: str) -> None:
+    """And a module of the working folder."""
     [claim] = study_of_record(recorded(sent, reference)).claims()
     assert claim.name == "loss-lt-5"
 

@@ -113,9 +113,7 @@ NO_CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES | NO_CHANGES)
-def test_a_change_of_what_a_function_runs_is_noticed_and_no_other(
-    folder: Path, change: str
-) -> None:
+def test_a_change_of_what_a_function_runs_is_noticed(folder: Path, change: str) -> None:
     name, old, new = (CHANGES | NO_CHANGES)[change]
     before, text = digest(folder), (folder / name).read_text()
     edit(folder / name, old, new)
@@ -295,9 +293,7 @@ def typed_in(notebook: str) -> str:
         ("n: int = 1", "n: Annotated[int, Parameter('samples')] = 1", False),
     ],
 )
-def test_a_change_of_what_a_notebook_runs_stales_its_cells_and_no_other(
-    old: str, new: str, is_change: bool
-) -> None:
+def test_a_change_in_a_notebook_stales_its_cells(old: str, new: str, is_change: bool) -> None:
     assert (typed_in(NOTEBOOK.replace(old, new, 1)) != typed_in(NOTEBOOK)) == is_change
 
 
