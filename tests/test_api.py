@@ -27,34 +27,6 @@ from tests.command import call, python
 from tests.functions.mine import Scaled, scaled
 from tests.toy_runs import rows
 
-SCRIPT = """
-import numpy as np
-import overfit_cli
-
-def train(n: int = 10, snr: float = 1.0, seed: int = 0):
-    for step in range(3):
-        yield {"train_loss": 1 / (1 + step)}
-    return {"test_loss": 1 / (1 + n * snr**2), "draw": np.random.default_rng(seed).random()}
-
-cells = overfit_cli.sweep(
-    train, n=range(2, 6), snr=np.linspace(0.5, 2, 4), seeds=2, out="mine", jobs=2,
-    trajectories=True,
-)
-assert len(cells) == 32, len(cells)
-assert len(overfit_cli.load("mine")) == 32
-assert len(overfit_cli.load("mine", trajectories=True)) == 96
-again = overfit_cli.sweep(train, n="2:6", snr="0.5:2:4", seeds=[0, 1], out="mine", jobs=1)
-assert len(again) == 40, len(again)
-assert (again["test_loss"] > 0).all()
-"""
-
-
-@pytest.mark.slow
-def test_a_notebooks_function_is_swept_by_workers(tmp_path: Path) -> None:
-    """As in a notebook, the function stands in no file: its code is sent to the workers."""
-    done = python("-W", "error", "-", cwd=tmp_path, text=SCRIPT)
-    assert "32 there already; 8 to run" in done.stdout
-
 
 def test_the_functions_of_the_package_are_the_commands(tmp_path: Path) -> None:
     cells = overfit_cli.sweep("toy", n=[1, 2], snr=2, seeds=1, out=tmp_path / "a", jobs=1)
