@@ -152,13 +152,6 @@ def test_a_run_is_held_to_the_files_that_a_function_names(folder: Path) -> None:
     assert "points.csv had other content" in refused
 
 
-def test_a_data_folder_is_refused_for_a_function(folder: Path) -> None:
-    written(folder, OLD, "ridge.py")
-    for command in ("sweep", "train"):
-        refused = call(command, "ridge.py", "--data=.", cwd=folder, expect=2).stderr
-        assert "--data .: ridge:train opens its files by itself" in refused
-
-
 @pytest.mark.slow
 def test_a_figure_of_two_studies_names_both_or_is_refused(folder: Path) -> None:
     texts = {"ridge": OLD, "other": OTHER, "third": OLD.replace("'loss'", "'risk'")}

@@ -423,6 +423,7 @@ TYPED_WRONGLY = {
     "--widht=3": "--widht: mine:fit has no parameter 'widht', and overfit has no such option; ",
     "--widht 3": "did you mean '--width'?",
     "--sedes=3": "did you mean '--seeds'?",
+    "--data=.": "--data .: mine:fit opens its files by itself",
     "-n 3": "-n: options begin with two dashes, such as --n 5.",
 }
 
