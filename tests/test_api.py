@@ -250,7 +250,7 @@ def test_the_claims_of_a_function_are_judged_in_its_process(tmp_path: Path) -> N
         source="me",
         statement="The loss is low.",
         holds_where="below 3",
-        measure=lambda cells: overfit_cli.Measurement("holds", cells["loss"].max()),
+        measure=lambda cells: overfit_cli.Measurement(verdict="holds", value=cells["loss"].max()),
     )
 
     @overfit_cli.experiment(claims=[claim])
