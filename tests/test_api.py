@@ -92,6 +92,8 @@ WRONG: list[tuple[Callable[[Path], object], str]] = [
     (sweeps(mood=3), "mood=3: mood takes one of"),
     (sweeps(seeds=[]), "seeds: no value given"),
     (sweeps(seeds=[-1]), "seeds=-1: a seed is a whole number of at least 0"),
+    (sweeps(seeds=["1*2"]), "seeds='1*2': a seed is a whole number of at least 0"),
+    (sweeps(together=None), "together: it takes a text, or several"),
     (sweeps(seeds=2.5), "seeds=2.5: seeds takes a whole number"),
     (sweeps(address=["a"]), "address=['a']: it takes a text"),
     (sweeps(shard=(1, 2)), "shard=(1, 2): it takes a text"),

@@ -213,10 +213,12 @@ def test_a_claim_that_is_stated_with_a_sweep_is_judged_too(tmp_path: Path) -> No
 
 def test_a_dry_run_says_how_many_seeds_would_decide_a_claim(tmp_path: Path) -> None:
     state(tmp_path, SMALL)
-    dry = ("--dry-run", "--claim", "near: error is 0.1 within 0.0006 where n = 10")
+    near = "near: error is 0.1 within 0.0006 where n = 10"
+    dry = ("--dry-run", "--claim", near, "--claim", "best: error[best n] < 1")
     first = sweep(tmp_path, 3, *dry)
     needs = "It needs cells where n = 10. 6 seeds or more could decide it; this sweep has 3.\n"
     assert f"near: {needs}" in first
+    assert "best: It needs 2 values of n or more." in first
     assert "small: It takes any cells. 6 seeds or more could decide it" in first
     sweep(tmp_path, 10)
     again = sweep(tmp_path, 10, *dry)

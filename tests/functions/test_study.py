@@ -7,13 +7,19 @@ import shutil
 import sys
 from pathlib import Path
 
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 import overfit_cli
 from overfit_cli.core.cell import ROW_COLUMNS
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.files import MANIFEST
+from overfit_cli.functions.function_study import study_of_rows
+from overfit_cli.sweeps.load import study_in
 from overfit_cli.sweeps.manifest import read_manifest
+from overfit_cli.sweeps.part import CELLS, write_part
+from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call, python, run, start, wait_for
 from tests.functions.mine import drawn, edit, swept, written
 
@@ -297,6 +303,9 @@ SIGNATURES = {
     "n: int = 0.5": "parameter n: the default of n, 0.5: Input should be a valid integer",
     "n: int = True": "parameter n: the default of n, True: Input should be a valid integer",
     "n: Literal['a', 1] = 'a'": "parameter n: its type is typing.Literal['a', 1]; it takes int",
+    "n: str = '\\ud800'": "parameter n: its texts can't be written in UTF-8",
+    "n: Literal['a', '\\ud800'] = 'a'": "parameter n: its texts can't be written in UTF-8",
+    "n: int = 2**63": "parameter n: whole numbers are below 2**63",
     "n: Literal['a', 'b'] = 'c'": "the default of n, 'c': Input should be 'a' or 'b'",
     "steps: int = 3, training_steps: int = 4": "two of its parameters have one name, training_st",
     "_n: int = 3": "parameter _n: a name begins with a letter",
@@ -561,6 +570,24 @@ def test_a_file_that_changes_while_it_is_swept_mixes_no_code(tmp_path: Path) -> 
     assert "Done: 24 trained" in output, errors
     cells = overfit_cli.load(tmp_path / "results" / "mine-n")
     assert cells["test_loss"].to_numpy() == pytest.approx(1 / (1 + cells["n"]))
+
+
+ROW = {"key": "a", "study": "mine:train", "version": 1, "seed": 0, "n": 2, "status": "done"}
+ROW |= {"reason": "", "steps": 0, "seconds": 0.1, "loss": 1.0}
+
+
+def test_a_run_without_its_manifest_says_what_it_lacks(tmp_path: Path) -> None:
+    (tmp_path / CELLS).mkdir()
+    write_part(tmp_path / CELLS, pa.Table.from_pylist([ROW]), CELLS, "mine:train", "", 0)
+    with pytest.raises(UserError, match="cells are of the function mine:train, and no manifest"):
+        study_in(RunDirectory(tmp_path))
+
+
+def test_what_a_file_has_before_a_rows_columns_is_no_measurement() -> None:
+    """As the numbers of rows, which pandas writes into a CSV file."""
+    study = study_of_rows("mine:train", pd.DataFrame([{"Unnamed: 0": 0, **ROW}]))
+    assert [column.name for column in study.columns] == ["loss"]
+    assert study.headline == "loss"
 
 
 # What travels
