@@ -443,8 +443,8 @@ def test_types_meanings_and_bounds_come_from_the_signature(tmp_path: Path) -> No
     assert re.search(r"heads .*1, 2, 4 +1", shown)
     assert "For the parameter device write --set device=RANGE: --device is an option" in shown
     asked = ("--width=10:30:10", "--kind=relu,tanh", "--heads=1,4", "--bias=false", "--label=x,y:z")
-    asked = (*asked, "--few=1,3", "--set=device=gpu", "--device=cpu", "--seeds=1", "--out=out")
-    done = run("sweep", "mine.py", *asked, "--jobs=1", cwd=tmp_path)
+    more = ("--few=1,3", "--set=device=gpu", "--device=cpu", "--seeds=1", "--out=out")
+    done = run("sweep", "mine.py", *asked, *more, "--jobs=1", cwd=tmp_path)
     assert "48 cells (width 3 × kind 2 × heads 2 × label 2 × few 2 × seeds 1)" in done.stdout
     assert "--device is an option of overfit; write --set device=" in done.stderr
     cells = overfit_cli.load(tmp_path / "out")
