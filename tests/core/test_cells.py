@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +14,6 @@ from overfit_cli.core.cells import Cells, NoCellsError, UndefinedError
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.schema import Field
 from overfit_cli.figures.labels import typeset
-from overfit_cli.figures.panels import difference
 from overfit_cli.stats.intervals import t_half_width
 from overfit_cli.sweeps.load import means_over_seeds
 from tests.fake_study import FakeStudy
@@ -49,15 +47,9 @@ def named(cells: Cells, *names: str) -> Cells:
 
 
 CONDITIONS: dict[str, Callable[[pd.DataFrame], pd.Series[bool]] | None] = {
-    "n = 4": lambda f: f["n"] == 4,
     "N >= 4": lambda f: f["n"] >= 4,
-    "n != 2": lambda f: f["n"] != 2,
-    "n = 2,8": lambda f: f["n"].isin([2, 8]),
-    "n = 3:8": lambda f: f["n"].between(3, 8),
     "n >= 2*width/32": lambda f: f["n"] >= f["width"] / 16,
-    "1 < n/2 <= 2": lambda f: (f["n"] > 2) & (f["n"] <= 4),
     "kernel = softmax and seed < 3": lambda f: (f["kernel"] == "softmax") & (f["seed"] < 3),
-    "kernel != softmax, snr = 0.5": lambda f: (f["kernel"] != "softmax") & (f["snr"] == 0.5),
     "n is largest": lambda f: f["n"] == 8,
     "test_loss < 1": lambda f: f["test_loss"] < 1,
     "status = failed": lambda f: f["status"] == "failed",
@@ -78,24 +70,19 @@ def test_where_keeps_the_rows_that_meet_a_condition(cells: Cells, text: str) -> 
     assert cells.where(text).frame["key"].tolist() == frame["key"][expected].tolist()
 
 
-REFUSED = {
-    "n = 5": (NoCellsError, "no cell has that; there is 2, 4, 8."),
-    "test_loss > 1e9": (NoCellsError, "test_loss is .* here"),
-    "lss < 1": (BadValue, "'lss' is no name here; .*loss"),
-    "kernel > softmax": (BadValue, "kernel is no number"),
-    "n": (BadValue, "write NAME=VALUE"),
-    "best n": (BadValue, "written in brackets"),
-}
-
-
-@pytest.mark.parametrize("text", REFUSED)
+@pytest.mark.parametrize(
+    ("text", "error", "said"),
+    [
+        ("n = 5", NoCellsError, "no cell has that; there is 2, 4, 8."),
+        ("test_loss > 1e9", NoCellsError, "test_loss is .* here"),
+        ("lss < 1", BadValue, "'lss' is no name here; .*loss"),
+    ],
+)
 def test_a_condition_that_leaves_nothing_or_says_nothing_is_refused(
-    cells: Cells, text: str
+    cells: Cells, text: str, error: type[Exception], said: str
 ) -> None:
-    error, said = REFUSED[text]
-    with pytest.raises(error) as refused:
+    with pytest.raises(error, match=said):
         cells.where(text)
-    assert re.search(said, str(refused.value)), refused.value
 
 
 def test_a_name_is_never_a_pattern(cells: Cells) -> None:
@@ -156,30 +143,23 @@ def test_a_missing_cell_is_a_row() -> None:
     assert set(cells.trained["n"]) == {2, 8}
 
 
-@pytest.mark.parametrize(
-    ("reached", "diverges", "expected"),
-    [
-        (True, False, [1.0, np.nan, np.nan, np.nan]),
-        (True, True, [1.0, np.inf, np.nan, np.nan]),
-        (False, False, [1.0, np.inf, np.nan, np.inf]),
-        (False, True, [1.0, np.inf, np.nan, np.inf]),
-    ],
-)
+@pytest.mark.parametrize("reached", [True, False])
+@pytest.mark.parametrize("diverges", [True, False])
 @pytest.mark.parametrize("name", ["risk", "test_loss", "steps_to_target"])
-@pytest.mark.parametrize("diverged", ["diverged", "diverged: risk isn't finite"])
+@pytest.mark.parametrize("reason", ["diverged", "diverged: risk isn't finite"])
 def test_what_a_missing_number_means_is_declared_and_not_in_its_name(
-    name: str, diverged: str, reached: bool, diverges: bool, expected: list[float]
+    name: str, reason: str, reached: bool, diverges: bool
 ) -> None:
+    """One done, one that diverged, one killed, and one done without the number."""
     rows = pd.DataFrame(
-        {
-            "status": ["done", "failed", "failed", "done"],
-            "reason": ["", diverged, "worker killed", ""],
-            name: [1.0, np.nan, np.nan, np.nan],
-        }
+        {"status": ["done", "failed", "failed", "done"], name: [1.0, *[np.nan] * 3]}
     )
+    rows["reason"] = ["", reason, "worker killed", ""]
     field = Field(name, role="measured", reached=reached, diverges=diverges)
-    np.testing.assert_array_equal(field.numbers(rows), expected)
-    np.testing.assert_array_equal(field.numbers(rows, missed=False), [1.0, *[np.nan] * 3])
+    diverged = np.inf if diverges or not reached else np.nan
+    without = np.nan if reached else np.inf
+    np.testing.assert_array_equal(field.numbers(rows), [1.0, diverged, np.nan, without])
+    np.testing.assert_array_equal(field.numbers(rows, missed=False), rows[name])
 
 
 def test_means_have_the_interval_and_deviation_of_the_seeds(cells: Cells) -> None:
@@ -193,21 +173,6 @@ def test_means_have_the_interval_and_deviation_of_the_seeds(cells: Cells) -> Non
                 [row["test_loss"], row["test_loss_low"], row["test_loss_sd"]],
                 [numbers.mean(), numbers.mean() - half, numbers.std()],
             )
-
-
-@pytest.mark.parametrize("shared", [True, False])
-def test_a_difference_is_by_seed_or_of_means_where_no_seed_is_shared(shared: bool) -> None:
-    one, other = (table(np.random.default_rng(number)) for number in (0, 1))
-    if not shared:
-        other = other.assign(seed=other["seed"] + 10)
-    found = difference(
-        Cells.of(FakeStudy(), one), Cells.of(FakeStudy(), other), ("here", "there"), "test_loss"
-    ).frame
-    keys = ["n", "snr", "kernel", *["seed"] * shared]
-    sides = [side.groupby(keys)["test_loss"].mean() for side in (one, other)]
-    expected = sides[0] - sides[1]
-    numbers = found.set_index(keys)["test_loss"]
-    np.testing.assert_allclose(numbers, expected[numbers.index])
 
 
 def test_a_derived_column_is_called_by_its_text_and_an_axis_takes_the_place_of_a_parameter(
