@@ -129,6 +129,11 @@ def data_of(
     return Cells.of(FakeStudy(), cells, frames[0], frames[1])
 
 
+def logged(cells: pd.DataFrame, **instead: Any) -> Cells:
+    """The cells with their logged steps, some columns of which are others."""
+    return data_of(cells, None, fake_trajectories(cells).assign(**instead))
+
+
 def as_refined(data: Cells, *, refined: bool = True) -> Cells:
     """Return cells as those of a sweep that refines, or not."""
     return replace(data, runs=tuple(replace(run, refined=refined) for run in data.runs))
@@ -155,6 +160,12 @@ def corners(artist: Artist) -> np.ndarray:
 def heights(line: Line2D) -> np.ndarray:
     """Return the heights of a line's points."""
     return np.asarray(line.get_ydata(), dtype=np.float64)
+
+
+def points(line: Line2D) -> np.ndarray:
+    """The places of a line's points that are known: x and y, (2, points)."""
+    places = np.asarray(line.get_xydata(), dtype=np.float64)
+    return places[np.isfinite(places).all(axis=1)].T
 
 
 def _read(text: str) -> str:
@@ -186,6 +197,17 @@ def words(figure: Figure, *_: Path) -> str:
 def prose(figure: Figure) -> str:
     """What a reader reads, on one line."""
     return " ".join(words(figure).split())
+
+
+def untold(figure: Figure, said: str, unsaid: str = "") -> list[str]:
+    """What a reader misses of some parts, which stand between ` … `, and what he reads of others.
+
+    A part has the lines of its texts as they are, or is on one line.
+    """
+    lines = words(figure)
+    text = lines + " ".join(lines.split())
+    missed = [part for part in said.split(" … ") if part not in text]
+    return missed + [part for part in unsaid.split(" … ") if part and part in text]
 
 
 def law_of(text: str, *names: str) -> Compared:

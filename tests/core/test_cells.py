@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -16,28 +15,26 @@ from overfit_cli.core.schema import Field
 from overfit_cli.figures.labels import typeset
 from overfit_cli.stats.intervals import t_half_width
 from overfit_cli.sweeps.load import means_over_seeds
-from tests.fake_study import FakeStudy
+from tests.fake_study import FakeStudy, fail, fake_cells
 
 NS, SNRS, KERNELS, SEEDS = (2, 4, 8), (0.5, 2.0), ("softmax", "gaussian"), (0, 1, 3)
 
 
-def table(draws: np.random.Generator) -> pd.DataFrame:
+def table(seed: int) -> pd.DataFrame:
     """Made-up cells: every fifth has failed, of which half diverged."""
-    rows = []
-    for n, snr, kernel, seed in itertools.product(NS, SNRS, KERNELS, SEEDS):
-        failed = draws.random() < 0.2
-        reason = ("diverged" if draws.random() < 0.5 else "worker killed") if failed else ""
-        loss, test = (np.nan, np.nan) if failed else draws.lognormal(size=2)
-        row = {"key": f"{n} {snr} {kernel} {seed}", "study": "fake", "version": 1, "seed": seed}
-        row |= {"n": n, "snr": snr, "width": 64, "kernel": kernel}
-        row |= {"status": "failed" if failed else "done", "reason": reason, "steps": 5 + n}
-        rows.append(row | {"seconds": 0.1, "train_loss": loss, "test_loss": test})
-    return pd.DataFrame(rows).sample(frac=1, random_state=int(draws.integers(1000)))
+    draws = np.random.default_rng(seed)
+    parts = [fake_cells(NS, SNRS, kernel=kernel) for kernel in KERNELS]
+    cells = pd.concat(parts, ignore_index=True).replace({"seed": {2: 3}})
+    losses, chance = draws.lognormal(size=(2, len(cells))), draws.random(len(cells))
+    cells = cells.assign(key=cells.index.astype(str), train_loss=losses[0], test_loss=losses[1])
+    cells = fail(cells, cells.index.isin(np.flatnonzero(chance < 0.2)))
+    cells["reason"] = cells["reason"].mask(chance < 0.1, "worker killed")
+    return cells.sample(frac=1, random_state=seed)
 
 
 @pytest.fixture(params=range(3))
 def cells(request: pytest.FixtureRequest) -> Cells:
-    return Cells.of(FakeStudy(), table(np.random.default_rng(request.param)))
+    return Cells.of(FakeStudy(), table(request.param))
 
 
 def named(cells: Cells, *names: str) -> Cells:
@@ -134,7 +131,7 @@ def test_what_is_no_number_though_all_in_it_is_known_is_said(cells: Cells) -> No
 
 
 def test_a_missing_cell_is_a_row() -> None:
-    whole = table(np.random.default_rng(0))
+    whole = table(0)
     planned = whole[["seed", "n", "snr", "width", "kernel"]]
     cells = Cells.of(FakeStudy(), whole[whole["n"] != 4], planned)
     assert cells.counts()["missing"] == len(SNRS) * len(KERNELS) * len(SEEDS)

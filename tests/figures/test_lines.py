@@ -31,8 +31,9 @@ from tests.fake_study import (
     fake_cells,
     heights,
     line_heights,
-    prose,
+    points,
     titles,
+    untold,
     words,
 )
 
@@ -57,8 +58,9 @@ ENDLESS = fail(ENDLESS, (ENDLESS["snr"] == 2.0) & (ENDLESS["seed"] == 0) & (ENDL
 # Statistics over seeds
 
 
-def around(losses: pd.Series, deviations: float) -> list[float]:
-    return [losses.mean() + sign * deviations * losses.std() for sign in (-1, 0, 1)]
+def around(half: float) -> Callable[[pd.Series], list[float]]:
+    """A mean, and so many standard deviations on both sides."""
+    return lambda losses: [losses.mean() + sign * half * losses.std() for sign in (-1, 0, 1)]
 
 
 T_OF_SIX = t.ppf(0.975, 5) / np.sqrt(6)
@@ -67,8 +69,8 @@ T_OF_SIX = t.ppf(0.975, 5) / np.sqrt(6)
 @pytest.mark.parametrize(
     ("mean", "band", "of", "label"),
     [
-        (None, "interval", lambda one: around(one, T_OF_SIX), "mean, 95 % interval"),
-        (None, "sd", lambda one: around(one, 1), "mean, one standard deviation"),
+        (None, "interval", around(T_OF_SIX), "mean, 95 % interval"),
+        (None, "sd", around(1), "mean, one standard deviation"),
         ("geometric", None, lambda one: [gmean(one)] * 3, "geometric mean, 95 % interval"),
         ("median", None, lambda one: one.quantile([0.25, 0.5, 0.75]), "median, the middle half"),
     ],
@@ -88,10 +90,10 @@ def test_a_line_is_a_statistic_over_seeds_with_a_band(
         edge = corners(shade)[:, 1]
         ends = pytest.approx((low.min(), high.max()))
         assert (edge.min(), edge.max()) == ends or mean == "geometric"
-    text, (called, _, shaded) = words(figure), label.partition(",")
-    for said in ("N = 5", "N = 10", "threshold 0.3", f"test loss ({label})"):
-        assert f"\n{said}\n" in text
-    assert f"signal-to-noise ratio SNR: {called} of 6 seeds, band:{shaded}." in text
+    called, _, shaded = label.partition(",")
+    facts = f"signal-to-noise ratio SNR: {called} of 6 seeds, band:{shaded}."
+    names = f"\nN = 5\n … \nN = 10\n … \nthreshold 0.3\n … \ntest loss ({label})\n"
+    assert not untold(figure, f"{names} … {facts}")
     for log in (None, frozenset[str]()):
         alone = draw_lines(data_of(cells[cells["n"] == 10]), replace(options, log=log))
         assert line_heights(alone.axes[0])[0] == pytest.approx(line_heights(axes)[1])
@@ -115,18 +117,15 @@ def test_each_seed_has_a_thin_line_where_they_are_few_or_it_is_asked_for(
     drawn = [np.median(losses, axis=0), *losses[:each].tolist()]
     assert line_heights(figure.axes[0]) == [pytest.approx(line) for line in drawn]
     assert len(figure.axes[0].collections) == (0 if each else 1)
-    assert f"median of {seeds} seeds, {told}." in words(figure)
+    assert not untold(figure, f"median of {seeds} seeds, {told}.")
 
 
 def test_a_band_ends_at_0_and_1_for_shares_and_at_the_frame_where_it_has_no_upper_end() -> None:
     """And the axis still has room for the lines that come after it."""
     shares = fake_cells([5], [1.0, 2.0]).assign(test_loss=[0.0, 1.0, 0.1, 0.9, 1.0, 0.95])
-    (axes_of_shares,), (axes,) = (
-        draw_lines(data_of(cells), options).axes
-        for cells, options in ((shares, MEANS), (ENDLESS, OF_LOG))
-    )
-    edge = corners(axes_of_shares.collections[0])[:, 1]
+    edge = corners(draw_lines(data_of(shares), MEANS).axes[0].collections[0])[:, 1]
     assert (edge.min(), edge.max()) == (0, 1)
+    [axes] = draw_lines(data_of(ENDLESS), OF_LOG).axes
     assert corners(axes.collections[0])[:, 1].max() == pytest.approx(axes.get_ylim()[1])
     assert axes.get_ylim()[0] < 1e-4
 
@@ -147,26 +146,25 @@ SEEDS = "median of 5 seeds, band: the middle half; 4 cells"
 @pytest.mark.parametrize(
     ("data", "options", "said", "height"),
     [
-        (data_of(MISSED), LINES, [f"{SEEDS} {BEYOND}"], 0.4),
-        (data_of(MISSED), MEANS, ["4 cells (diverged) left out"], 0.35),
-        (data_of(KILLED), LINES, ["12 cells (failed) left out"], 0.45),
-        (data_of(ONE), LINES, [f"1 cell {BEYOND}"], None),
-        (data_of(HALF), LINES, ["1/4", HALF_MISS, "every seed: diverged"], None),
-        (data_of(LIMIT), LINES, ["softmax (target not reached)", "gaussian"], None),
-        (data_of(LIMIT), replace(LINES, x="kernel"), ["every seed: target not reached"], None),
-        (data_of(fake_cells([10**6, 10**15], [1.0, 2.0])), LINES, ["N = 10⁶", "N = 10¹⁵"], None),
-        (data_of(REFINED), LINES, ["median of 1 to 3 seeds"], None),
-        (data_of(UNEVEN), BY_SNR, ["SNR = 1", "SNR = 3"], None),
+        (data_of(MISSED), LINES, f"{SEEDS} {BEYOND}", 0.4),
+        (data_of(MISSED), MEANS, "4 cells (diverged) left out", 0.35),
+        (data_of(KILLED), LINES, "12 cells (failed) left out", 0.45),
+        (data_of(ONE), LINES, f"1 cell {BEYOND}", None),
+        (data_of(HALF), LINES, f"1/4 … {HALF_MISS} … every seed: diverged", None),
+        (data_of(LIMIT), LINES, "softmax (target not reached) … gaussian", None),
+        (data_of(LIMIT), replace(LINES, x="kernel"), "every seed: target not reached", None),
+        (data_of(fake_cells([10**6, 10**15], [1.0, 2.0])), LINES, "N = 10⁶ … N = 10¹⁵", None),
+        (data_of(REFINED), LINES, "median of 1 to 3 seeds", None),
+        (data_of(UNEVEN), BY_SNR, "SNR = 1 … SNR = 3", None),
     ],
 )
 def test_a_picture_says_what_its_lines_are_of_and_what_they_lack(
-    data: Cells, options: FigureOptions, said: list[str], height: float | None
+    data: Cells, options: FigureOptions, said: str, height: float | None
 ) -> None:
     """A seed that misses is beyond the others: the median of those that arrive flatters them."""
     figure = draw_lines(data, options)
     assert height is None or line_heights(figure.axes[0])[0] == pytest.approx([height] * 4)
-    text = prose(figure)
-    assert [part for part in said if part not in text] == []
+    assert not untold(figure, said)
 
 
 FIVE_NS, MANY_NS = data_of(kernels([2, 4, 6, 8, 10], [1.0, 2.0])), kernels(range(2, 15), [1.0, 2.0])
@@ -210,9 +208,9 @@ def test_crosses_of_two_lines_at_one_value_do_not_hide_each_other() -> None:
     gone = fail(cells, (cells["snr"] == 4.0) & (cells["n"] != 10))
     [axes] = draw_lines(data_of(gone), LINES).axes
     crosses = [line for line in axes.lines if line.get_marker() == "x"]
-    assert [np.asarray(cross.get_xdata()).tolist() for cross in crosses] == [[4.0], [4.0]]
-    first, second = (heights(cross)[0] for cross in crosses)
-    assert first - second == pytest.approx(0.05), "shares of the height of the axes"
+    (first, high), (second, low) = (points(cross)[:, 0] for cross in crosses)
+    assert (first, second) == (4.0, 4.0)
+    assert high - low == pytest.approx(0.05), "shares of the height of the axes"
     assert len({cross.get_color() for cross in crosses}) == 2
 
 
@@ -264,11 +262,11 @@ def test_decades_below_the_last_digit_of_the_largest_or_of_the_start_are_shaded(
     options: dict[str, float], drawn: list[float], said: str
 ) -> None:
     cells = fake_cells([10], [1.0, 2.0, 4.0])
-    cells["test_loss"] = 10.0 ** (2 - 10 * cells["snr"])
-    figure = plain_lines(data_of(cells), LINES, **options)
+    falling = cells.assign(test_loss=10.0 ** (2 - 10 * cells["snr"]))
+    figure = plain_lines(data_of(falling), LINES, **options)
     assert line_heights(figure.axes[0]) == [pytest.approx(drawn)]
     assert figure.axes[0].get_ylim()[0] == pytest.approx(drawn[-1] / 30)
-    assert f"\n{said}\n" in words(figure)
+    assert not untold(figure, f"\n{said}\n")
 
 
 def test_where_x_is_no_number_points_stand_beside_each_other_with_bars() -> None:
@@ -301,14 +299,12 @@ def test_more_settings_than_colours_get_panels_if_those_of_one_parameter_suffice
 @pytest.mark.slow
 def test_many_lines_have_a_few_names_and_no_bands() -> None:
     """And a shade each, also where they are too many for panels."""
-    figure = draw_lines(data_of(fake_cells(list(range(2, 21)), SNRS[::6])), replace(LINES, by="n"))
+    figure = draw_lines(data_of(fake_cells(range(2, 21), SNRS[::6])), replace(LINES, by="n"))
     [axes] = figure.axes
     assert not axes.collections
     assert len({line.get_color() for line in axes.lines}) == 19
     assert len(figure.legends[0].get_texts()) == 5
-    text = words(figure)
-    assert "without bands" in text
-    assert "\nN = 20\n" in text
+    assert not untold(figure, "without bands … \nN = 20\n")
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import itertools
 import logging
 import math
 import re
+import struct
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,6 +16,7 @@ from typing import Any, Literal
 import matplotlib as mpl
 import pandas as pd
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -22,13 +24,8 @@ from matplotlib.lines import Line2D
 import overfit_cli
 from overfit_cli import Column, UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.parameters import (
-    ParameterInfo,
-    StudyParameters,
-    describe,
-    parameter,
-    symbol_text,
-)
+from overfit_cli.core.parameters import ParameterInfo, StudyParameters, describe, parameter
+from overfit_cli.core.parameters import symbol_text as unicode_of
 from overfit_cli.core.registry import installed_studies
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.figures.labels import tick_number
@@ -54,7 +51,7 @@ from tests.fake_study import (
     draw_heatmap,
     draw_lines,
     fake_cells,
-    fake_trajectories,
+    logged,
 )
 
 CELLS = fake_cells(NS, SNRS)
@@ -107,7 +104,7 @@ def test_axes_are_logarithmic_as_asked(text: str | None, logarithmic: str) -> No
     axes, bar = figure.axes
     assert isinstance(axes.collections[0].norm, mpl.colors.LogNorm) == ("v" in logarithmic)
     scales = {"x": axes.get_xscale(), "y": axes.get_yscale(), "v": bar.get_yscale()}
-    assert scales == {one: "log" if one in logarithmic else "linear" for one in "xyv"}
+    assert "".join(one for one, scale in scales.items() if scale == "log") == logarithmic
 
 
 def test_what_has_no_logarithm_is_refused() -> None:
@@ -124,12 +121,10 @@ def test_what_has_no_logarithm_is_refused() -> None:
 def test_a_style_sheet_sets_the_dots_and_the_colour_map(
     text: str, pixels: tuple[int, int], tmp_path: Path
 ) -> None:
-    style = sheet(tmp_path, f"image.cmap: magma\n{text}\n")
-    with look(style=style):
+    with look(style=sheet(tmp_path, f"image.cmap: magma\n{text}\n")):
         figure = draw_heatmap(data_of(CELLS), OPTIONS)
     assert figure.axes[0].collections[0].get_cmap().name == "magma"
-    header = file_content(figure, "png")[16:24]
-    assert tuple(int.from_bytes(side, "big") for side in (header[:4], header[4:])) == pixels
+    assert struct.unpack(">II", file_content(figure, "png")[16:24]) == pixels
 
 
 @pytest.mark.parametrize(
@@ -201,8 +196,7 @@ def test_another_look_is_refused_in_a_sentence(
         read_look(size, style)
     said = str(refused.value)
     assert said.startswith(f"size={size!r}: " if style is None else f"style={str(style)!r}: ")
-    assert why in said
-    assert "\n" not in said
+    assert why in said and "\n" not in said
     assert capfd.readouterr() == ("", "")
 
 
@@ -215,10 +209,9 @@ SHIPPED = sorted((Path(mpl.get_data_path()) / "stylelib").glob("[!_]*.mplstyle")
     ids=lambda path: path.stem,
 )
 def test_every_figure_can_be_drawn_in_matplotlibs_own_styles(style: Path) -> None:
-    logged = data_of(FEW, None, fake_trajectories(FEW))
     with look(style=style, size="4.5x3.5"):
         file_content(lines(), "png")
-        file_content(draw_curves(logged, FigureOptions()), "png")
+        file_content(draw_curves(logged(FEW), FigureOptions()), "png")
         file_content(draw_heatmap(data_of(CELLS), replace(SIDES, law=(LAW,))), "png")
         file_content(draw_boundary(data_of(CELLS), SIDES), "png")
 
@@ -232,12 +225,8 @@ def titles_of_panels(title: str, count: int) -> list[str]:
 
 def test_titles_of_several_panels_have_letters_and_are_wrapped_between_settings() -> None:
     assert titles_of_panels("$H$ = 5", 1) == ["$H$ = 5"]
-    long = "optimiser: normed descent, $H$ = 5"
-    shown = "(b) optimiser: normed descent,\n$H$ = 5"
-    assert titles_of_panels(long, 3)[1] == shown
-
-
-RESULTS = Path(__file__).parents[2] / "results"
+    second = titles_of_panels("optimiser: normed descent, $H$ = 5", 3)[1]
+    assert second == "(b) optimiser: normed descent,\n$H$ = 5"
 
 
 class LooksParameters(StudyParameters):
@@ -259,8 +248,7 @@ def looks_of(**values: list[object]) -> list[LineLook]:
 def test_a_word_looks_the_same_whichever_others_are_drawn() -> None:
     [alone] = looks_of(kernel=["gaussian"])
     among, last = looks_of(kernel=["softmax", "gaussian"]), looks_of(kernel=["uniform", "gaussian"])
-    assert alone == among[1] == last[1]
-    assert alone.colour == "C1"
+    assert alone == among[1] == last[1] and alone.colour == "C1"
     assert len({look.marker for look in [*among, *last]}) == 3
 
 
@@ -297,13 +285,12 @@ NEUTRAL = {"#4c4c4c", "#4d4d4d", "#666666", "#333333", "#262626", "#000000"}
 
 def named_colours(figure: Figure) -> list[tuple[str, str]]:
     """The names in the legends of a figure, and the colours of their handles."""
-    legends = [*figure.legends, *(axes.get_legend() for axes in figure.axes)]
-    pairs = []
-    for legend in filter(None, legends):
-        for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
-            if isinstance(handle, Line2D):
-                pairs.append((text.get_text(), to_hex(handle.get_color())))
-    return pairs
+    return [
+        (text.get_text(), to_hex(handle.get_color()))
+        for legend in filter(None, [*figure.legends, *map(Axes.get_legend, figure.axes)])
+        for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True)
+        if isinstance(handle, Line2D)
+    ]
 
 
 def is_registered(name: str) -> bool:
@@ -311,25 +298,21 @@ def is_registered(name: str) -> bool:
     return not re.search(r"= [\d$]", name) or bool(re.fullmatch(r"\$H\$ = \d+", name))
 
 
-FEW_SEEDS = ["seed=0:2"]
-"""Fewer seeds than the kept figures have: more of them change no colour, and take three times."""
-
-
 @pytest.mark.slow
 def test_a_name_has_one_colour_in_all_kept_figures() -> None:
+    """More seeds change no colour, and take three times as long."""
     colours: defaultdict[str, dict[str, str]] = defaultdict(dict)
-    for picture in sorted(RESULTS.glob("*/figures/*.png")):
+    for picture in sorted(Path(__file__).parents[2].glob("results/*/figures/*.png")):
         run = picture.parents[1]
         if picture.stem == "images":  # they have no legend, and some need data
             continue
-        figure = overfit_cli.draw(picture.stem, run, where=FEW_SEEDS)
+        figure = overfit_cli.draw(picture.stem, run, where=["seed=0:2"])
         with mpl.style.context(RC):
             for name, colour in named_colours(figure):
                 if is_registered(name) and colour not in NEUTRAL:
                     colours[name].setdefault(colour, f"{run.name}/{picture.stem}")
     assert {"softmax", "Gaussian", "$H$ = 5"} <= set(colours)
-    conflicts = {name: of_name for name, of_name in colours.items() if len(of_name) > 1}
-    assert not conflicts
+    assert {name: of_name for name, of_name in colours.items() if len(of_name) > 1} == {}
 
 
 LONGEST = 28
@@ -362,7 +345,7 @@ def test_labels_are_a_few_words_that_tell_a_thing_from_its_neighbours(study: Any
             assert label == " ".join(label.split()), one
             assert not re.search(r"[,:;$\\]|\bor\b", label), one
             said = re.findall(r"[^\s()]+", label)
-            assert not {symbol_text(one.symbol), one.unit} & set(said), one
+            assert not {unicode_of(one.symbol), one.unit} & set(said), one
             letters = re.sub(r"\\mathrm\{\w+\}|\\[A-Za-z]+", " ", one.symbol)
             assert not re.search(r"[A-Za-z]{2,}", letters), one
 

@@ -34,7 +34,10 @@ from tests.fake_study import (
     fake_cells,
     fake_trajectories,
     heights,
+    logged,
+    points,
     titles,
+    untold,
     words,
 )
 
@@ -43,8 +46,7 @@ LINES = FigureOptions(x="snr", value="test_loss")
 
 def two(*cells: pd.DataFrame) -> Cells:
     """Two run directories, `before` and `after`."""
-    parts = [data_of(cell, None, fake_trajectories(cell)) for cell in cells]
-    return side_by_side(["before", "after"], parts)
+    return side_by_side(["before", "after"], list(map(logged, cells)))
 
 
 def subtracted(first: pd.DataFrame, second: pd.DataFrame) -> Cells:
@@ -88,10 +90,7 @@ SHARE = "^minus='other': its cells and the others don't share"
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (
-            lambda: draw_heatmap(two(WIDTHS, WIDTHS), BY_WIDTH),
-            "'width': it makes 14 panels here; at",
-        ),
+        (lambda: draw_heatmap(two(WIDTHS, WIDTHS), BY_WIDTH), "'width': it makes 14 panels here; "),
         (lambda: beside_runs(small(2)), "from='after': runs has no parameter 'n', which varies"),
         (lambda: beside_runs(fake_cells([5], [1.0])), "from='after': fake has no parameter 'run'"),
         (lambda: less_one_without("test_loss"), f"{SHARE} test_loss.$"),
@@ -150,12 +149,10 @@ def test_heatmaps_stand_side_by_side_in_the_same_colours() -> None:
     assert left.get_clim() == right.get_clim()
     assert words(figure).count("median of 3 seeds") == 1
     cells = pd.concat([fake_cells([5, 10], SNRS, kernel=k) for k in ("gaussian", "softmax")])
-    assert titles(draw_heatmap(two(cells, cells), replace(OPTIONS, by="kernel"))) == [
-        "(a) before, kernel: softmax",
-        "(b) before, kernel: gaussian",
-        "(c) after, kernel: softmax",
-        "(d) after, kernel: gaussian",
-    ]
+    assert " ".join(titles(draw_heatmap(two(cells, cells), replace(OPTIONS, by="kernel")))) == (
+        "(a) before, kernel: softmax (b) before, kernel: gaussian "
+        "(c) after, kernel: softmax (d) after, kernel: gaussian"
+    )
 
 
 def test_the_same_cell_in_two_directories_is_drawn_for_each() -> None:
@@ -172,9 +169,8 @@ def test_curves_are_overlaid_with_the_names_of_their_runs() -> None:
     figure = draw_curves(data, FigureOptions(value="train_loss"))
     slow, fast = figure.axes[0].lines
     assert heights(slow)[-1] > heights(fast)[-1], "n = 20 learns faster"
-    text = words(figure)
-    assert all(said in text for said in ("\nbefore\n", "\nafter\n", "median of 3 seeds"))
-    assert "N = " not in text, "the run says it already"
+    # The run says N already.
+    assert not untold(figure, "\nbefore\n … \nafter\n … median of 3 seeds", "N = ")
 
 
 def test_a_parameter_may_be_called_run() -> None:
@@ -210,49 +206,46 @@ def noisy(second: pd.DataFrame = SECOND, effect: float = 0.0, **same: Any) -> pd
 def dots(figure: Drawn) -> list[tuple[float, float]]:
     """Where the dots are, as SNR and n."""
     lines = [line for line in figure.axes[0].lines if line.get_marker() == "o"]
-    places = np.concatenate([np.empty((0, 2)), *(line.get_xydata() for line in lines)])
-    return sorted({(x, y) for x, y in places.tolist()})
+    return sorted({(x, y) for line in lines for x, y in points(line).T.tolist()})
 
 
 THREE, ONE = SECOND[SECOND["seed"] < 3], SECOND[SECOND["seed"] < 1]
 FIVE = fail(THREE, THREE["n"] == 5).replace({"reason": {"diverged": "step limit"}})
 NO_DIFFERENCE = data_of(noisy().assign(test_loss=noisy()["test_loss"] - 0.3))
 OTHERS = THREE.assign(seed=THREE["seed"] + 10)
-NO_INTERVAL = ["No point has an interval over seeds."]
-LOST = ["target not reached: half the seeds or more (6)", "18 cells (target not reached) left out."]
+NO_INTERVAL = "No point has an interval over seeds."
+LOST = "target not reached: half the seeds or more (6) … 18 cells (target not reached) left out."
 GAUSSIAN = subtracted(noisy(THREE, kernel="gaussian"), THREE)
 CONTRAST = "est loss: gaussian − softmax (kernel)"
 WIDE = subtracted(noisy(THREE, width=128), THREE)
 WIDER = subtracted(noisy(THREE, width=128, kernel="gaussian"), THREE)
 MEANS = subtracted(small(3), small(4, shift=3, noise=0.8))
 AT_ONE_N = MEANS.with_trained(MEANS.trained[MEANS.trained["n"] == 20])
-OF_MEANS = ["mean of 3 seeds less mean of 4 seeds"]
+OF_MEANS = "mean of 3 seeds less mean of 4 seeds"
 
 
 @pytest.mark.parametrize(
     ("draw", "data", "said", "unsaid"),
     [
-        (draw_heatmap, NO_DIFFERENCE, [], "interval"),
+        (draw_heatmap, NO_DIFFERENCE, "", "interval"),
         (draw_heatmap, subtracted(noisy(ONE), ONE), NO_INTERVAL, "contains 0"),
         (draw_heatmap, subtracted(noisy(THREE), OTHERS), NO_INTERVAL, "contains 0"),  # not paired
         (draw_heatmap, subtracted(FIVE, THREE), LOST, "diverged"),
         (draw_heatmap, subtracted(THREE, FIVE), LOST, "diverged"),
-        (draw_heatmap, GAUSSIAN, [f"\nt{CONTRAST}\n", f"T{CONTRAST} over"], "other"),
-        (draw_lines, WIDE, ["Test loss: width 128, less that at 64, against"], "other"),
-        (draw_heatmap, WIDER, ["test loss, less that of other"], "128"),
+        (draw_heatmap, GAUSSIAN, f"\nt{CONTRAST}\n … T{CONTRAST} over", "other"),
+        (draw_lines, WIDE, "Test loss: width 128, less that at 64, against", "other"),
+        (draw_heatmap, WIDER, "test loss, less that of other", "128"),
         (draw_heatmap, MEANS, OF_MEANS, "one seed"),
         (draw_lines, AT_ONE_N, OF_MEANS, "one seed"),
     ],
 )
 def test_a_difference_says_what_is_subtracted_and_what_is_not_known(
-    draw: Drawing, data: Cells, said: list[str], unsaid: str
+    draw: Drawing, data: Cells, said: str, unsaid: str
 ) -> None:
     """The one setting that differs names it; a pair has the reason of the cell that failed."""
     figure = draw(data, OPTIONS)
-    text = words(figure)
-    assert [part for part in said if part not in text] == []
-    assert unsaid not in text
-    assert draw is draw_lines or "95 % interval contains 0" in text or not dots(figure)
+    assert not untold(figure, said, unsaid)
+    assert draw is draw_lines or not (dots(figure) and untold(figure, "95 % interval contains 0"))
 
 
 def test_a_point_whose_own_interval_contains_0_has_a_dot() -> None:
@@ -263,9 +256,8 @@ def test_a_point_whose_own_interval_contains_0_has_a_dot() -> None:
     noise = chances.index[chances > 0.05].get_level_values("snr")
     assert 10 < len(noise) < 32
     assert [x for x, _ in dots(figure)] == pytest.approx(sorted(noise))
-    text = words(figure)
-    assert f"\n95 % interval contains 0 ({len(noise)})\n" in text
-    assert f"own 95 % interval over seeds contains 0, {len(noise)} of 42." in text
+    told = f"own 95 % interval over seeds contains 0, {len(noise)} of 42."
+    assert not untold(figure, f"\n95 % interval contains 0 ({len(noise)})\n … {told}")
 
 
 @pytest.mark.parametrize("unknown", [0, 1])
@@ -282,8 +274,7 @@ def test_a_dot_stands_below_a_printed_number() -> None:
     figure = draw_heatmap(subtracted(noisy(THREE)[few], THREE[few]), OPTIONS)
     rows = {float(text.get_position()[1]) for text in figure.axes[0].texts}
     below = {y for _, y in dots(figure)}
-    assert below
-    assert not below & rows
+    assert below and not below & rows
     assert min(below) < min(rows)
 
 
@@ -308,10 +299,14 @@ def test_a_difference_is_paired_by_seed() -> None:
     assert (shown(subtracted(second, second)) == 0).all()
 
 
-def test_without_a_seed_in_common_means_are_subtracted() -> None:
-    parts = small(3), small(4, shift=3, noise=0.8)
-    first, second = (part.groupby(["n", "snr"])["test_loss"].mean().unstack() for part in parts)
-    np.testing.assert_allclose(shown(subtracted(*parts)), first - second)
+def test_without_a_seed_in_common_means_of_what_is_done_are_subtracted() -> None:
+    first, second = small(3), small(4, shift=3, noise=0.8)
+    first = fail(
+        first, (first["snr"] == 4) & (first["seed"] < first["n"] // 5 - 1)
+    )  # 0, 1, 3 seeds
+    left, right = (part.groupby(["n", "snr"])["test_loss"].mean() for part in (first, second))
+    found = subtracted(first, second).frame.set_index(["n", "snr"])["test_loss"]
+    np.testing.assert_allclose(found, (left - right)[found.index])
 
 
 def test_what_has_no_counterpart_is_left_out_and_counted() -> None:

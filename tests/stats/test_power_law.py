@@ -96,15 +96,6 @@ def test_a_curve_that_crosses_beyond_the_grid_counts_as_that() -> None:
     assert fit.rows > crossed, "rows in which some seeds never cross are used"
 
 
-def test_curves_that_are_below_throughout_cross_before_the_grid() -> None:
-    table = crossings_of(range(2, 21), 5)
-    table.loc[(table["n"] == 20) & (table["seed"] < 2), "crossing"] = -np.inf
-    table.loc[(table["n"] == 2) & (table["seed"] < 2), "crossing"] = np.inf
-    fit = law(table, repeats=10)
-    assert fit.exponent.value == pytest.approx(2)
-    assert (fit.rows, fit.left_out) == (19, 0)
-
-
 def test_a_seed_without_points_leaves_the_others_in() -> None:
     table = crossings_of(range(2, 21), 3)
     table.loc[table["seed"] == 0, "crossing"] = np.nan
