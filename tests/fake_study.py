@@ -23,6 +23,7 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.expressions import Compared, Names, read_equation
 from overfit_cli.core.figure import FigureOptions, grid_figures
 from overfit_cli.core.parameters import ParameterInfo, StudyParameters, parameter
+from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.training import Training
 from overfit_cli.figures.labels import typeset
 from overfit_cli.figures.picture import Picture
@@ -33,6 +34,14 @@ LAW = "n * snr**2 = 1000"
 OPTIONS = FigureOptions(x="snr", y="n", value="test_loss")
 SIDES = FigureOptions(x="snr", y="n", value="test_loss", threshold=0.2)
 
+
+ASKED = {
+    "heatmap": OPTIONS,
+    "cutoff": SIDES,
+    "boundary": SIDES,
+    "lines": FigureOptions(x="snr", value="test_loss"),
+    "curves": FigureOptions(value="train_loss"),
+}
 
 # The figures of any grid, by name: tests of what they draw know no module of theirs.
 FIGURES = grid_figures()
@@ -123,15 +132,25 @@ def data_of(
     cells: pd.DataFrame,
     planned: pd.DataFrame | None = None,
     trajectories: pd.DataFrame | None = None,
+    study: AnyStudy | None = None,
 ) -> Cells:
     """Put frames into what a figure is drawn from, empty where there are none."""
     frames = [pd.DataFrame() if frame is None else frame for frame in (planned, trajectories)]
-    return Cells.of(FakeStudy(), cells, frames[0], frames[1])
+    return Cells.of(study or FakeStudy(), cells, frames[0], frames[1])
 
 
 def logged(cells: pd.DataFrame, **instead: Any) -> Cells:
     """The cells with their logged steps, some columns of which are others."""
     return data_of(cells, None, fake_trajectories(cells).assign(**instead))
+
+
+def draw(figure: str, cells: pd.DataFrame | Cells, **options: Any) -> Picture:
+    """Draw a figure of any grid: over SNR and n, the test loss and whether it is above 0.2.
+
+    Lines are of the test loss against SNR, and curves of the training loss. Options change that.
+    """
+    data = cells if isinstance(cells, Cells) else data_of(cells)
+    return FIGURES[figure].draw(data, replace(ASKED[figure], **options))
 
 
 def as_refined(data: Cells, *, refined: bool = True) -> Cells:

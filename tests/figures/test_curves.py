@@ -20,7 +20,7 @@ from tests.fake_study import (
     FakeStudy,
     corners,
     data_of,
-    draw_curves,
+    draw,
     fail,
     fake_cells,
     fake_trajectories,
@@ -32,7 +32,7 @@ from tests.fake_study import (
     words,
 )
 
-LOSS, TEST_LOSS = FigureOptions(value="train_loss"), FigureOptions(value="test_loss")
+TEST_LOSS = FigureOptions(value="test_loss")
 NINE = fake_cells([5, 10, 20], [1.0])
 LOGS = fake_trajectories(NINE)
 
@@ -63,7 +63,7 @@ def test_few_cells_are_a_curve_each_and_more_are_averaged_over_seeds(
     data: Cells, value: str | None, lines: int, scale: str, said: str, unsaid: str
 ) -> None:
     """A column without a number or named twice is left out; a small span has a linear axis."""
-    figure = draw_curves(data, FigureOptions(value=value))
+    figure = draw("curves", data, value=value)
     assert (len(figure.axes[0].lines), figure.axes[0].get_yscale()) == (lines, scale)
     assert not untold(figure, said, unsaid)
 
@@ -81,13 +81,13 @@ def test_what_is_no_list_of_columns_or_no_theory_is_refused(
     value: str, theory: str | None, sentence: str
 ) -> None:
     with pytest.raises(UserError, match=sentence):
-        draw_curves(FOUR, FigureOptions(value=value, theory=theory))
+        draw("curves", FOUR, value=value, theory=theory)
 
 
 def test_cells_logged_at_other_steps_are_averaged_between_them() -> None:
     steps = LOGS.assign(test_loss=100.0 - LOGS["step"])
     uneven = steps[(steps["step"] % 3 == 0) | ~steps["key"].str.startswith("1-")]
-    figure = draw_curves(data_of(NINE, None, uneven), TEST_LOSS)
+    figure = draw("curves", data_of(NINE, None, uneven), value="test_loss")
     for line in figure.axes[0].lines:
         step = np.asarray(line.get_xdata())
         assert step.tolist() == list(range(19)), "up to the last step that all were logged at"
@@ -99,14 +99,14 @@ def test_a_cell_that_diverged_is_beyond_the_others_from_its_end_on() -> None:
     seeds = LOGS["key"].map(NINE.set_index("key")["seed"])
     steps = LOGS.assign(train_loss=1.0 + seeds)[(seeds > 0) | (LOGS["step"] < 5)]
     data = data_of(fail(NINE, NINE["seed"] == 0), None, steps)
-    figure = draw_curves(data, LOSS)
+    figure = draw("curves", data)
     drawn = heights(figure.axes[0].lines[0]).tolist()
     assert drawn == [2.0] * 5 + [3.0] * 16, "of 1, 2, 3, and then of 2, 3, beyond"
     assert not untold(figure, "3 cells (diverged) taken as beyond the others")
-    mean = draw_curves(data, replace(LOSS, mean="arithmetic"))
+    mean = draw("curves", data, mean="arithmetic")
     assert not untold(mean, "3 cells (diverged) left out")
     missed = fail(NINE, NINE["seed"] == 0).replace({"reason": {"diverged": "step limit"}})
-    whole, some = (draw_curves(data_of(frame, None, LOGS), LOSS) for frame in (NINE, missed))
+    whole, some = (draw("curves", data_of(frame, None, LOGS)) for frame in (NINE, missed))
     assert line_heights(some.axes[0]) == line_heights(whole.axes[0])
     assert not untold(some, "", "left out")
 
@@ -118,20 +118,20 @@ def test_curves_are_drawn_in_panels_with_one_colour_and_one_axis() -> None:
     """Also of a setting that one panel alone has; one alone would have a linear axis."""
     parts = fake_cells([5, 400], [1.0], seeds=5), fake_cells([400], [2.0], seeds=5)
     data = logged(pd.concat(parts))
-    figure = draw_curves(data, replace(LOSS, by="snr", threshold=0.3))
+    figure = draw("curves", data, by="snr", threshold=0.3)
     left, right = figure.axes
     assert titles(figure) == [r"(a) $\mathrm{SNR}$ = 1", r"(b) $\mathrm{SNR}$ = 2"]
     assert (len(left.lines), len(right.lines)) == (2 + 1, 1 + 1)
     assert left.lines[1].get_color() == right.lines[0].get_color() != left.lines[0].get_color()
     for name in ("N = 5", "N = 400", "threshold 0.3"):
         assert words(figure).count(f"\n{name}\n") == 1
-    for axes in draw_curves(data, replace(LOSS, by="n")).axes:
+    for axes in draw("curves", data, by="n").axes:
         assert axes.get_xlabel() == "gradient steps"
         assert (axes.get_yscale(), axes.get_ylim()) == ("log", left.get_ylim())
 
 
 def test_several_columns_are_told_apart_by_dashes() -> None:
-    figure = draw_curves(logged(PAIR), FigureOptions(value="train_loss, attention"))
+    figure = draw("curves", logged(PAIR), value="train_loss, attention")
     lines = figure.axes[0].lines
     assert [line.get_linestyle() for line in lines] == ["-", "--", "-", "--"]
     assert lines[0].get_color() == lines[1].get_color() != lines[2].get_color()
@@ -141,7 +141,6 @@ def test_several_columns_are_told_apart_by_dashes() -> None:
 
 # Scales, ends and bounds
 
-BOUNDED = replace(LOSS, theory="test_loss")
 STEPS, SEEDS = np.arange(201), np.arange(3)[:, None]
 LINE = 1.0 - STEPS / 400
 FALL = 10.0 ** (-STEPS / 100)
@@ -178,35 +177,35 @@ def test_steps_are_logarithmic_where_they_are_logged_so_unless_the_user_says(
     loss: np.ndarray, log: frozenset[str] | None, scale: str
 ) -> None:
     """They begin at 0, and have ticks at powers of ten."""
-    figure = draw_curves(run(loss), replace(LOSS, log=log))
+    figure = draw("curves", run(loss), log=log)
     assert figure.axes[0].get_xscale() == scale
     assert ("\n0\n1\n10\n100\ngradient steps\n" in words(figure)) == (scale == "function")
 
 
 def test_losses_end_at_a_share_of_the_start_and_what_is_below_is_shaded() -> None:
-    figure = draw_curves(run(FALL**20), LOSS)
+    figure = draw("curves", run(FALL**20))
     assert min(line_heights(figure.axes[0])[0]) == pytest.approx(1e-16)
     assert figure.axes[0].get_ylim()[0] == pytest.approx(1e-16 / 30)
     assert not untold(figure, "\nbelow 10⁻¹⁶ of the start\n")
 
 
 def test_the_axis_reaches_to_the_end_of_every_column_and_to_the_lower_end_of_a_band() -> None:
-    [axes] = draw_curves(run(FALL, FALL**3), FigureOptions(value="train_loss,test_loss")).axes
+    [axes] = draw("curves", run(FALL, FALL**3), value="train_loss,test_loss").axes
     assert axes.get_ylim()[0] < min(map(min, line_heights(axes))) == pytest.approx(1e-6)
     losses = np.stack([FALL, FALL, FALL**5])
-    [axes] = draw_curves(run(losses), LOSS).axes
+    [axes] = draw("curves", run(losses)).axes
     low = np.quantile(losses, 0.25, axis=0).min()
     assert corners(axes.collections[0])[:, 1].min() == pytest.approx(low)
     assert axes.get_ylim()[0] < low < 0.6 * FALL.min()
 
 
 def test_a_curve_that_ends_with_its_first_seed_has_a_dot_there() -> None:
-    figure = draw_curves(run(np.where(100 + 10 * SEEDS >= STEPS, LINE, np.nan)), LOSS)
+    figure = draw("curves", run(np.where(100 + 10 * SEEDS >= STEPS, LINE, np.nan)))
     [line] = figure.axes[0].lines
     assert (line.get_marker(), line.get_markevery()) == ("o", [-1])
     assert np.asarray(line.get_xdata())[-1] == 100
     assert not untold(figure, "\nfirst seed ends\n")
-    assert draw_curves(run(LINE), LOSS).axes[0].lines[0].get_marker() == ""
+    assert draw("curves", run(LINE)).axes[0].lines[0].get_marker() == ""
 
 
 RISE, CROSSES = np.argmax(RISES > FALL), "\nfirst step above test loss\n"
@@ -225,7 +224,7 @@ SOME_RISE = np.stack([FALL / 2, FALL / 3, RISES])
 def test_a_curve_that_comes_above_its_bound_is_marked_there_and_its_cells_are_counted(
     data: Cells, crosses: list[int], cells: str | None
 ) -> None:
-    figure = draw_curves(data, BOUNDED)
+    figure = draw("curves", data, theory="test_loss")
     lines = [line for axes in figure.axes for line in axes.lines if line.get_marker() == "X"]
     assert [at for line in lines for at in np.asarray(line.get_xdata())] == crosses
     text = words(figure)
@@ -355,7 +354,7 @@ def test_columns_stand_side_by_side_with_differences_by_seed_below() -> None:
     below = "Below, minus softmax's seed by seed: mean of 3 seeds"
     assert not untold(figure, f"{best} … {below} … \nguessing\n")
     assert len(draw_learning(SOFTMAX, options).axes) == 2
-    assert len(draw_learning(RATES, FigureOptions(value="test_accuracy")).axes) == 2
+    assert len(draw_learning(RATES, replace(TEST_LOSS, value="test_accuracy")).axes) == 2
     figure = draw_learning(RATES, replace(TEST_LOSS, by="kernel"))
     assert figure.axes[0].get_ylabel() == "test loss\n(median, the middle half)"
 
@@ -364,5 +363,5 @@ def test_what_guessing_gives_is_drawn_where_it_is_near() -> None:
     """Far from all lines it would squeeze them."""
     near = RATES.trained.assign(test_loss=RATES.trained["test_loss"] + 0.35)
     for data, drawn in ((RATES.with_trained(near), True), (RATES, False)):
-        figure = draw_learning_rates(data, FigureOptions(x="learning_rate", value="test_loss"))
+        figure = draw_learning_rates(data, replace(TEST_LOSS, x="learning_rate"))
         assert ([np.log(2)] * 2 in line_heights(figure.axes[0])) == drawn

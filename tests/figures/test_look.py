@@ -9,7 +9,6 @@ import re
 import struct
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -41,15 +40,9 @@ from overfit_cli.figures.style import RC, LineLook, line_looks, read_look
 from tests.fake_study import (
     LAW,
     NS,
-    OPTIONS,
-    SIDES,
     SNRS,
     FakeStudy,
-    data_of,
-    draw_boundary,
-    draw_curves,
-    draw_heatmap,
-    draw_lines,
+    draw,
     fake_cells,
     logged,
 )
@@ -57,7 +50,6 @@ from tests.fake_study import (
 CELLS = fake_cells(NS, SNRS)
 FEW = fake_cells([5, 10], [1.0, 2.0, 4.0])
 KERNELS = pd.concat([fake_cells([5], [1.0, 2.0], kernel=k) for k in ("softmax", "gaussian")])
-LINES = FigureOptions(x="snr", value="test_loss")
 COLOURS = ["123456", "654321"]
 
 
@@ -73,7 +65,7 @@ def sheet(folder: Path, text: str) -> Path:
 
 
 def lines() -> Picture:
-    return draw_lines(data_of(FEW), LINES)
+    return draw("lines", FEW)
 
 
 SIZES = {
@@ -90,8 +82,7 @@ SIZES = {
 @pytest.mark.parametrize("text", SIZES)
 def test_a_size_is_a_papers_or_inches_or_millimetres(text: str) -> None:
     with look(size=text):
-        figure = draw_heatmap(data_of(CELLS), OPTIONS)
-    assert figure.get_size_inches() == pytest.approx(SIZES[text])
+        assert draw("heatmap", CELLS).get_size_inches() == pytest.approx(SIZES[text])
 
 
 @pytest.mark.parametrize(
@@ -100,7 +91,7 @@ def test_a_size_is_a_papers_or_inches_or_millimetres(text: str) -> None:
 )
 def test_axes_are_logarithmic_as_asked(text: str | None, logarithmic: str) -> None:
     narrow = fake_cells([6, 8, 10], [6.0, 8.0, 10.0])
-    figure = draw_heatmap(data_of(narrow), replace(OPTIONS, log=FigureOptions.read(log=text).log))
+    figure = draw("heatmap", narrow, log=FigureOptions.read(log=text).log)
     axes, bar = figure.axes
     assert isinstance(axes.collections[0].norm, mpl.colors.LogNorm) == ("v" in logarithmic)
     scales = {"x": axes.get_xscale(), "y": axes.get_yscale(), "v": bar.get_yscale()}
@@ -111,7 +102,7 @@ def test_what_has_no_logarithm_is_refused() -> None:
     with pytest.raises(UserError, match=r"^log='none,x': it takes some of x, y, value"):
         FigureOptions.read(log="none,x")
     with pytest.raises(UserError, match=r"^log='x': the values of kernel aren't all positive"):
-        draw_lines(data_of(KERNELS), replace(LINES, x="kernel", log=frozenset({"x"})))
+        draw("lines", KERNELS, x="kernel", log=frozenset({"x"}))
 
 
 @pytest.mark.parametrize(
@@ -122,7 +113,7 @@ def test_a_style_sheet_sets_the_dots_and_the_colour_map(
     text: str, pixels: tuple[int, int], tmp_path: Path
 ) -> None:
     with look(style=sheet(tmp_path, f"image.cmap: magma\n{text}\n")):
-        figure = draw_heatmap(data_of(CELLS), OPTIONS)
+        figure = draw("heatmap", CELLS)
     assert figure.axes[0].collections[0].get_cmap().name == "magma"
     assert struct.unpack(">II", file_content(figure, "png")[16:24]) == pixels
 
@@ -136,7 +127,7 @@ def test_a_style_sheet_changes_sizes_and_colours_if_it_has_one_for_each_line(
 ) -> None:
     text = f"axes.prop_cycle: cycler('color', {cycle})\nfont.size: 12"
     with look(style=sheet(tmp_path, text)):
-        figure = draw_lines(data_of(cells), LINES)
+        figure = draw("lines", cells)
     content = file_content(figure, "svg").decode()
     assert [f"#{colour}" in content for colour in cycle] == [is_taken] * len(cycle)
     assert "#0072b2" not in content
@@ -155,7 +146,7 @@ def test_a_style_sheet_leaves_no_trace_and_always_makes_room_for_legends(tmp_pat
     assert file_content(lines(), "png") == before, "a later figure is as it was"
     assert file_content(styled, "png") == now != before, "and the styled one keeps its own style"
     with pytest.raises(UserError), look(style=style):
-        draw_lines(data_of(FEW), replace(LINES, x="nothing"))
+        draw("lines", FEW, x="nothing")
     assert file_content(lines(), "png") == before, "nor does a failure leave one"
     assert dict(mpl.rcParams) == settings
     layout = "figure.autolayout: True\nfigure.constrained_layout.use: False"
@@ -211,9 +202,9 @@ SHIPPED = sorted((Path(mpl.get_data_path()) / "stylelib").glob("[!_]*.mplstyle")
 def test_every_figure_can_be_drawn_in_matplotlibs_own_styles(style: Path) -> None:
     with look(style=style, size="4.5x3.5"):
         file_content(lines(), "png")
-        file_content(draw_curves(logged(FEW), FigureOptions()), "png")
-        file_content(draw_heatmap(data_of(CELLS), replace(SIDES, law=(LAW,))), "png")
-        file_content(draw_boundary(data_of(CELLS), SIDES), "png")
+        file_content(draw("curves", logged(FEW), value=None), "png")
+        file_content(draw("heatmap", CELLS, threshold=0.2, law=(LAW,)), "png")
+        file_content(draw("boundary", CELLS), "png")
 
 
 @styled

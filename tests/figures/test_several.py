@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,14 +20,11 @@ from overfit_cli.figures.inputs import resolve_options
 from overfit_cli.figures.panels import difference, panels, side_by_side
 from tests.fake_study import (
     NS,
-    OPTIONS,
     SNRS,
-    Drawing,
     FakeStudy,
     corners,
     data_of,
-    draw_curves,
-    draw_heatmap,
+    draw,
     draw_lines,
     fail,
     fake_cells,
@@ -40,8 +36,6 @@ from tests.fake_study import (
     untold,
     words,
 )
-
-LINES = FigureOptions(x="snr", value="test_loss")
 
 
 def two(*cells: pd.DataFrame) -> Cells:
@@ -83,14 +77,13 @@ def less_one_without(column: str) -> Cells:
 
 
 WIDTHS = pd.concat([fake_cells([5, 10], [1.0, 2.0], width=2**p) for p in range(7)])
-BY_WIDTH = replace(OPTIONS, by="width")
 SHARE = "^minus='other': its cells and the others don't share"
 
 
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: draw_heatmap(two(WIDTHS, WIDTHS), BY_WIDTH), "'width': it makes 14 panels here; "),
+        (lambda: draw("heatmap", two(WIDTHS, WIDTHS), by="width"), "'width': it makes 14 panels"),
         (lambda: beside_runs(small(2)), "from='after': runs has no parameter 'n', which varies"),
         (lambda: beside_runs(fake_cells([5], [1.0])), "from='after': fake has no parameter 'run'"),
         (lambda: less_one_without("test_loss"), f"{SHARE} test_loss.$"),
@@ -142,14 +135,14 @@ def test_heatmaps_stand_side_by_side_in_the_same_colours() -> None:
     """What tells the runs apart is not told twice: their width needs no panels."""
     other = fake_cells(NS, SNRS, width=128)
     other["test_loss"] *= 0.5
-    figure = draw_heatmap(two(fake_cells(NS, SNRS), other), OPTIONS)
+    figure = draw("heatmap", two(fake_cells(NS, SNRS), other))
     assert titles(figure) == ["(a) before", "(b) after"]
     left, right = (axes.collections[0] for axes in figure.axes[:2])
     assert np.asarray(right.get_array()) == pytest.approx(0.5 * np.asarray(left.get_array()))
     assert left.get_clim() == right.get_clim()
     assert words(figure).count("median of 3 seeds") == 1
     cells = pd.concat([fake_cells([5, 10], SNRS, kernel=k) for k in ("gaussian", "softmax")])
-    assert " ".join(titles(draw_heatmap(two(cells, cells), replace(OPTIONS, by="kernel")))) == (
+    assert " ".join(titles(draw("heatmap", two(cells, cells), by="kernel"))) == (
         "(a) before, kernel: softmax (b) before, kernel: gaussian "
         "(c) after, kernel: softmax (d) after, kernel: gaussian"
     )
@@ -160,13 +153,13 @@ def test_the_same_cell_in_two_directories_is_drawn_for_each() -> None:
     data = two(cells, cells)
     assert data.trained["key"].is_unique
     assert len(data.steps) == 2 * len(fake_trajectories(cells))
-    first, second = draw_lines(data, LINES).axes[0].lines
+    first, second = draw("lines", data).axes[0].lines
     np.testing.assert_array_equal(heights(first), heights(second))
 
 
 def test_curves_are_overlaid_with_the_names_of_their_runs() -> None:
     data = two(fake_cells([5], [1.0], seeds=3), fake_cells([20], [1.0], seeds=3))
-    figure = draw_curves(data, FigureOptions(value="train_loss"))
+    figure = draw("curves", data)
     slow, fast = figure.axes[0].lines
     assert heights(slow)[-1] > heights(fast)[-1], "n = 20 learns faster"
     # The run says N already.
@@ -175,7 +168,7 @@ def test_curves_are_overlaid_with_the_names_of_their_runs() -> None:
 
 def test_a_parameter_may_be_called_run() -> None:
     data = side_by_side(["before", "after"], [of_runs(), of_runs()])
-    [axes] = draw_lines(data, replace(LINES, x="run")).axes
+    [axes] = draw("lines", data, x="run").axes
     assert [np.asarray(line.get_xdata()).tolist() for line in axes.lines] == [[1, 2, 3]] * 2
     assert axes.get_xlabel() == "attempt"
 
@@ -185,7 +178,7 @@ def test_a_contour_follows_the_points_of_its_own_run() -> None:
     cells = fake_cells([5, 10, 20, 40], [2.0, 4.0, 8.0, 16.0])
     others = fake_cells([5, 10, 20, 40], [3.0, 5.0, 6.5, 9.0, 12.0])
     alone, beside = (
-        corners(draw_heatmap(data, replace(OPTIONS, threshold=0.2)).axes[0].collections[1])
+        corners(draw("heatmap", data, threshold=0.2).axes[0].collections[1])
         for data in (data_of(cells), two(cells, others))
     )
     np.testing.assert_allclose(alone, beside)
@@ -225,32 +218,32 @@ OF_MEANS = "mean of 3 seeds less mean of 4 seeds"
 
 
 @pytest.mark.parametrize(
-    ("draw", "data", "said", "unsaid"),
+    ("figure", "data", "said", "unsaid"),
     [
-        (draw_heatmap, NO_DIFFERENCE, "", "interval"),
-        (draw_heatmap, subtracted(noisy(ONE), ONE), NO_INTERVAL, "contains 0"),
-        (draw_heatmap, subtracted(noisy(THREE), OTHERS), NO_INTERVAL, "contains 0"),  # not paired
-        (draw_heatmap, subtracted(FIVE, THREE), LOST, "diverged"),
-        (draw_heatmap, subtracted(THREE, FIVE), LOST, "diverged"),
-        (draw_heatmap, GAUSSIAN, f"\nt{CONTRAST}\n … T{CONTRAST} over", "other"),
-        (draw_lines, WIDE, "Test loss: width 128, less that at 64, against", "other"),
-        (draw_heatmap, WIDER, "test loss, less that of other", "128"),
-        (draw_heatmap, MEANS, OF_MEANS, "one seed"),
-        (draw_lines, AT_ONE_N, OF_MEANS, "one seed"),
+        ("heatmap", NO_DIFFERENCE, "", "interval"),
+        ("heatmap", subtracted(noisy(ONE), ONE), NO_INTERVAL, "contains 0"),
+        ("heatmap", subtracted(noisy(THREE), OTHERS), NO_INTERVAL, "contains 0"),  # not paired
+        ("heatmap", subtracted(FIVE, THREE), LOST, "diverged"),
+        ("heatmap", subtracted(THREE, FIVE), LOST, "diverged"),
+        ("heatmap", GAUSSIAN, f"\nt{CONTRAST}\n … T{CONTRAST} over", "other"),
+        ("lines", WIDE, "Test loss: width 128, less that at 64, against", "other"),
+        ("heatmap", WIDER, "test loss, less that of other", "128"),
+        ("heatmap", MEANS, OF_MEANS, "one seed"),
+        ("lines", AT_ONE_N, OF_MEANS, "one seed"),
     ],
 )
 def test_a_difference_says_what_is_subtracted_and_what_is_not_known(
-    draw: Drawing, data: Cells, said: str, unsaid: str
+    figure: str, data: Cells, said: str, unsaid: str
 ) -> None:
     """The one setting that differs names it; a pair has the reason of the cell that failed."""
-    figure = draw(data, OPTIONS)
-    assert not untold(figure, said, unsaid)
-    assert draw is draw_lines or not (dots(figure) and untold(figure, "95 % interval contains 0"))
+    drawn = draw(figure, data)
+    assert not untold(drawn, said, unsaid)
+    assert figure == "lines" or not (dots(drawn) and untold(drawn, "95 % interval contains 0"))
 
 
 def test_a_point_whose_own_interval_contains_0_has_a_dot() -> None:
     first = noisy(effect=0.2)
-    figure = draw_heatmap(subtracted(first, SECOND), replace(OPTIONS, log=frozenset()))
+    figure = draw("heatmap", subtracted(first, SECOND), log=frozenset())
     gaps = (first["test_loss"] - SECOND["test_loss"]).groupby([first["snr"], first["n"]])
     chances = gaps.agg(lambda gap: float(scipy.stats.ttest_1samp(gap, 0).pvalue))
     noise = chances.index[chances > 0.05].get_level_values("snr")
@@ -265,13 +258,13 @@ def test_a_seed_without_a_number_may_lie_on_either_side_of_0(unknown: int) -> No
     """Of eight seeds the least and the greatest are the ends of the interval of the median."""
     first = SECOND.assign(test_loss=SECOND["test_loss"] + 0.1 + 0.01 * SECOND["seed"])
     at = (first["n"] == 320) & (first["snr"] == 12) & (first["seed"] < unknown)
-    figure = draw_heatmap(subtracted(fail(first, at), SECOND), replace(OPTIONS, mean="median"))
+    figure = draw("heatmap", subtracted(fail(first, at), SECOND), mean="median")
     assert len(dots(figure)) == unknown
 
 
 def test_a_dot_stands_below_a_printed_number() -> None:
     few = THREE["n"].isin([5, 10]) & (THREE["snr"] < 7)
-    figure = draw_heatmap(subtracted(noisy(THREE)[few], THREE[few]), OPTIONS)
+    figure = draw("heatmap", subtracted(noisy(THREE)[few], THREE[few]))
     rows = {float(text.get_position()[1]) for text in figure.axes[0].texts}
     below = {y for _, y in dots(figure)}
     assert below and not below & rows
@@ -282,7 +275,7 @@ def test_a_dot_stands_below_a_printed_number() -> None:
 
 
 def shown(data: Cells) -> np.ndarray:
-    figure = draw_heatmap(data, OPTIONS)
+    figure = draw("heatmap", data)
     return np.asarray(figure.axes[0].collections[0].get_array())
 
 
@@ -294,7 +287,7 @@ def test_a_difference_is_paired_by_seed() -> None:
     gaps = pair["test_loss"] - pair["test_loss_other"]
     expected = gaps.groupby([pair["n"], pair["snr"]]).mean().unstack()
     np.testing.assert_allclose(shown(data), expected)
-    lines = draw_lines(data, replace(LINES, mean="arithmetic")).axes[0].lines
+    lines = draw("lines", data, mean="arithmetic").axes[0].lines
     np.testing.assert_allclose([heights(line) for line in lines], expected)
     assert (shown(subtracted(second, second)) == 0).all()
 
