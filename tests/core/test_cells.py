@@ -27,7 +27,7 @@ def table(seed: int) -> pd.DataFrame:
     cells = pd.concat(parts, ignore_index=True).replace({"seed": {2: 3}})
     losses, chance = draws.lognormal(size=(2, len(cells))), draws.random(len(cells))
     cells = cells.assign(key=cells.index.astype(str), train_loss=losses[0], test_loss=losses[1])
-    cells = fail(cells, cells.index.isin(np.flatnonzero(chance < 0.2)))
+    cells = fail(cells, pd.Series(chance < 0.2))
     cells["reason"] = cells["reason"].mask(chance < 0.1, "worker killed")
     return cells.sample(frac=1, random_state=seed)
 

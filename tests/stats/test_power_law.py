@@ -96,19 +96,21 @@ def test_a_curve_that_crosses_beyond_the_grid_counts_as_that() -> None:
     assert fit.rows > crossed, "rows in which some seeds never cross are used"
 
 
-def test_a_seed_without_points_leaves_the_others_in() -> None:
-    table = crossings_of(range(2, 21), 3)
-    table.loc[table["seed"] == 0, "crossing"] = np.nan
+def test_curves_that_are_below_throughout_cross_before_the_grid() -> None:
+    """A seed without points leaves the others in."""
+    table = crossings_of(range(2, 21), 6)
+    table.loc[(table["n"] == 20) & (table["seed"] < 2), "crossing"] = -np.inf
+    table.loc[(table["n"] == 2) & (table["seed"] < 2), "crossing"] = np.inf
+    table.loc[table["seed"] == 5, "crossing"] = np.nan
     fit = law(table, repeats=10)
-    assert (fit.rows, fit.exponent.seeds) == (19, 2)
+    assert fit.exponent.value == pytest.approx(2)
+    assert (fit.rows, fit.left_out, fit.exponent.seeds) == (19, 0, 5)
 
 
-@pytest.mark.parametrize("rows", [0, 1, 2])
-def test_fewer_than_three_values_of_y_or_a_crossing_that_does_not_move_are_no_law(
-    rows: int,
-) -> None:
-    assert fit_power_law(crossings_of(range(2, 2 + rows), 5), "n") is None
-    assert fit_power_law(crossings_of(range(2, 9), 2).assign(crossing=3.0), "n") is None
+def test_fewer_than_three_values_of_y_or_a_crossing_that_does_not_move_are_no_law() -> None:
+    few = [crossings_of(range(2, end), 5) for end in (2, 3, 4)]
+    for table in (*few, crossings_of(range(2, 9), 2).assign(crossing=3.0)):
+        assert fit_power_law(table, "n") is None
 
 
 def test_a_boundary_that_hardly_moves_has_an_exponent_without_upper_end() -> None:
