@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -32,25 +32,16 @@ NS = [2, 4, 6, 8, 10, 12, 14, 16, 18, 20]
 SNRS = np.linspace(1, 25, 25).tolist()
 LAW = "n * snr**2 = 1000"
 OPTIONS = FigureOptions(x="snr", y="n", value="test_loss")
-SIDES = FigureOptions(x="snr", y="n", value="test_loss", threshold=0.2)
-
-
+SIDES = replace(OPTIONS, threshold=0.2)
 ASKED = {
     "heatmap": OPTIONS,
-    "cutoff": SIDES,
-    "boundary": SIDES,
+    **dict.fromkeys(("cutoff", "boundary"), SIDES),
     "lines": FigureOptions(x="snr", value="test_loss"),
     "curves": FigureOptions(value="train_loss"),
 }
 
 # The figures of any grid, by name: tests of what they draw know no module of theirs.
 FIGURES = grid_figures()
-Drawing = Callable[[Cells, FigureOptions], Picture]
-draw_heatmap: Drawing = FIGURES["heatmap"].draw
-draw_cutoff: Drawing = FIGURES["cutoff"].draw
-draw_boundary: Drawing = FIGURES["boundary"].draw
-draw_lines: Drawing = FIGURES["lines"].draw
-draw_curves: Drawing = FIGURES["curves"].draw
 
 
 class FakeParameters(StudyParameters):
@@ -109,11 +100,14 @@ def fake_cells(
     return pd.DataFrame(rows)
 
 
-def fail(cells: pd.DataFrame, which: pd.Series[bool]) -> pd.DataFrame:
-    """Turn the cells `which` into failed ones, without measurements."""
+def fail(
+    cells: pd.DataFrame, which: pd.Series[bool] | str, reason: str = "diverged"
+) -> pd.DataFrame:
+    """Turn the cells `which`, or where a condition holds, into failed ones without measurements."""
+    failed: Any = cells.eval(which) if isinstance(which, str) else which
     cells = cells.copy()
-    cells.loc[which, ["status", "reason"]] = ["failed", "diverged"]
-    cells.loc[which, ["train_loss", "test_loss"]] = np.nan
+    cells.loc[failed, ["status", "reason"]] = ["failed", reason]
+    cells.loc[failed, ["train_loss", "test_loss"]] = np.nan
     return cells
 
 

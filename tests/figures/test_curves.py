@@ -41,7 +41,7 @@ LOGS = fake_trajectories(NINE)
 
 SINGLE, PAIR = fake_cells([5], [1.0], seeds=1), fake_cells([5, 10], [1.0], seeds=1)
 FOUR = logged(fake_cells([5, 20], [1.0], seeds=2))
-FAILS = logged(fail(PAIR, PAIR["n"] == 5), train_loss=[0.5] * 11 + [np.inf] * 9 + [0.5] * 20)
+FAILS = logged(fail(PAIR, "n == 5"), train_loss=[0.5] * 11 + [np.inf] * 9 + [0.5] * 20)
 EMPTY = logged(PAIR, attention=np.nan)
 BOTH = "training loss … test loss … gradient steps"
 MEDIAN = "median of 3 seeds, band: the middle half; each curve up to the last step that all its"
@@ -98,14 +98,14 @@ def test_a_cell_that_diverged_is_beyond_the_others_from_its_end_on() -> None:
     """A median of the others alone would flatter them; one that missed its target is a curve."""
     seeds = LOGS["key"].map(NINE.set_index("key")["seed"])
     steps = LOGS.assign(train_loss=1.0 + seeds)[(seeds > 0) | (LOGS["step"] < 5)]
-    data = data_of(fail(NINE, NINE["seed"] == 0), None, steps)
+    data = data_of(fail(NINE, "seed == 0"), None, steps)
     figure = draw("curves", data)
     drawn = heights(figure.axes[0].lines[0]).tolist()
     assert drawn == [2.0] * 5 + [3.0] * 16, "of 1, 2, 3, and then of 2, 3, beyond"
     assert not untold(figure, "3 cells (diverged) taken as beyond the others")
     mean = draw("curves", data, mean="arithmetic")
     assert not untold(mean, "3 cells (diverged) left out")
-    missed = fail(NINE, NINE["seed"] == 0).replace({"reason": {"diverged": "step limit"}})
+    missed = fail(NINE, "seed == 0", "step limit")
     whole, some = (draw("curves", data_of(frame, None, LOGS)) for frame in (NINE, missed))
     assert line_heights(some.axes[0]) == line_heights(whole.axes[0])
     assert not untold(some, "", "left out")

@@ -23,7 +23,6 @@ from tests.fake_study import (
     OPTIONS,
     SNRS,
     data_of,
-    draw_heatmap,
     fake_cells,
     law_of,
     line_heights,
@@ -112,7 +111,9 @@ def test_what_cannot_be_drawn_is_refused(name: str, options: dict[str, Any], sen
     assert sentence in str(refused.value)
 
 
-OWN = Figure("a", "", "cells", draw_heatmap, options=replace(OPTIONS, law=(LAW,)), axes=2)
+OWN = Figure(
+    "a", "", "cells", FIGURES["heatmap"].draw, options=replace(OPTIONS, law=(LAW,)), axes=2
+)
 
 
 @pytest.mark.parametrize(

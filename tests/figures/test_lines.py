@@ -48,7 +48,7 @@ PAIR = kernels([5], [1.0, 2.0])
 REFINED = fake_cells([10], SNRS).query("seed == 0 or snr > 10")
 ENDLESS = fake_cells([10, 20], [1.0, 2.0], seeds=4)
 ENDLESS["test_loss"] = np.where(ENDLESS["n"] == 10, 0.1, 1e-4)
-ENDLESS = fail(ENDLESS, (ENDLESS["snr"] == 2.0) & (ENDLESS["seed"] == 0) & (ENDLESS["n"] == 10))
+ENDLESS = fail(ENDLESS, "snr == 2 and seed == 0 and n == 10")
 
 
 # Statistics over seeds
@@ -128,11 +128,10 @@ def test_a_band_ends_at_0_and_1_for_shares_and_at_the_frame_where_it_has_no_uppe
 
 # What a picture says
 
-MISSED, ONE = fail(FIVE, FIVE["seed"] == 0), fail(FIVE, (FIVE["seed"] == 1) & (FIVE["snr"] == 2.0))
-KILLED = fail(FIVE, FIVE["seed"] < 3).replace({"reason": {"diverged": "worker killed"}})
-LIMIT = fail(PAIR, PAIR["kernel"] == "softmax").replace({"reason": {"diverged": "step limit"}})
-OF_TWO = fail(FIVE, (FIVE["snr"] == 4.0) & (FIVE["seed"] < 3) | (FIVE["snr"] == 8.0))
-HALF = OF_TWO.query("seed < 4")
+MISSED, ONE = fail(FIVE, "seed == 0"), fail(FIVE, "seed == 1 and snr == 2")
+KILLED = fail(FIVE, "seed < 3", "worker killed")
+LIMIT = fail(PAIR, "kernel == 'softmax'", "step limit")
+HALF = fail(FIVE, "snr == 4 and seed < 3 or snr == 8").query("seed < 4")
 UNEVEN = pd.concat([fake_cells([1, 2], [float(seeds)], seeds=seeds) for seeds in (1, 3)])
 BY_SNR = {**OF_LOG, "x": "n", "band": "interval"}
 BEYOND, HALF_MISS = "(diverged) taken as beyond the others", "half of the seeds or more miss"
@@ -169,7 +168,7 @@ FIVE_NS, MANY_NS = (kernels(ns, [1.0, 2.0]) for ns in (range(2, 11, 2), range(2,
 @pytest.mark.parametrize(
     ("cells", "options", "sentence"),
     [
-        (fail(PAIR, PAIR["snr"] == 2.0), {}, "x='snr': no line of test_loss has two points here"),
+        (fail(PAIR, "snr == 2"), {}, "x='snr': no line of test_loss has two points here"),
         (FIVE_NS, {"by": "width"}, "x='snr': .* 10 settings here, .* 8 lines; make panels of one"),
         (MANY_NS, {}, "26 settings here, .* 8 lines; make panels of one"),
         (PAIR.assign(test_loss=0), {"mean": "geometric"}, "geometric': 6 .* not positive"),
@@ -199,8 +198,7 @@ def test_where_half_of_the_seeds_miss_a_point_is_open_and_where_all_do_a_cross()
 
 
 def test_crosses_of_two_lines_at_one_value_do_not_hide_each_other() -> None:
-    cells = fake_cells([5, 10, 15], [1.0, 2.0, 4.0])
-    gone = fail(cells, (cells["snr"] == 4.0) & (cells["n"] != 10))
+    gone = fail(fake_cells([5, 10, 15], [1.0, 2.0, 4.0]), "snr == 4 and n != 10")
     [axes] = draw("lines", gone).axes
     crosses = [line for line in axes.lines if line.get_marker() == "x"]
     (first, high), (second, low) = (points(cross)[:, 0] for cross in crosses)

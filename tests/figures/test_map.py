@@ -79,8 +79,7 @@ def of_ten_seeds(missed: int, reason: str = "diverged") -> pd.DataFrame:
     """Steps over two n and two SNR, 100, 101, ... of ten seeds, of which some miss at the first."""
     cells = fake_cells([1, 2], [1.0, 2.0], seeds=10)
     cells["steps"] = 100 + cells["seed"] + 100 * (cells["n"] == 2)
-    cells = fail(cells, (cells["n"] == 1) & (cells["snr"] == 1) & (cells["seed"] < missed))
-    return cells.replace({"reason": {"diverged": reason}})
+    return fail(cells, f"n == 1 and snr == 1 and seed < {missed}", reason)
 
 
 class Drift(FakeStudy):
@@ -89,7 +88,7 @@ class Drift(FakeStudy):
 
 def of_drift() -> Cells:
     """A change of weights, which isn't beyond the others where a cell misses."""
-    some = fail(CELLS, CELLS["n"] == 20).replace({"reason": {"diverged": "step limit"}})
+    some = fail(CELLS, "n == 20", "step limit")
     some["drift"] = some["snr"].where(some["status"] == "done")
     return data_of(some, study=Drift())
 
@@ -102,17 +101,8 @@ def of_losses(*losses: float) -> pd.DataFrame:
 def with_few_crossings() -> pd.DataFrame:
     """Of six seeds two cross at N = 5, and one at N = 6."""
     cells = fake_cells([*range(5, 15), 20, 40], SNRS, seeds=6)
-    above = (cells["n"] == 5) & (cells["seed"] >= 2) | (cells["n"] == 6) & (cells["seed"] >= 1)
-    return cells.assign(test_loss=cells["test_loss"].where(~above, 0.6))
-
-
-def of_two_failures() -> pd.DataFrame:
-    """A seed that diverged, and one at another point that raised an error."""
-    first = CELLS["seed"] == 0
-    diverged, raised = (first & (CELLS["n"] == n) & (CELLS["snr"] == SNRS[0]) for n in (2, 10))
-    cells = fail(CELLS, diverged | raised)
-    cells.loc[raised, "reason"] = "error: ValueError: boom"
-    return cells
+    above: Any = cells.eval("n == 5 and seed >= 2 or n == 6 and seed >= 1")
+    return cells.assign(test_loss=cells["test_loss"].mask(above, 0.6))
 
 
 NAMED = data_of(CELLS, study=NamedSides())
@@ -121,12 +111,13 @@ WIDE = pd.concat([fake_cells(NS, SNRS, width=width) for width in (64, 128)])
 WIDTHS = pd.concat([fake_cells([5, 10], SNRS, seeds=1, width=2**k) for k in range(9)])
 KERNELS = pd.concat([fake_cells([10], SNRS, kernel=k) for k in ("gaussian", "softmax")])
 FAR_ROWS = fake_cells([1, 2, 8, 10, 12, 900], SNRS[2:21])
-WITHOUT_ONE = CELLS[~((CELLS["n"] == 10) & (CELLS["snr"] == 10))]
+WITHOUT_ONE = CELLS.query("n != 10 or snr != 10")
 WITHOUT_ROW = data_of(CELLS[CELLS["n"] < 20], CELLS)
 NOT_PLANNED = data_of(pd.concat([CELLS, fake_cells([10], [9.5, 10.5])]), CELLS)
-FEW_LOST = fail(CELLS, (CELLS["seed"] == 1) & (CELLS["n"] == 2) & (CELLS["snr"] < 5.5))
-ONE_ROW_LOST = fail(CELLS, (CELLS["n"] == 20) & (CELLS["snr"] < 4.5))
-HOLES = data_of(ONE_ROW_LOST[(CELLS["n"] != 2) | (CELLS["snr"] < 23.5)], CELLS)
+FEW_LOST = fail(CELLS, "seed == 1 and n == 2 and snr < 5.5")
+HOLES = data_of(fail(CELLS, "n == 20 and snr < 4.5").query("n != 2 or snr < 23.5"), CELLS)
+FIRST, ERROR = "seed == 0 and snr == 1 and n ==", "error: ValueError: boom"
+ONE_OF_EACH = fail(fail(CELLS, f"{FIRST} 2"), f"{FIRST} 10", ERROR)
 BEYOND = "5 cells (diverged) taken as beyond the others."
 LEFT_OUT = "75 cells (target not reached) left out."
 STEPS, MIDDLE = {"value": "steps"}, {"threshold": None}
@@ -182,7 +173,7 @@ def test_a_map_or_boundary_says_what_it_shows(
         ({"value": "drift"}, of_drift(), f"{REACHED} (25) … {LEFT_OUT}", "beyond", {"lost": 25}),
         (STEPS, of_ten_seeds(5, "step limit"), f"{REACHED} (1)", "fewer", {"lost": 1}),
         (OF_MEANS, of_ten_seeds(1), ONE_OF_TEN, "beyond the", {"lost": 1}),
-        ({}, of_two_failures(), TWO_FAILURES, "or no number", {"partly": 2}),
+        ({}, ONE_OF_EACH, TWO_FAILURES, "or no number", {"partly": 2}),
     ],
 )
 def test_a_heatmap_marks_and_tells_what_it_lacks(
@@ -261,7 +252,7 @@ def test_a_small_map_has_its_numbers_and_colours_by_ratio_from_a_factor_of_ten(f
 
 
 def test_a_map_of_one_colour_or_half_without_a_number_says_nothing() -> None:
-    flat, half = CELLS.assign(test_loss=0.5), fail(CELLS, CELLS["n"] > 10)
+    flat, half = CELLS.assign(test_loss=0.5), fail(CELLS, "n > 10")
     assert draw("heatmap", CELLS).nothing == draw("cutoff", CELLS).nothing == ""
     for figure in (draw("heatmap", flat), draw("cutoff", CELLS, threshold=9.0)):
         assert figure.nothing == "all of it has one colour"
@@ -349,8 +340,7 @@ def test_a_third_parameter_makes_panels_in_the_same_colours() -> None:
     assert mesh(heatmap).get_clim() == mesh(heatmap, 1).get_clim()
     assert words(heatmap).count("median of 3 seeds") == 1
     assert words(cutoff).count("\ntest loss > 0.2\n") == 1
-    lost = fail(gaussian, gaussian["n"] > 0)
-    figure = draw("heatmap", pd.concat([lost, softmax]), **options)
+    figure = draw("heatmap", pd.concat([fail(gaussian, "n > 0"), softmax]), **options)
     assert marks(figure) == {}
     [missing] = [each for each in figure.axes[1].collections if isinstance(each, PolyCollection)]
     assert len(missing.get_paths()) == len(NS) * len(SNRS)
@@ -358,8 +348,7 @@ def test_a_third_parameter_makes_panels_in_the_same_colours() -> None:
 
 def test_every_place_has_the_colour_of_its_side() -> None:
     """And none where there is no number."""
-    gone = fail(CELLS, (CELLS["n"] == 20) & (CELLS["snr"] == 25))
-    figure = draw("cutoff", gone)
+    figure = draw("cutoff", fail(CELLS, "n == 20 and snr == 25"))
     median = CELLS.groupby(["n", "snr"])["test_loss"].median().unstack().to_numpy()
     expected = np.where(median > 0.2, 1.0, 0.0)
     expected[-1, -1] = np.nan
@@ -491,7 +480,7 @@ def test_a_boundary_recovers_the_law_on_logarithmic_axes() -> None:
 def test_values_of_y_at_which_some_seeds_never_cross_are_open_with_an_arrow_head() -> None:
     """The interval leaves the axes there."""
     cells = fake_cells(NS, SNRS, seeds=6)
-    never = (cells["n"] == 4) & (cells["seed"] < 2)
+    never: Any = cells.eval("n == 4 and seed < 2")
     figure = draw("boundary", cells.assign(test_loss=cells["test_loss"].mask(never, 0.6)))
     assert not untold(figure, "some seeds cross off the grid")
     few = boundary(figure, 1)

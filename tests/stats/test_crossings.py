@@ -82,7 +82,7 @@ def test_a_curve_on_one_side_crosses_beyond_the_grid_where_the_others_tell(
 def test_every_y_and_seed_has_a_crossing_or_a_side() -> None:
     """Failed cells are not used, and few points are unknown."""
     cells = fake_cells([1, 10, 40, 50], np.geomspace(4, 20, 30).tolist(), seeds=2)
-    cells = fail(cells, (cells["n"] == 50) & (cells["snr"] > 4.1))
+    cells = fail(cells, "n == 50 and snr > 4.1")
     found = crossings(cells.sample(frac=1, random_state=0), "snr", "n", "test_loss", 0.2)
     assert found.columns.tolist() == ["n", "seed", "crossing", "side"]
     assert found["n"].tolist() == [1, 1, 10, 10, 40, 40, 50, 50]
