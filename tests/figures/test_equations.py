@@ -92,12 +92,9 @@ def test_a_picture_says_equations_and_expressions_in_symbols(
     ("name", "options", "sentence"),
     [
         ("lines", {"x": "n/wdith"}, "'wdith' is no name here; did"),
-        ("lines", {"x": "3/7"}, "it has one value in these cells"),
         ("lines", {"x": "log(n-4)"}, "it is not a finite number where n=4."),
         ("lines", {"x": "snr * 2"}, "x='snr * 2': it has one value in these cells; here"),
         ("lines", {"x": "n/width", "law": ("n = 3",)}, "'n' is no name here"),
-        ("lines", {"x": "n", "value": "test_los*2"}, "'test_los' is no name here; did"),
-        ("lines", {"x": "n", "value": "__import__('os')"}, "it can't be read from"),
         ("lines", {"x": "n", "theory": "thoery"}, "theory='thoery': fake measures no 'thoery'"),
         ("heatmap", {"x": "n/width", "y": "width"}, "its values with those of width make no grid"),
         ("heatmap", {"x": "n/width", "y": "n", "by": "width"}, "that varies here has an axis or"),

@@ -172,7 +172,6 @@ FIVE_NS, MANY_NS = (kernels(ns, [1.0, 2.0]) for ns in (range(2, 11, 2), range(2,
         (FIVE_NS, {"by": "width"}, "x='snr': .* 10 settings here, .* 8 lines; make panels of one"),
         (MANY_NS, {}, "26 settings here, .* 8 lines; make panels of one"),
         (PAIR.assign(test_loss=0), {"mean": "geometric"}, "geometric': 6 .* not positive"),
-        (PAIR, {"mean": "median", "band": "sd"}, "'sd': a median takes interval, quart"),
         (as_refined(data_of(REFINED)), {}, "where: points of a refined sweep have different seeds"),
     ],
 )

@@ -28,7 +28,6 @@ from tests.fake_study import (
     draw,
     fail,
     fake_cells,
-    fake_trajectories,
     heights,
     logged,
     points,
@@ -37,10 +36,12 @@ from tests.fake_study import (
     words,
 )
 
+RUNS = ["before", "after"]
+
 
 def two(*cells: pd.DataFrame) -> Cells:
     """Two run directories, `before` and `after`."""
-    return side_by_side(["before", "after"], list(map(logged, cells)))
+    return side_by_side(RUNS, list(map(logged, cells)))
 
 
 def subtracted(first: pd.DataFrame, second: pd.DataFrame) -> Cells:
@@ -68,14 +69,6 @@ def small(seeds: int, shift: int = 0, noise: float = 0.5) -> pd.DataFrame:
     return cells.assign(seed=cells["seed"] + shift)
 
 
-def beside_runs(cells: pd.DataFrame) -> Cells:
-    return side_by_side(["before", "after"], [data_of(cells), of_runs()])
-
-
-def less_one_without(column: str) -> Cells:
-    return subtracted(small(2), small(2).drop(columns=column))
-
-
 WIDTHS = pd.concat([fake_cells([5, 10], [1.0, 2.0], width=2**p) for p in range(7)])
 SHARE = "^minus='other': its cells and the others don't share"
 
@@ -84,10 +77,12 @@ SHARE = "^minus='other': its cells and the others don't share"
     ("make", "sentence"),
     [
         (lambda: draw("heatmap", two(WIDTHS, WIDTHS), by="width"), "'width': it makes 14 panels"),
-        (lambda: beside_runs(small(2)), "from='after': runs has no parameter 'n', which varies"),
-        (lambda: beside_runs(fake_cells([5], [1.0])), "from='after': fake has no parameter 'run'"),
-        (lambda: less_one_without("test_loss"), f"{SHARE} test_loss.$"),
-        (lambda: less_one_without("snr"), f"{SHARE} snr.$"),
+        (
+            lambda: side_by_side(RUNS, [data_of(small(2)), of_runs()]),
+            "runs has no parameter 'n', w",
+        ),
+        (lambda: subtracted(small(2), small(2).drop(columns="test_loss")), f"{SHARE} test_loss.$"),
+        (lambda: subtracted(small(2), small(2).drop(columns="snr")), f"{SHARE} snr.$"),
     ],
 )
 def test_too_many_panels_and_runs_that_do_not_go_together_are_refused(
@@ -152,7 +147,7 @@ def test_the_same_cell_in_two_directories_is_drawn_for_each() -> None:
     cells = fake_cells([5], [1.0, 2.0, 4.0])
     data = two(cells, cells)
     assert data.trained["key"].is_unique
-    assert len(data.steps) == 2 * len(fake_trajectories(cells))
+    assert len(data.steps) == 2 * len(logged(cells).steps)
     first, second = draw("lines", data).axes[0].lines
     np.testing.assert_array_equal(heights(first), heights(second))
 
@@ -167,7 +162,7 @@ def test_curves_are_overlaid_with_the_names_of_their_runs() -> None:
 
 
 def test_a_parameter_may_be_called_run() -> None:
-    data = side_by_side(["before", "after"], [of_runs(), of_runs()])
+    data = side_by_side(RUNS, [of_runs(), of_runs()])
     [axes] = draw("lines", data, x="run").axes
     assert [np.asarray(line.get_xdata()).tolist() for line in axes.lines] == [[1, 2, 3]] * 2
     assert axes.get_xlabel() == "attempt"
