@@ -157,8 +157,8 @@ def shares(cells: pd.DataFrame, threshold: float, *at: float) -> Floats:
 
 def world(places: dict[int, list[float]], power: int = -2) -> pd.DataFrame:
     """Cells of curves that cross 1 at places of their own, one a seed."""
-    curves = [(np.array(x), (x / CROSSES[seed]) ** power) for seed, x in places.items()]
-    cells = cells_of(*curves)
+    points = ((np.array(x), CROSSES[seed]) for seed, x in places.items())
+    cells = cells_of(*((x, (x / at) ** power) for x, at in points))
     return cells.assign(seed=cells["y"] - 1, y=8.0)
 
 
