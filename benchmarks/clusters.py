@@ -26,9 +26,8 @@ from overfit_cli.core.registry import find_study
 from overfit_cli.core.training import Execution
 from overfit_cli.functions.function_study import study_of_reference
 from overfit_cli.sweeps.clusters import Dask, Ray
-from overfit_cli.sweeps.executors import Executor, Local
+from overfit_cli.sweeps.executors import Executor, Local, Run
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.loop import Run
 from overfit_cli.sweeps.plan import make_plan
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import Work

@@ -20,10 +20,9 @@ from overfit_cli.core.cell import Cell
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.parameters import describe, parameters_from_row
 from overfit_cli.core.training import Execution
-from overfit_cli.sweeps.executors import Local
+from overfit_cli.sweeps.executors import Local, Run
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.load import load_run
-from overfit_cli.sweeps.loop import Run
 from overfit_cli.sweeps.plan import make_plan
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import Work

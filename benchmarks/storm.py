@@ -29,9 +29,8 @@ from overfit_cli.core.errors import UserError
 from overfit_cli.core.files import MANIFEST
 from overfit_cli.core.registry import find_study
 from overfit_cli.core.training import Execution
-from overfit_cli.sweeps.executors import Local
+from overfit_cli.sweeps.executors import Local, Run
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.loop import Run
 from overfit_cli.sweeps.part import CELLS, STEPS, NotAPartError, Part, read_part
 from overfit_cli.sweeps.plan import make_plan
 from overfit_cli.sweeps.store import RunDirectory

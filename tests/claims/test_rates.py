@@ -100,6 +100,12 @@ def test_a_share_and_a_median_in_one_claim_have_rates() -> None:
     assert found.false_holds <= 0.05
 
 
+def test_a_share_of_all_seeds_stays_where_another_moves() -> None:
+    found = rates([part([share] * 8, "share", least=0.5) for share in (1.0, 0.0)])
+    assert (found.holds, found.fails) == (0.0, 1.0)
+    assert found.false_holds <= 0.05
+
+
 def test_missed_targets_count_in_the_rates_of_a_median() -> None:
     """Of the known steps alone the median would lie far below the one of all."""
     steps = np.random.default_rng(4).lognormal(np.log(100), 0.5, 40)

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.text import escape_markdown, visible
+from overfit_cli.sweeps.presets import find_subject
 from tests.command import call, environment
 
 GRID = ("sweep", "toy", "--n=1:3", "--snr=1:2:2", "--seeds=1", "--jobs=1")
@@ -75,6 +77,16 @@ def test_a_name_that_is_no_text_is_refused_in_a_sentence(tmp_path: Path, option:
         f"overfit: {option} bad\\udcffname: the name isn't text; it takes a path in UTF-8.\n"
     )
     assert not list(tmp_path.iterdir())
+
+
+def test_a_function_or_a_preset_whose_path_is_no_text_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"\xff")
+    folder.mkdir()
+    (folder / "mine.py").write_text("def train(n: int = 1): return {'loss': n}")
+    (folder / "mine.toml").write_text("title = 'a'\nstudy = 'toy'")
+    for name in ("mine.py", "mine.toml"):
+        with pytest.raises(UserError, match="the name isn't text; it takes a path in UTF-8"):
+            find_subject(str(folder / name))
 
 
 def test_what_a_terminal_would_obey_is_written_out() -> None:

@@ -16,9 +16,8 @@ from overfit_cli.core.cell import CellResult
 from overfit_cli.core.text import duration
 from overfit_cli.core.training import Execution
 from overfit_cli.sweeps import progress
-from overfit_cli.sweeps.executors import Local
+from overfit_cli.sweeps.executors import Local, Run
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.loop import Run
 from overfit_cli.sweeps.plan import Plan, make_plan
 from overfit_cli.sweeps.progress import Progress
 from overfit_cli.sweeps.store import RunDirectory

@@ -211,8 +211,8 @@ plot heatmap --from empty => --from empty … holds no cells
 plot heatmap --from foreign => --from foreign … holds no cells
 report nowhere => RUN nowhere … no such directory
 report file.txt => RUN file.txt … that is a file
-runs nowhere => FOLDER|RUN nowhere: it can't be read: No such file or directory.
-runs file.txt => FOLDER|RUN file.txt: it can't be read: Not a directory.
+runs nowhere => FOLDER|RUN nowhere: there is no such folder.
+runs file.txt => FOLDER|RUN file.txt: that is a file; name a folder.
 merge out results/nowhere --out x => DIR results/nowhere: there is no such directory
 sweep --n 2 --out file.txt => --out file.txt … File exists … a directory is needed
 sweep --n 2 --out file.txt/deeper => --out file.txt/deeper … Not a directory
@@ -229,6 +229,8 @@ sweep stray.toml => stray.toml … 'toyy' is neither a study nor a file … toy
 sweep badaxis.toml => badaxis.toml: sigma … did you mean
 sweep badfigure.toml => badfigure.toml … no figure 'heatmapp' … 'heatmap'
 sweep deep.toml => deep.toml … can't be read as TOML
+sweep hex.toml => hex.toml … seeds is a number too long to show
+sweep hexset.toml => hexset.toml … set.n is a number too long to show
 sweep long.toml => long.toml … can't be read as TOML
 sweep notext.toml => notext.toml … can't be read as TOML
 sweep nested.toml => nested.toml … set.n … one value, or a range in quotes
@@ -248,6 +250,7 @@ plot heatmap --from out --x d => --x d … no parameter … n
 plot heatmap --from out --x Q => --x Q: toy has no parameter 'Q'
 plot heatmap --from out --x n => --x n … y is n … different
 plot heatmap --from out --by n => --by n … it is an axis already
+plot heatmap --from out --by q => --by q: toy has no parameter 'q'; known:
 plot heatmap --from out --value test_los => --value test_los … 'test_loss'
 plot heatmap --from out --where n=99 => --where n=99: no cell has that; there is 1, 2, 3.
 plot heatmap --from out --where N=low => --where N=low: 'low' is no name here
@@ -368,6 +371,8 @@ TABLE = [
 
 PRESETS = {
     "deep.toml": "title = 'a'\nset = " + "{a = " * 5000 + "1" + "}" * 5000,
+    "hex.toml": "title = 'a'\nstudy = 'toy'\n[quick]\nseeds = 0x" + "f" * 5000,
+    "hexset.toml": "title = 'a'\nstudy = 'toy'\n[set]\nn = 0x" + "f" * 5000,
     "long.toml": "title = 'a'\nstudy = 'toy'\n[quick]\nseeds = 1" + "0" * 5000,
     "notext.toml": "title = 'a\udcff'",
     "nested.toml": "title = 'a'\nstudy = 'toy'\n[set]\nn = {a = {b = 1}}",

@@ -98,13 +98,34 @@ def test_what_a_variable_has_wrong_is_a_sentence(
     assert said.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("gone", "there is no such folder or file."),
+        ("a.txt", "it is a file; name a folder, or an archive .tar.gz."),
+    ],
+)
+def test_data_that_the_variable_has_wrong_is_refused_by_its_name(
+    name: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a stand-in would take the place of the data."""
+    (tmp_path / "a.txt").write_text("")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OVERFIT_DATA", name)
+    sentence = f"OVERFIT_DATA={name}: {problem}"
+    assert call(*SWEEP, cwd=tmp_path, expect=2).stderr == f"overfit: {sentence}\n"
+    for function in (overfit_cli.sweep, overfit_cli.train):
+        with pytest.raises(UserError, match=re.escape(sentence)):
+            function("toy", n=2, quiet=True)
+
+
 @pytest.mark.parametrize("name", ["a.txt", "a.txt/mine"])
 def test_results_that_are_no_folder_are_refused_before_anything_runs(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a.txt").write_text("")
     monkeypatch.chdir(tmp_path)
-    sentence = "it can't be made (Not a directory); a directory is needed."
+    sentence = f"OVERFIT_RESULTS={name}: that is no folder; a directory is needed."
     said = run(*SWEEP, cwd=tmp_path, expect=2, env={"OVERFIT_RESULTS": name}).stderr
     assert sentence in said
     monkeypatch.setenv("OVERFIT_RESULTS", name)

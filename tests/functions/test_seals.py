@@ -271,10 +271,11 @@ def test_claims_of_a_preset_and_of_its_user_stand_beside_each_other(tmp_path: Pa
 def test_a_dry_run_says_how_many_seeds_would_decide_a_claim(tmp_path: Path) -> None:
     state(tmp_path, SMALL)
     near = "near: error is 0.1 within 0.0006 where n = 10"
-    dry = ("--dry-run", "--claim", near)
+    dry = ("--dry-run", "--claim", near, "--claim", "best: error[best n] < 1")
     first = call("sweep", "decay.py", *GRID, *dry, cwd=tmp_path).stdout
     needs = "It needs cells where n = 10. 6 seeds or more could decide it; this sweep has 3.\n"
     assert f"near: {needs}" in first
+    assert "best: It needs 2 values of n or more." in first
     assert "small: It takes any cells. 6 seeds or more could decide it" in first
     sweep(tmp_path, 10)
     again = call("sweep", "decay.py", *GRID, "--seeds=10", *dry, cwd=tmp_path).stdout

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import cloudpickle
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import overfit_cli
@@ -18,8 +19,15 @@ from overfit_cli import Parameter
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.files import MANIFEST
 from overfit_cli.functions.experiment import FunctionRecord, ParameterRecord, parameter_model
-from overfit_cli.functions.function_study import study_of_function, study_of_reference
+from overfit_cli.functions.function_study import (
+    study_of_function,
+    study_of_reference,
+    study_of_rows,
+)
+from overfit_cli.sweeps.load import study_in
 from overfit_cli.sweeps.manifest import read_manifest
+from overfit_cli.sweeps.part import CELLS, write_part
+from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call, python, run, start, wait_for
 
 EXPERIMENT = '''
@@ -388,6 +396,9 @@ SIGNATURES = {
     "n: int = 0.5": "parameter n: the default of n, 0.5: Input should be a valid integer",
     "n: int = True": "parameter n: the default of n, True: Input should be a valid integer",
     "n: Literal['a', 1] = 'a'": "parameter n: its type is typing.Literal['a', 1]; it takes int",
+    "n: str = '\\ud800'": "parameter n: its texts can't be written in UTF-8",
+    "n: Literal['a', '\\ud800'] = 'a'": "parameter n: its texts can't be written in UTF-8",
+    "n: int = 2**63": "parameter n: whole numbers are below 2**63",
     "n: Literal['a', 'b'] = 'c'": "the default of n, 'c': Input should be 'a' or 'b'",
     "steps: int = 3, training_steps: int = 4": "two of its parameters have one name, training_st",
     "copy: int = 3": "parameter copy: the name is taken; call it something else, such as my_copy",
@@ -751,6 +762,24 @@ def test_cells_of_another_signature_are_left_out(tmp_path: Path) -> None:
     assert "depth is new" in call("plot", "heatmap", cwd=tmp_path).stderr
     again = run("sweep", "mine.py", *GRID, "--jobs=1", cwd=tmp_path)
     assert "has changed" not in again.stdout + again.stderr
+
+
+def test_a_run_without_its_manifest_says_what_it_lacks(tmp_path: Path) -> None:
+    row = {"key": "a", "study": "mine:train", "version": 1, "seed": 0, "n": 2, "status": "done"}
+    row |= {"reason": "", "steps": 0, "seconds": 0.1, "loss": 1.0}
+    (tmp_path / CELLS).mkdir()
+    write_part(tmp_path / CELLS, pa.Table.from_pylist([row]), CELLS, "mine:train", "", 0)
+    with pytest.raises(UserError, match="cells are of the function mine:train, and no manifest"):
+        study_in(RunDirectory(tmp_path))
+
+
+def test_what_a_file_has_before_a_rows_columns_is_no_measurement() -> None:
+    """As the numbers of rows, which pandas writes into a CSV file."""
+    row = {"Unnamed: 0": 0, "key": "a", "study": "mine:train", "version": 1, "seed": 0, "n": 2}
+    row |= {"status": "done", "reason": "", "steps": 0, "seconds": 0.1, "loss": 1.0}
+    study = study_of_rows("mine:train", pd.DataFrame([row]))
+    assert [column.name for column in study.columns] == ["loss"]
+    assert study.headline == "loss"
 
 
 # What travels

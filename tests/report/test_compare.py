@@ -87,6 +87,7 @@ def test_every_setting_has_a_difference_with_its_error(
 ) -> None:
     a, b = write_run(tmp_path / "a", drawn(0)), write_run(tmp_path / "b", drawn(1), seeds=seeds)
     places = compare_sides(a, b, ["test_loss"], tolerance=9).places()
+    assert [*places][:5] == ["column", "n", "snr", "a", "b"]
     test_of: Any = stats.ttest_rel if seeds == SEEDS else partial(stats.ttest_ind, equal_var=False)
     for row in places.to_dict("records"):
         first, second = (draws[:, row["n"] - 1, int(row["snr"]) - 1] for draws in DRAWS)

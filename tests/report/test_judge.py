@@ -12,7 +12,9 @@ from typing import Literal
 import pytest
 
 from overfit_cli import Measurement
+from overfit_cli.core.cells import NoCellsError
 from overfit_cli.core.registry import claims_of, find_study
+from overfit_cli.report.compare import compare_sides
 from overfit_cli.report.judge import Judged, judge_families, judge_runs, relevant_claims, sort_runs
 from overfit_cli.report.runs import load_runs
 from overfit_cli.stats.intervals import level_of_each
@@ -53,6 +55,22 @@ def test_planned_points_have_defaults_and_are_none_that_the_study_refuses(tmp_pa
         ("example", 1.0, 1, 2, 2, 1),
         ("random", 0.0, 4, 4, 24, 1),
     ]
+
+
+def test_conditions_choose_among_cells_that_were_trained(tmp_path: Path) -> None:
+    """Of those that were planned too, the largest n is missing."""
+    path = sweep_toy(tmp_path / "run", "1:2").path
+    RunDirectory(path).record(Grid.read(find_study("toy"), {"n": "1:3", "snr": "1:2:2"}, (0,)), {})
+    (run,) = load_runs([RunDirectory(path)], path, ["n is largest"])
+    compared = compare_sides(path, path, where=["n is largest"])
+    for cells in (run.data, compared.a, compared.b):
+        assert {*cells.trained["n"]} == {2}
+        assert cells.counts()["missing"] == 2
+    for where in (["n=3"], ["n=3", "snr is largest"]):
+        with pytest.raises(NoCellsError, match="n=3': no cell has that; there is 1, 2"):
+            load_runs([RunDirectory(path)], path, where)
+        with pytest.raises(NoCellsError, match="n=3': no cell has that; there is 1, 2"):
+            compare_sides(path, path, where=where)
 
 
 @pytest.mark.slow

@@ -252,6 +252,14 @@ def test_a_point_to_come_looks_like_the_nearest_but_pale_and_is_counted(tmp_path
     assert "18 points to come" in printed(diagram)[-1]
 
 
+def test_failed_cells_without_a_column_of_the_headline_are_counted(tmp_path: Path) -> None:
+    """As where a function names its headline and raises in all cells of a task."""
+    diagram = Diagram(toy_plan(tmp_path, 1, {"n": "1:2", "snr": "1:2:2"}), "n", "snr")
+    failed = [CellResult(toy_cells(n="1", snr="1")[0], reason="failed")]
+    diagram.add(cell_table(TOY, failed).to_pandas().drop(columns="test_loss"), "test_loss")
+    assert "1 point failed   3 points to come" in printed(diagram)[-1]
+
+
 @pytest.mark.parametrize(("width", "characters"), [(60, 2), (80, 3), (120, 4), (200, 4)])
 def test_a_wide_terminal_has_wide_points(tmp_path: Path, width: int, characters: int) -> None:
     diagram = diagram_of(

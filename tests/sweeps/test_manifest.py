@@ -16,7 +16,7 @@ from overfit_cli.core.files import MANIFEST, MOST_BYTES, read_bounded
 from overfit_cli.core.training import product_library
 from overfit_cli.sweeps import manifest
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.manifest import read_manifest
+from overfit_cli.sweeps.manifest import Manifest, read_manifest
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call
 from tests.toy_runs import TOY
@@ -121,6 +121,13 @@ def test_something_else_in_its_place_is_refused(make: Callable[[Path], None], sw
     (swept / MANIFEST).unlink()
     make(swept / MANIFEST)
     check_refused(swept, COMMANDS[1])
+
+
+def test_beside_a_run_that_the_study_refuses_now_whole_numbers_stay_whole() -> None:
+    text = json.dumps({**WHOLE, "runs": [{**RUN, "values": {"n": [-1]}}, RUN]})
+    planned = Manifest.model_validate_json(text, strict=True).planned(TOY)
+    assert planned["n"].tolist() == [1, 2]
+    assert planned["n"].dtype.kind == "i"
 
 
 def test_a_sweep_that_trains_nothing_leaves_it_as_it_is(swept: Path) -> None:

@@ -24,7 +24,7 @@ from overfit_cli.core.files import MANIFEST
 from overfit_cli.core.registry import find_study
 from overfit_cli.sweeps import store
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.part import CELLS, STEPS, NotAPartError, read_part
+from overfit_cli.sweeps.part import CELLS, STEPS, NotAPartError, digest_of_bytes, read_part
 from overfit_cli.sweeps.plan import make_plan
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call
@@ -81,8 +81,15 @@ def marked(**marks: bytes) -> Change:
     return lambda table: table.replace_schema_metadata({**table.schema.metadata, **changes})
 
 
+MARS = pa.scalar(1, pa.timestamp("us", "Mars/Olympus"))
 CONTENTS: dict[str, tuple[Change, str]] = {
+    "no status": (without("status"), "it lacks the column 'status'"),
+    "a word": (filled("test_loss", "low"), "its column 'test_loss' holds string"),
+    "a number": (filled("key", 7), "its column 'key' holds int64"),
+    "no key": (filled("key", "a", None), "its column 'key' has an empty place"),
+    "a time": (filled("when", MARS), "its column 'when' holds timestamp"),
     "another schema": (marked(schema=b"7"), "it has schema '7'; this overfit reads 2"),
+    "bytes": (marked(schema=b"\xff\xfe"), "it isn't a whole parquet file"),
     "another study": (marked(study=b"other"), "it belongs to other, and the directory to toy"),
     "no mark": (lambda table: table.replace_schema_metadata(None), "it has schema ''; this"),
 }
@@ -111,6 +118,13 @@ def test_a_whole_file_with_something_else_in_it_is_left_out_by_name(
     assert said.count(f"is left out: {reason}") == 1
     assert odd.exists()
     with pytest.warns(UserWarning, match="is left out"):
+        pd.testing.assert_frame_equal(rows(swept.path), expected)
+
+
+def test_what_is_no_parquet_file_is_left_out_whatever_its_name(swept: RunDirectory) -> None:
+    expected, content = rows(swept.path), b"no parquet"
+    (swept.path / CELLS / f"a-{digest_of_bytes(content)}.parquet").write_bytes(content)
+    with pytest.warns(UserWarning, match="is left out: it isn't a whole parquet file"):
         pd.testing.assert_frame_equal(rows(swept.path), expected)
 
 

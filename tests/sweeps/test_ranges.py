@@ -75,6 +75,9 @@ def test_the_same_point_has_the_same_value_in_a_coarse_and_a_fine_range() -> Non
 def test_log_spaced_whole_numbers_that_are_the_same_are_one() -> None:
     with pytest.warns(UserWarning, match="n 1:4:8:log: 8 log-spaced points round to 4 distinct"):
         assert parse_range(KNOWN["n"], "1:4:8:log") == (1, 2, 3, 4)
+    first, last = 123456789012345, 123456789012347
+    with pytest.warns(UserWarning, match="3 log-spaced points round to 2 distinct"):
+        assert parse_range(KNOWN["n"], f"{first}:{last}:3:log") == (first, last)
 
 
 @pytest.mark.parametrize("text", ["0.1-3", "0.1:x", "1,b", "0.2:3:0.2"])

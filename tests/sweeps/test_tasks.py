@@ -9,9 +9,8 @@ import pytest
 
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.training import Execution
-from overfit_cli.sweeps.executors import Local
+from overfit_cli.sweeps.executors import CHANCES, Local, Run
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.loop import CHANCES, Run
 from overfit_cli.sweeps.plan import MOST_BATCHES, MOST_GROWTH, Speed, make_plan, task_size
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import Work

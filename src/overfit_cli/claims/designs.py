@@ -24,7 +24,6 @@ from overfit_cli.core.expressions import (
     Extreme,
     Ref,
     Test,
-    quoted,
     read_conditions,
     read_expression,
 )
@@ -156,8 +155,10 @@ def design_of(measure: Measure, rows: pd.DataFrame) -> Design:
 
 
 def _tests(cells: Cells, ref: Ref) -> list[Test]:
-    text = f"{quoted(ref.name)}[{ref.inside}]" if ref.at else quoted(ref.name)
-    return list(read_expression(text, cells.schema.names, "claim").refs[0].at)
+    if not ref.at:
+        return []
+    # The column may be one that nobody knows yet: brackets are read behind a name that cells have.
+    return [*read_expression(f"seed[{ref.inside}]", cells.schema.names, "claim").refs[0].at]
 
 
 def _needs(sentence: Sentence, cells: Cells) -> Iterator[tuple[str, Sequence[Any], int]]:

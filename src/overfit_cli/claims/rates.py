@@ -171,7 +171,8 @@ def _turned(
     """Zeros and ones of which some are turned, so that their share moves; unknown ones stay."""
     if not move:
         return low, high
-    chance = move / (1 - share) if move > 0 else -move / share
+    room = 1 - share if move > 0 else share
+    chance = abs(move) / room if room else 1.0
     known, turns = low == high, random.random(low.shape) < chance
     turned = np.where(turns & known, float(move > 0), low)
     return turned, np.where(known, turned, high)

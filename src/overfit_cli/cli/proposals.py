@@ -55,18 +55,29 @@ def sweep_words(grid: Grid, others: Mapping[str, str] | None = None, **how: Any)
 
 
 def plot_words(
-    study: AnyStudy, path: Path, wanted: Iterable[str], axes: Collection[str], count: int
+    study: AnyStudy,
+    path: Path,
+    wanted: Iterable[str],
+    axes: Collection[str],
+    count: int,
+    *,
+    logged: bool,
 ) -> list[str]:
     """Return the words of a command that draws a run: a wanted figure, or one of so many axes.
 
     Args:
         axes: the parameters that vary; `count` of them by themselves.
+        logged: whether its steps are, whose figures come first.
     """
     from overfit_cli.core.registry import figures_of
 
-    figures = figures_of(study)
-    named = [(name, figures[name].options) for name in wanted if name in figures]
-    names = [name for name, own in named if {own.x, own.y} <= {None, *axes}]
+    figures, of_cells, of_steps = figures_of(study), list[str](), list[str]()
+    for name, figure in ((name, figures[name]) for name in wanted if name in figures):
+        if figure.reads == "trajectories":
+            of_steps += [name] if logged else []
+        elif {figure.options.x, figure.options.y} <= {None, *axes}:
+            of_cells.append(name)
+    names = [*of_steps, *of_cells]
     names += [name for name, figure in figures.items() if figure.axes == count > 0]
     return command_words("plot", names[0], from_=path) if names else []
 

@@ -138,6 +138,7 @@ def _show(output: Console, run: RunSummary, *, failed: bool) -> None:
 def _lines(run: RunSummary, data: Cells) -> Iterator[str]:
     from overfit_cli.core.registry import claims_of
     from overfit_cli.report.contents import run_facts
+    from overfit_cli.sweeps.part import STEPS
     from overfit_cli.sweeps.presets import presets_run_into
 
     study, folder = data.study, run.path / "figures"
@@ -152,7 +153,8 @@ def _lines(run: RunSummary, data: Cells) -> Iterator[str]:
         yield f"Figures in {folder}: {drawn}."
     presets, varying = presets_run_into(run.path.resolve().name), data.varying()
     wanted = [name for preset in presets for name in preset.figures]
-    drawing = plot_words(study, run.path, wanted, varying, len(varying))
+    logged = bool(run.directory.names(STEPS))
+    drawing = plot_words(study, run.path, wanted, varying, len(varying), logged=logged)
     stated = run.manifest.sentences or run.manifest.stated
     is_own = study.identity.function is not None
     judging = ["judge" if is_own else "report", str(run.path)]

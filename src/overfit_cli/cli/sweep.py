@@ -122,7 +122,8 @@ def next_command(grid: Grid, path: Path, chosen: Subject) -> list[str]:
     from overfit_cli.core.registry import figures_of
 
     wanted = chosen.preset.figures if chosen.preset else ()
-    words = plot_words(chosen.study, path, wanted, grid.axes, len(grid.free_axes))
+    count, logged = len(grid.free_axes), chosen.trajectories
+    words = plot_words(chosen.study, path, wanted, grid.axes, count, logged=logged)
     if not words and len(grid.free_axes) > 2:
         heatmap = figures_of(chosen.study)["heatmap"]
         return command_words("plot", "heatmap", **_of_more_axes(heatmap, grid), from_=path)

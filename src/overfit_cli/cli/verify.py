@@ -24,8 +24,6 @@ from overfit_cli.core.text import plural, visible
 if TYPE_CHECKING:
     from overfit_cli.figures.record import FigureRecord, SourceRecord
 
-"""The largest file that is read."""
-
 SHORT = 12
 """Digits of a digest that are shown."""
 

@@ -12,6 +12,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -237,6 +238,16 @@ class Cells:
             count = f"{len(cells.trained)} of {plural(before, 'cell')}"
             cells = replace(cells, chosen=f"{', '.join(dict.fromkeys(by_measure))}, {count}")
         return cells
+
+    def choose(self, *conditions: str, option: str = "where") -> Cells:
+        """The trained cells that meet all conditions, and the missing ones that do; see `where`.
+
+        Conditions that no trained cell meets are refused, and the largest value is that of one.
+        """
+        chosen = self.without_plan().where(*conditions, option=option)
+        with suppress(NoCellsError):
+            return self.where(*conditions, option=option).with_trained(chosen.frame)
+        return chosen
 
     def _is_measured(self, test: Test) -> bool:
         return any(self.schema[ref.name].role == "measured" for ref in test.refs)

@@ -159,14 +159,23 @@ DATA_VARIABLE = "OVERFIT_DATA"
 
 
 def set_data_folder(path: Path | None) -> None:
-    """Make `path`, a folder or an archive of data, that of this process and its children."""
-    if path is None:
+    """Make a folder or an archive of data that of this process and its children.
+
+    Args:
+        path: where it lies; None for what the variable names.
+    """
+    by_variable = variable_folder()
+    if (path := path or by_variable) is None:
         return
+    problem = ""
     if not path.exists():
-        raise BadValue("data", str(path), "there is no such folder or file.")
-    if not path.is_dir() and not path.name.endswith(".tar.gz"):
-        accepts = "it is a file; name a folder, or an archive .tar.gz."
-        raise BadValue("data", str(path), accepts)
+        problem = "there is no such folder or file."
+    elif not path.is_dir() and not path.name.endswith(".tar.gz"):
+        problem = "it is a file; name a folder, or an archive .tar.gz."
+    if problem and path == by_variable:
+        raise UserError(f"{DATA_VARIABLE}={path}: {problem}")
+    if problem:
+        raise BadValue("data", str(path), problem)
     os.environ[DATA_VARIABLE] = str(path.resolve())
 
 
@@ -236,7 +245,11 @@ def short_names(paths: Sequence[Path]) -> list[str]:
 
 def results_folder() -> Path:
     """Return the folder of run directories that `OVERFIT_RESULTS` names, or `results`."""
-    return Path(os.environ.get("OVERFIT_RESULTS") or "results")
+    if not (named := os.environ.get("OVERFIT_RESULTS")):
+        return Path("results")
+    if any(part.is_file() for part in (Path(named), *Path(named).parents)):
+        raise UserError(f"OVERFIT_RESULTS={named}: that is no folder; a directory is needed.")
+    return Path(named)
 
 
 def usable_path(name: str, given: Any) -> Path:

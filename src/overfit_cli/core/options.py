@@ -63,8 +63,11 @@ def read_options(options: type[_Options], given: Mapping[str, Any]) -> _Options:
 
 
 def checked(name: str, given: Any, kind: Any) -> Any:
-    """Return what Python gives for a truth value, a text, a path or several texts; None is none."""
-    if given is None:
+    """Return what Python gives for a truth value, a text, a path or several texts.
+
+    None is none, but of several texts whose default is no None.
+    """
+    if given is None and kind != Sequence[str]:
         return None
     if kind is bool and not isinstance(given, bool):
         raise BadValue(name, given, "it takes True or False.")

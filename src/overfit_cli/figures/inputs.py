@@ -141,6 +141,9 @@ def two_axes(data: Cells, options: FigureOptions) -> tuple[Axis, Axis]:
         raise BadValue("x", x.name, f"y is {y.name} too; the two axes take different parameters.")
     if options.by in (x.name, y.name):
         raise BadValue("by", options.by, "it is an axis already; panels take another parameter.")
+    if options.by not in (None, *data.values):
+        accepts = f"{data.study.name} has no parameter {options.by!r}; "
+        raise BadValue("by", options.by, accepts + suggestion(options.by or "", data.values))
     taken = [name for name in (x.name, y.name, options.by) if name is not None]
     for name in free_parameters(data, taken):
         if name != RUN:

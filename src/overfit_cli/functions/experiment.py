@@ -30,6 +30,7 @@ from overfit_cli.core.claim import Claim
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.mathtext import without_bad_texts
 from overfit_cli.core.parameters import TRAINING_STEPS, Parameter, StudyParameters, Value, kind_of
+from overfit_cli.core.text import is_text
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -260,6 +261,10 @@ def _read_parameter(given: inspect.Parameter) -> ParameterRecord:
         raise ValueError("it takes one Parameter(...), with its parentheses")
     about = declared[0] if declared else Parameter()
     kind, choices = _kind(hint)
+    if not all(is_text(value) for value in (default, *choices) if isinstance(value, str)):
+        raise ValueError("its texts can't be written in UTF-8")
+    if kind == "int" and any(type(v) is int and abs(v) >= 2**63 for v in (default, *choices)):
+        raise ValueError("whole numbers are below 2**63")
     bounds = {about.at_least, about.above, about.at_most, about.below}
     if (choices or kind in ("bool", "text")) and bounds != {None}:
         raise ValueError("only numbers have bounds")

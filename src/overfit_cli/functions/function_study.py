@@ -269,7 +269,9 @@ def study_of_rows(name: str, cells: pd.DataFrame) -> FunctionStudy:
     parameters = [
         ParameterRecord(name=each, kind=kinds.get(cells[each].dtype.kind, "text")) for each in named
     ]
-    measured = [each for each in map(str, cells) if each not in ROW_COLUMNS.union(named)]
+    columns = [*map(str, cells)]
+    after = columns[columns.index("status") :]  # what a CSV file has before them is no measurement
+    measured = [each for each in after if each not in ROW_COLUMNS]
     record = FunctionRecord(name=name, label=name, parameters=tuple(parameters))
     return FunctionStudy(record, measured=measured)
 

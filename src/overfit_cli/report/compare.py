@@ -87,7 +87,7 @@ class Comparison:
     def places(self) -> pd.DataFrame:
         """Return a row for each column and setting: both means, their difference and its error."""
         places = [
-            {"column": record["column"], **place}
+            {"column": record["column"], **place.pop("at"), **place}
             for record in self.columns
             for place in places_of(record["column"], self.a, self.b, self.pairs, self.tolerance)
         ]
@@ -267,10 +267,7 @@ def load_side(
             for text, read in tests.items()
             if all(ref.name in points for test in read for ref in test.refs)
         ]
-    cells = cells.where(*where).where(*where_here, option=option)
-    if cells.trained.empty:
-        chosen = " and ".join([*where, *where_here])
-        raise BadValue(option, chosen, f"no cell of {path} that was trained has that.")
+    cells = cells.choose(*where).choose(*where_here, option=option)
     for text in values:
         if not (text.isidentifier() or text in cells.frame):
             cells = cells.with_column(text)

@@ -277,7 +277,7 @@ def load_runs(
     found = found or sorted(usable_directories(root), key=lambda one: str(one.path))
     runs = list[JudgedRun]()
     for directory in found:
-        run = JudgedRun(load_run(directory).where(*conditions), directory, tuple(conditions))
+        run = JudgedRun(load_run(directory).choose(*conditions), directory, tuple(conditions))
         warn_of_sources(directory.path, run.data.run.sources, run.cells)
         runs.append(run)
     return runs

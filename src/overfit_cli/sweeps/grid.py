@@ -370,8 +370,10 @@ def parse_seeds(given: Any) -> tuple[int, ...]:
     read = parse_range(info, given) if is_text else _taken({info.name: info}, info.name, given)
     values = cast("tuple[int, ...]", tuple(dict.fromkeys(read)))
     if {":", ","} & set(given) if is_text else isinstance(given, Iterable):
-        if min(values) < 0:
-            raise BadValue("seeds", min(values), "a seed is a whole number of at least 0.")
+        for seed in read:  # a text in a list may be arithmetic, for other parameters
+            if not isinstance(seed, int) or seed < 0:
+                shown = getattr(seed, "text", seed)
+                raise BadValue("seeds", shown, "a seed is a whole number of at least 0.")
         return values
     if not 1 <= values[0] <= MOST_VALUES:
         accepts = f"the number of seeds is from 1 to {MOST_VALUES}"
@@ -458,7 +460,8 @@ def _by_points(
     spaced = [rounded(value) for value in between.tolist()]
     if info.kind == "float":
         return spaced
-    values = tuple(dict.fromkeys([int(start), *map(round, spaced[1:-1]), int(stop)]))
+    inner = (min(max(round(value), int(start)), int(stop)) for value in spaced[1:-1])
+    values = tuple(dict.fromkeys([int(start), *inner, int(stop)]))
     if len(values) < points:
         words = f"{points} log-spaced points round to {len(values)} distinct whole numbers"
         warnings.warn(f"{info.name} {shorten(text)}: {words}", UserWarning, stacklevel=2)

@@ -24,7 +24,7 @@ from overfit_cli.core.cell import ROW_COLUMNS, parameter_columns
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.expressions import quoted
 from overfit_cli.core.files import error_text
-from overfit_cli.core.registry import find_study
+from overfit_cli.core.registry import find_study, study_names
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import natural_key
 from overfit_cli.core.values import list_of_texts
@@ -84,7 +84,10 @@ def study_in(directory: RunDirectory) -> AnyStudy:
     """
     function = directory.manifest.function
     if function is None:
-        return find_study(directory.study_name() or "")
+        name = directory.study_name() or ""
+        if ":" in name and name not in study_names():
+            raise directory.error(f"its cells are of the function {name}, and no manifest has it.")
+        return find_study(name)
     shared = {*ROW_COLUMNS, *(parameter.name for parameter in function.parameters)}
     measured = [name for name in directory.columns(CELLS) if name not in shared]
     logged = [name for name in directory.columns(STEPS) if name not in NEEDED[STEPS]]
@@ -254,6 +257,9 @@ def _changed(path: Path) -> float:
 
 def summaries(folder: Path) -> list[RunSummary]:
     """Return the run directories in a folder by name, or the folder itself if it is one."""
+    if not folder.is_dir():
+        problem = "that is a file; name a folder" if folder.exists() else "there is no such folder"
+        raise BadValue("folder", str(folder), f"{problem}.")
     own = summary(RunDirectory(folder))
     if own is not None:
         return [own]

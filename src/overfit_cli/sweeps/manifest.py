@@ -206,8 +206,9 @@ class Manifest(BaseModel):
                     with contextlib.suppress(UserError):  # a point that it refuses is none
                         values = dict(zip(grid.given, row, strict=True))
                         points.append(build(study.parameters, values).model_dump())
-            seeds = pd.DataFrame({"seed": run.seeds})
-            frames.append(seeds.merge(pd.DataFrame(points), how="cross"))
+            if points:  # without any, whole numbers beside it would become real ones
+                seeds = pd.DataFrame({"seed": run.seeds})
+                frames.append(seeds.merge(pd.DataFrame(points), how="cross"))
         return pd.concat(frames[1:] or frames).drop_duplicates(ignore_index=True)
 
 
@@ -346,7 +347,7 @@ def commit_of(study: AnyStudy) -> tuple[str | None, bool | None]:
     found = _git(paths[0].parent, "rev-parse --show-toplevel HEAD") if paths else None
     if not found:
         return None, None
-    root, commit = found.splitlines()
+    root, _, commit = found.rpartition("\n")  # a folder's name may have a line break
     inside = [path for path in paths if path.is_relative_to(root)]
     return commit, _git(Path(root), "status --porcelain --ignored --", *inside) != ""
 

@@ -71,13 +71,15 @@ def merge_directories(sources: Sequence[RunDirectory], out: RunDirectory) -> lis
 def _check_alike(manifests: Mapping[RunDirectory, Manifest]) -> None:
     """Refuse a directory of another study, version, function, code or data than the first."""
     first, manifest = next(iter(manifests.items()))
-    shared, data = _identity(manifest), dict[str, str]()
+    shared, data = _identity(manifest), dict[str, tuple[str, Path]]()
     for directory, other in manifests.items():
         for what, own in _identity(other).items():
             if own != shared[what]:
                 raise directory.error(f"its {what} is another than that of {first.path}.")
-        directory.check_data(data)
-        data |= other.data
+        for name, digest in other.data.items():
+            then, where = data.setdefault(name, (digest, directory.path))
+            if then != digest:
+                raise directory.error(f"its {name} had other content than that of {where}.")
 
 
 def _identity(manifest: Manifest) -> dict[str, object]:

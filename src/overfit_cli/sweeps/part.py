@@ -42,6 +42,9 @@ INDEX = {CELLS: ["key", "status", "version"], STEPS: ["key"]}
 FORMAT, MARKS = "2", ("schema", "kind", "study", "source", "written")
 """The format of parts, and what a part's metadata says of it."""
 
+MOST_ROWS, MOST_BYTES = 20_000_000, 1 << 32
+"""The most rows of a part, and the most bytes that they take once read."""
+
 FEW_ROWS = 1000
 """A part of so many rows is quick to read rather than small."""
 
@@ -143,17 +146,42 @@ def read_part(path: Path, kind: str, columns: list[str] | None = None) -> Part:
         is_ours = re.search(r"-[0-9a-f]{16}\.parquet$", path.name)
         why = "its checksum doesn't match its name" if is_ours else "it was renamed, or is no part"
         raise NotAPartError(why, damaged=bool(is_ours))
-    # What has the name of its content was written as a part: it need not be checked further.
-    file = pq.ParquetFile(pa.BufferReader(content))
-    found = {name.decode(): mark.decode() for name, mark in (file.metadata.metadata or {}).items()}
-    version, of, study, source, stamp = (found.get(f"overfit.{mark}", "") for mark in MARKS)
-    if version != FORMAT:
-        raise NotAPartError(f"it has schema {version!r}; this overfit reads {FORMAT}")
-    if of != kind:
-        raise NotAPartError(f"it isn't marked as {kind}")
-    rows = file.read(columns, use_threads=len(content) > 1 << 20).replace_schema_metadata(None)
-    schema = file.schema_arrow.remove_metadata()
-    return Part(path.name, rows, schema, study, source, int(stamp or 0))
+    try:
+        file = pq.ParquetFile(pa.BufferReader(content))
+        facts, schema = file.metadata, file.schema_arrow.remove_metadata()
+        found = {name.decode(): mark.decode() for name, mark in (facts.metadata or {}).items()}
+        version, of, study, source, stamp = (found.get(f"overfit.{mark}", "") for mark in MARKS)
+        if version != FORMAT:
+            raise NotAPartError(f"it has schema {version!r}; this overfit reads {FORMAT}")
+        if problem := f"it isn't marked as {kind}" if of != kind else _problem(facts, schema, kind):
+            raise NotAPartError(problem)
+        rows = file.read(columns, use_threads=len(content) > 1 << 20).replace_schema_metadata(None)
+        part = Part(path.name, rows, schema, study, source, int(stamp or 0))
+    except MemoryError:  # says nothing about the file
+        raise
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+        raise NotAPartError("it isn't a whole parquet file") from error
+    for name in NEEDED[kind].keys() & {*rows.column_names}:
+        if rows[name].null_count:
+            raise NotAPartError(f"its column {name!r} has an empty place")
+    return part
+
+
+def _problem(facts: pq.FileMetaData, schema: pa.Schema, kind: str) -> str:
+    """Why a file that somebody made is no part; empty if it may be one."""
+    size = sum(facts.row_group(group).total_byte_size for group in range(facts.num_row_groups))
+    if facts.num_rows > MOST_ROWS or size > MOST_BYTES:
+        return "it has too many rows for a part"
+    fixed, start = NEEDED[kind] | {TRACEBACK: TEXT}, schema.get_field_index("status")
+    for name in NEEDED[kind]:
+        if schema.names.count(name) != 1:
+            return f"it lacks the column {name!r}"
+    for place, column in enumerate(schema):
+        # What is measured is a number.
+        free = {WHOLE, REAL} if place >= start else {WHOLE, REAL, TEXT, pa.bool_()}
+        if column.type not in ({fixed[column.name]} if column.name in fixed else free):
+            return f"its column {column.name!r} holds {column.type}"
+    return ""
 
 
 def joined(rows: Iterable[pa.Table], kind: str) -> pa.Table:

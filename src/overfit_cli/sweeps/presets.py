@@ -6,6 +6,7 @@ and their figures are names of presets too.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import itertools
@@ -22,7 +23,7 @@ from overfit_cli.core.files import read_toml, set_data_folder, variable_folder
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.registry import figures_of, find_study, study_names
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import brief, most_alike, natural_key, shorten, suggestion
+from overfit_cli.core.text import brief, is_text, most_alike, natural_key, shorten, suggestion
 from overfit_cli.core.values import ProfileName, valid_choice
 from overfit_cli.functions.function_study import study_of_reference
 from overfit_cli.functions.references import is_reference, split_reference
@@ -213,7 +214,9 @@ def _sentence(error: ValidationError) -> str:
         return f"it has no {field!r}; {suggestion(parts[-1], fields)}"
     if first["type"] == "missing":
         return f"it lacks {field!r}, which every preset has."
-    given = shorten(repr(first["input"]))
+    given = "a number too long to show"
+    with contextlib.suppress(ValueError):  # one of thousands of digits, written in hexadecimal
+        given = shorten(repr(first["input"]))
     accepts = "it takes one value, or a range in quotes"
     return f"{field} is {given}: {accepts if 'set' in parts[:-1] else first['msg'].lower()}."
 
@@ -337,6 +340,8 @@ def find_subject(typed: str, profile: str | None = None) -> Subject:
     Args:
         typed: `benign-vit`, `fig1`, `mine.toml`, `FILE.py`, `FILE.py:NAME` or `module:NAME`.
     """
+    if not is_text(typed):  # a manifest couldn't name it
+        raise UserError(f"{typed}: the name isn't text; it takes a path in UTF-8.")
     preset = None if typed in study_names() else find_preset(typed)
     if preset is not None:
         return _of_preset(preset, typed, profile or DEFAULT_PROFILE)

@@ -33,7 +33,7 @@ from overfit_cli.core.processes import delaying_interrupts
 from overfit_cli.core.study import MOST_PROGRESS_COLUMNS, AnyStudy
 from overfit_cli.core.text import duration, plural
 from overfit_cli.core.training import Execution
-from overfit_cli.sweeps.loop import Run
+from overfit_cli.sweeps.executors import Run
 from overfit_cli.sweeps.plan import Plan, diagram_axes
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import TaskRecord
@@ -149,7 +149,7 @@ class Diagram:
         pairs = zip(self._names, self._values, strict=True)
         up, across = (np.searchsorted(values, cells[name]) for name, values in pairs)
         np.add.at(self._arrived, (up, across), 1)
-        if headline:
+        if headline in cells:  # where all fail, a function's declared one has no column
             numbers = finite_column(cells, headline).to_numpy()
             known = np.isfinite(numbers)
             np.add.at(self._sums, (up[known], across[known]), numbers[known])

@@ -28,9 +28,8 @@ from overfit_cli.core.training import Execution
 from overfit_cli.core.values import finite_number, whole_number
 from overfit_cli.stats.boundary_search import CONFIDENCE
 from overfit_cli.sweeps.clusters import executor_of
-from overfit_cli.sweeps.executors import Executor
+from overfit_cli.sweeps.executors import Executor, Run, writing_to
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.loop import Run, writing_to
 from overfit_cli.sweeps.part import cell_schema
 from overfit_cli.sweeps.plan import Estimate, Plan, Shard, coarse_to_fine, estimate, make_plan
 from overfit_cli.sweeps.presets import Subject

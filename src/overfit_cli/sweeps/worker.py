@@ -38,7 +38,6 @@ from overfit_cli.core.training import (
     Execution,
     TimeLimitReached,
     Training,
-    drop_nonfinite,
     resolve_device,
     training_conditions,
 )
@@ -133,9 +132,11 @@ def _check_result(study: AnyStudy, result: CellResult) -> CellResult:
         if isinstance(value, str) or not is_number(value):
             return _failed_result(result, f"{name} is {value!r}")
         if math.isnan(value):
-            known = {key: each for key, each in result.measurements.items() if each is not None}
-            reason = f"diverged: {name} isn't finite"
-            return replace(result, measurements=drop_nonfinite(known), reason=reason)
+            finite: Any = {  # a column that a function doesn't declare stays
+                key: number if number is not None and math.isfinite(number) else None
+                for key, number in result.measurements.items()
+            }
+            return replace(result, measurements=finite, reason=f"diverged: {name} isn't finite")
     return result
 
 
