@@ -234,7 +234,7 @@ def test_a_figure_of_several_runs_names_all_commands_and_is_named_after_both(fol
 
     text = caption("out/figures/heatmap-with-more", "--from=out", "--from=more")
     commands = text[text.index("Commands:") :].splitlines()[1:4]
-    assert [line.split()[-1] for line in commands] == ["--out=out", "--out=more", "more"]
+    assert [line.split()[-1] for line in commands] == ["--out=out", "--out=more", "--from=more"]
     assert "run directory out, more" in text
     text = caption("more/figures/heatmap-minus-out", "--from=more", "--minus=out")
     assert text.startswith("Test loss: well − diverges (what goes wrong) over")
