@@ -144,7 +144,8 @@ def draw(figure: str, cells: pd.DataFrame | Cells, **options: Any) -> Picture:
     Lines are of the test loss against SNR, and curves of the training loss. Options change that.
     """
     data = cells if isinstance(cells, Cells) else data_of(cells)
-    return FIGURES[figure].draw(data, replace(ASKED[figure], **options))
+    picture: Picture = FIGURES[figure].draw(data, replace(ASKED[figure], **options))
+    return picture
 
 
 def as_refined(data: Cells, *, refined: bool = True) -> Cells:

@@ -62,8 +62,8 @@ def test_a_medians_interval_is_that_of_the_table_of_order_statistics() -> None:
 
 
 def test_the_middle_of_an_even_number_is_between_two() -> None:
-    samples = ([1, 9, 4, 2], [1, inf, inf], [1, 2, inf, inf], [inf, inf])
-    assert list(map(middle, samples)) == [3, inf, inf, inf]
+    samples: list[list[float]] = [[1, 9, 4, 2], [1, inf, inf], [1, 2, inf, inf], [inf, inf]]
+    assert [middle(sample) for sample in samples] == [3, inf, inf, inf]
 
 
 def test_a_mean_without_an_error_has_no_interval_and_exact_errors_a_normal_one() -> None:
