@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import itertools
-import math
+from collections.abc import Callable
+from functools import partial
+from math import inf, nan
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from overfit_cli.claims import cells as claim_cells
+from overfit_cli.claims import rules
 from overfit_cli.claims.cells import (
+    BestSetting,
+    Comparison,
     Selection,
-    add_absent,
-    describe_values,
-    finite_numbers,
+    check_edge,
     positive_numbers,
     repeated_seeds,
     require_done,
     require_trained,
-    rows_with_absent,
-    select_values,
 )
+from overfit_cli.claims.parts import Margin, Part
 from overfit_cli.core.arrays import varying
 from overfit_cli.core.cells import Cells
-from overfit_cli.core.claim import Claim, Measurement
+from overfit_cli.core.claim import Claim, Measurement, Verdict
 from overfit_cli.core.parameters import StudyParameters
 from tests.judged import check_undecided
 from tests.toy_runs import TOY
@@ -45,62 +49,91 @@ def grid(n: tuple[int, ...] = (2, 3), d: tuple[int, ...] = (8,), seeds: int = 3)
     return frame.assign(kernel="softmax", status="done", reason="", loss=loss)
 
 
-def failing(frame: pd.DataFrame, count: int, reason: str) -> pd.DataFrame:
+def failing(count: int, reason: str) -> pd.DataFrame:
     """The cells, of which the first so many failed."""
-    frame = frame.copy()
+    frame = grid()
     frame.loc[frame.index[:count], ["status", "reason"]] = ["failed", reason]
     return frame
+
+
+def selected(cells: pd.DataFrame, **options: Any) -> pd.DataFrame:
+    return Selection(Parameters, **options).of(cells)
+
+
+def losses(first: float, function: Callable[..., Any] = positive_numbers) -> None:
+    """Take the losses of the cells, the first of which is this one."""
+    cells = grid()
+    assert function(cells, "loss").tolist() == cells["loss"].tolist()
+    cells.loc[0, "loss"] = first
+    function(cells, "loss")
+
+
+TORN = grid().drop(index=5)
+"""The cells without that of n = 3 of the last seed."""
 
 
 # Which cells a claim is about
 
 
 def test_what_is_not_named_has_its_default_and_other_cells_change_nothing() -> None:
-    selection = Selection(Parameters, vary=["n"])
     expected = grid()
     others = pd.concat([grid(d=(16,)), grid().assign(kernel="gaussian")])
     mixed = pd.concat([expected, others]).sample(frac=1, random_state=0)
-    chosen = selection.of(mixed).sort_values(["n", "seed"])
+    chosen = selected(mixed, vary=["n"]).sort_values(["n", "seed"])
     pd.testing.assert_frame_equal(chosen, expected.sort_values(["n", "seed"]))
-
-
-def test_values_are_named_one_or_several() -> None:
     cells = grid(n=(2, 3, 4))
-    assert set(Selection(Parameters, at={"n": 3}).of(cells)["n"]) == {3}
-    assert set(Selection(Parameters, at={"n": (3, 4)}).of(cells)["n"]) == {3, 4}
-    assert set(select_values(cells, {"n": (2, 9)})["n"]) == {2}
-    assert describe_values({"n": (3, 4), "d": 8}) == "n=3,4, d=8"
+    assert set(selected(cells, at={"n": 3})["n"]) == {3}
+    assert set(selected(cells, at={"n": (3, 4)})["n"]) == {3, 4}
+    assert set(claim_cells.select_values(cells, {"n": (2, 9)})["n"]) == {2}
+    assert claim_cells.describe_values({"n": (3, 4), "d": 8}) == "n=3,4, d=8"
 
 
-def test_without_such_cells_a_claim_is_not_run_and_names_a_preset() -> None:
-    selection = Selection(Parameters, at={"n": 9}, preset="fig1")
-    check_undecided(
-        "not run",
-        "It needs cells of n=9, as in `overfit sweep fig1`.",
-        lambda: selection.of(grid()),
-    )
-    check_undecided("not run", "It needs cells.", lambda: Selection(Parameters).of(grid().iloc[:0]))
+LOST = "2 of 6 cells failed for reasons that say nothing of their training (worker killed)"
+FAILED = "2 of 6 cells failed or are absent, and those may differ from the rest."
+UNKNOWN = "1 of 6 cells have no number of loss."
+AT_9, WITH_50 = {"at": {"n": 9}, "preset": "fig1"}, {"includes": {"n": (2, 50)}, "preset": "heads"}
 
 
-def test_a_parameter_may_have_to_take_several_values() -> None:
-    selection = Selection(Parameters, fewest={"n": 3})
-    assert len(selection.of(grid(n=(2, 3, 4)))) == 9
-    check_undecided(
-        "not run", "It needs 3 values of n; these cells have 2.", lambda: selection.of(grid())
-    )
+@pytest.mark.parametrize(
+    ("verdict", "words", "function"),
+    [
+        ("not run", "n=9, as in `overfit sweep fig1`.", lambda: selected(grid(), **AT_9)),
+        ("not run", "It needs cells.", lambda: selected(grid().iloc[:0])),
+        ("not run", "values of n; these cells have 2.", lambda: selected(grid(), fewest={"n": 3})),
+        ("not run", "n=50 too, as in `overfit sweep heads`.", lambda: selected(grid(), **WITH_50)),
+        ("inconclusive", "1 of 6 cells failed", lambda: require_done(selected(TORN, vary=["n"]))),
+        ("inconclusive", "(absent)", lambda: require_trained(selected(TORN, vary=["n"]))),
+        ("inconclusive", LOST, lambda: require_trained(failing(2, "worker killed"))),
+        ("inconclusive", FAILED, lambda: require_done(failing(2, "diverged"), most_failed=0.2)),
+        ("inconclusive", "1 of 6 cells", lambda: require_done(failing(1, "diverged"))),
+        *[("inconclusive", UNKNOWN, partial(losses, bad)) for bad in (nan, inf, -inf)],
+        ("inconclusive", UNKNOWN, partial(losses, nan, claim_cells.finite_numbers)),
+        *[("inconclusive", "a loss of 0 or less", partial(losses, bad)) for bad in (0.0, -0.5)],
+        ("inconclusive", "There is no cell", lambda: positive_numbers(grid().iloc[:0], "loss")),
+    ],
+)
+def test_cells_that_do_not_suffice_decide_nothing_and_say_why(
+    verdict: Verdict, words: str, function: Callable[[], object]
+) -> None:
+    check_undecided(verdict, words, function)
+
+
+def test_what_training_came_to_counts_and_few_failures_may_be_borne() -> None:
+    for reason in ("diverged", "step limit"):
+        assert len(require_trained(failing(2, reason))) == 6
+    assert len(require_done(grid())) == 6
+    assert len(require_done(failing(1, "diverged"), most_failed=0.2)) == 5
+    assert len(selected(grid(n=(2, 3, 4)), fewest={"n": 3})) == 9
+    assert len(selected(grid(), includes={"n": (2,)})) == 6
 
 
 def test_the_note_says_how_many_cells_of_other_settings_are_left_out() -> None:
-    selection = Selection(Parameters, vary=["n"], alike=["d"])
-    mixed = pd.concat([grid(d=(8,)), grid(n=(2,), d=(16,), seeds=1)])
-    claim = Claim(
-        name="loss",
-        source="",
-        statement="",
-        holds_where="",
-        measure=lambda cells: Measurement(verdict="holds", value=float(len(selection.of(cells)))),
-    )
-    judged = claim.judge(mixed)
+    def measure(cells: pd.DataFrame) -> Measurement:
+        chosen = selected(cells, vary=["n"], alike=["d"])
+        return Measurement(verdict="holds", value=float(len(chosen)))
+
+    claim = Claim(name="loss", source="", statement="", holds_where="", measure=measure)
+    judged = claim.judge(pd.concat([grid(), grid(n=(2,), d=(16,), seeds=1)]))
     assert (judged.verdict, judged.value) == ("holds", 6.0)
     assert judged.note == "Judged at d=8; 1 cell of other settings left out."
 
@@ -109,97 +142,24 @@ def test_the_note_says_how_many_cells_of_other_settings_are_left_out() -> None:
 
 
 def test_a_setting_that_a_seed_lacks_and_another_has_is_an_absent_cell() -> None:
-    selection = Selection(Parameters, vary=["n"])
-    torn = grid(n=(2, 3)).drop(index=5)  # n = 3 of the last seed
-    chosen = selection.of(torn)
-    absent = chosen[chosen["reason"] == "absent"]
+    absent = selected(TORN, vary=["n"]).query("reason == 'absent'")
     assert absent[["n", "seed", "d", "kernel", "status"]].to_numpy().tolist() == [
         [3, 2, 8, "softmax", "failed"]
     ]
-    check_undecided(
-        "inconclusive", "1 of 6 cells failed or are absent", lambda: require_done(chosen)
-    )
-    check_undecided("inconclusive", "(absent)", lambda: require_trained(chosen))
-    unbalanced = Selection(Parameters, vary=["n"], balanced=False)
-    pd.testing.assert_frame_equal(unbalanced.of(torn), torn)
-
-
-def test_values_that_a_claim_speaks_of_must_be_among_the_cells() -> None:
-    selection = Selection(Parameters, includes={"n": (2, 50)}, preset="heads")
-    check_undecided(
-        "not run",
-        "It needs cells of n=50 too, as in `overfit sweep heads`.",
-        lambda: selection.of(grid()),
-    )
-    assert len(Selection(Parameters, includes={"n": (2,)}).of(grid())) == 6
+    pd.testing.assert_frame_equal(selected(TORN, vary=["n"], balanced=False), TORN)
+    twice = pd.concat([TORN, TORN.iloc[[0]]])  # as many rows as cells
+    added = claim_cells.add_absent(twice, ["n", "d", "kernel"]).query("reason == 'absent'")
+    assert added[["n", "seed", "kernel"]].to_numpy().tolist() == [[3, 2, "softmax"]]
 
 
 def test_planned_cells_that_are_absent_are_failed_ones() -> None:
     planned = grid(n=(2, 3, 4))[["n", "seed"]]
-    extended = rows_with_absent(Cells.of(TOY, grid(), planned))
+    extended = claim_cells.rows_with_absent(Cells.of(TOY, grid(), planned))
     assert extended["reason"].tolist() == [""] * 6 + ["absent"] * 3
     assert extended["status"].tolist() == ["done"] * 6 + ["failed"] * 3
     assert set(extended.loc[6:, "n"]) == {4}
     whole = Cells.of(TOY, grid(), planned[planned["n"] < 4])
-    assert rows_with_absent(whole) is whole.frame
-
-
-def test_an_absent_cell_beside_a_duplicated_one_is_added() -> None:
-    cells = grid()
-    twice = pd.concat([cells.drop(index=5), cells.iloc[[0]]])  # as many rows as cells
-    added = add_absent(twice, ["n", "d", "kernel"]).query("reason == 'absent'")
-    assert added[["n", "seed", "kernel"]].to_numpy().tolist() == [[3, 2, "softmax"]]
-
-
-# Cells that failed
-
-
-def test_what_training_came_to_counts_and_what_a_worker_lost_does_not() -> None:
-    for reason in ("diverged", "step limit"):
-        assert len(require_trained(failing(grid(), 2, reason))) == 6
-    check_undecided(
-        "inconclusive",
-        "2 of 6 cells failed for reasons that say nothing of their training (worker killed)",
-        lambda: require_trained(failing(grid(), 2, "worker killed")),
-    )
-
-
-def test_cells_that_are_done_stand_for_all_only_where_few_failed() -> None:
-    assert len(require_done(grid())) == 6
-    assert len(require_done(failing(grid(), 1, "diverged"), most_failed=0.2)) == 5
-    check_undecided(
-        "inconclusive",
-        "2 of 6 cells failed or are absent, and those may differ from the rest.",
-        lambda: require_done(failing(grid(), 2, "diverged"), most_failed=0.2),
-    )
-    check_undecided(
-        "inconclusive", "1 of 6 cells", lambda: require_done(failing(grid(), 1, "diverged"))
-    )
-
-
-# Numbers
-
-
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
-def test_a_number_that_is_missing_or_infinite_decides_nothing(bad: float) -> None:
-    cells = grid()
-    assert finite_numbers(cells, "loss").tolist() == cells["loss"].tolist()
-    cells.loc[0, "loss"] = bad
-    sentence = "1 of 6 cells have no number of loss."
-    check_undecided("inconclusive", sentence, lambda: finite_numbers(cells, "loss"))
-    check_undecided("inconclusive", sentence, lambda: positive_numbers(cells, "loss"))
-
-
-@pytest.mark.parametrize("bad", [0.0, -0.5])
-def test_a_number_without_a_logarithm_decides_nothing_where_one_is_taken(bad: float) -> None:
-    cells = grid()
-    cells.loc[0, "loss"] = bad
-    check_undecided(
-        "inconclusive", "have a loss of 0 or less", lambda: positive_numbers(cells, "loss")
-    )
-    check_undecided(
-        "inconclusive", "There is no cell", lambda: positive_numbers(cells.iloc[:0], "loss")
-    )
+    assert claim_cells.rows_with_absent(whole) is whole.frame
 
 
 # Seeds
@@ -212,26 +172,106 @@ def test_a_seed_with_all_the_numbers_of_another_is_no_draw_of_its_own() -> None:
     assert repeated_seeds(cells, Parameters) == [2]
     cells.loc[(cells["seed"] == 2) & (cells["n"] == 3), "loss"] += 1e-3
     assert repeated_seeds(cells, Parameters) == []
-
-
-def test_counts_and_accuracies_agree_by_chance_and_tell_no_repetition() -> None:
-    cells = grid().assign(loss=0.75, errors=3)
-    assert repeated_seeds(cells, Parameters) == []
+    by_chance = grid().assign(loss=0.75, errors=3)  # counts and accuracies agree often
+    assert repeated_seeds(by_chance, Parameters) == []
 
 
 def test_columns_that_vary_are_those_with_several_values_beside_nan() -> None:
-    columns = {
-        "whole": [2, 2, 2],
-        "wholes": [2, 2, 3],
-        "yes": [True, True, True],
-        "no": [True, True, False],
-        "nan": [math.nan, 0.5, 0.5],
-        "nans": [math.nan, math.nan, math.nan],
-        "numbers": [math.inf, math.nan, 0.5],
-        "word": ["softmax", None, "softmax"],
-        "words": ["softmax", "relu", "softmax"],
-    }
+    columns: dict[str, list[Any]] = {"whole": [2] * 3, "yes": [True] * 3, "nan": [nan, 0.5, 0.5]}
+    columns |= {"nans": [nan] * 3, "word": ["a", None, "a"], "words": ["a", "b", "a"]}
+    columns |= {"wholes": [2, 2, 3], "no": [True, True, False], "numbers": [inf, nan, 0.5]}
     cells = pd.DataFrame(columns)
     assert varying(cells, columns) == [name for name in columns if cells[name].nunique() > 1]
-    assert varying(cells, columns) == ["wholes", "no", "numbers", "words"]
+    assert varying(cells, columns) == ["words", "wholes", "no", "numbers"]
     assert varying(cells[:0], columns) == []
+
+
+# Two settings, each at its best step size, on cells whose best is known
+
+KERNELS = Comparison("kernel", "rate", "step size", "loss")
+NAMES = ("kernel", "rate", "n")
+BOTH = ("a", "b")
+RATES = (0.1, 1.0, 10.0)
+
+
+def of_kernels(b: float = 0.5, best_of_b: float = 1.0) -> pd.DataFrame:
+    """Losses that are least at the step size 1 for `a` (0.2), and at `best_of_b` for `b`."""
+    rows = [
+        (kernel, rate, seed, least + 0.3 * (rate != best) + 0.01 * seed + spread * (-1) ** seed)
+        for kernel, least, best, spread in (("a", 0.2, 1.0, 0.0), ("b", b, best_of_b, 0.002))
+        for rate in RATES
+        for seed in range(6)
+    ]
+    frame = pd.DataFrame(rows, columns=["kernel", "rate", "seed", "loss"])
+    return frame.assign(n=2, status="done", reason="")
+
+
+def broken(rates: tuple[float, ...], reason: str = "diverged") -> pd.DataFrame:
+    """Those cells, of which one seed of `b` failed at these step sizes."""
+    frame = of_kernels()
+    bad = (frame["kernel"] == "b") & frame["rate"].isin(rates) & (frame["seed"] == 0)
+    frame.loc[bad, ["status", "reason"]] = ["failed", reason]
+    frame.loc[bad, "loss"] = nan
+    return frame
+
+
+def several(frame: pd.DataFrame) -> list[BestSetting]:
+    return KERNELS.several(frame, NAMES, BOTH)
+
+
+def lower(first: BestSetting, second: BestSetting) -> Measurement:
+    """Measure whether the first loss is lower, seed by seed."""
+    apart = first.column("loss") - second.column("loss")
+    return check_edge(rules.judge([Part.of(apart, Margin(most=0.0))]), first, second)
+
+
+TRIED = of_kernels()
+BEYOND = "Beyond the edge b may be better."
+
+
+@pytest.mark.parametrize(
+    ("b", "best_of_b", "verdict"),
+    [
+        (0.5, 1.0, "holds"),
+        (0.1, 1.0, "fails"),
+        (0.2, 1.0, "inconclusive"),  # a tie: the differences are 0 on average
+        (0.5, 10.0, "inconclusive"),
+        (0.1, 10.0, "fails"),  # beyond its edge the better one can only be better still
+    ],
+)
+def test_each_setting_is_taken_at_its_best(b: float, best_of_b: float, verdict: Verdict) -> None:
+    first, second = several(of_kernels(b, best_of_b))
+    assert (first.value, first.tried, first.at_edge) == (1.0, RATES, False)
+    assert (second.value, second.at_edge) == (best_of_b, best_of_b == 10.0)
+    measured = lower(first, second)
+    assert measured.verdict == verdict
+    assert (BEYOND in measured.note) == (verdict == "inconclusive" and best_of_b == 10.0)
+
+
+def test_settings_are_compared_on_the_seeds_of_both_at_the_same_other_settings() -> None:
+    first, second = several(TRIED.query("kernel == 'a' or seed < 5"))
+    assert first.cells.index.tolist() == second.cells.index.tolist() == [0, 1, 2, 3, 4]
+    other = TRIED.query("seed < 2").assign(n=3, loss=9.0)
+    assert lower(*several(pd.concat([other, TRIED]))) == lower(*several(TRIED))
+    _, diverged = several(broken((1.0,)))
+    assert diverged.value == 0.1, "where a seed diverged is no best"
+    at_one = of_kernels(0.5, best_of_b=10.0).query("rate == 1")
+    assert lower(*KERNELS.at_any(at_one, NAMES, BOTH)).verdict == "holds"
+
+
+@pytest.mark.parametrize(
+    ("frame", "verdict", "words"),
+    [
+        (TRIED.query("kernel == 'a'"), "not run", "It needs cells of kernel=a,b."),
+        (TRIED.iloc[:0], "not run", "It needs cells of kernel=a,b."),
+        (TRIED.query("rate == 1"), "inconclusive", "tried at 1 and 1 step sizes; it takes 2"),
+        (TRIED.query("kernel == 'a' or rate < 10"), "inconclusive", "at the same step sizes"),
+        (TRIED.query("rate < 10 or seed < 3"), "inconclusive", "with fewer seeds than others"),
+        (broken(RATES), "inconclusive", "A kernel has no step size at which"),
+        (broken((10.0,), "worker killed"), "inconclusive", "say nothing of their training"),
+    ],
+)
+def test_settings_that_were_not_tried_alike_decide_nothing(
+    frame: pd.DataFrame, verdict: Verdict, words: str
+) -> None:
+    check_undecided(verdict, words, lambda: several(frame))

@@ -11,13 +11,9 @@ from overfit_cli.stats.intervals import set_level
 
 
 def part(
-    numbers: list[float] | np.ndarray,
-    statistic: Statistic,
-    least: float = -np.inf,
-    most: float = np.inf,
+    numbers: object, statistic: Statistic, least: float = -np.inf, most: float = np.inf
 ) -> Part:
-    values = np.asarray(numbers, dtype=np.float64)
-    return Part("", values, values, Margin(least, most, fewest_seeds=FEWEST[statistic]), statistic)
+    return Part.of(numbers, Margin(least, most, fewest_seeds=FEWEST[statistic]), statistic)
 
 
 @pytest.mark.parametrize("statistic", ["median", "mean"])
@@ -37,24 +33,18 @@ def test_rates_of_error_are_those_of_the_level(
 def test_a_number_near_its_margin_takes_more_seeds_and_one_at_it_takes_too_many() -> None:
     numbers = np.random.default_rng(1).normal(0, 1, 15)
     numbers -= np.median(numbers)
-    needed = [seeds_to_decide([part(numbers, "median", most=end)]) for end in (3.0, 1.0, 0.3)]
-    assert all(count is not None for count in needed)
-    assert needed == sorted(needed, key=lambda count: count or 0)
-    assert needed[0] == 6
-    assert needed[0] != needed[2]
+    needed = [seeds_to_decide([part(numbers, "median", most=end)]) or 0 for end in (3.0, 1.0, 0.3)]
+    assert needed == sorted(needed)
+    assert needed[0] == 6 < needed[2]
     assert seeds_to_decide([part(numbers - numbers.mean(), "mean", most=0.0)]) is None
 
 
 def test_the_seeds_that_are_proposed_decide_it() -> None:
     random = np.random.default_rng(5)
     pilot = part(random.normal(0, 1, 30), "mean", most=0.6)
-    count = seeds_to_decide([pilot])
-    assert count is not None
-    decided = [
-        judge([part(random.normal(pilot.low.mean(), 1, count), "mean", most=0.6)]).verdict
-        for _ in range(300)
-    ]
-    assert 0.75 < np.mean([verdict == "holds" for verdict in decided]) <= 1
+    count, centre = seeds_to_decide([pilot]) or 0, pilot.low.mean()
+    samples = [part(random.normal(centre, 1, count), "mean", most=0.6) for _ in range(300)]
+    assert 0.75 < np.mean([judge([each]).verdict == "holds" for each in samples]) <= 1
 
 
 @pytest.mark.parametrize("world", WORLDS)
@@ -74,13 +64,16 @@ def test_a_share_is_judged_at_its_own_level() -> None:
     assert found.false_holds <= 0.05
     assert found.holds == 1.0
     assert (seeds_to_decide([all_right]) or 99) <= 20
+    beside_a_median = part(np.linspace(0, 1, 12), "median", most=2)
+    both = rates([part([1.0] * 12, "share", least=0.4), beside_a_median])
+    assert (both.seeds, both.holds) == (12, 1.0)
+    assert both.false_holds <= 0.05
 
 
 def test_noise_does_not_move_the_median_of_skewed_numbers_off_the_margins_end() -> None:
     skewed = 1 - np.geomspace(1e-3, 0.3, 20)  # crowded at 1, with a tail below
     rated = rates([part(skewed, "median", most=0.5)])
-    assert rated.false_holds < 0.04
-    assert rated.false_fails < 0.04
+    assert max(rated.false_holds, rated.false_fails) < 0.04
 
 
 def test_at_a_further_look_a_median_takes_more_seeds_and_so_does_what_is_proposed() -> None:
@@ -92,14 +85,6 @@ def test_at_a_further_look_a_median_takes_more_seeds_and_so_does_what_is_propose
         assert seeds_to_decide([far], more_than=12) == 13
 
 
-def test_a_share_and_a_median_in_one_claim_have_rates() -> None:
-    found = rates(
-        [part([1.0] * 12, "share", least=0.4), part(np.linspace(0, 1, 12), "median", most=2)]
-    )
-    assert (found.seeds, found.holds) == (12, 1.0)
-    assert found.false_holds <= 0.05
-
-
 def test_a_share_of_all_seeds_stays_where_another_moves() -> None:
     found = rates([part([share] * 8, "share", least=0.5) for share in (1.0, 0.0)])
     assert (found.holds, found.fails) == (0.0, 1.0)
@@ -109,10 +94,8 @@ def test_a_share_of_all_seeds_stays_where_another_moves() -> None:
 def test_missed_targets_count_in_the_rates_of_a_median() -> None:
     """Of the known steps alone the median would lie far below the one of all."""
     steps = np.random.default_rng(4).lognormal(np.log(100), 0.5, 40)
-    missed = steps > 130
-    known = np.where(missed, 130.0, steps)
-    found = rates(
-        [Part("", known, np.where(missed, np.inf, known), Margin(most=100.0, fewest_seeds=6))]
-    )
+    known, up_to = steps.clip(max=130.0), np.where(steps > 130, np.inf, steps)
+    margin = Margin(most=100.0, fewest_seeds=6)
+    found = rates([Part.of(known, margin, "median", up_to=up_to)])
     assert max(found.false_holds, found.false_fails) <= 0.05
     assert found.fails < 0.1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -10,36 +11,17 @@ import pytest
 from scipy import stats
 
 from overfit_cli import Measurement
-from overfit_cli.claims.parts import (
-    FEW,
-    FEWEST,
-    Margin,
-    Part,
-    Statistic,
-    Worlds,
-    factor_margin,
-    tolerance_margin,
-)
-from overfit_cli.claims.rules import (
-    FEWEST_SEEDS_OF_THEOREM,
-    Requirements,
-    decide,
-    judge,
-    judge_estimate,
-    judge_theorem,
-    mark_vacuous,
-)
+from overfit_cli.claims import parts as made
+from overfit_cli.claims import rules
+from overfit_cli.claims.parts import FEW, FEWEST, Margin, Part, Statistic, Worlds
+from overfit_cli.claims.rules import decide, judge, judge_estimate, judge_theorem
 from overfit_cli.claims.stated import worst_verdict
 from overfit_cli.core.arrays import Floats
-from overfit_cli.core.claim import Verdict
-from overfit_cli.stats.intervals import (
-    Estimate,
-    level_of_each,
-    mean_estimate,
-    set_level,
-)
+from overfit_cli.core.claim import Interval, Verdict
+from overfit_cli.stats.intervals import Estimate, level_of_each, set_level
 
 INF, NAN = math.inf, math.nan
+Ends = list[tuple[float, float]]
 ONE_TO_TWO = Margin(1.0, 2.0, "the paper's constants")
 
 
@@ -50,76 +32,48 @@ def number(low: float, high: float, seeds: int = 10) -> Estimate:
 
 # One number
 
-
-@pytest.mark.parametrize(
-    ("low", "high", "verdict"),
-    [
-        (1.2, 1.8, "holds"),  # inside
-        (1.0, 2.0, "holds"),  # as wide as the margin itself
-        (0.2, 0.9, "fails"),  # below
-        (2.1, 3.0, "fails"),  # above
-        (0.9, 1.5, "inconclusive"),  # across the lower end
-        (1.5, 2.1, "inconclusive"),  # across the upper end
-        (0.5, 2.5, "inconclusive"),  # the margin lies inside the interval
-        (0.5, 1.0, "inconclusive"),  # it touches the lower end from outside
-        (2.0, 3.0, "inconclusive"),  # it touches the upper end from outside
-        (1.5, 1.5, "holds"),  # every seed has the same number, inside
-        (2.0, 2.0, "inconclusive"),
-        (NAN, NAN, "inconclusive"),  # no interval
-        (-INF, INF, "inconclusive"),
-        (2.5, INF, "fails"),  # at least 2.5, whatever its other end is
-        (INF, INF, "inconclusive"),  # beyond what was measured
-    ],
-)
-def test_the_whole_interval_decides(low: float, high: float, verdict: Verdict) -> None:
-    assert judge_estimate(number(low, high), ONE_TO_TWO).verdict == verdict
-
-
-@pytest.mark.parametrize("seeds", [1, 4])
-def test_fewer_seeds_than_the_margin_names_decide_nothing(seeds: int) -> None:
-    for low, high in ((1.2, 1.8), (3.0, 4.0)):
-        found = judge_estimate(number(low, high, seeds), ONE_TO_TWO)
-        assert found.verdict == "inconclusive"
-        assert f"It needs 5 seeds; these cells have {seeds}." in found.note
+ACROSS = [(0.9, 1.5), (1.5, 2.1), (0.5, 2.5)]
+TOUCHING = [(0.5, 1.0), (2.0, 3.0), (2.0, 2.0)]
+WITHOUT_AN_END = [(NAN, NAN), (-INF, INF), (INF, INF)]  # the last lies beyond what was measured
 
 
 @pytest.mark.parametrize(
-    ("margin", "holds", "fails"),
+    ("margin", "holds", "fails", "neither"),
     [
-        (Margin(most=0.0), (-2.0, -1.0), (1.0, 2.0)),
-        (Margin(least=0.0), (1.0, 2.0), (-2.0, -1.0)),
-        (tolerance_margin(2.0, 0.1, "a tenth"), (1.95, 2.05), (2.2, 2.3)),
-        (factor_margin(10.0, 2.0, "twice"), (6.0, 19.0), (21.0, 30.0)),
+        # It may be as wide as the margin itself, and a point: every seed has the same number.
+        (ONE_TO_TWO, [(1.2, 1.8), (1.0, 2.0), (1.5, 1.5)], [(0.2, 0.9), (2.1, 3.0)], ACROSS),
+        (ONE_TO_TWO, [], [(2.5, INF)], TOUCHING + WITHOUT_AN_END),
+        (Margin(most=0.0), [(-2.0, -1.0)], [(1.0, 2.0)], [(-2.0, 2.0)]),
+        (Margin(least=0.0), [(1.0, 2.0)], [(-2.0, -1.0)], [(-2.0, 2.0)]),
+        (made.tolerance_margin(2.0, 0.1), [(1.95, 2.05)], [(2.2, 2.3)], [(1.95, 2.3)]),
+        (made.factor_margin(10.0, 2.0), [(6.0, 19.0)], [(21.0, 30.0)], [(6.0, 30.0)]),
     ],
 )
-def test_a_margin_of_one_side_and_one_around_a_value(
-    margin: Margin, holds: tuple[float, float], fails: tuple[float, float]
+def test_the_whole_interval_decides(
+    margin: Margin, holds: Ends, fails: Ends, neither: Ends
 ) -> None:
-    across = (min(holds + fails), max(holds + fails))
-    for ends, verdict in ((holds, "holds"), (fails, "fails"), (across, "inconclusive")):
-        assert judge_estimate(number(*ends), margin).verdict == verdict
+    for verdict, intervals in (("holds", holds), ("fails", fails), ("inconclusive", neither)):
+        for ends in intervals:
+            assert judge_estimate(number(*ends), margin).verdict == verdict, ends
+    for ends in holds + fails:
+        few = judge_estimate(number(*ends, seeds=4), margin)
+        assert few.verdict == "inconclusive"
+        assert "It needs 5 seeds; these cells have 4." in few.note
 
 
-def test_a_margin_says_where_the_interval_must_lie_and_why() -> None:
-    assert str(ONE_TO_TWO) == "from 1 to 2"
-    assert str(Margin(most=0.5)) == "below 0.5"
-    assert str(Margin(least=0.5)) == "above 0.5"
+def test_a_margin_and_a_measurement_say_what_they_are_of() -> None:
+    assert [str(Margin(most=0.5)), str(Margin(least=0.5))] == ["below 0.5", "above 0.5"]
     assert ONE_TO_TWO.in_words("the exponent") == (
         "the exponent has its whole interval from 1 to 2 (the paper's constants); at least 5 seeds"
     )
-
-
-def test_the_measurement_has_the_number_its_interval_and_what_else_is_said() -> None:
     found = judge_estimate(number(1.2, 1.8), ONE_TO_TWO, note="An exponent.", details={"curves": 3})
     assert (found.value, found.note, found.details) == (1.5, "An exponent.", {"curves": 3})
-    assert found.interval is not None
-    assert (found.interval.low, found.interval.high) == (1.2, 1.8)
+    assert found.interval == Interval(1.2, 1.8, "95 % t over 10 seeds")
     assert found.by_chance
 
 
 def test_a_stricter_level_may_leave_open_what_one_interval_decides() -> None:
-    values = 1.5 + 0.05 * np.array([-5.0, -3.0, -1.0, 1.0, 3.0, 5.0])
-    parts = [Part.of(values, Margin(1.3, 1.7))]
+    parts = [Part.of(1.5 + 0.05 * np.array([-5, -3, -1, 1, 3, 5]), Margin(1.3, 1.7))]
     assert judge(parts).verdict == "holds"
     assert judge(parts, among=20).verdict == "inconclusive"
     with set_level(level_of_each(20)):
@@ -131,25 +85,18 @@ def test_a_stricter_level_may_leave_open_what_one_interval_decides() -> None:
 
 def test_of_several_that_hold_the_one_with_the_least_room_is_told() -> None:
     spread = 0.1 * np.array([-1.0, -0.5, 0.0, 0.0, 0.5, 1.0])
-    far, near = (
-        Part.of(at + spread, ONE_TO_TWO, called=name) for at, name in ((1.5, "far"), (1.8, "near"))
+    far, near, below, at_end = (
+        Part.of(at + spread, ONE_TO_TWO, called=name)
+        for at, name in ((1.5, "far"), (1.8, "near"), (0.5, "below"), (1.0, "at its end"))
     )
     found = judge([far, near], note="Exponents.", details={"cells": 12})
     assert found.verdict == "holds"
     assert found.value == pytest.approx(1.8)
     assert found.note == "The worst is near. Exponents."
-    assert [*found.details] == [
-        "cells",
-        "far",
-        "far, from",
-        "far, to",
-        "near",
-        "near, from",
-        "near, to",
-    ]
-    below = Part.of(0.5 + spread, ONE_TO_TWO, called="below")
+    of_each = [f"{name}{end}" for name in ("far", "near") for end in ("", ", from", ", to")]
+    assert [*found.details] == ["cells", *of_each]
     assert judge([far, below]).verdict == "fails"
-    assert judge([far, Part.of(1.0 + spread, ONE_TO_TWO)]).verdict == "inconclusive"
+    assert judge([far, at_end]).verdict == "inconclusive"
 
 
 def test_one_of_many_parts_that_fails_barely_refutes_nothing() -> None:
@@ -160,98 +107,80 @@ def test_one_of_many_parts_that_fails_barely_refutes_nothing() -> None:
     assert found.note.endswith("By itself it fails; of so many settings one may.")
 
 
-@pytest.mark.parametrize(
-    ("verdicts", "verdict"),
-    [
-        (["holds", "holds"], "holds"),
-        (["holds", "not run"], "not run"),
-        (["not run", "vacuous"], "vacuous"),
-        (["vacuous", "inconclusive", "holds"], "inconclusive"),
-        (["inconclusive", "fails", "holds"], "fails"),
-        (["holds by far", "holds"], "holds"),
-        (["holds by far", "holds by far"], "holds by far"),
-    ],
-)
-def test_the_worst_verdict_stands_for_all(verdicts: list[Verdict], verdict: Verdict) -> None:
-    assert worst_verdict(verdicts) == worst_verdict(reversed(verdicts)) == verdict
+def test_the_worst_verdict_stands_for_all() -> None:
+    order: list[Verdict] = ["holds by far", "holds", "not run", "vacuous", "inconclusive", "fails"]
+    for better, worse in itertools.combinations_with_replacement(order, 2):
+        assert worst_verdict([better, worse]) == worst_verdict([worse, better]) == worse
 
 
 # Shares of seeds, and theorems that one cell refutes
 
 
-def cases(seeds: int, wrong: int, cells: int = 3) -> tuple[pd.Series[bool], pd.Series[int]]:
-    """Whether cells are wrong: the first cell of each of the first `wrong` seeds."""
-    seed = pd.Series([number for number in range(seeds) for _ in range(cells)])
-    first = pd.Series(np.tile(np.arange(cells) == 0, seeds))
-    broken: pd.Series[bool] = first & (seed < wrong)
-    return broken, seed
-
-
 @pytest.mark.parametrize(
-    ("seeds", "wrong", "verdict"),
+    ("together", "needed", "seeds", "wrong", "verdict"),
     [
-        (FEWEST_SEEDS_OF_THEOREM, 0, "holds"),
-        (FEWEST_SEEDS_OF_THEOREM - 1, 0, "inconclusive"),
-        (1, 0, "inconclusive"),
-        (50, 1, "fails"),  # one exception refutes a theorem
-        (1, 1, "fails"),
+        (1, 10, 10, 0, "holds"),
+        (1, 10, 9, 0, "inconclusive"),
+        (1, 10, 1, 0, "inconclusive"),
+        (1, 10, 50, 1, "fails"),  # one exception refutes a theorem
+        (1, 10, 1, 1, "fails"),
+        (10, 14, 10, 0, "inconclusive"),  # many claims together need more seeds without one
+        (10, 14, 20, 0, "holds"),
+        (10, 14, 5, 1, "fails"),
     ],
 )
 def test_a_theorem_holds_without_exception_on_enough_seeds(
-    seeds: int, wrong: int, verdict: Verdict
+    together: int, needed: int, seeds: int, wrong: int, verdict: Verdict
 ) -> None:
-    found = judge_theorem(*cases(seeds, wrong), note="A bound.", details={"cells": 9})
-    assert found.verdict == verdict
-    assert found.value == (seeds - wrong) / seeds
+    seed = pd.Series(np.repeat(range(seeds), 3))
+    broken = ~seed.duplicated() & (seed < wrong)  # the first cell of three
+    with set_level(level_of_each(together)):
+        found = judge_theorem(broken, seed, note="A bound.", details={"cells": 9})
+    assert (found.verdict, found.value) == (verdict, (seeds - wrong) / seeds)
     assert found.note.startswith("The share of seeds without an exception. A bound.")
-    assert ("It needs 10 seeds" in found.note) == (verdict == "inconclusive")
+    assert (f"It needs {needed} seeds" in found.note) == (verdict == "inconclusive")
     # No other draw takes an exception back; that there is none is a matter of seeds.
     assert found.by_chance == (wrong == 0)
-
-
-def test_many_claims_together_need_more_seeds_without_an_exception() -> None:
-    with set_level(level_of_each(10)):
-        assert judge_theorem(*cases(FEWEST_SEEDS_OF_THEOREM, 0)).verdict == "inconclusive"
-        assert judge_theorem(*cases(20, 0)).verdict == "holds"
-        assert judge_theorem(*cases(5, 1)).verdict == "fails"
-
-
-# What nothing is drawn for, and what could not have been otherwise
 
 
 @pytest.mark.parametrize("verdict", ["holds", "fails", "inconclusive"])
 def test_what_could_not_have_been_otherwise_says_nothing(verdict: Verdict) -> None:
     before = Measurement(verdict=verdict, value=0.5, details={"cells": 2}, note="Measured.")
-    found = mark_vacuous(before, "The bound is above 1.", {"bound": 7.0})
+    found = rules.mark_vacuous(before, "The bound is above 1.", {"bound": 7.0})
     assert (found.verdict, found.value, found.by_chance) == ("vacuous", 0.5, False)
     assert found.details == {"cells": 2, "bound": 7.0}
     assert found.note == "Measured. The bound is above 1."
 
 
-def requirements(*missed: float) -> Requirements:
-    """One requirement, with the distance of each cell to it."""
-    return Requirements({"decades of heads missing": pd.Series(missed)}, "there are too few heads")
+SEED = pd.Series(range(20))
 
 
-def test_a_theorem_is_judged_on_the_cells_that_meet_its_hypotheses() -> None:
-    broken, seed = cases(seeds=20, wrong=20, cells=1)
-    met = [0.0] * 19 + [2.5]
-    refuted = judge_theorem(broken, seed, requirements=requirements(*met))
-    assert (refuted.verdict, refuted.value) == ("fails", 0.0)
-    assert refuted.details["cells that meet its hypotheses"] == 19
-    elsewhere = judge_theorem(seed == 19, seed, requirements=requirements(*met))
-    assert elsewhere.verdict == "holds"  # the exception misses the hypothesis
-    few = judge_theorem(seed < 0, seed, requirements=requirements(*[0.0] * 9, *[1.0] * 11))
-    assert few.verdict == "inconclusive"
-    assert few.note.endswith("It needs 10 seeds; these cells have 9.")
-
-
-def test_a_theorem_is_vacuous_where_no_cell_meets_its_hypotheses() -> None:
-    broken, seed = cases(seeds=20, wrong=20, cells=1)
-    found = judge_theorem(broken, seed, requirements=requirements(*[0.5] * 19, math.nan))
-    assert (found.verdict, found.by_chance) == ("vacuous", False)
-    assert found.note == "No cell meets its hypotheses: there are too few heads."
-    assert found.details["decades of heads missing, least"] == 0.5
+@pytest.mark.parametrize(
+    ("broken", "lost", "missed", "verdict", "words"),
+    [
+        (SEED < 20, 0, [0.0] * 19 + [2.5], "fails", ""),
+        (SEED == 19, 0, [0.0] * 19 + [2.5], "holds", ""),  # the exception misses the hypothesis
+        (SEED < 0, 0, [0.0] * 9 + [1.0] * 11, "inconclusive", "10 seeds; these cells have 9."),
+        (SEED < 20, 0, [0.5] * 19 + [NAN], "vacuous", "hypotheses: there are too few heads."),
+        (SEED == 0, 1, [0.0] * 20, "inconclusive", "failed or are absent may break it."),
+        (SEED % 7 == 0, 1, [0.0] * 20, "fails", ""),  # whatever the lost cell is
+        (SEED < 0, 3, [NAN] * 3 + [-1.0] * 17, "inconclusive", ""),  # they may meet it
+        (SEED < 0, 3, [1.0] * 3 + [-1.0] * 17, "holds", ""),
+    ],
+)
+def test_a_theorem_is_judged_on_the_cells_that_meet_its_hypotheses(
+    broken: pd.Series[bool], lost: int, missed: list[float], verdict: Verdict, words: str
+) -> None:
+    far = pd.Series(missed)
+    required = rules.Requirements({"decades of heads missing": far}, "there are too few heads")
+    found = judge_theorem(broken, SEED, unknown=lost > SEED, requirements=required)
+    assert found.verdict == verdict
+    assert found.note.endswith(words)
+    assert found.by_chance == (verdict in ("holds", "inconclusive"))
+    assert found.details["cells that meet its hypotheses"] == (far <= 0).sum()
+    assert found.details["decades of heads missing, least"] == far.min()
+    may_meet = lost if not missed[0] > 0 else 0
+    assert found.details.get("cells that failed or are absent", 0) == may_meet
 
 
 @pytest.mark.parametrize(
@@ -260,56 +189,17 @@ def test_a_theorem_is_vacuous_where_no_cell_meets_its_hypotheses() -> None:
 def test_a_bound_that_all_cells_lie_far_below_could_not_have_been_broken(
     decades: float, verdict: Verdict
 ) -> None:
-    seed = pd.Series(range(12))
-    over = pd.Series(decades, seed.index)
-    assert judge_theorem(over > 0, seed, decades_over=over).verdict == verdict
-
-
-def test_a_cell_that_failed_refutes_nothing_and_lets_nothing_hold() -> None:
-    broken, seed = cases(seeds=20, wrong=1, cells=1)
-    unknown: pd.Series[bool] = seed == 0
-    found = judge_theorem(broken, seed, unknown=unknown)
-    assert found.verdict == "inconclusive"
-    assert found.details["cells that failed or are absent"] == 1
-    another = judge_theorem(broken | (seed == 7), seed, unknown=unknown)
-    assert another.verdict == "fails"  # whatever the lost cell is
+    over = pd.Series(decades, SEED.index)
+    assert judge_theorem(over > 0, SEED, decades_over=over).verdict == verdict
 
 
 def test_a_share_of_seeds_allows_for_both_outcomes_of_a_cell_that_failed() -> None:
-    broken, seed = cases(seeds=20, wrong=0, cells=2)
-    lost: pd.Series[bool] = pd.Series(range(40)) < 6  # three whole seeds
-    part = Part.of_cells(~broken, lost, seed, Margin(least=0.5))
+    cells = pd.Series(range(40))  # two of each seed; those of three seeds are lost
+    part = Part.of_cells(cells >= 0, cells < 6, cells // 2, Margin(least=0.5))
     interval = judge([part]).interval
     assert interval is not None
     assert interval.low == pytest.approx(stats.binomtest(17, 20).proportion_ci().low)
     assert interval.high == 1.0
-
-
-def test_a_lost_cell_whose_hypothesis_is_lost_too_may_be_one_that_meets_it() -> None:
-    seed = pd.Series(range(20))
-    lost: pd.Series[bool] = seed < 3
-    known = [math.nan] * 3 + [-1.0] * 17
-    found = judge_theorem(seed < 0, seed, unknown=lost, requirements=requirements(*known))
-    assert found.verdict == "inconclusive"
-    missed = [1.0] * 3 + [-1.0] * 17
-    found = judge_theorem(seed < 0, seed, unknown=lost, requirements=requirements(*missed))
-    assert found.verdict == "holds"
-
-
-# Equivalence: two one-sided tests
-
-
-def test_equivalence_holds_by_the_90_percent_interval_and_fails_by_the_95() -> None:
-    values = np.linspace(-1.0, 1.0, 10)
-    outer = mean_estimate(values)
-    with set_level(0.9):
-        inner = mean_estimate(values)
-    between = (outer.high + inner.high) / 2
-    assert judge([Part.of(values, Margin(-between, between))]).verdict == "holds"
-    assert judge([Part.of(values, Margin(most=between))]).verdict == "inconclusive"  # its own level
-    assert (
-        judge([Part.of(values - 2 * between, Margin(-between, between))]).verdict == "inconclusive"
-    )
 
 
 def test_equivalence_errs_one_time_in_twenty_at_an_end_of_its_margin() -> None:
@@ -326,18 +216,15 @@ def slow_ends(part: Part, low: Floats, high: Floats, alpha: float) -> tuple[floa
     """The ends of a part's interval in one world, each from its definition."""
     count = len(low)
     if part.statistic == "median":
-        inside = [
-            k for k in range(1, count // 2 + 1) if 2 * stats.binom.cdf(k - 1, count, 0.5) <= alpha
-        ]
+        ranks = range(1, count // 2 + 1)
+        inside = [k for k in ranks if 2 * stats.binom.cdf(k - 1, count, 0.5) <= alpha]
         if not inside:
             return -INF, INF
         return float(sorted(low)[max(inside) - 1]), float(sorted(high)[count - max(inside)])
     if part.statistic in ("share", "no exception"):
-        ends = [
-            stats.binomtest(int(end.sum()), count).proportion_ci(1 - alpha, "exact")
-            for end in (low, high)
-        ]
-        return float(ends[0].low), float(ends[1].high)
+        counts = (stats.binomtest(int(end.sum()), count) for end in (low, high))
+        of_low, of_high = (each.proportion_ci(1 - alpha, "exact") for each in counts)
+        return float(of_low.low), float(of_high.high)
     if part.statistic == "geometric mean":
         with np.errstate(divide="ignore"):
             logs = np.log(low), np.log(high)
@@ -352,18 +239,15 @@ def slow_mean_ends(
     count, (least, most) = len(low), within
     if count < 2 or not np.isfinite([low, high]).all():
         return within
-    centre = (low.mean() + high.mean()) / 2
-    deviation = math.sqrt(
-        sum(max((a - centre) ** 2, (b - centre) ** 2) for a, b in zip(low, high, strict=True))
-        / (count - 1)
-    )
+    centre, below, above = (low.mean() + high.mean()) / 2, low.mean(), high.mean()
+    ends = zip(low, high, strict=True)
+    squares = sum(max((a - centre) ** 2, (b - centre) ** 2) for a, b in ends)
+    deviation = math.sqrt(squares / (count - 1))
     if count < FEW and deviation <= 4 * np.finfo(float).eps * abs(centre):
         unseen = 1 - (alpha / 2) ** (1 / count)
-        return low.mean() - unseen * (low.mean() - least), high.mean() + unseen * (
-            most - high.mean()
-        )
+        return below - unseen * (below - least), above + unseen * (most - above)
     half = stats.t.ppf(1 - alpha / 2, count - 1) * deviation / math.sqrt(count)
-    return max(low.mean() - half, least), min(high.mean() + half, most)
+    return max(below - half, least), min(above + half, most)
 
 
 def slow_verdict(parts: list[Part], alpha: float) -> int:
@@ -376,11 +260,8 @@ def slow_verdict(parts: list[Part], alpha: float) -> int:
         is_double = part.statistic == "no exception" or math.isfinite(most - least)
         low, high = slow_ends(part, part.low, part.high, 2 * alpha if is_double else alpha)
         is_point_at_end = low == high and low in (least, most)
-        return (
-            len(part.low) >= part.margin.fewest_seeds
-            and least <= low <= high <= most
-            and not is_point_at_end
-        )
+        enough = len(part.low) >= part.margin.fewest_seeds
+        return enough and least <= low <= high <= most and not is_point_at_end
 
     def fails(part: Part, error: float) -> bool:
         if part.statistic == "no exception":
@@ -398,6 +279,13 @@ def slow_verdict(parts: list[Part], alpha: float) -> int:
         if sum(fails(part, alpha * fewest / count) for part in parts) >= fewest:
             return -1
     return 0
+
+
+MARGINS: dict[Statistic, Ends] = {
+    **{each: [(-INF, 0.5), (0.1, INF), (-0.5, 0.5), (0.2, 0.9), (-INF, 0.0)] for each in FEWEST},
+    "no exception": [(2 / 3, INF)],
+    "geometric mean": [(0.5, 2.0), (-INF, 1.5)],
+}
 
 
 def random_part(random: np.random.Generator, statistic: Statistic) -> Part:
@@ -422,17 +310,11 @@ def random_part(random: np.random.Generator, statistic: Statistic) -> Part:
     if statistic == "mean" and random.random() < 0.3:
         within = (-3.0, 3.0)
         low, high = low.clip(*within), high.clip(*within)
-    margins = [(-INF, 0.5), (0.1, INF), (-0.5, 0.5), (0.2, 0.9), (-INF, 0.0)]
-    if statistic == "no exception":
-        margins = [(2 / 3, INF)]
-    if statistic == "geometric mean":
-        margins = [(0.5, 2.0), (-INF, 1.5)]
-    least, most = margins[int(random.integers(len(margins)))]
+    least, most = MARGINS[statistic][int(random.integers(len(MARGINS[statistic])))]
     if statistic == "mean" and set(low) <= {0.0, 1.0}:
         within = (-1.0, 3.0)  # else it is a share
-    return Part(
-        "", low, high, Margin(least, most, fewest_seeds=FEWEST[statistic]), statistic, "", within
-    )
+    margin = Margin(least, most, fewest_seeds=FEWEST[statistic])
+    return Part("", low, high, margin, statistic, within=within)
 
 
 @pytest.mark.parametrize("number", range(6))
@@ -449,50 +331,44 @@ def test_the_rule_is_that_of_a_slow_oracle(number: int) -> None:
     assert {*told} == {1, 0, -1}
 
 
-def test_many_worlds_are_judged_at_once_as_each_is_by_itself() -> None:
+@pytest.mark.parametrize(("kind", "missed"), [("median", INF), ("mean", INF), ("share", 1.0)])
+def test_many_worlds_are_judged_at_once_as_each_is_by_itself(
+    kind: Statistic, missed: float
+) -> None:
     random = np.random.default_rng(0)
-    for kind in ("median", "mean", "share"):
-        parts = [random_part(random, kind) for _ in range(3)]
-        seeds = 11
-        low = [random.normal(0.3, 0.3, (20, seeds)) for _ in parts]
-        low = [(one > 0.2).astype(float) for one in low] if kind == "share" else low
-        high = [
-            np.where(random.random(one.shape) < 0.02, 1.0 if kind == "share" else INF, one)
-            for one in low
+    parts = [random_part(random, kind) for _ in range(3)]
+    low = [random.normal(0.3, 0.3, (20, 11)) for _ in parts]
+    low = [(one > 0.2).astype(float) for one in low] if kind == "share" else low
+    high = [np.where(random.random(one.shape) < 0.02, missed, one) for one in low]
+    together = decide(Worlds(parts, low, high), 0.05).verdict.tolist()
+    for world, verdict in enumerate(together):
+        of_world = [
+            Part("", a[world], b[world], part.margin, part.statistic, within=part.within)
+            for part, a, b in zip(parts, low, high, strict=True)
         ]
-        together = decide(Worlds(parts, low, high), 0.05).verdict.tolist()
-        for world, verdict in enumerate(together):
-            of_world = [
-                Part("", a[world], b[world], part.margin, part.statistic, "", part.within)
-                for part, a, b in zip(parts, low, high, strict=True)
-            ]
-            assert slow_verdict(of_world, 0.05) == verdict
-
-
-def test_equal_numbers_bound_a_mean_by_the_limits_of_what_they_can_be() -> None:
-    equal = np.full(10, 0.999)
-    unbounded = judge([Part.of(equal, Margin(least=0.9))])
-    assert unbounded.verdict == "inconclusive"
-    assert unbounded.note.startswith("Of fewer than 30 equal numbers nothing is known")
-    assert judge([Part.of(equal, Margin(least=0.5), within=(0.0, 1.0))]).verdict == "holds"
-    assert judge([Part.of(equal, Margin(least=0.9), within=(0.0, 1.0))]).verdict == "inconclusive"
-    assert judge([Part.of(np.full(30, 0.999), Margin(least=0.9))]).verdict == "holds"
-    assert judge([Part.of(equal, Margin(least=0.9), "median")]).verdict == "holds"
-
-
-def test_a_mean_of_zeros_and_ones_seldom_holds_wrongly() -> None:
-    random = np.random.default_rng(2)
-    draws = (random.random((2000, 6)) < 0.25).astype(float)
-    held = [judge([Part.of(one, Margin(most=0.2))]).verdict == "holds" for one in draws]
-    assert np.mean(held) == 0.0
+        assert slow_verdict(of_world, 0.05) == verdict
 
 
 @pytest.mark.parametrize(
-    ("low", "verdict"), [(2.0, "fails"), (0.5, "inconclusive"), (INF, "inconclusive")]
+    ("seeds", "least", "statistic", "within", "verdict"),
+    [
+        (10, 0.9, "mean", (-INF, INF), "inconclusive"),
+        (10, 0.5, "mean", (0.0, 1.0), "holds"),
+        (10, 0.9, "mean", (0.0, 1.0), "inconclusive"),
+        (30, 0.9, "mean", (-INF, INF), "holds"),
+        (10, 0.9, "median", (-INF, INF), "holds"),
+    ],
 )
-def test_a_target_that_was_missed_lies_beyond_its_edge_and_can_fail(
-    low: float, verdict: Verdict
+def test_equal_numbers_bound_a_mean_by_the_limits_of_what_they_can_be(
+    seeds: int, least: float, statistic: Statistic, within: tuple[float, float], verdict: Verdict
 ) -> None:
-    missed = Part.of(np.full(8, low), Margin(most=1.0), "median", up_to=np.full(8, INF))
-    assert judge([missed]).verdict == verdict
-    assert judge([missed, Part.of(np.zeros(8), Margin(most=1.0), "median")]).verdict == verdict
+    found = judge([Part.of(np.full(seeds, 0.999), Margin(least), statistic, within=within)])
+    assert found.verdict == verdict
+    nothing = "Of fewer than 30 equal numbers nothing is known"
+    assert found.note.startswith(nothing) == (verdict == "inconclusive" and within == (-INF, INF))
+
+
+def test_a_mean_of_zeros_and_ones_seldom_holds_wrongly() -> None:
+    draws = (np.random.default_rng(2).random((2000, 6)) < 0.25).astype(float)
+    held = [judge([Part.of(one, Margin(most=0.2))]).verdict == "holds" for one in draws]
+    assert np.mean(held) == 0.0

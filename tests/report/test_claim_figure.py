@@ -16,12 +16,12 @@ import overfit_cli
 from overfit_cli.core.errors import UserError
 from overfit_cli.figures.picture import Picture
 from overfit_cli.report.claim_figure import MOST_ROWS, draw_claims
-from overfit_cli.report.judge import decide
+from overfit_cli.report.judge import Judged, decide
 from overfit_cli.report.runs import load_runs
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call
 from tests.fake_study import words
-from tests.report.toy_numbers import Numbers, loss, write_run
+from tests.report.toy_numbers import loss, write_run
 
 NS, SEEDS = (1, 2, 4, 8), tuple(range(9))
 
@@ -31,19 +31,24 @@ def inverse(n: int, snr: float, seed: int) -> float:
     return float(math.exp(0.05 * noise) / n)
 
 
-def write(path: Path, numbers: Numbers) -> Path:
-    return write_run(path / "run", numbers, n=NS, snr=(1.0,), seeds=SEEDS)
-
-
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Nine seeds of 1/n, about."""
-    return write(tmp_path_factory.mktemp("claims"), loss(inverse))
+    folder = tmp_path_factory.mktemp("claims")
+    return write_run(folder / "run", loss(inverse), n=NS, snr=(1.0,), seeds=SEEDS)
+
+
+def judged(run: Path, *texts: str) -> list[Judged]:
+    (loaded,) = load_runs([RunDirectory(run)], run)
+    return [decision.judged for decision in decide(loaded, texts)]
 
 
 def draw(run: Path, *texts: str) -> Picture:
-    (loaded,) = load_runs([RunDirectory(run)], run)
-    return draw_claims([decision.judged for decision in decide(loaded, texts)])
+    return draw_claims(judged(run, *texts))
+
+
+def rows_of(axes: Axes) -> list[str]:
+    return [tick.get_text() for tick in axes.get_yticklabels()]
 
 
 def bars(axes: Axes) -> list[list[float]]:
@@ -61,35 +66,31 @@ def test_a_level_has_its_median_and_interval_at_every_setting_and_its_margin(run
     np.testing.assert_allclose(bars(axes)[0], [order[1], order[-2]])  # of 9 seeds
     shaded = [patch.get_window_extent().x1 for patch in axes.patches]
     assert shaded == pytest.approx([axes.transData.transform((0.6, 0))[0]] * 3)
-    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["n=2", "n=4", "n=8"]
-    said = words(figure)
-    assert "test_loss < 0.6 where n >= 2: holds" in said
-    assert "where the claim holds" in said
-    assert "with 95 % intervals" in said
+    assert rows_of(axes) == ["n=2", "n=4", "n=8"]
+    said, claimed = words(figure), "test_loss < 0.6 where n >= 2: holds"
+    assert all(each in said for each in (claimed, "where the claim holds", "with 95 % intervals"))
+
+
+OF_TREND = "rank correlation; of its end and turn, a share"
 
 
 @pytest.mark.parametrize(
     ("text", "rows", "label"),
     [
         ("power of n in test_loss is -1 within 0.1", [], "power of n in test_loss"),
-        (
-            "test_loss falls along n",
-            ["the whole line", "its end", "its turn"],
-            "rank correlation; of its end and turn, a share",
-        ),
+        ("test_loss falls along n", ["the whole line", "its end", "its turn"], OF_TREND),
     ],
 )
 def test_a_fit_and_a_trend_have_the_intervals_that_they_are_judged_on(
     text: str, rows: list[str], label: str, run: Path
 ) -> None:
-    (loaded,) = load_runs([RunDirectory(run)], run)
-    [decision] = decide(loaded, [text])
-    interval = decision.judged.measurement.interval
-    assert interval is not None
-    (axes,) = draw(run, text).axes
-    assert [tick.get_text() for tick in axes.get_yticklabels()] == rows
+    [claim] = judged(run, text)
+    (axes,) = draw_claims([claim]).axes
+    assert rows_of(axes) == rows
     assert " ".join(axes.get_xlabel().split()) == label
     assert len(bars(axes)) == max(1, len(rows))
+    interval = claim.measurement.interval
+    assert interval is not None
     assert any(end == pytest.approx([interval.low, interval.high]) for end in bars(axes))
 
 
@@ -100,15 +101,14 @@ def test_a_long_claim_lies_inside_its_picture_beside_rows_with_long_names(run: P
     for axes in figure.axes:
         assert axes.get_position().width > 0.5
         texts = [*axes.findobj(Text), axes.xaxis.label]
-        for box in (text.get_window_extent() for text in texts if text.get_text()):
-            assert box.x0 >= 0
-            assert box.x1 <= figure.bbox.x1
+        boxes = [text.get_window_extent() for text in texts if text.get_text()]
+        assert all(0 <= box.x0 <= box.x1 <= figure.bbox.x1 for box in boxes)
     assert "`" not in figure.axes[0].get_xlabel()
 
 
 def test_an_interval_without_an_end_reaches_the_frame(tmp_path: Path) -> None:
     lost = loss(lambda n, snr, seed: None if seed < 4 else inverse(n, snr, seed))
-    run = write(tmp_path, lost)
+    run = write_run(tmp_path / "run", lost, n=NS, snr=(1.0,), seeds=SEEDS)
     (axes,) = draw(run, "test_loss[n=8] < test_loss[n=1]").axes
     assert bars(axes)[0] == list(axes.get_xlim())
 

@@ -1,7 +1,12 @@
-"""Two runs compared: the numbers are those of a calculation by hand, and nothing is left unsaid."""
+"""Two runs, or a run and a file, compared: numbers are those of a calculation by hand.
+
+Nothing is left unsaid.
+"""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -13,12 +18,17 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+import overfit_cli
+from calibration.equivalence import World, edge
 from overfit_cli import UserError
 from overfit_cli.report.compare import Comparison, compare_sides
+from overfit_cli.report.contrasts import Contrast, Margin
+from overfit_cli.stats.intervals import Summary
+from tests.command import call
 from tests.report.toy_numbers import Numbers, loss, write_run
 from tests.toy_runs import TOY
 
-SEEDS, NS, SNRS = (0, 1, 2), (1, 2), (1.0, 2.0)
+SEEDS = (0, 1, 2)
 DRAWS = np.random.default_rng(0).normal(size=(2, 3, 2, 2))
 """By side, seed, n and snr."""
 
@@ -28,14 +38,25 @@ def drawn(side: int) -> Numbers:
     return loss(lambda n, snr, seed: DRAWS[side, seed % 3, n - 1, int(snr) - 1])
 
 
-@pytest.fixture
-def two(tmp_path: Path) -> tuple[Path, Path]:
-    """Runs `a` and `b` with all seeds, whose numbers are `DRAWS`."""
-    return write_run(tmp_path / "a", drawn(0)), write_run(tmp_path / "b", drawn(1))
+@pytest.fixture(scope="module")
+def a(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose numbers are the first of `DRAWS`; beside it may lie others."""
+    return write_run(tmp_path_factory.mktemp("runs") / "a", drawn(0))
+
+
+@pytest.fixture(scope="module")
+def b(a: Path) -> Path:
+    """Its counterpart, whose numbers are the second of `DRAWS`."""
+    return write_run(a.with_name("b"), drawn(1))
 
 
 def loss_of(comparison: Comparison) -> Mapping[str, Any]:
     return next(change for change in comparison.columns if change["column"] == "test_loss")
+
+
+def ends_of(compared: Mapping[str, Any]) -> tuple[float, float]:
+    """The ends of the interval of a compared column, or of one of its points."""
+    return compared["difference"]["low"], compared["difference"]["high"]
 
 
 def words(comparison: Comparison) -> str:
@@ -64,9 +85,8 @@ def test_a_difference_is_that_of_the_means_of_seeds_at_the_places_of_both(
         write_run(tmp_path / name, numbers, n=(1, 2, 3), snr=(1.0,), seeds=seeds)
         sides.append(side)
     change = loss_of(compare_sides(tmp_path / "a", tmp_path / "b"))
-    a, b = sides
     if shift < 4:
-        gaps = (b - a).dropna()
+        gaps = (sides[1] - sides[0]).dropna()
         mean, test = by_seed(gaps).mean(), stats.ttest_1samp(by_seed(gaps), 0)
     else:
         of_a, of_b = (side.groupby("n").mean() for side in sides)
@@ -75,17 +95,16 @@ def test_a_difference_is_that_of_the_means_of_seeds_at_the_places_of_both(
         mean, test = theirs.mean() - ours.mean(), stats.ttest_ind(theirs, ours, equal_var=False)
     interval = test.confidence_interval()
     assert change["pairs"] == len(gaps)
-    assert change["difference"]["value"] == pytest.approx(mean)
     assert change["largest"]["difference"] == pytest.approx(max(gaps, key=abs))
-    ends = (change["difference"]["low"], change["difference"]["high"])
-    assert ends == pytest.approx((interval.low, interval.high), rel=1e-6)
+    assert change["difference"]["value"] == pytest.approx(mean)
+    assert ends_of(change) == pytest.approx((interval.low, interval.high), rel=1e-6)
 
 
 @pytest.mark.parametrize("seeds", [SEEDS, (3, 4, 5)])
 def test_every_setting_has_a_difference_with_its_error(
-    tmp_path: Path, seeds: tuple[int, ...]
+    a: Path, tmp_path: Path, seeds: tuple[int, ...]
 ) -> None:
-    a, b = write_run(tmp_path / "a", drawn(0)), write_run(tmp_path / "b", drawn(1), seeds=seeds)
+    b = write_run(tmp_path / "b", drawn(1), seeds=seeds)
     places = compare_sides(a, b, ["test_loss"], tolerance=9).places()
     assert [*places][:5] == ["column", "n", "snr", "a", "b"]
     test_of: Any = stats.ttest_rel if seeds == SEEDS else partial(stats.ttest_ind, equal_var=False)
@@ -102,8 +121,7 @@ def test_every_setting_has_a_difference_with_its_error(
 # What is said
 
 
-def test_what_failed_and_what_has_no_counterpart_is_counted(tmp_path: Path) -> None:
-    a = write_run(tmp_path / "a", drawn(0))
+def test_what_failed_and_what_has_no_counterpart_is_counted(a: Path, tmp_path: Path) -> None:
     some = loss(lambda *cell: None if cell == (2, 2.0, 2) else 1.5)
     b = write_run(tmp_path / "b", some, n=(2,), seeds=(1, 2, 3))
     comparison = compare_sides(a, b)
@@ -121,20 +139,19 @@ def test_what_failed_and_what_has_no_counterpart_is_counted(tmp_path: Path) -> N
     said = words(compare_sides(a, apart))
     assert "4 points with the same n, snr: means over seeds, none is on both." in said
     killed = Path(__file__).parents[1] / "fixtures" / "runs" / "interrupted"
-    assert "A: interrupted, 1 cell of experiment:train, 3 missing." in words(
-        compare_sides(killed, killed)
-    )
+    missing = words(compare_sides(killed, killed))
+    assert "A: interrupted, 1 cell of experiment:train, 3 missing." in missing
     one = words(compare_sides(a, a, where=["seed=0"]))
     assert "Intervals of B − A: none, there is only one seed." in one
 
 
-def test_conditions_choose_cells_of_both_or_of_one(two: tuple[Path, Path]) -> None:
-    comparison = compare_sides(*two, where=["n=2"])
+def test_conditions_choose_cells_of_both_or_of_one(a: Path, b: Path) -> None:
     apart = (DRAWS[1] - DRAWS[0])[:, 1].mean()
-    assert loss_of(comparison)["difference"]["value"] == pytest.approx(apart)
-    [of_one] = compare_sides(*two, ["test_loss / n"], ["n=2"]).columns
-    assert of_one["difference"]["value"] == pytest.approx(apart / 2)
-    same = compare_sides(two[0], two[0], where_a=["snr=1"], where_b=["snr=2"])
+    both = compare_sides(a, b, where=["n=2"])
+    [of_one] = compare_sides(a, b, ["test_loss / n"], ["n=2"]).columns
+    found = [loss_of(both)["difference"]["value"], of_one["difference"]["value"]]
+    assert found == pytest.approx([apart, apart / 2])
+    same = compare_sides(a, a, where_a=["snr=1"], where_b=["snr=2"])
     expected = (DRAWS[0][:, :, 1] - DRAWS[0][:, :, 0]).mean()
     assert loss_of(same)["difference"]["value"] == pytest.approx(expected)
     assert same.content["settings"] == {"snr": {"a": 1.0, "b": 2.0}}
@@ -143,16 +160,13 @@ def test_conditions_choose_cells_of_both_or_of_one(two: tuple[Path, Path]) -> No
 
 
 def test_columns_and_numbers_of_one_side_alone_are_told(tmp_path: Path) -> None:
-    both = {"test_loss": 1.0, "draw": 0.5}
-    a = write_run(tmp_path / "a", lambda *_: both)
-    b = write_run(tmp_path / "b", lambda *_: {"test_loss": 1.0})
-    some = write_run(tmp_path / "some", lambda n, snr, seed: {"test_loss": 1.0} if seed else both)
+    one, both = {"test_loss": 1.0}, {"test_loss": 1.0, "draw": 0.5}
+    a, b = write_run(tmp_path / "a", lambda *_: both), write_run(tmp_path / "b", lambda *_: one)
     comparison = compare_sides(a, b)
     assert [change["column"] for change in comparison.columns] == ["test_loss", "steps"]
     assert comparison.content["columns_on_one_side"] == {"a": ["draw"], "b": []}
     assert "Measured only in A: draw." in words(comparison)
-    with pytest.raises(UserError, match=r"value='draw': B has no such numbers"):
-        compare_sides(a, b, ["draw"])
+    some = write_run(tmp_path / "some", lambda n, snr, seed: one if seed else both)
     lacking = compare_sides(a, some, ["draw"], tolerance=9)
     [record] = lacking.columns
     assert (record["pairs"], record["numbers_on_one_side"], record["verdict"]) == (4, 8, "open")
@@ -162,10 +176,9 @@ def test_columns_and_numbers_of_one_side_alone_are_told(tmp_path: Path) -> None:
 def test_runs_of_two_numerical_versions_are_compared(tmp_path: Path) -> None:
     old = write_run(tmp_path / "old", loss(lambda *_: 0.2))
     with mock.patch.object(type(TOY), "version", 2):
-        new = write_run(tmp_path / "new", loss(lambda *_: 0.25))
-        comparison, said = compare_sides(old, new), words(compare_sides(old, new))
+        comparison = compare_sides(old, write_run(tmp_path / "new", loss(lambda *_: 0.25)))
+        assert "A: old, 12 cells of toy, of version 1." in words(comparison)
     assert loss_of(comparison)["difference"]["value"] == pytest.approx(0.05)
-    assert "A: old, 12 cells of toy, of version 1." in said
 
 
 def test_runs_that_share_nothing_are_refused(tmp_path: Path) -> None:
@@ -186,9 +199,8 @@ def test_runs_that_share_nothing_are_refused(tmp_path: Path) -> None:
 
 APART = 0.1 * np.array([1, -1, 1, -1, 1, -1])
 """By seed they differ by 0.2 on average, with t intervals of ± 0.0901 (90 %), ± 0.1150 (95 %)."""
-
-
 GAP = "4 cells have no number on one side"
+Change = Callable[[float, int], float | None]
 
 
 def shifted(x: float, seed: int) -> float:
@@ -209,11 +221,7 @@ def shifted(x: float, seed: int) -> float:
     ],
 )
 def test_a_column_is_equivalent_differs_or_is_open_by_its_interval(
-    tmp_path: Path,
-    change: Callable[[float, int], float | None],
-    tolerance: str | float,
-    verdict: str,
-    said: str,
+    tmp_path: Path, change: Change, tolerance: str | float, verdict: str, said: str
 ) -> None:
     a = write_run(tmp_path / "a", loss(lambda n, snr, seed: 2 + 0.1 * seed), seeds=range(6))
     changed = loss(lambda n, snr, seed: change(2 + 0.1 * seed, seed))
@@ -223,3 +231,295 @@ def test_a_column_is_equivalent_differs_or_is_open_by_its_interval(
     assert comparison.differs == (verdict == "differs")
     assert words(comparison).startswith(f"{said}.\n")
     assert comparison.columns[0]["lacks"] == (GAP if GAP in said else "")
+
+
+# A run and a file of published numbers
+
+SIX = range(6)
+HEAD = "n,snr,test_loss"
+
+
+def spread(n: int, snr: float, seed: int) -> float:
+    """Seeds that differ, and more so at larger n."""
+    return n * snr + 0.1 * n * math.sin(7 * seed + n + snr)
+
+
+def seeds_at(n: int, snr: float) -> list[float]:
+    return [spread(n, snr, seed) for seed in SIX]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run over n and snr; published files lie beside it."""
+    folder = tmp_path_factory.mktemp("published")
+    return write_run(folder / "run", loss(spread), n=(2, 4), snr=(1.0, 2.0), seeds=SIX)
+
+
+def compared(run: Path, text: str, **options: Any) -> Comparison:
+    path = run.parent / "published.csv"
+    path.write_text(text)
+    return compare_sides(run, path, **options)
+
+
+def welch(
+    mean: float, error: float, freedom: float, sample: list[float], level: float = 0.95
+) -> tuple[float, float]:
+    """The ends of the interval of a published mean less that of a sample."""
+    ours = np.var(sample, ddof=1) / len(sample)
+    whole = error**2 + ours
+    degrees = whole**2 / (error**4 / freedom + ours**2 / (len(sample) - 1))
+    half = stats.t.ppf((1 + level) / 2, degrees) * math.sqrt(whole)
+    middle = mean - float(np.mean(sample))
+    return middle - half, middle + half
+
+
+T9 = float(stats.t.ppf(0.975, 9))
+LOW, HIGH = 8.3 - T9 / 20, 8.3 + T9 / 20
+
+
+@pytest.mark.parametrize(
+    ("columns", "fields", "error", "freedom"),
+    [
+        ("test_loss_sd,seeds", "0.4,24", 0.4 / math.sqrt(24), 23),
+        ("test_loss_se,seeds", "0.1,16", 0.1, 15),
+        ("test_loss_se", "0.1", 0.1, math.inf),
+        ("test_loss_low,test_loss_high", "8.202002,8.397998", 0.05, math.inf),
+        ("test_loss_low,test_loss_high,seeds", f"{LOW},{HIGH},10", 0.05, 9),
+        ("test_loss_low,test_loss_high,test_loss_sd,seeds", f"{LOW},{HIGH},9,10", 0.05, 9),
+    ],
+)
+def test_an_uncertainty_gives_welchs_interval_and_a_z_score(
+    run: Path, columns: str, fields: str, error: float, freedom: float
+) -> None:
+    [read] = compared(run, f"{HEAD},{columns}\n4,2,8.3,{fields}\n").columns[0]["points"]
+    sample = seeds_at(4, 2.0)
+    assert ends_of(read) == pytest.approx(welch(8.3, error, freedom, sample), rel=1e-5)
+    whole = math.hypot(error, stats.sem(sample))
+    assert read["z"] == pytest.approx((8.3 - np.mean(sample)) / whole, rel=1e-5)
+    assert read["seeds"] == {"a": 6, "b": None if math.isinf(freedom) else freedom + 1}
+
+
+def test_without_an_uncertainty_a_number_counts_as_exact(run: Path) -> None:
+    comparison = compared(run, f"{HEAD}\n2,1,9.5\n4,2,8.0\n")
+    [change] = comparison.columns
+    apart = [9.5 - np.array(seeds_at(2, 1.0)), 8.0 - np.array(seeds_at(4, 2.0))]
+    for record, gaps in ((change, np.mean(apart, axis=0)), (change["points"][1], apart[1])):
+        interval = stats.ttest_1samp(gaps, 0).confidence_interval()
+        assert ends_of(record) == pytest.approx((interval.low, interval.high))
+    assert (change["pairs"], comparison.pairs.by) == (2, "point")
+    most = {"difference": pytest.approx(apart[0].mean()), "at": {"n": 2, "snr": 1.0}}
+    assert change["largest"] == most
+    assert comparison.content["alone"] == {"a": 2, "b": 0}
+
+
+def test_the_mean_over_places_allows_for_errors_that_all_go_one_way(run: Path) -> None:
+    text = f"{HEAD},test_loss_se,seeds\n2,1,2,0.1,24\n4,2,8,0.3,12\n"
+    ours = np.mean([seeds_at(2, 1.0), seeds_at(4, 2.0)], axis=0)
+    expected = welch(5.0, 0.2, 11, ours.tolist())
+    assert ends_of(compared(run, text).columns[0]) == pytest.approx(expected)
+
+
+def test_columns_are_called_by_names_or_symbols_in_any_order(run: Path) -> None:
+    text = "\ufefftest_loss, snr ,N\r\n9.5,1.0000000000001,2\r\n\r\n8,2.0,4.0\r\n"
+    comparison = compared(run, text)
+    assert (comparison.pairs.both, comparison.columns[0]["mean_b"]) == (2, 8.75)
+
+
+def test_a_count_may_be_called_n_where_the_study_has_no_parameter_n(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "def train(alpha: float = 1.0, seed: int = 0):\n    return {'theta': alpha + 0.01 * seed}\n"
+    )
+    call("sweep", "mine.py", "--alpha=1,2", "--seeds=5", "--jobs=1", "--out=mine", cwd=tmp_path)
+    texts = [f"alpha,theta,theta_sd,{name}\n1,1.02,0.1,24\n" for name in ("n", "seeds")]
+    found, again = (compared(tmp_path / "mine", text).columns[0]["points"] for text in texts)
+    assert found == again
+    assert found[0]["seeds"] == {"a": 5, "b": 24}
+
+
+def test_a_file_with_seeds_is_paired_by_seed(run: Path) -> None:
+    rows = [f"2,1,{seed},{spread(2, 1, seed) + seed}" for seed in range(3)]
+    comparison = compared(run, "\n".join(["n,snr,seed,test_loss", *rows]))
+    interval = stats.ttest_1samp([0, 1, 2], 0).confidence_interval()
+    assert comparison.pairs.by == "seed"
+    assert ends_of(comparison.columns[0]) == pytest.approx((interval.low, interval.high))
+    overfit_cli.load(run).to_csv(run.parent / "same.csv", index=False)
+    same = compare_sides(run, run.parent / "same.csv")
+    assert (same.table()[["difference", "largest"]] == 0).all(axis=None)
+
+
+def test_what_a_file_lacks_is_no_difference_and_conditions_hold_where_they_can(run: Path) -> None:
+    mean = np.mean(seeds_at(2, 1.0))
+    comparison = compared(run, f"n,snr,test_loss,draw\n2,1,{mean + 1},\n4,2,NaN,\n9,9,1,\n")
+    assert comparison.columns[0]["pairs"] == 1
+    assert comparison.content["alone"] == {"a": 2, "b": 1}
+    assert comparison.columns[0]["largest"]["difference"] == pytest.approx(1)
+    chosen = compared(run, "n,test_loss\n2,9\n4,8\n", where=["snr=1", "n=2"])
+    assert chosen.columns[0]["difference"]["value"] == pytest.approx(9 - mean)
+    assert (chosen.pairs.both, len(chosen.b.frame)) == (1, 1)
+
+
+def test_values_that_print_rounded_to_a_millionth_are_the_runs(tmp_path: Path) -> None:
+    grid = tuple(np.linspace(0.01, 2, 25).tolist())
+    run = write_run(tmp_path / "run", loss(spread), n=(2,), snr=grid, seeds=(0, 1))
+    printed = [f"{value:.8g},1" for value in grid]
+    far = [f"{grid[1] * (1 + 3e-6)!r},1", f"{grid[2]!r},1"]
+    for rows, both, alone, first in ((printed, 25, 0, grid[0]), (far, 1, 1, grid[2])):
+        comparison = compared(run, "\n".join(["snr,test_loss", *rows]))
+        assert (comparison.pairs.both, comparison.content["alone"]["b"]) == (both, alone)
+        assert comparison.columns[0]["points"][0]["at"] == {"snr": first}
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_exported_means_are_read_back(run: Path, ending: str) -> None:
+    folder = run.parent
+    call("export", "run", "--means", f"--out=means.{ending}", cwd=folder)
+    comparison = compare_sides(run, folder / f"means.{ending}", tolerance="20%")
+    assert [*comparison.table()["verdict"]] == ["equivalent", "equivalent"]
+    place = comparison.places().query("column == 'test_loss' and n == 4 and snr == 2")
+    [row], sample = place.to_dict("records"), seeds_at(4, 2.0)
+    low, high = welch(float(np.mean(sample)), stats.sem(sample), 5, sample)
+    assert (row["low"], row["high"], row["z"]) == pytest.approx((low, high, 0), rel=1e-6, abs=1e-9)
+
+
+# Files that can't be read
+
+SD = f"{HEAD},test_loss_sd,seeds"
+UNUSABLE = "row 1: test_loss has no usable uncertainty; it needs 2 seeds or"
+NONE = "it has numbers of none of A's columns: test_loss, steps."
+BAD = [
+    ("", "it has no row; write a header and a row for each point."),
+    (f"{HEAD}\n2,1\n", "row 1: it has fewer fields than the header."),
+    (f"{HEAD}\n2,1,9\n\n2,2,9,\n", "it can't be read (Expected 3 fields in line 4, saw 4"),
+    ("n;snr;test_loss\n2;1;9\n", "toy has no parameter and no measured column 'n;snr;test_loss'"),
+    ("n,snr,tset_loss\n2,1,9\n", "column 'tset_loss'; did you mean 'test_loss'"),
+    ("n,snr\n2,1\n", NONE),
+    (f"{HEAD}\n2,1,\n", NONE),
+    ("n,n,test_loss\n2,1,9\n", "two columns are n; keep one of them."),
+    ("n,snr,seed,test_loss\n2,1,-1,9\n", "row 1: seed takes a whole number of at least 0."),
+    (f"{HEAD},\n2,1,9,\n", "toy has no parameter and no measured column ''"),
+    (f"{HEAD}\n2,1,9\n2,,9\n", "row 2: snr: snr takes a number above 0, not ''."),
+    (f"{HEAD}\n2,1,low\n", "row 1: test_loss: it takes a finite number, or nothing, not 'low'."),
+    (f'{HEAD}\n2,1,"9\n', "it can't be read (unexpected end of data)."),
+    ("n,test_loss\n2,9\n", "1, 2 in A and no column in B; choose one value on each side."),
+    (f"{SD}\n2,1,9,-0.1,24\n", UNUSABLE),
+    (f"{SD}\n2,1,9,0.1,1\n", UNUSABLE),
+    (f"{HEAD},test_loss_sd\n2,1,9,0.1\n", UNUSABLE),
+    (f"{HEAD},test_loss_low,test_loss_high\n2,1,9,10,8\n", UNUSABLE),
+    (f"{SD}\n2,1,9,0.1,2.5\n", "seeds takes a whole number of at least 0."),
+    (f"{HEAD},test_loss_low\n2,1,9,8\n", "test_loss_low and test_loss_high stand together."),
+    (f"{HEAD},draw_se\n2,1,9,1\n", "draw_se stands beside draw in a file without seed"),
+    (f"{HEAD},snr_sd\n2,1,9,1\n", "toy has no parameter and no measured column 'snr_sd'; "),
+    (f"{HEAD},seed,test_loss_se\n2,1,9,0,1\n", "test_loss_se stands beside test_loss in a file "),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), BAD)
+def test_a_file_that_is_none_of_published_numbers_is_refused(
+    run: Path, text: str, words: str
+) -> None:
+    with pytest.raises(UserError, match=f"^[^\n]*{re.escape(words)}[^\n]*\\Z") as refused:
+        compared(run, text)
+    assert "published.csv" in str(refused.value)
+
+
+def test_a_file_that_is_no_text_or_too_large_is_refused(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = run.parent / "published.csv"
+    path.write_bytes("n,snr,test_loss\n2,1,9\n".encode("utf-16"))
+    (run.parent / "means.parquet").write_text("n,snr,test_loss\n2,1,9\n")
+    for file in (path, run.parent / "means.parquet"):
+        with pytest.raises(UserError, match=rf"{file.name}: it can't be read \("):
+            compare_sides(run, file)
+    path.write_bytes(b"n" * 100_001)
+    monkeypatch.setattr("overfit_cli.core.files.MOST_BYTES", 100_000)
+    with pytest.raises(UserError, match=r"it can't be read \(it has more than 100000 bytes\)"):
+        compare_sides(run, path)
+
+
+# Verdicts: by hand, at the edge of a margin, and how often they err
+
+
+def sample(mean: float, error: float, seeds: int) -> np.ndarray:
+    """Numbers with a mean and its standard error."""
+    return mean + error * math.sqrt(seeds) * stats.zscore(np.arange(seeds), ddof=1)
+
+
+def test_a_place_agrees_by_its_90_interval_and_differs_by_its_95_interval() -> None:
+    error, run = 0.1 / math.sqrt(24), sample(3.0, 0.1 / math.sqrt(6), 6)
+    margin = Margin.read(0.2)
+    inner, outer = (-welch(0, error, 23, run.tolist(), level)[0] - 3 for level in (0.9, 0.95))
+    for side in (1, -1):
+        for nudge, inside, outside in ((1e-6, "equivalent", "differs"), (-1e-6, "open", "open")):
+            agreeing, differing = 0.2 - inner - nudge, 0.2 + outer + nudge
+            for distance, verdict in ((agreeing, inside), (differing, outside)):
+                published = Summary(3 + side * distance, error, 23, 24)
+                assert margin.verdict(Contrast(run, published)) == verdict
+
+
+@pytest.mark.parametrize(
+    ("margin", "published", "ours", "verdict"),
+    [
+        # The run's mean against 1.5 times the published one, whose error is 1.5 times as large.
+        ("50%", (1.0, 0.1), (1.3, 1e-9), "open"),
+        ("0.5", (1.0, 0.1), (1.3, 1e-9), "equivalent"),
+        ("10%", (1.02, 0.01), (1.0, 0.01), "equivalent"),
+        ("10%", (1.11, 0.01), (1.0, 0.01), "open"),
+        ("10%", (1.3, 0.01), (1.0, 0.01), "differs"),
+        ("10%", (-0.8, 0.01), (-1.0, 0.01), "differs"),
+        ("10%", (-1.02, 0.01), (-1.0, 0.01), "equivalent"),
+    ],
+)
+def test_a_share_is_of_the_published_mean_which_is_uncertain(
+    margin: str, published: tuple[float, float], ours: tuple[float, float], verdict: str
+) -> None:
+    contrast = Contrast(sample(*ours, 6), Summary(*published, 23, 24))
+    assert Margin.read(margin).verdict(contrast) == verdict
+
+
+def test_a_margin_is_written_as_a_share_or_as_a_number() -> None:
+    for given in ("10%", "10 %", " 10% "):
+        assert Margin.read(given) == Margin.read("10.0%")
+    assert str(Margin.read("10%")) == "10 %"
+    assert str(Margin.read(0.01)) == str(Margin.read("1e-2")) == "0.01"
+    for wrong in (0, "-10%", "abc", "", "%", "nan", "inf", "1e999", "1_0", True, [1], math.nan):
+        with pytest.raises(UserError, match="it takes a share of the mean of B, such as 5%"):
+            Margin.read(wrong)
+
+
+def test_places_have_verdicts_and_say_what_they_lack(tmp_path: Path) -> None:
+    def numbers(n: int, snr: float, seed: int) -> float | None:
+        copied = 0 if snr == 2 and seed > 2 else seed
+        return None if snr == 3 and seed == 1 else 1 + 0.001 * math.sin(copied + 1)
+
+    run = write_run(tmp_path / "run", loss(numbers), n=(1,), snr=(1.0, 2.0, 3.0, 4.0), seeds=SIX)
+    few, lost = "5 distinct seeds on each side", "the number of a cell"
+    for row, verdict, lacks in (
+        ("1,1,0.001,24,", "equivalent", ""),
+        ("1,1.3,0.001,24,", "differs", ""),
+        ("1,1,0.001,4,", "open", few),
+        ("2,1,0.001,24,", "open", few),
+        ("3,1,0.001,24,", "open", lost),
+        ("4,1,0.001,24,1", "open", lost),
+        ("4,1,,,\n9,1,0.1,9,", "open", "a published uncertainty"),
+    ):
+        text = f"snr,test_loss,test_loss_sd,seeds,failed\n{row}"
+        comparison = compared(run, text, tolerance="10%")
+        [point] = comparison.columns[0]["points"]
+        assert (point["verdict"], point["lacks"]) == (verdict, lacks)
+        assert comparison.columns[0]["verdicts"][verdict] == 1
+        assert comparison.differs == (verdict == "differs")
+
+
+@pytest.mark.parametrize("margin", ["10%", "50%", "0.1"])
+@pytest.mark.parametrize("seeds", [(5, 5), (6, 24)])
+@pytest.mark.one_in(3)
+def test_verdicts_at_the_end_of_a_margin_err_at_most_in_5_of_100(
+    margin: str, seeds: tuple[int, int]
+) -> None:
+    world = World(*seeds, margin)
+    for mean in (edge(margin), 2 - edge(margin)):
+        at_edge = world.shares(mean, runs=1500)
+        assert at_edge["equivalent"] < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 1500)
+        assert at_edge["differs"] < 0.025 + 3 * math.sqrt(0.025 * 0.975 / 1500)
+    assert world.shares(1.0, runs=300)["differs"] == 0

@@ -50,11 +50,8 @@ def test_planned_points_have_defaults_and_are_none_that_the_study_refuses(tmp_pa
     run.record(Grid.read(study, texts, (0,)), {})
     names = ["instance", "value_gap", "n", "tokens", "d", "heads"]
     points = run.manifest.planned(study)[names].itertuples(index=False, name=None)
-    assert sorted(points) == [
-        ("example", 0.0, 1, 2, 2, 1),
-        ("example", 1.0, 1, 2, 2, 1),
-        ("random", 0.0, 4, 4, 24, 1),
-    ]
+    examples = [("example", gap, 1, 2, 2, 1) for gap in (0.0, 1.0)]
+    assert sorted(points) == [*examples, ("random", 0.0, 4, 4, 24, 1)]
 
 
 def test_conditions_choose_among_cells_that_were_trained(tmp_path: Path) -> None:
@@ -76,12 +73,11 @@ def test_conditions_choose_among_cells_that_were_trained(tmp_path: Path) -> None
 @pytest.mark.slow
 def test_a_claim_is_decided_by_its_presets_run_and_else_by_the_first_name(tmp_path: Path) -> None:
     """A run of its preset that bears on no claim leaves it to the next."""
-    sources = {"fig1-quick": "dynamics-quick"} | dict.fromkeys(
-        ("fig1-paper", "another", "zoo"), "fig1-balanced-refined"
-    )
-    for name, source in sources.items():
+    names = ("fig1-paper", "another", "zoo")
+    for name in ("fig1-quick", *names):
+        source = "fig1-balanced-refined" if name in names else "dynamics-quick"
         shutil.copytree(RESULTS / source, tmp_path / name)
-    for name in ("fig1-paper", "another", "zoo"):
+    for name in names:
         judged = judge_runs(load_runs([], tmp_path), on_every_run=False)
         [exponent] = [one for one in judged if one.name == "fig1-exponent"]
         assert exponent.directory == tmp_path / name
@@ -99,12 +95,11 @@ def test_runs_are_read_in_the_order_of_their_names_and_each_once(tmp_path: Path)
 def test_a_claim_of_a_longer_profile_is_judged_there_whatever_is_asked_for() -> None:
     [claim] = [one for one in claims_of(find_study("benign-vit")) if one.name == "fig1-exponent"]
     paths = [Path(name) for name in ("b", "a", "fig1-paper", "fig1-quick")]
-    profiles: tuple[Literal["quick", "paper"], ...] = ("quick", "paper")
-    for profile, asked in itertools.product(profiles, profiles):
-        first = "paper" if "paper" in (profile, asked) else "quick"
-        second = "quick" if first == "paper" else "paper"
+    others: dict[Literal["quick", "paper"], str] = {"quick": "paper", "paper": "quick"}
+    for profile, asked in itertools.product(others, others):
+        first = max(profile, asked, key=lambda one: one == "paper")
         named = [path.name for path in sort_runs(paths, replace(claim, profile=profile), asked)]
-        assert named == [f"fig1-{first}", f"fig1-{second}", "a", "b"]
+        assert named == [f"fig1-{first}", f"fig1-{others[first]}", "a", "b"]
 
 
 def test_what_is_decided_at_the_level_of_all_leaves_the_others_a_wider_one() -> None:
@@ -116,11 +111,8 @@ def test_what_is_decided_at_the_level_of_all_leaves_the_others_a_wider_one() -> 
         return replace(one.measurement, verdict="holds" if held else "inconclusive")
 
     case = replace(judged("e", "fails").measurement, decided="case")
-    all_of_them = [
-        *(judged(name, "holds") for name in "abc"),
-        judged("d", "inconclusive"),
-        replace(judged("e", "fails"), measurement=case),
-    ]
+    refuted = replace(judged("e", "fails"), measurement=case)
+    all_of_them = [*(judged(name, "holds") for name in "abc"), judged("d", "inconclusive"), refuted]
     found = judge_families(all_of_them, measure)
     verdicts = ["holds", "inconclusive", "inconclusive", "inconclusive", None]
     assert [one.joint_verdict for one in found] == verdicts

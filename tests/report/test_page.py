@@ -1,4 +1,4 @@
-"""The page's text: what has room on it, what it says of itself, and its phase diagrams."""
+"""HTML: what has room on a report's page, what it says, its diagrams; and forms in a notebook."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest import mock
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
 
-from overfit_cli import __version__
+import overfit_cli
 from overfit_cli.core.cell import Paper
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import Kind, Verdict
@@ -24,16 +26,16 @@ from overfit_cli.figures.picture import Picture, reduce_colours
 from overfit_cli.report import page as html
 from overfit_cli.report import pictures
 from overfit_cli.report.contents import Entry, contents
-from overfit_cli.report.judge import Judged, judge_runs
+from overfit_cli.report.judge import Judged, JudgedClaims, judge_runs
 from overfit_cli.report.pictures import Diagram, make_diagram
 from overfit_cli.report.runs import load_runs
 from overfit_cli.sweeps.load import load_run
 from overfit_cli.sweeps.store import RunDirectory
+from tests.kept import RESULTS
 from tests.report.made_up import judged
 from tests.toy_runs import TOY, sweep_toy
 
 FIGURES = ["heatmap", "cutoff", "boundary"]
-LOSSES = [0.1, 0.2, 0.4, 0.8]
 HEATMAP = figures_of(TOY)["heatmap"]
 
 
@@ -53,9 +55,8 @@ def page_of(*claims: Judged) -> str:
 
 def bytes_of_figures(page: str) -> int:
     """The bytes of all figures and diagrams on a page."""
-    pictures = re.findall(r'<img src="(data:[^"]*)"', page)
-    diagrams = re.findall(r'<script type="application/json">(.*?)</script>', page, re.DOTALL)
-    return len("".join([*pictures, *diagrams]).encode())
+    address, diagram = r'<img src="(data:[^"]*)"', r'<script type="application/json">(.*?)</script>'
+    return len("".join(map("".join, re.findall(f"{address}|{diagram}", page, re.DOTALL))).encode())
 
 
 def shown_in(page: str) -> dict[str, list[str]]:
@@ -96,14 +97,13 @@ def test_a_text_of_a_claim_is_escaped_and_has_no_control_characters() -> None:
 
 
 def test_it_says_when_and_with_what_it_was_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(html, "package_commit", lambda: "0123456789abcdef")
-    days = {f"{datetime.now(UTC).date()}"}
-    page = html.page([])
-    days.add(f"{datetime.now(UTC).date()}")
-    with_what = f"with overfit {__version__} (commit 0123456789)."
-    assert any(f"Written {day} {with_what}" in page for day in days)
-    monkeypatch.setattr(html, "package_commit", lambda: None)
-    assert f"with overfit {__version__}.</p>" in html.page([])
+    days = {datetime.now(UTC).date()}
+    for commit, said in (("0123456789abcdef", " (commit 0123456789)"), (None, "")):
+        monkeypatch.setattr(html, "package_commit", mock.Mock(return_value=commit))
+        page = html.page([])
+        days.add(datetime.now(UTC).date())
+        written = f"with overfit {overfit_cli.__version__}{said}.</p>"
+        assert any(f"Written {day} {written}" in page for day in days)
 
 
 def test_a_thin_line_over_many_shades_keeps_its_colour() -> None:
@@ -149,9 +149,8 @@ def test_a_figure_that_can_not_be_drawn_is_named_and_costs_nothing_else(
     names = ("b", "kernel-fig4-quick")
     for name in names:
         sweep_toy(tmp_path / name)
-    page = html.page(
-        contents([], load_runs([RunDirectory(tmp_path / name) for name in names], tmp_path))
-    )
+    runs = load_runs([RunDirectory(tmp_path / name) for name in names], tmp_path)
+    page = html.page(contents([], runs))
     assert shown_in(page)["b"] == ["heatmap", "cutoff", "lines", "diagram"]
     assert "boundary: its drawing failed (ValueError: not enough values to unpack)." in page
     assert "Not drawn: landscape: toy has no figure &#39;landscape&#39;" in page
@@ -159,13 +158,10 @@ def test_a_figure_that_can_not_be_drawn_is_named_and_costs_nothing_else(
 
 @pytest.mark.parametrize("verdict", ["holds", "fails", "inconclusive"])
 def test_a_finding_is_shown_while_its_claims_have_their_verdicts(verdict: Verdict) -> None:
-    linked = (
-        '<a href="#claim-benign-vit-fig1-contour" title="fig1-contour"><span class="number">1013'
-    )
-    page = page_of(
-        judged("fig1-exponent", "holds", study="benign-vit", value=1.97),
-        judged("fig1-contour", verdict, study="benign-vit", value=1013.0),
-    )
+    exponent = judged("fig1-exponent", "holds", study="benign-vit", value=1.97)
+    contour = judged("fig1-contour", verdict, study="benign-vit", value=1013.0)
+    page = page_of(exponent, contour)
+    linked = 'href="#claim-benign-vit-fig1-contour" title="fig1-contour"><span class="number">1013'
     for text in ("Figure 1&#39;s boundary", linked):
         assert (text in page) is (verdict == "holds")
 
@@ -182,6 +178,88 @@ def test_findings_name_claims_and_every_number_has_its_verdict() -> None:
             assert named <= finding.verdicts.keys() <= claims
 
 
+# In a notebook, parsed here
+
+HOSTILE = "<script>alert('a & b')</script>\x1b[31m"
+SEEN = "<script>alert('a & b')</script>\\x1b[31m"
+
+
+def parsed(shown: Any) -> ElementTree.Element:
+    """The HTML of an object, which has no script, no style of its own colours and no open tag."""
+    root = ElementTree.fromstring(f"<div>{shown._repr_html_()}</div>")
+    allowed = {"div", "p", "table", "caption", "thead", "tbody", "tr", "th", "td", "strong"}
+    assert {element.tag for element in root.iter()} <= allowed | {"details", "summary"}
+    styles = {element.get("style") or "" for element in root.iter()}
+    assert not any("color" in style or "background" in style for style in styles)
+    assert not any(name.startswith("on") for element in root.iter() for name in element.attrib)
+    return root
+
+
+def texts(root: ElementTree.Element, path: str) -> list[str]:
+    """The texts of the elements at a path."""
+    return ["".join(element.itertext()) for element in root.iterfind(path)]
+
+
+def test_every_claim_has_a_row_with_its_verdict_number_and_margin() -> None:
+    claims = [judged("rises", "holds"), judged("falls", "fails", value=2.0), judged("c", "not run")]
+    claims.append(replace(claims[0], joint_verdict="inconclusive"))
+    root = parsed(JudgedClaims(claims))
+    counts = "4 claims of one: holds 1, fails 1, inconclusive 1, not run 1."
+    assert texts(root, ".//caption") == [counts]
+    assert texts(root, ".//th") == ["claim", "verdict", "measured", "required"]
+    alone = "? inconclusive by itself holds"
+    assert texts(root, ".//tbody/tr/td[2]") == ["✓ holds", "✗ fails", "– not run", alone]
+    assert texts(root, ".//tbody/tr/td[3]") == ["1", "2", "–", "1"]
+    assert JudgedClaims(claims) == [*claims]
+    assert texts(parsed(JudgedClaims()), ".//caption") == ["0 claims."]
+    [caption] = texts(parsed(judged(HOSTILE, "holds", study=HOSTILE)), ".//caption")
+    assert caption == f"1 claim of {SEEN}: holds 1.", "names are escaped"
+
+
+def test_the_users_claim_is_its_sentence_under_which_its_details_unfold(tmp_path: Path) -> None:
+    run = sweep_toy(tmp_path / "run", n="1:6")
+    root = parsed(overfit_cli.judge(run.path, "test_loss < 5", "test_loss < 1e-9 where n > 2"))
+    assert texts(root, ".//summary") == ["test_loss < 5", "test_loss < 1e-9 where n > 2"]
+    details = texts(root, ".//details")
+    assert all("It holds where" in text and f"Measured on {run.path}." in text for text in details)
+    assert "Judged on 12 settings" in details[0]
+    assert texts(root, ".//tbody/tr/td[4]") == ["holds below 5", "holds below 10⁻⁹"]
+
+
+@pytest.mark.slow
+def test_a_papers_claim_is_its_name_and_its_sentence_unfolds() -> None:
+    claims = overfit_cli.judge(RESULTS / "fig1-quick")
+    root = parsed(claims)
+    assert texts(root, ".//summary") == [each.name for each in claims]
+    [exponent] = [text for text in texts(root, ".//details") if text.startswith("fig1-exponent")]
+    assert re.search(r"N·SNR² = C.* \(.*section 6 and figure 1b", exponent, re.DOTALL)
+    assert repr(claims).count("\n") == len(claims) - 1
+    assert "<Judged fig1-exponent: holds, 1.97 [1.83, 2.07]>" in repr(claims)
+
+
+def test_a_comparison_has_a_row_for_each_column_and_says_what_changes(tmp_path: Path) -> None:
+    a, b = sweep_toy(tmp_path / "a"), sweep_toy(tmp_path / "<b>run")
+    comparison = overfit_cli.compare(a.path, b.path, value="test_loss")
+    root = parsed(comparison)
+    assert texts(root, "table/caption") == ["Measured columns. Every difference is B less A."]
+    assert texts(root, "table/tbody/tr/td[1]") == ["test_loss"]
+    first, *sides, _, last = texts(root, "p")
+    assert first == "Equal at every pair: test_loss."
+    assert sides == ["A: a, 6 cells of toy.", "B: <b>run, 6 cells of toy."]
+    assert last.startswith("Intervals of B − A: ")
+    assert repr(comparison).startswith("<Comparison of A a and B <b>run: Equal at every pair")
+    assert "\n" not in repr(comparison)
+
+
+def test_a_trained_cell_is_a_line_with_its_numbers_or_why_it_failed(tmp_path: Path) -> None:
+    result = overfit_cli.train("toy", n=2, out=tmp_path / "one", quiet=True)
+    failed = overfit_cli.train("toy", n=1, mood="diverges", snr=2, out=tmp_path / "b", quiet=True)
+    assert repr(result).startswith("<CellResult of toy, n 2, ")
+    assert len(repr(result)) < 300
+    assert failed.reason
+    assert repr(failed).endswith(f": {failed.reason}>")
+
+
 # Phase diagrams as numbers: what is known at each place, and from how many seeds
 
 
@@ -189,29 +267,27 @@ def test_findings_name_claims_and_every_number_has_its_verdict() -> None:
 def data(tmp_path_factory: pytest.TempPathFactory) -> Cells:
     """Toy cells of N 1 to 3 and two SNR; each has these losses times N at four seeds."""
     data = load_run(sweep_toy(tmp_path_factory.mktemp("diagrams") / "run"))
+    one = data.trained
     copies = [
-        data.trained.assign(
-            seed=seed, test_loss=loss * data.trained["n"], key=data.trained["key"] + str(seed)
-        )
-        for seed, loss in enumerate(LOSSES)
+        one.assign(seed=seed, test_loss=loss * one["n"], key=one["key"] + str(seed))
+        for seed, loss in enumerate([0.1, 0.2, 0.4, 0.8])
     ]
     return data.with_trained(pd.concat(copies, ignore_index=True))
 
 
-def diagram_of(data: Cells, cells: pd.DataFrame) -> Diagram:
-    """The diagram of other cells, which there is."""
-    diagram = make_diagram(data.with_trained(cells), HEATMAP)
+def diagram_of(data: Cells, cells: pd.DataFrame | None = None, **columns: Any) -> Diagram:
+    """The diagram, which there is, of other cells or of cells with other columns."""
+    rows = data.trained if cells is None else cells
+    diagram = make_diagram(data.with_trained(rows.assign(**columns)), HEATMAP)
     assert diagram is not None
     return diagram
 
 
 def test_missed_seeds_count_as_beyond_the_others_and_are_not_no_cells(data: Cells) -> None:
-    cells = data.trained.copy()
-    low, n, seed = cells["snr"] == 1.0, cells["n"], cells["seed"]
-    cells.loc[low & (n == 1) & (seed == 0), ["status", "reason"]] = "failed", "diverged"
-    cells.loc[low & (n == 2) & (seed <= 1), ["status", "reason"]] = "failed", "diverged"
-    cells = cells[~(low & (n == 3))]
-    diagram = diagram_of(data, cells)
+    cells = data.trained.query("snr > 1 or n < 3")
+    missed = (cells["snr"] == 1) & (cells["seed"] < cells["n"])  # one seed at n = 1, two at n = 2
+    status, reason = np.where(missed, "failed", "done"), np.where(missed, "diverged", "")
+    diagram = diagram_of(data, cells, status=status, reason=reason)
     assert (diagram["mean"], diagram["why"]) == ("median", "diverged")
     points = diagram["panels"][0]["points"]
     # Row by row, of two SNR each: N of 1, 2 and 3.
@@ -222,16 +298,16 @@ def test_missed_seeds_count_as_beyond_the_others_and_are_not_no_cells(data: Cell
     assert (points["least"][0], points["most"][0]) == (0.2, 0.8)
 
 
-def test_intervals_of_a_positive_column_stay_positive(data: Cells) -> None:
-    wide = np.where(data.trained["seed"] == 3, 0.8, 0.0) + data.trained["n"] / 100
-    diagram = diagram_of(data, data.trained.assign(test_loss=wide))
-    assert diagram["panels"][0]["points"]["from"] == [0.0] * 6
-
-
-def test_ticks_differ_where_values_do(data: Cells) -> None:
-    close = data.trained["snr"].map({1.0: 11.31, 2.0: 11.34}).fillna(11.34)
-    diagram = diagram_of(data, data.trained.assign(snr=close))
-    assert diagram["x"]["ticks"] == ["11.31", "11.34"]
+def test_the_colours_ends_and_ticks_of_a_diagram_are_those_of_its_scale(data: Cells) -> None:
+    n = data.trained["n"]
+    wide = diagram_of(data, test_loss=np.where(data.trained["seed"] == 3, 0.8, 0.0) + n / 100)
+    assert wide["panels"][0]["points"]["from"] == [0.0] * 6, "a positive column stays positive"
+    close = diagram_of(data, snr=data.trained["snr"].map({1.0: 11.31, 2.0: 11.34}))
+    assert close["x"]["ticks"] == ["11.31", "11.34"], "they differ where values do"
+    linear = diagram_of(data)
+    assert linear["middle"] == pytest.approx((linear["low"] + linear["high"]) / 2)
+    by_ratio = diagram_of(data, test_loss=np.where(n == 1, 1e-3, 10.0))
+    assert by_ratio["middle"] == pytest.approx(math.sqrt(1e-3 * 10.0))
 
 
 def test_a_diagram_that_says_nothing_is_not_made(data: Cells) -> None:
@@ -241,11 +317,3 @@ def test_a_diagram_that_says_nothing_is_not_made(data: Cells) -> None:
     odd = (data.trained["n"] + 2 * data.trained["snr"]) % 4 == 1
     half = data.trained.assign(status=np.where(odd | (data.trained["n"] == 2), "failed", "done"))
     assert make_diagram(data.with_trained(half), HEATMAP) is None
-
-
-def test_the_middle_of_the_colours_is_that_of_their_scale(data: Cells) -> None:
-    linear = diagram_of(data, data.trained)
-    cells = data.trained.assign(test_loss=np.where(data.trained["n"] == 1, 1e-3, 10.0))
-    by_ratio = diagram_of(data, cells)
-    assert linear["middle"] == pytest.approx((linear["low"] + linear["high"]) / 2)
-    assert by_ratio["middle"] == pytest.approx(math.sqrt(1e-3 * 10.0))
