@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -23,6 +23,7 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.expressions import Compared, Names, read_equation
 from overfit_cli.core.figure import FigureOptions, grid_figures
 from overfit_cli.core.parameters import ParameterInfo, StudyParameters, parameter
+from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.training import Training
 from overfit_cli.figures.labels import typeset
 from overfit_cli.figures.picture import Picture
@@ -31,17 +32,16 @@ NS = [2, 4, 6, 8, 10, 12, 14, 16, 18, 20]
 SNRS = np.linspace(1, 25, 25).tolist()
 LAW = "n * snr**2 = 1000"
 OPTIONS = FigureOptions(x="snr", y="n", value="test_loss")
-SIDES = FigureOptions(x="snr", y="n", value="test_loss", threshold=0.2)
-
+SIDES = replace(OPTIONS, threshold=0.2)
+ASKED = {
+    "heatmap": OPTIONS,
+    **dict.fromkeys(("cutoff", "boundary"), SIDES),
+    "lines": FigureOptions(x="snr", value="test_loss"),
+    "curves": FigureOptions(value="train_loss"),
+}
 
 # The figures of any grid, by name: tests of what they draw know no module of theirs.
 FIGURES = grid_figures()
-Drawing = Callable[[Cells, FigureOptions], Picture]
-draw_heatmap: Drawing = FIGURES["heatmap"].draw
-draw_cutoff: Drawing = FIGURES["cutoff"].draw
-draw_boundary: Drawing = FIGURES["boundary"].draw
-draw_lines: Drawing = FIGURES["lines"].draw
-draw_curves: Drawing = FIGURES["curves"].draw
 
 
 class FakeParameters(StudyParameters):
@@ -100,11 +100,14 @@ def fake_cells(
     return pd.DataFrame(rows)
 
 
-def fail(cells: pd.DataFrame, which: pd.Series[bool]) -> pd.DataFrame:
-    """Turn the cells `which` into failed ones, without measurements."""
+def fail(
+    cells: pd.DataFrame, which: pd.Series[bool] | str, reason: str = "diverged"
+) -> pd.DataFrame:
+    """Turn the cells `which`, or where a condition holds, into failed ones without measurements."""
+    failed: Any = cells.eval(which) if isinstance(which, str) else which
     cells = cells.copy()
-    cells.loc[which, ["status", "reason"]] = ["failed", "diverged"]
-    cells.loc[which, ["train_loss", "test_loss"]] = np.nan
+    cells.loc[failed, ["status", "reason"]] = ["failed", reason]
+    cells.loc[failed, ["train_loss", "test_loss"]] = np.nan
     return cells
 
 
@@ -123,10 +126,26 @@ def data_of(
     cells: pd.DataFrame,
     planned: pd.DataFrame | None = None,
     trajectories: pd.DataFrame | None = None,
+    study: AnyStudy | None = None,
 ) -> Cells:
     """Put frames into what a figure is drawn from, empty where there are none."""
     frames = [pd.DataFrame() if frame is None else frame for frame in (planned, trajectories)]
-    return Cells.of(FakeStudy(), cells, frames[0], frames[1])
+    return Cells.of(study or FakeStudy(), cells, frames[0], frames[1])
+
+
+def logged(cells: pd.DataFrame, **instead: Any) -> Cells:
+    """The cells with their logged steps, some columns of which are others."""
+    return data_of(cells, None, fake_trajectories(cells).assign(**instead))
+
+
+def draw(figure: str, cells: pd.DataFrame | Cells, **options: Any) -> Picture:
+    """Draw a figure of any grid: over SNR and n, the test loss and whether it is above 0.2.
+
+    Lines are of the test loss against SNR, and curves of the training loss. Options change that.
+    """
+    data = cells if isinstance(cells, Cells) else data_of(cells)
+    picture: Picture = FIGURES[figure].draw(data, replace(ASKED[figure], **options))
+    return picture
 
 
 def as_refined(data: Cells, *, refined: bool = True) -> Cells:
@@ -155,6 +174,12 @@ def corners(artist: Artist) -> np.ndarray:
 def heights(line: Line2D) -> np.ndarray:
     """Return the heights of a line's points."""
     return np.asarray(line.get_ydata(), dtype=np.float64)
+
+
+def points(line: Line2D) -> np.ndarray:
+    """The places of a line's points that are known: x and y, (2, points)."""
+    places = np.asarray(line.get_xydata(), dtype=np.float64)
+    return places[np.isfinite(places).all(axis=1)].T
 
 
 def _read(text: str) -> str:
@@ -186,6 +211,17 @@ def words(figure: Figure, *_: Path) -> str:
 def prose(figure: Figure) -> str:
     """What a reader reads, on one line."""
     return " ".join(words(figure).split())
+
+
+def untold(figure: Figure, said: str, unsaid: str = "") -> list[str]:
+    """What a reader misses of some parts, which stand between ` … `, and what he reads of others.
+
+    A part has the lines of its texts as they are, or is on one line.
+    """
+    lines = words(figure)
+    text = lines + " ".join(lines.split())
+    missed = [part for part in said.split(" … ") if part not in text]
+    return missed + [part for part in unsaid.split(" … ") if part and part in text]
 
 
 def law_of(text: str, *names: str) -> Compared:

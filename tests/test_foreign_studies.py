@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 import overfit_cli
-from overfit_cli import UserError
-from overfit_cli.core.cell import Cell
-from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.plan import make_plan
-from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.core import registry
 from tests.command import call, run
 from tests.toy_runs import TOY
 
@@ -75,52 +71,34 @@ def test_a_training_says_why_it_failed(tmp_path: Path, mood: str) -> None:
     assert overfit_cli.load(tmp_path / "out")["status"].tolist() == ["failed"]
 
 
-UNPLANNED = {
-    "figures": ("list figures", "note: The study 'bad' fails at its figures: RuntimeError: no."),
-    "claims": ("list claims", "note: The study 'bad' fails at its claims: RuntimeError: no."),
-    "batches": ("sweep bad", "overfit: The study 'bad' fails at making batches: RuntimeError"),
-    "prepare": ("sweep bad", "overfit: The study 'bad' fails at preparing its data: RuntimeError"),
-    "memory": ("sweep bad", "overfit: The study 'bad' fails at the memory of a cell: Runtime"),
-    "cost": ("sweep bad", "overfit: The study 'bad' fails at the cost of a cell: RuntimeError"),
-}
+def fails(*arguments: object) -> None:
+    raise RuntimeError("no")
 
 
-@pytest.mark.parametrize("member", UNPLANNED)
-def test_a_member_that_raises_is_a_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, member: str
+MEMBERS: list[tuple[str, Callable[..., object], str]] = [
+    ("figures", fails, "fails at its figures: RuntimeError: no."),
+    ("claims", fails, "fails at its claims: RuntimeError: no."),
+    ("prepare", fails, "fails at preparing its data: RuntimeError: no."),
+    ("memory", fails, "fails at the memory of a cell: RuntimeError: no."),
+    ("cost", fails, "fails at the cost of a cell: RuntimeError: no."),
+    ("batches", fails, "fails at making batches: RuntimeError: no."),
+    ("batches", lambda *given: [], "puts a cell into no batch, or into more than one"),
+    ("batches", lambda toy, cells, device: [cells, cells], "into no batch, or into more than one"),
+]
+
+
+@pytest.mark.parametrize(("member", "made", "said"), MEMBERS)
+def test_a_member_that_raises_or_loses_cells_is_a_sentence(
+    tmp_path: Path, member: str, made: Callable[..., object], said: str
 ) -> None:
-    def refuse(*arguments: object) -> None:
-        raise RuntimeError("no")
-
-    bad = type("Bad", (type(TOY),), {"name": "bad", member: refuse})()
-    monkeypatch.setattr("overfit_cli.core.registry._installed", lambda: {"bad": Loaded(bad)})
-    command, message = UNPLANNED[member]
-    arguments = [*command.split(), *(["--jobs=1"] if "sweep" in command else [])]
-    done = call(*arguments, cwd=tmp_path, expect=2 if "sweep" in command else 0)
-    [sentence] = done.stderr.splitlines()
-    assert sentence.startswith(message)
-
-
-@pytest.mark.parametrize("made", [lambda cells: [], lambda cells: [cells, cells]])
-def test_batches_that_lose_or_double_cells_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: Callable[[list[Cell]], object]
-) -> None:
-    monkeypatch.setattr(type(TOY), "batches", lambda study, cells, device: made(cells))
-    grid = Grid.read(TOY, {"n": "1:3"}, (0,))
-    with pytest.raises(UserError, match="puts a cell into no batch, or into more than one"):
-        make_plan(grid, RunDirectory(tmp_path), "cpu")
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """An entry point that is loaded already."""
-
-    study: object
-    name: str = "bad"
-    value: str = "nowhere"
-
-    def load(self) -> object:
-        return self.study
+    bad = type("Bad", (type(TOY),), {"name": "bad", member: made})()
+    is_listed = member in ("figures", "claims")
+    command = ("list", member) if is_listed else ("sweep", "bad", "--jobs=1")
+    with mock.patch.dict(registry._added, bad=bad):
+        [sentence] = call(*command, cwd=tmp_path, expect=0 if is_listed else 2).stderr.splitlines()
+    assert sentence.startswith("note: " if is_listed else "overfit: ")
+    assert said in sentence
+    assert "'bad'" in sentence
 
 
 BROKEN = {
@@ -146,16 +124,10 @@ def test_a_broken_entry_point_costs_its_own_study_and_one_line(installed_here: P
     sweep = ("sweep", "toy", "--n=1:2", "--snr=1:2:2", "--seeds=1", "--jobs=1")
     assert run(*sweep, cwd=tmp_path).stderr == "", "it needs none of them"
     for command in (("list",), ("plot", "heatmap"), ("report",)):
-        done = run(*command, cwd=tmp_path)
-        lines = done.stderr.splitlines()
-        assert len(lines) == len(BROKEN), done.stderr
-        for name in BROKEN:
-            sentences = [
-                line for line in lines if line.startswith(f"note: The study '{name}' can't be")
-            ]
-            assert len(sentences) == 1
-        assert "\x1b" not in done.stderr
+        errors = run(*command, cwd=tmp_path).stderr
+        named = [line.removeprefix("note: The study '") for line in errors.splitlines()]
+        assert sorted(line.partition("' can't be")[0] for line in named) == sorted(BROKEN), errors
+        assert "\x1b" not in errors
     for name in ("raises", "exits"):
-        refused = run("sweep", name, cwd=tmp_path, expect=2).stderr
+        [refused] = run("sweep", name, cwd=tmp_path, expect=2).stderr.splitlines()
         assert refused.startswith(f"overfit: The study '{name}' can't be loaded from broken_")
-        assert len(refused.splitlines()) == 1

@@ -1,26 +1,23 @@
-"""Random input is read, or refused in a sentence: ranges, laws, presets, manifests and parts.
+"""Random input is read, or refused in a sentence: ranges, laws, presets, manifests and figures.
 
 `OVERFIT_FUZZ=100000 pytest tests/test_fuzz.py` searches at length.
 """
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import json
 import os
 import tempfile
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from overfit_cli import UserError
-from overfit_cli.core.cell import CellResult
 from overfit_cli.core.files import MANIFEST
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.text import escape_markdown, is_text, visible
@@ -31,13 +28,13 @@ from overfit_cli.report.published import read_published
 from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
 from overfit_cli.sweeps.grid import MOST_VALUES, parse_range, parse_seeds
 from overfit_cli.sweeps.manifest import Manifest
-from overfit_cli.sweeps.part import CELLS, STEPS, NotAPartError, cell_table, read_part, write_part
 from overfit_cli.sweeps.presets import find_preset
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.worker import storable
 from tests.fake_study import law_of
 from tests.recorded_picture import COMPARED, RECORD, picture, with_text
-from tests.toy_runs import TOY, toy_cells
+from tests.toy_runs import TOY
+
+Taken = TypeVar("Taken")
 
 LENGTH = os.environ.get("OVERFIT_FUZZ")
 fuzz = settings(
@@ -65,49 +62,39 @@ ranges = st.one_of(
 )
 
 
-def one_line(error: UserError) -> None:
-    """What is refused is refused in a sentence that a terminal can show."""
-    sentence = str(error)
-    assert sentence.endswith((".", "?")), sentence
-    assert len(sentence) < 1000
-    visible(sentence).encode()
+def taken(read: Callable[[], Taken], of: Path | str = "") -> Taken | None:
+    """What is read; None of what is refused, in a sentence that a terminal can show."""
+    try:
+        return read()
+    except UserError as error:
+        sentence = str(error)
+        assert sentence.startswith(str(of))
+        assert sentence.endswith((".", "?")), sentence
+        assert len(sentence) < 1000
+        visible(sentence).encode()
+        return None
 
 
 @fuzz
 @given(ranges, st.sampled_from(["n", "snr", "d", "label_flip", "noise", "dtype"]))
 def test_a_range_is_values_of_its_kind_or_a_sentence(text: str, name: str) -> None:
     info = describe(benign_vit.parameters)[name]
-    try:
-        values = parse_range(info, text)
-    except UserError as error:
-        one_line(error)
-        return
-    kinds = {"int": int, "float": float, "literal": str}
-    assert 1 <= len(values) <= MOST_VALUES
-    assert len(set(values)) == len(values) or "," in text
-    assert all(type(value) is kinds[info.kind] for value in values)
-
-
-@fuzz
-@given(ranges)
-def test_seeds_are_whole_numbers_or_a_sentence(text: str) -> None:
-    try:
-        seeds = parse_seeds(text)
-    except UserError as error:
-        one_line(error)
-        return
-    assert seeds
-    assert all(type(seed) is int and seed >= 0 for seed in seeds)
+    values, seeds = taken(lambda: parse_range(info, text)), taken(lambda: parse_seeds(text))
+    if values is not None:
+        kind = {"int": int, "float": float, "literal": str}[info.kind]
+        assert 1 <= len(values) <= MOST_VALUES
+        assert len(set(values)) == len(values) or "," in text
+        assert all(type(value) is kind for value in values)
+    if seeds is not None:
+        assert seeds
+        assert all(type(seed) is int and seed >= 0 for seed in seeds)
 
 
 terms = st.recursive(
     st.one_of(st.sampled_from(["n", "snr", "d"]), numbers),
     lambda inner: st.one_of(
         st.tuples(inner, st.sampled_from(["+", "-", "*", "/", "**", "^", "%"]), inner).map("".join),
-        inner.map(lambda term: f"({term})"),
-        st.tuples(st.sampled_from(["log", "exp", "sqrt", "eval"]), inner).map(
-            lambda call: f"{call[0]}({call[1]})"
-        ),
+        st.builds("{}({})".format, st.sampled_from(["", "log", "exp", "sqrt", "eval"]), inner),
     ),
     max_leaves=12,
 )
@@ -121,14 +108,10 @@ laws = st.one_of(
 @fuzz
 @given(laws)
 def test_an_equation_is_a_curve_or_a_sentence(text: str) -> None:
-    try:
-        law = law_of(text, "n", "snr")
-    except UserError as error:
-        one_line(error)
-        return
-    values = {"n": np.array([[1.0], [2.0]]), "snr": np.array([[0.0, 3.0, 1e300]])}
-    assert law.difference(values).shape == (2, 3)
-    assert law.names <= {"n", "snr"}
+    if law := taken(lambda: law_of(text, "n", "snr")):
+        values = {"n": np.array([[1.0], [2.0]]), "snr": np.array([[0.0, 3.0, 1e300]])}
+        assert law.difference(values).shape == (2, 3)
+        assert law.names <= {"n", "snr"}
 
 
 json_values = st.recursive(
@@ -150,136 +133,77 @@ def toml_of(value: object) -> str:
     return json.dumps(value).replace("NaN", "nan").replace("Infinity", "inf")
 
 
-preset_values = st.fixed_dictionaries(
-    {},
+usual = {
+    "title": st.just("a"),
+    "study": st.just("toy"),
+    "figures": st.just(["heatmap"]),
+    "directory": st.sampled_from(["a", "..", "a/b", "a\n"]),
+    "set": st.dictionaries(st.sampled_from(["n", "snr", "x"]), ranges, max_size=2),
+    "quick": st.fixed_dictionaries({}, optional={"seeds": ranges, "set": json_values}),
+    "other": json_values,
+}
+presets = st.fixed_dictionaries(
+    {}, optional={name: st.one_of(json_values, values) for name, values in usual.items()}
+).map(lambda preset: "\n".join(f"{json.dumps(key)} = {toml_of(preset[key])}" for key in preset))
+
+
+@fuzz
+@given(st.one_of(presets, st.text(max_size=60)).map(str.encode) | st.binary(max_size=60))
+def test_a_preset_is_read_or_refused_in_a_sentence(content: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "a.toml"
+        path.write_bytes(content)
+        if preset := taken(lambda: find_preset(str(path)), of=path):
+            assert preset.profile("quick").texts is not None
+            assert "/" not in preset.run_name("quick")
+
+
+short = st.text(max_size=5)
+names = st.sampled_from(["n", "snr", "mood", "x"])
+past_runs = st.fixed_dictionaries(
+    {
+        "values": st.dictionaries(names, st.lists(json_values, max_size=4), max_size=3),
+        "seeds": st.lists(st.integers(-2, 2**64), max_size=3),
+    },
+    optional={"settings": json_values, "more": json_values},
+)
+manifests = st.fixed_dictionaries(
+    {"schema": st.just(1), "study": st.just("toy"), "version": st.integers()},
     optional={
-        name: st.one_of(json_values, usual)
-        for name, usual in {
-            "title": st.just("a"),
-            "study": st.just("toy"),
-            "figures": st.just(["heatmap"]),
-            "directory": st.sampled_from(["a", "..", "a/b", "a\n"]),
-            "set": st.dictionaries(st.sampled_from(["n", "snr", "x"]), ranges, max_size=2),
-            "quick": st.fixed_dictionaries({}, optional={"seeds": ranges, "set": json_values}),
-            "other": json_values,
-        }.items()
+        "data": st.dictionaries(short, short, max_size=2),
+        "runs": st.lists(past_runs, max_size=3),
     },
 )
 
 
 @fuzz
-@given(st.one_of(preset_values, st.binary(max_size=60), st.text(max_size=60)))
-def test_a_preset_is_read_or_refused_in_a_sentence(
-    content: dict[str, object] | bytes | str,
-) -> None:
-    if isinstance(content, dict):
-        lines = (f"{json.dumps(name)} = {toml_of(one)}" for name, one in content.items())
-        content = "\n".join(lines)
-    if isinstance(content, str):
-        content = content.encode(errors="replace")
+@given(st.one_of(json_values, manifests).map(json.dumps).map(str.encode) | st.binary(max_size=80))
+def test_a_manifest_is_read_or_refused_in_a_sentence(content: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "a.toml"
-        path.write_bytes(content)
-        try:
-            preset = find_preset(str(path))
-        except UserError as error:
-            assert str(error).startswith(str(path))
-            visible(str(error)).encode()
-            return
-        assert preset is not None
-        assert preset.profile("quick").texts is not None
-        assert "/" not in preset.run_name("quick")
-
-
-manifests = st.one_of(
-    json_values,
-    st.fixed_dictionaries(
-        {"schema": st.just(1), "study": st.just("toy"), "version": st.integers()},
-        optional={
-            "data": st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=2),
-            "runs": st.lists(
-                st.fixed_dictionaries(
-                    {
-                        "values": st.dictionaries(
-                            st.sampled_from(["n", "snr", "mood", "x"]),
-                            st.lists(json_values, max_size=4),
-                            max_size=3,
-                        ),
-                        "seeds": st.lists(st.integers(-2, 2**64), max_size=3),
-                    },
-                    optional={"settings": json_values, "more": json_values},
-                ),
-                max_size=3,
-            ),
-        },
-    ),
-)
-
-
-@fuzz
-@given(st.one_of(manifests.map(json.dumps), st.binary(max_size=80)))
-def test_a_manifest_is_read_or_refused_in_a_sentence(content: str | bytes) -> None:
-    content = content.encode() if isinstance(content, str) else content
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / MANIFEST
-        path.write_bytes(content)
+        (Path(folder) / MANIFEST).write_bytes(content)
         directory = RunDirectory(Path(folder))
-        try:
-            manifest = directory.manifest
-        except UserError as error:
-            one_line(error)
-            return
-        assert manifest
-        assert set(directory.manifest.planned(TOY).columns) == {"seed", *describe(TOY.parameters)}
-        text = manifest.model_dump_json(by_alias=True)
-        assert Manifest.model_validate_json(text, strict=True).runs == manifest.runs
-
-
-def part_content() -> bytes:
-    """A part of the toy's, as it lies on disk."""
-    results = [CellResult(cell, {"test_loss": 0.1}, 1) for cell in toy_cells()]
-    table = cell_table(TOY, [storable(TOY, result) for result in results])
-    with tempfile.TemporaryDirectory() as folder:
-        name = write_part(Path(folder), table, CELLS, "toy", "", 0)
-        return (Path(folder) / name).read_bytes()
-
-
-CONTENT = part_content()
+        manifest = taken(lambda: directory.manifest)
+        if manifest is not None:
+            assert manifest
+            planned = manifest.planned(TOY)
+            assert planned.empty or set(planned) == {"seed", *describe(TOY.parameters)}
+            text = manifest.model_dump_json(by_alias=True)
+            assert Manifest.model_validate_json(text, strict=True).runs == manifest.runs
 
 
 def mangled(content: bytes) -> st.SearchStrategy[bytes]:
     """The content of a file after something happened to it, or of no such file."""
+
+    def overwritten(at: int, new: bytes) -> bytes:
+        return content[:at] + new + content[at + len(new) :]
+
+    place, bits = st.integers(0, len(content) - 1), st.integers(0, 7)
     return st.one_of(
-        st.integers(0, 8 * len(content) - 1).map(
-            lambda bit: (
-                content[: bit // 8]
-                + bytes([content[bit // 8] ^ 1 << bit % 8])
-                + content[bit // 8 + 1 :]
-            )
-        ),
-        st.tuples(st.integers(0, len(content)), st.binary(max_size=40)).map(
-            lambda one: content[: one[0]] + one[1] + content[one[0] + len(one[1]) :]
-        ),
-        st.integers(0, len(content) - 1).map(lambda length: content[:length]),
+        st.builds(lambda at, bit: overwritten(at, bytes([content[at] ^ 1 << bit])), place, bits),
+        st.builds(overwritten, st.just(len(content)) | place, st.binary(max_size=40)),
+        place.map(lambda end: content[:end]),
         st.binary(max_size=200),
     )
-
-
-@fuzz
-@given(mangled(CONTENT), st.sampled_from(["{}-{}.parquet", "{}-01234567.parquet", "mine.parquet"]))
-def test_a_mangled_part_is_never_data_under_its_name_and_never_a_crash(
-    content: bytes, name: str
-) -> None:
-    digest = hashlib.sha256(CONTENT).hexdigest()[:16]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / name.format("0" * 20, digest)
-        path.write_bytes(content)
-        whole = content == CONTENT and digest in name.format("", digest)
-        for kind in (CELLS, STEPS):
-            is_read = whole and kind is CELLS
-            with contextlib.nullcontext() if is_read else pytest.raises(NotAPartError, match="it"):
-                read_part(path, kind)
-    pq.read_table(pa.BufferReader(CONTENT))
 
 
 FIGURES = {kind: file_content(picture(), kind) for kind in ("png", "pdf", "svg")}
@@ -288,38 +212,31 @@ FIGURES = {kind: file_content(picture(), kind) for kind in ("png", "pdf", "svg")
 @fuzz
 @given(st.one_of(*map(mangled, FIGURES.values())))
 def test_a_mangled_figure_is_read_or_refused_in_a_sentence(content: bytes) -> None:
-    try:
-        kind, record = read_record(content)
-    except UserError as error:
-        one_line(error)
-        return
-    assert kind in FIGURES
-    assert read_record(with_text(record.text()))[1] == record
+    if read := taken(lambda: read_record(content)):
+        kind, record = read
+        assert kind in FIGURES
+        assert read_record(with_text(record.text()))[1] == record
 
 
-WHOLE, OF_SIDES = (json.loads(record.text()) for record in (RECORD, COMPARED))
+def edits(record: Mapping[str, object], *more: str) -> st.SearchStrategy[dict[str, object]]:
+    """The record with other values in some fields, or with fields that it has not."""
+    changed = st.dictionaries(st.sampled_from([*record, *more, "other"]), json_values, max_size=2)
+    return changed.map(lambda values: {**record, **values})
+
+
+DRAWN, OF_SIDES = (json.loads(record.text()) for record in (RECORD, COMPARED))
 HOW = OF_SIDES["compared"]
-changes = st.dictionaries(st.sampled_from([*WHOLE, "other"]), json_values, max_size=2)
-looks = st.dictionaries(st.sampled_from([*WHOLE["look"], "height", "other"]), json_values)
-hows = st.dictionaries(st.sampled_from([*HOW, "other"]), json_values, max_size=2)
-points = st.dictionaries(st.sampled_from([*HOW["published"], "other"]), json_values, max_size=2)
+PUBLISHED = HOW["published"]
 
 
 @fuzz
-@given(changes, looks, hows, points)
+@given(edits(DRAWN), edits(DRAWN["look"], "height"), edits(HOW), json_values | edits(PUBLISHED))
 def test_an_edited_record_is_read_or_refused_in_a_sentence(
-    changed: dict[str, object],
-    look: dict[str, object],
-    how: dict[str, object],
-    file: dict[str, object],
+    drawn: dict[str, object], look: object, how: dict[str, object], file: object
 ) -> None:
-    compared = {**HOW, "published": {**HOW["published"], **file}, **how}
-    drawn = {**WHOLE, **changed, "look": {**WHOLE["look"], **look}}
-    for record in (drawn, {**OF_SIDES, "compared": compared}):
-        try:
-            look_of_record(read_record(with_text(json.dumps(record)))[1].look)
-        except UserError as error:
-            one_line(error)
+    for record in (drawn | {"look": look}, OF_SIDES | {"compared": how | {"published": file}}):
+        if read := taken(partial(read_record, with_text(json.dumps(record)))):
+            taken(partial(look_of_record, read[1].look))
 
 
 @fuzz
@@ -353,10 +270,7 @@ def test_any_csv_file_is_read_or_refused(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "published.csv"
         path.write_bytes(text.encode(encoding, errors="replace"))
-        try:
-            points = read_published(path, TOY)
-        except UserError as refused:
-            assert str(refused).startswith(str(path))
-            return
-    assert len(points) > 0
-    assert set(points["status"]) <= {"done", "failed"}
+        points = taken(lambda: read_published(path, TOY), of=path)
+    if points is not None:
+        assert len(points) > 0
+        assert set(points["status"]) <= {"done", "failed"}

@@ -69,8 +69,8 @@ def test_a_heat_map_has_a_row_for_each_of_its_cells(tmp_path: Path) -> None:
     assert list(drawn.columns) == list(COLUMNS)
     shown = drawn.set_index(["y", "x"])["value"].sort_index()
     middle = overfit_cli.load(tmp_path / "run").groupby(["n", "snr"])["test_loss"].median()
-    np.testing.assert_allclose([*shown.index], [*middle.index], rtol=1e-12)
-    np.testing.assert_allclose(shown, middle, rtol=1e-12)
+    found, known = (table.reset_index().to_numpy() for table in (shown, middle))
+    np.testing.assert_allclose(found, known, rtol=1e-12)
 
 
 def test_lines_have_their_labels_and_points() -> None:
@@ -82,19 +82,15 @@ def test_lines_have_their_labels_and_points() -> None:
     axes.set_title("(a)  map")
     drawn = drawn_numbers(figure)
     assert set(drawn["panel"]) == {"1: (a) map"}
-    line = drawn[drawn["label"] == "a line in two"]
-    assert line[["x", "y"]].to_numpy().tolist() == [[1, 3], [2, 4]]
+    assert drawn[drawn["label"] == "a line in two"][["x", "y"]].values.tolist() == [[1, 3], [2, 4]]
     elements = dict(tuple(drawn.groupby("element")))
-    assert elements["points"][["x", "y", "value"]].to_numpy().tolist() == [[5, 6, 7]]
-    assert elements["bar"][["x", "y"]].to_numpy().tolist() == [[0.5, 0], [1.5, 2]]
+    assert elements["points"][["x", "y", "value"]].values.tolist() == [[5, 6, 7]]
+    assert elements["bar"][["x", "y"]].values.tolist() == [[0.5, 0], [1.5, 2]]
     assert elements["band"]["y"].max() == 1
 
 
-KINDS = ("png", "pdf", "svg")
-
-
 @pytest.mark.parametrize("record", [RECORD, COMPARED], ids=["plotted", "compared"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["png", "pdf", "svg"])
 @pytest.mark.one_in(5)
 def test_a_file_is_the_same_each_time_and_holds_its_record(
     kind: str, record: FigureRecord, tmp_path: Path
@@ -157,34 +153,25 @@ def edited(**changes: Any) -> str:
     return json.dumps({**json.loads(RECORD.text()), **changes})
 
 
-SPOILT = [
-    ("no JSON", "it holds no record; it takes a PNG, PDF or SVG file that overfit drew."),
-    ('{"a":' * 5000, "its record can't be read (Invalid JSON: recursion limit exceeded"),
-    (RECORD.text().replace("A ", r"\ud800"), "(Invalid JSON: "),
-    ("{}", "its record can't be read (schema: Field required)."),
-    (edited(schema=2), "its record can't be read (schema: Input should be 1)."),
-    (edited(where="n=1"), "(where: Input should be a valid array)."),
-    (edited(options={"colour": "n"}), "(options.colour: Unexpected keyword argument)."),
-    (edited(**{"k" * 5000: 1}), f"({'k' * 60}...: Extra inputs are not permitted)."),
-    (
-        edited(compared={"columns": ["a"], "published": {"path": "a.csv"}}),
-        "(compared.published.data: Field required).",
-    ),
-]
-FILES = [
-    *((with_text(text), why) for text, why in SPOILT),
-    *((file_content(picture(None), kind), "it holds no record") for kind in ("pdf", "svg")),
-    (b"GIF89a", "it holds no record; it takes a PNG, PDF or SVG file"),
-    (b"<svg>", "it isn't a whole figure (no element found"),
-    (b"%PDF-1.4 1 0 obj << /Keywords (unended " + b"\\" * 999, "it isn't a whole figure ("),
-]
-LOOKS = [
-    (Look(style="gone.mplstyle"), "style='gone.mplstyle': there is no such file"),
-    (Look(width=1e9), "sides of"),
-]
+NO_DATA = edited(compared={"columns": ["a"], "published": {"path": "a.csv"}})
+SPOILT = {
+    "no JSON": "it holds no record; it takes a PNG, PDF or SVG file that overfit drew.",
+    '{"a":' * 5000: "its record can't be read (Invalid JSON: recursion limit exceeded",
+    RECORD.text().replace("A ", r"\ud800"): "(Invalid JSON: ",
+    "{}": "its record can't be read (schema: Field required).",
+    edited(schema=2): "its record can't be read (schema: Input should be 1).",
+    edited(where="n=1"): "(where: Input should be a valid array).",
+    edited(options={"colour": "n"}): "(options.colour: Unexpected keyword argument).",
+    edited(**{"k" * 5000: 1}): f"({'k' * 60}...: Extra inputs are not permitted).",
+    NO_DATA: "(compared.published.data: Field required).",
+}
+UNENDED = b"%PDF-1.4 1 0 obj << /Keywords (unended " + b"\\" * 999
 REFUSED: list[tuple[Callable[[Any], object], object, str]] = [
-    *((read_record, content, why) for content, why in FILES),
-    *((look_of_record, look, why) for look, why in LOOKS),
+    *((read_record, with_text(text), why) for text, why in SPOILT.items()),
+    *((read_record, file_content(picture(None), kind), "it holds no") for kind in ("pdf", "svg")),
+    (read_record, b"<svg>", "it isn't a whole figure (no element found"),
+    (read_record, UNENDED, "it isn't a whole figure ("),
+    (look_of_record, Look(width=1e9), "sides of"),
 ]
 
 
@@ -194,8 +181,7 @@ def test_what_a_file_holds_is_read_with_care_or_refused_in_a_sentence(
 ) -> None:
     with pytest.raises(UserError) as refused:
         read(given)
-    assert why in str(refused.value)
-    assert str(refused.value).endswith(".")
+    assert why in str(refused.value) and str(refused.value).endswith(".")
 
 
 def test_a_style_sheet_is_recorded_by_its_path_and_read_again() -> None:
@@ -241,18 +227,18 @@ def test_a_caption_says_how_the_figure_was_made(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_a_figure_of_several_runs_names_all_commands_and_is_named_after_both(folder: Path) -> None:
-    done = call("plot", "heatmap", "--from", "out", "--from", "more", cwd=folder).stdout
-    assert "Drawn: out/figures/heatmap-with-more.png" in done
-    text = (folder / "out" / "figures" / "heatmap-with-more.txt").read_text()
+    def caption(name: str, *options: str) -> str:
+        said = call("plot", "heatmap", *options, cwd=folder).stdout
+        assert f"Drawn: {name}.png" in said
+        return (folder / f"{name}.txt").read_text()
+
+    text = caption("out/figures/heatmap-with-more", "--from=out", "--from=more")
     commands = text[text.index("Commands:") :].splitlines()[1:4]
-    assert [line.split()[-1] for line in commands] == ["--out=out", "--out=more", "more"]
+    assert [line.split()[-1] for line in commands] == ["--out=out", "--out=more", "--from=more"]
     assert "run directory out, more" in text
-    done = call("plot", "heatmap", "--from", "more", "--minus", "out", cwd=folder).stdout
-    assert "Drawn: more/figures/heatmap-minus-out.png" in done
-    text = (folder / "more" / "figures" / "heatmap-minus-out.txt").read_text()
+    text = caption("more/figures/heatmap-minus-out", "--from=more", "--minus=out")
     assert text.startswith("Test loss: well − diverges (what goes wrong) over")
-    assert "--out=more" in text
-    assert "--out=out" in text
+    assert "--out=more" in text and "--out=out" in text
 
 
 def test_python_has_the_caption_at_hand_and_types_no_command(folder: Path) -> None:
@@ -264,6 +250,9 @@ def test_python_has_the_caption_at_hand_and_types_no_command(folder: Path) -> No
 
 
 SMALL = fake_cells([1, 2], [1.0, 2.0])
+HALF = SMALL.assign(status=np.where(SMALL["seed"] == 1, "failed", "done"))
+AXES = "seeds 0 to 3. Axes: N (n) 10 values from 2 to 20; SNR (snr) 25 values from 1 to 25."
+SETTINGS = "Settings: fake (Nobody 2024), version 1: width 64, kernel softmax."
 
 
 def written(cells: pd.DataFrame, figure: Figure = HEATMAP, law: tuple[str, ...] = ()) -> str:
@@ -275,26 +264,18 @@ def written(cells: pd.DataFrame, figure: Figure = HEATMAP, law: tuple[str, ...] 
 @pytest.mark.parametrize(
     ("cells", "told"),
     [
-        (
-            fake_cells(NS, SNRS, seeds=4),
-            "seeds 0 to 3. Axes: N (n) 10 values from 2 to 20; SNR (snr) 25 values from 1 to 25. "
-            "Settings: fake (Nobody 2024), version 1: width 64, kernel softmax.",
-        ),
+        (fake_cells(NS, SNRS, seeds=4), f"{AXES} {SETTINGS}"),
+        (fake_cells(NS, SNRS), "Line: N·SNR² = 1000. Dashed line: N = √(SNR + 1)."),
         (SMALL.assign(seed=2 * SMALL["seed"]), "seeds 0, 2, 4."),
-        (SMALL[SMALL["seed"] == 0], "samples N: one seed. Cells: 4 cells done; seeds 0. Axes"),
-        (
-            SMALL.assign(status=np.where(SMALL["seed"] == 1, "failed", "done")),
-            "Cells: 8 cells done, 4 failed; seeds 0 to 2.",
-        ),
+        (SMALL[SMALL["seed"] == 0], "Cells: 4 cells done; seeds 0. Axes"),
+        (SMALL[SMALL["seed"] == 0], "samples N: one seed."),
+        (HALF, "Cells: 8 cells done, 4 failed; seeds 0 to 2."),
     ],
 )
 def test_seeds_axes_and_cells_that_failed_are_told_in_short(cells: pd.DataFrame, told: str) -> None:
-    assert told in written(cells)
-
-
-def test_facts_are_in_plain_unicode() -> None:
-    text = written(fake_cells(NS, SNRS), law=(LAW, "n = sqrt(snr + 1)"))
-    assert "Line: N·SNR² = 1000. Dashed line: N = √(SNR + 1)." in text
+    """In plain Unicode, as the equations are."""
+    text = written(cells, law=(LAW, "n = sqrt(snr + 1)"))
+    assert told in text
     assert not {"$", "\\"} & set(text)
 
 

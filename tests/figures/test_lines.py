@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,29 +15,27 @@ from scipy.stats import gmean, t
 
 import overfit_cli
 from overfit_cli import UserError
-from overfit_cli.core.cells import Cells
-from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.values import Band, Mean
 from overfit_cli.figures.lines import draw_lines as plain_lines
 from tests.command import call
 from tests.fake_study import (
+    ASKED,
     SNRS,
     as_refined,
     corners,
     data_of,
-    draw_lines,
+    draw,
     fail,
     fake_cells,
     heights,
     line_heights,
-    prose,
+    points,
     titles,
+    untold,
     words,
 )
 
-LINES = FigureOptions(x="snr", value="test_loss")
-MEANS = replace(LINES, mean="arithmetic")
-OF_LOG = replace(LINES, log=frozenset({"value"}))
+OF_LOG = {"log": frozenset({"value"})}
 
 
 def kernels(ns: Sequence[int], snrs: Sequence[float]) -> pd.DataFrame:
@@ -51,14 +48,15 @@ PAIR = kernels([5], [1.0, 2.0])
 REFINED = fake_cells([10], SNRS).query("seed == 0 or snr > 10")
 ENDLESS = fake_cells([10, 20], [1.0, 2.0], seeds=4)
 ENDLESS["test_loss"] = np.where(ENDLESS["n"] == 10, 0.1, 1e-4)
-ENDLESS = fail(ENDLESS, (ENDLESS["snr"] == 2.0) & (ENDLESS["seed"] == 0) & (ENDLESS["n"] == 10))
+ENDLESS = fail(ENDLESS, "snr == 2 and seed == 0 and n == 10")
 
 
 # Statistics over seeds
 
 
-def around(losses: pd.Series, deviations: float) -> list[float]:
-    return [losses.mean() + sign * deviations * losses.std() for sign in (-1, 0, 1)]
+def around(half: float) -> Callable[[pd.Series], list[float]]:
+    """A mean, and so many standard deviations on both sides."""
+    return lambda losses: [losses.mean() + sign * half * losses.std() for sign in (-1, 0, 1)]
 
 
 T_OF_SIX = t.ppf(0.975, 5) / np.sqrt(6)
@@ -67,8 +65,8 @@ T_OF_SIX = t.ppf(0.975, 5) / np.sqrt(6)
 @pytest.mark.parametrize(
     ("mean", "band", "of", "label"),
     [
-        (None, "interval", lambda one: around(one, T_OF_SIX), "mean, 95 % interval"),
-        (None, "sd", lambda one: around(one, 1), "mean, one standard deviation"),
+        (None, "interval", around(T_OF_SIX), "mean, 95 % interval"),
+        (None, "sd", around(1), "mean, one standard deviation"),
         ("geometric", None, lambda one: [gmean(one)] * 3, "geometric mean, 95 % interval"),
         ("median", None, lambda one: one.quantile([0.25, 0.5, 0.75]), "median, the middle half"),
     ],
@@ -78,8 +76,8 @@ def test_a_line_is_a_statistic_over_seeds_with_a_band(
 ) -> None:
     """Neither a logarithmic axis nor a choice of cells changes it."""
     cells = fake_cells([5, 10], [1.0, 2.0, 4.0], seeds=6, noise=0.1)
-    options = replace(LINES, mean=mean, band=band)
-    figure = draw_lines(data_of(cells), replace(options, threshold=0.3))
+    options = {"mean": mean, "band": band}
+    figure = draw("lines", cells, threshold=0.3, **options)
     [axes] = figure.axes
     for n, line, shade in zip((5, 10), line_heights(axes), axes.collections, strict=False):
         by_snr = cells[cells["n"] == n].groupby("snr")["test_loss"]
@@ -88,12 +86,12 @@ def test_a_line_is_a_statistic_over_seeds_with_a_band(
         edge = corners(shade)[:, 1]
         ends = pytest.approx((low.min(), high.max()))
         assert (edge.min(), edge.max()) == ends or mean == "geometric"
-    text, (called, _, shaded) = words(figure), label.partition(",")
-    for said in ("N = 5", "N = 10", "threshold 0.3", f"test loss ({label})"):
-        assert f"\n{said}\n" in text
-    assert f"signal-to-noise ratio SNR: {called} of 6 seeds, band:{shaded}." in text
+    called, _, shaded = label.partition(",")
+    facts = f"signal-to-noise ratio SNR: {called} of 6 seeds, band:{shaded}."
+    names = f"\nN = 5\n … \nN = 10\n … \nthreshold 0.3\n … \ntest loss ({label})\n"
+    assert not untold(figure, f"{names} … {facts}")
     for log in (None, frozenset[str]()):
-        alone = draw_lines(data_of(cells[cells["n"] == 10]), replace(options, log=log))
+        alone = draw("lines", cells[cells["n"] == 10], log=log, **options)
         assert line_heights(alone.axes[0])[0] == pytest.approx(line_heights(axes)[1])
 
 
@@ -110,85 +108,78 @@ def test_each_seed_has_a_thin_line_where_they_are_few_or_it_is_asked_for(
     seeds: int, band: Band | None, each: int, told: str
 ) -> None:
     cells = fake_cells([5], [1.0, 2.0, 4.0], seeds=seeds, noise=1.0)
-    figure = draw_lines(data_of(cells), replace(LINES, band=band))
+    figure = draw("lines", cells, band=band)
     losses = cells.pivot(index="seed", columns="snr", values="test_loss").to_numpy()
     drawn = [np.median(losses, axis=0), *losses[:each].tolist()]
     assert line_heights(figure.axes[0]) == [pytest.approx(line) for line in drawn]
     assert len(figure.axes[0].collections) == (0 if each else 1)
-    assert f"median of {seeds} seeds, {told}." in words(figure)
+    assert not untold(figure, f"median of {seeds} seeds, {told}.")
 
 
 def test_a_band_ends_at_0_and_1_for_shares_and_at_the_frame_where_it_has_no_upper_end() -> None:
     """And the axis still has room for the lines that come after it."""
     shares = fake_cells([5], [1.0, 2.0]).assign(test_loss=[0.0, 1.0, 0.1, 0.9, 1.0, 0.95])
-    (axes_of_shares,), (axes,) = (
-        draw_lines(data_of(cells), options).axes
-        for cells, options in ((shares, MEANS), (ENDLESS, OF_LOG))
-    )
-    edge = corners(axes_of_shares.collections[0])[:, 1]
+    edge = corners(draw("lines", shares, mean="arithmetic").axes[0].collections[0])[:, 1]
     assert (edge.min(), edge.max()) == (0, 1)
+    [axes] = draw("lines", ENDLESS, **OF_LOG).axes
     assert corners(axes.collections[0])[:, 1].max() == pytest.approx(axes.get_ylim()[1])
     assert axes.get_ylim()[0] < 1e-4
 
 
 # What a picture says
 
-MISSED, ONE = fail(FIVE, FIVE["seed"] == 0), fail(FIVE, (FIVE["seed"] == 1) & (FIVE["snr"] == 2.0))
-KILLED = fail(FIVE, FIVE["seed"] < 3).replace({"reason": {"diverged": "worker killed"}})
-LIMIT = fail(PAIR, PAIR["kernel"] == "softmax").replace({"reason": {"diverged": "step limit"}})
-OF_TWO = fail(FIVE, (FIVE["snr"] == 4.0) & (FIVE["seed"] < 3) | (FIVE["snr"] == 8.0))
-HALF = OF_TWO.query("seed < 4")
+MISSED, ONE = fail(FIVE, "seed == 0"), fail(FIVE, "seed == 1 and snr == 2")
+KILLED = fail(FIVE, "seed < 3", "worker killed")
+LIMIT = fail(PAIR, "kernel == 'softmax'", "step limit")
+HALF = fail(FIVE, "snr == 4 and seed < 3 or snr == 8").query("seed < 4")
 UNEVEN = pd.concat([fake_cells([1, 2], [float(seeds)], seeds=seeds) for seeds in (1, 3)])
-BY_SNR = replace(OF_LOG, x="n", band="interval")
+BY_SNR = {**OF_LOG, "x": "n", "band": "interval"}
 BEYOND, HALF_MISS = "(diverged) taken as beyond the others", "half of the seeds or more miss"
 SEEDS = "median of 5 seeds, band: the middle half; 4 cells"
 
 
 @pytest.mark.parametrize(
-    ("data", "options", "said", "height"),
+    ("cells", "options", "said", "height"),
     [
-        (data_of(MISSED), LINES, [f"{SEEDS} {BEYOND}"], 0.4),
-        (data_of(MISSED), MEANS, ["4 cells (diverged) left out"], 0.35),
-        (data_of(KILLED), LINES, ["12 cells (failed) left out"], 0.45),
-        (data_of(ONE), LINES, [f"1 cell {BEYOND}"], None),
-        (data_of(HALF), LINES, ["1/4", HALF_MISS, "every seed: diverged"], None),
-        (data_of(LIMIT), LINES, ["softmax (target not reached)", "gaussian"], None),
-        (data_of(LIMIT), replace(LINES, x="kernel"), ["every seed: target not reached"], None),
-        (data_of(fake_cells([10**6, 10**15], [1.0, 2.0])), LINES, ["N = 10⁶", "N = 10¹⁵"], None),
-        (data_of(REFINED), LINES, ["median of 1 to 3 seeds"], None),
-        (data_of(UNEVEN), BY_SNR, ["SNR = 1", "SNR = 3"], None),
+        (MISSED, {}, f"{SEEDS} {BEYOND}", 0.4),
+        (MISSED, {"mean": "arithmetic"}, "4 cells (diverged) left out", 0.35),
+        (KILLED, {}, "12 cells (failed) left out", 0.45),
+        (ONE, {}, f"1 cell {BEYOND}", None),
+        (HALF, {}, f"1/4 … {HALF_MISS} … every seed: diverged", None),
+        (LIMIT, {}, "softmax (target not reached) … gaussian", None),
+        (LIMIT, {"x": "kernel"}, "every seed: target not reached", None),
+        (fake_cells([10**6, 10**15], [1.0, 2.0]), {}, "N = 10⁶ … N = 10¹⁵", None),
+        (REFINED, {}, "median of 1 to 3 seeds", None),
+        (UNEVEN, BY_SNR, "SNR = 1 … SNR = 3", None),
     ],
 )
 def test_a_picture_says_what_its_lines_are_of_and_what_they_lack(
-    data: Cells, options: FigureOptions, said: list[str], height: float | None
+    cells: pd.DataFrame, options: dict[str, Any], said: str, height: float | None
 ) -> None:
     """A seed that misses is beyond the others: the median of those that arrive flatters them."""
-    figure = draw_lines(data, options)
+    figure = draw("lines", cells, **options)
     assert height is None or line_heights(figure.axes[0])[0] == pytest.approx([height] * 4)
-    text = prose(figure)
-    assert [part for part in said if part not in text] == []
+    assert not untold(figure, said)
 
 
-FIVE_NS, MANY_NS = data_of(kernels([2, 4, 6, 8, 10], [1.0, 2.0])), kernels(range(2, 15), [1.0, 2.0])
-ONE_POINT, REFINES = data_of(fail(PAIR, PAIR["snr"] == 2.0)), as_refined(data_of(REFINED))
+FIVE_NS, MANY_NS = (kernels(ns, [1.0, 2.0]) for ns in (range(2, 11, 2), range(2, 15)))
 
 
 @pytest.mark.parametrize(
-    ("data", "options", "sentence"),
+    ("cells", "options", "sentence"),
     [
-        (ONE_POINT, {}, "x='snr': no line of test_loss has two points here"),
+        (fail(PAIR, "snr == 2"), {}, "x='snr': no line of test_loss has two points here"),
         (FIVE_NS, {"by": "width"}, "x='snr': .* 10 settings here, .* 8 lines; make panels of one"),
-        (data_of(MANY_NS), {}, "26 settings here, .* 8 lines; make panels of one"),
-        (data_of(PAIR.assign(test_loss=0)), {"mean": "geometric"}, "geometric': 6 .* not positive"),
-        (data_of(PAIR), {"mean": "median", "band": "sd"}, "'sd': a median takes interval, quart"),
-        (REFINES, {}, "where: points of a refined sweep have different seeds"),
+        (MANY_NS, {}, "26 settings here, .* 8 lines; make panels of one"),
+        (PAIR.assign(test_loss=0), {"mean": "geometric"}, "geometric': 6 .* not positive"),
+        (as_refined(data_of(REFINED)), {}, "where: points of a refined sweep have different seeds"),
     ],
 )
 def test_lines_that_cannot_be_drawn_are_refused(
-    data: Cells, options: dict[str, Any], sentence: str
+    cells: Any, options: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(UserError, match=sentence):
-        draw_lines(data, replace(LINES, **options))
+        draw("lines", cells, **options)
 
 
 # Seeds that miss
@@ -196,7 +187,7 @@ def test_lines_that_cannot_be_drawn_are_refused(
 
 def test_where_half_of_the_seeds_miss_a_point_is_open_and_where_all_do_a_cross() -> None:
     """Neither is on the line."""
-    line, *marks = draw_lines(data_of(HALF), LINES).axes[0].lines
+    line, *marks = draw("lines", HALF).axes[0].lines
     assert np.isfinite(heights(line)).tolist() == [True, True, False, False]
     [cross] = [mark for mark in marks if mark.get_marker() == "x"]
     [point] = [mark for mark in marks if mark is not cross]
@@ -206,13 +197,12 @@ def test_where_half_of_the_seeds_miss_a_point_is_open_and_where_all_do_a_cross()
 
 
 def test_crosses_of_two_lines_at_one_value_do_not_hide_each_other() -> None:
-    cells = fake_cells([5, 10, 15], [1.0, 2.0, 4.0])
-    gone = fail(cells, (cells["snr"] == 4.0) & (cells["n"] != 10))
-    [axes] = draw_lines(data_of(gone), LINES).axes
+    gone = fail(fake_cells([5, 10, 15], [1.0, 2.0, 4.0]), "snr == 4 and n != 10")
+    [axes] = draw("lines", gone).axes
     crosses = [line for line in axes.lines if line.get_marker() == "x"]
-    assert [np.asarray(cross.get_xdata()).tolist() for cross in crosses] == [[4.0], [4.0]]
-    first, second = (heights(cross)[0] for cross in crosses)
-    assert first - second == pytest.approx(0.05), "shares of the height of the axes"
+    (first, high), (second, low) = (points(cross)[:, 0] for cross in crosses)
+    assert (first, second) == (4.0, 4.0)
+    assert high - low == pytest.approx(0.05), "shares of the height of the axes"
     assert len({cross.get_color() for cross in crosses}) == 2
 
 
@@ -225,16 +215,16 @@ SHORT = fake_cells([5], [1.0, 2.0, 4.0], seeds=1).assign(test_loss=[1.05, 0.6, 0
 @pytest.mark.parametrize(
     ("cells", "options", "side", "ticks"),
     [
-        (fake_cells([62, 250, 1000], [1.0, 2.0]), replace(LINES, x="n"), "x", "62 250 1000"),
-        (fake_cells([1, 2, 4, 8], [1.0, 2.0]), replace(LINES, x="n"), "x", "1 2 4 8"),
-        (fake_cells([5], SNRS), LINES, "x", "5 10 15 20 25"),
+        (fake_cells([62, 250, 1000], [1.0, 2.0]), {"x": "n"}, "x", "62 250 1000"),
+        (fake_cells([1, 2, 4, 8], [1.0, 2.0]), {"x": "n"}, "x", "1 2 4 8"),
+        (fake_cells([5], SNRS), {}, "x", "5 10 15 20 25"),
         (SHORT, OF_LOG, "y", "0.5 1"),
     ],
 )
 def test_few_values_have_a_tick_each_and_a_short_logarithmic_axis_has_two_or_more(
-    cells: pd.DataFrame, options: FigureOptions, side: str, ticks: str
+    cells: pd.DataFrame, options: dict[str, Any], side: str, ticks: str
 ) -> None:
-    [axes] = draw_lines(data_of(cells), options).axes
+    [axes] = draw("lines", cells, **options).axes
     low, high = getattr(axes, f"get_{side}lim")()
     axis = getattr(axes, f"{side}axis")
     labels = zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True)
@@ -243,7 +233,7 @@ def test_few_values_have_a_tick_each_and_a_short_logarithmic_axis_has_two_or_mor
 
 def test_ticks_of_narrow_panels_stand_clear_of_each_other() -> None:
     cells = fake_cells([2, 4, 8], [16.0, 64.0, 256.0, 1024.0, 4096.0])
-    figure = draw_lines(data_of(cells), replace(LINES, by="n"))
+    figure = draw("lines", cells, by="n")
     figure.draw_without_rendering()
     for axes in figure.axes:
         low, high = axes.get_xlim()
@@ -264,17 +254,17 @@ def test_decades_below_the_last_digit_of_the_largest_or_of_the_start_are_shaded(
     options: dict[str, float], drawn: list[float], said: str
 ) -> None:
     cells = fake_cells([10], [1.0, 2.0, 4.0])
-    cells["test_loss"] = 10.0 ** (2 - 10 * cells["snr"])
-    figure = plain_lines(data_of(cells), LINES, **options)
+    falling = cells.assign(test_loss=10.0 ** (2 - 10 * cells["snr"]))
+    figure = plain_lines(data_of(falling), ASKED["lines"], **options)
     assert line_heights(figure.axes[0]) == [pytest.approx(drawn)]
     assert figure.axes[0].get_ylim()[0] == pytest.approx(drawn[-1] / 30)
-    assert f"\n{said}\n" in words(figure)
+    assert not untold(figure, f"\n{said}\n")
 
 
 def test_where_x_is_no_number_points_stand_beside_each_other_with_bars() -> None:
     gaussian = fake_cells([5, 10], [1.0], noise=1.0, kernel="gaussian")
     cells = pd.concat([gaussian, fake_cells([5], [1.0], kernel="softmax")])
-    [axes] = draw_lines(data_of(cells), replace(LINES, x="kernel")).axes
+    [axes] = draw("lines", cells, x="kernel").axes
     assert [label.get_text() for label in axes.get_xticklabels()] == ["softmax", "gaussian"]
     bars: list[Any] = list(axes.containers)
     five, ten = [np.asarray(bar.lines[0].get_xdata()) for bar in bars]
@@ -290,7 +280,7 @@ def test_where_x_is_no_number_points_stand_beside_each_other_with_bars() -> None
 
 def test_more_settings_than_colours_get_panels_if_those_of_one_parameter_suffice() -> None:
     ns = (2, 4, 6, 8, 10)
-    figure = draw_lines(data_of(kernels(ns, [1.0, 2.0])), LINES)
+    figure = draw("lines", kernels(ns, [1.0, 2.0]))
     assert titles(figure) == [f"({at}) $N$ = {n}" for at, n in zip("abcde", ns, strict=True)]
     assert all(len(line_heights(axes)) == 2 for axes in figure.axes)
     text = words(figure)
@@ -301,14 +291,12 @@ def test_more_settings_than_colours_get_panels_if_those_of_one_parameter_suffice
 @pytest.mark.slow
 def test_many_lines_have_a_few_names_and_no_bands() -> None:
     """And a shade each, also where they are too many for panels."""
-    figure = draw_lines(data_of(fake_cells(list(range(2, 21)), SNRS[::6])), replace(LINES, by="n"))
+    figure = draw("lines", fake_cells(range(2, 21), SNRS[::6]), by="n")
     [axes] = figure.axes
     assert not axes.collections
     assert len({line.get_color() for line in axes.lines}) == 19
     assert len(figure.legends[0].get_texts()) == 5
-    text = words(figure)
-    assert "without bands" in text
-    assert "\nN = 20\n" in text
+    assert not untold(figure, "without bands … \nN = 20\n")
 
 
 @pytest.mark.slow

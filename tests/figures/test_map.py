@@ -1,8 +1,8 @@
-"""Maps: a column over two parameters in colours, or in two colours for the sides of a threshold."""
+"""Maps of a column over two parameters, in colours or by sides, and boundaries with their law."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,13 @@ from matplotlib.collections import PathCollection, PolyCollection, QuadMesh
 from matplotlib.colors import LogNorm, to_hex
 from matplotlib.contour import QuadContourSet
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from overfit_cli import Column, UserError
 from overfit_cli.core.cells import Cells
-from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.values import Mean
 from overfit_cli.figures.map import draw_map
+from overfit_cli.figures.panels import side_by_side
 from overfit_cli.figures.picture import styled
 from overfit_cli.figures.style import MUTED
 from overfit_cli.stats.crossings import crossings, medians_by_row
@@ -25,29 +26,32 @@ from tests.fake_study import (
     LAW,
     NS,
     OPTIONS,
-    SIDES,
     SNRS,
-    Drawing,
     FakeStudy,
     NamedSides,
     as_refined,
     data_of,
-    draw_boundary,
-    draw_cutoff,
-    draw_heatmap,
+    draw,
     fail,
     fake_cells,
+    fake_loss,
+    points,
     titles,
+    untold,
     words,
 )
 
 CELLS = fake_cells(NS, SNRS)
-OF_STEPS = replace(OPTIONS, value="steps")
 
 
 def mesh(figure: Figure, place: int = 0) -> QuadMesh:
     (found,) = (one for one in figure.axes[place].collections if isinstance(one, QuadMesh))
     return found
+
+
+def edges(figure: Figure) -> np.ndarray:
+    """The corners of the cells of a map: x and y, (rows + 1, columns + 1, 2)."""
+    return np.asarray(mesh(figure).get_coordinates())
 
 
 def shown(figure: Figure, place: int = 0) -> np.ndarray:
@@ -60,10 +64,8 @@ def marks(figure: Figure) -> dict[str, int]:
     axes = figure.axes[0]
     hatches = [each for each in axes.collections if isinstance(each, PolyCollection)]
     found = {str(each.get_label()): len(each.get_paths()) for each in hatches}
-    for line in axes.lines:
-        if line.get_label() == "partly":
-            found["partly"] = np.size(line.get_xdata())
-    return found
+    corners = {str(line.get_label()): np.size(line.get_xdata()) for line in axes.lines}
+    return found | {label: count for label, count in corners.items() if label == "partly"}
 
 
 def contour(figure: Figure) -> np.ndarray:
@@ -72,12 +74,11 @@ def contour(figure: Figure) -> np.ndarray:
     return np.concatenate([part for one in found for part in one.allsegs[0]] or [np.empty((0, 2))])
 
 
-def of_ten_seeds(missed: int, reason: str = "diverged") -> Cells:
+def of_ten_seeds(missed: int, reason: str = "diverged") -> pd.DataFrame:
     """Steps over two n and two SNR, 100, 101, ... of ten seeds, of which some miss at the first."""
     cells = fake_cells([1, 2], [1.0, 2.0], seeds=10)
     cells["steps"] = 100 + cells["seed"] + 100 * (cells["n"] == 2)
-    cells = fail(cells, (cells["n"] == 1) & (cells["snr"] == 1) & (cells["seed"] < missed))
-    return data_of(cells.replace({"reason": {"diverged": reason}}))
+    return fail(cells, f"n == 1 and snr == 1 and seed < {missed}", reason)
 
 
 class Drift(FakeStudy):
@@ -86,120 +87,93 @@ class Drift(FakeStudy):
 
 def of_drift() -> Cells:
     """A change of weights, which isn't beyond the others where a cell misses."""
-    some = fail(CELLS, CELLS["n"] == 20).replace({"reason": {"diverged": "step limit"}})
+    some = fail(CELLS, "n == 20", "step limit")
     some["drift"] = some["snr"].where(some["status"] == "done")
-    return replace(data_of(some), study=Drift())
+    return data_of(some, study=Drift())
 
 
-def of_losses(*losses: float) -> Cells:
-    """A loss for each of two SNR at each of two n."""
-    return data_of(fake_cells([1, 2], [1.0, 2.0], seeds=1).assign(test_loss=losses))
-
-
-def of_seeds(seeds: int, ns: list[int] = NS) -> Cells:
-    return data_of(fake_cells(ns, SNRS, seeds=seeds))
-
-
-def with_few_crossings() -> Cells:
+def with_few_crossings() -> pd.DataFrame:
     """Of six seeds two cross at N = 5, and one at N = 6."""
     cells = fake_cells([*range(5, 15), 20, 40], SNRS, seeds=6)
-    above = (cells["n"] == 5) & (cells["seed"] >= 2) | (cells["n"] == 6) & (cells["seed"] >= 1)
-    return data_of(cells.assign(test_loss=cells["test_loss"].where(~above, 0.6)))
+    above: Any = cells.eval("n == 5 and seed >= 2 or n == 6 and seed >= 1")
+    return cells.assign(test_loss=cells["test_loss"].mask(above, 0.6))
 
 
-def told_and_untold(figure: Figure, said: str, unsaid: str) -> None:
-    """What a reader reads has some parts, which stand between ` … `, and has none of others."""
-    lines = words(figure)
-    text = lines + " ".join(lines.split())
-    assert [part for part in said.split(" … ") if part not in text] == []
-    assert [part for part in unsaid.split(" … ") if part and part in text] == []
-
-
-def of_two_failures() -> Cells:
-    """A seed that diverged, and one at another point that raised an error."""
-    first = CELLS["seed"] == 0
-    diverged, raised = (first & (CELLS["n"] == n) & (CELLS["snr"] == SNRS[0]) for n in (2, 10))
-    cells = fail(CELLS, diverged | raised)
-    cells.loc[raised, "reason"] = "error: ValueError: boom"
-    return data_of(cells)
-
-
-NAMED = replace(data_of(CELLS), study=NamedSides())
-NOISY = data_of(fake_cells(NS, SNRS, seeds=5, noise=0.1))
-WIDE = data_of(pd.concat([fake_cells(NS, SNRS, width=width) for width in (64, 128)]))
-BY_WIDTH = replace(OPTIONS, by="width", law=("n * snr**2 = width * 10",))
-WIDTHS = data_of(pd.concat([fake_cells([5, 10], SNRS, seeds=1, width=2**k) for k in range(9)]))
-KERNELS = data_of(pd.concat([fake_cells([10], SNRS, kernel=k) for k in ("gaussian", "softmax")]))
-FAR_ROWS = data_of(fake_cells([1, 2, 8, 10, 12, 900], SNRS[2:21]))
-WITHOUT_ONE = data_of(CELLS[~((CELLS["n"] == 10) & (CELLS["snr"] == 10))])
+NAMED = data_of(CELLS, study=NamedSides())
+NOISY = fake_cells(NS, SNRS, seeds=5, noise=0.1)
+WIDE = pd.concat([fake_cells(NS, SNRS, width=width) for width in (64, 128)])
+WIDTHS = pd.concat([fake_cells([5, 10], SNRS, seeds=1, width=2**k) for k in range(9)])
+KERNELS = pd.concat([fake_cells([10], SNRS, kernel=k) for k in ("gaussian", "softmax")])
+FAR_ROWS = fake_cells([1, 2, 8, 10, 12, 900], SNRS[2:21])
+WITHOUT_ONE = CELLS.query("n != 10 or snr != 10")
 WITHOUT_ROW = data_of(CELLS[CELLS["n"] < 20], CELLS)
-FEW_LOST = data_of(fail(CELLS, (CELLS["seed"] == 1) & (CELLS["n"] == 2) & (CELLS["snr"] < 5.5)))
-ONE_ROW_LOST = fail(CELLS, (CELLS["n"] == 20) & (CELLS["snr"] < 4.5))
-HOLES = data_of(ONE_ROW_LOST[(CELLS["n"] != 2) | (CELLS["snr"] < 23.5)], CELLS)
+NOT_PLANNED = data_of(pd.concat([CELLS, fake_cells([10], [9.5, 10.5])]), CELLS)
+FEW_LOST = fail(CELLS, "seed == 1 and n == 2 and snr < 5.5")
+HOLES = data_of(fail(CELLS, "n == 20 and snr < 4.5").query("n != 2 or snr < 23.5"), CELLS)
+FIRST, ERROR = "seed == 0 and snr == 1 and n ==", "error: ValueError: boom"
+ONE_OF_EACH = fail(fail(CELLS, f"{FIRST} 2"), f"{FIRST} 10", ERROR)
 BEYOND = "5 cells (diverged) taken as beyond the others."
 LEFT_OUT = "75 cells (target not reached) left out."
-OF_DRIFT = replace(OPTIONS, value="drift")
-OF_MEANS = replace(OF_STEPS, mean="arithmetic")
+STEPS, OF_MEANS = {"value": "steps"}, {"value": "steps", "mean": "arithmetic"}
 FEWER, REACHED = "diverged: fewer seeds", "target not reached: half the seeds or more"
 ONE_OF_TEN = "diverged: one seed or more (1) … mean of 10 seeds"
 TWO_FAILURES = (
     "1 cell (diverged) taken as beyond the others. … 1 cell (failed) left out. … "
     "failed or diverged: fewer seeds (2)"
 )
-MIDDLE = replace(SIDES, threshold=None)
 LABELS = "\ntest loss\n … \ntraining samples N\n … signal-to-noise ratio SNR and training samples"
 NAMES = "\nbenign: test loss ≤ 0.2\n … \nharmful: test loss > 0.2\n … \nbenign\n"
-CONSTANTS = "= 640, 1280."
 CROSSED = "Where test loss crosses 0.2, for each value of training samples N: median of 5"
 OF_FIVE = f"{CROSSED} … Test loss of 0.2: median of 5 seeds, least to greatest … N·SNR² = 1000"
 UNSAID = "throughout … no fit … beyond the grid … 95 % interval"
 OF_ONE = "Test loss of 0.2: one seed … no fit of N·SNR^p = C, fewer than three points"
 THROUGHOUT = "N = 1, 2: above 0.2 throughout. … N = 900: below 0.2 throughout."
+RISES = fake_cells([1, 2], [1.0, 2.0], seeds=1).assign(test_loss=[1, 2, 3, 4])
+SIX, ONE = fake_cells(NS, SNRS, seeds=6), fake_cells([5, 10], SNRS, seeds=1)
 
 
 @pytest.mark.parametrize(
-    ("draw", "options", "data", "said", "unsaid"),
+    ("figure", "options", "cells", "said", "unsaid"),
     [
-        (draw_heatmap, OPTIONS, data_of(CELLS), LABELS, "failed … missing … test loss ="),
-        (draw_heatmap, OF_STEPS, data_of(CELLS), "\ngradient steps\n … Gradient steps", ""),
-        (draw_heatmap, replace(BY_WIDTH, threshold=0.2), WIDE, CONSTANTS, ""),
-        (draw_cutoff, SIDES, NAMED, NAMES, ""),
-        (draw_cutoff, replace(OF_STEPS, threshold=15), NAMED, "gradient steps ≤ 15", "benign"),
-        (draw_cutoff, replace(SIDES, threshold=0.6995), NAMED, "", "\nharmful\n"),
-        (draw_cutoff, MIDDLE, of_losses(1, 2, 3, 4), "test loss > 2.5", ""),
-        (draw_cutoff, MIDDLE, of_losses(0.01, 0.02, 0.5, 1), "test loss > 0.1", ""),
-        (draw_boundary, replace(SIDES, law=(LAW,)), NOISY, OF_FIVE, UNSAID),
-        (draw_boundary, SIDES, of_seeds(6), "median of 6 seeds, 95 % interval", "least to"),
-        (draw_boundary, SIDES, of_seeds(1, [5, 10]), OF_ONE, "Dashed"),
-        (draw_boundary, SIDES, FAR_ROWS, THROUGHOUT, "beyond the grid"),
-        (draw_boundary, SIDES, with_few_crossings(), "N = 5, 6: median beyond the grid.", ""),
+        ("heatmap", {}, CELLS, LABELS, "failed … missing … test loss ="),
+        ("heatmap", STEPS, CELLS, "\ngradient steps\n … Gradient steps", ""),
+        ("cutoff", {}, NAMED, NAMES, ""),
+        ("cutoff", {**STEPS, "threshold": 15}, NAMED, "gradient steps ≤ 15", "benign"),
+        ("cutoff", {"threshold": 0.6995}, NAMED, "", "\nharmful\n"),
+        ("cutoff", {"threshold": None}, RISES, "test loss > 2.5", ""),
+        ("boundary", {"law": (LAW,)}, NOISY, OF_FIVE, UNSAID),
+        ("boundary", {}, SIX, "median of 6 seeds, 95 % interval", "least to"),
+        ("boundary", {}, ONE, OF_ONE, "Dashed"),
+        ("boundary", {}, FAR_ROWS, THROUGHOUT, "beyond the grid"),
+        ("boundary", {}, with_few_crossings(), "N = 5, 6: median beyond the grid.", ""),
     ],
 )
 def test_a_map_or_boundary_says_what_it_shows(
-    draw: Drawing, options: FigureOptions, data: Cells, said: str, unsaid: str
+    figure: str, options: dict[str, Any], cells: Any, said: str, unsaid: str
 ) -> None:
-    """The middle, where no threshold is named, is by ratio if losses are a factor of ten apart."""
-    told_and_untold(draw(data, options), said, unsaid)
+    """Where no threshold is named, a cutoff is in the middle."""
+    assert not untold(draw(figure, cells, **options), said, unsaid)
 
 
 @pytest.mark.parametrize(
-    ("options", "data", "said", "unsaid", "marked"),
+    ("options", "cells", "said", "unsaid", "marked"),
     [
-        (OPTIONS, HOLES, "half the seeds or more (4)", FEWER, {"lost": 4, "missing": 2}),
-        (OPTIONS, WITHOUT_ONE, "missing (1)", "failed", {"missing": 1}),
-        (OPTIONS, WITHOUT_ROW, "", "failed", {"missing": len(SNRS)}),
-        (OPTIONS, FEW_LOST, f"{FEWER} (5) … {BEYOND}", "half the seeds", {"partly": 5}),
-        (OF_DRIFT, of_drift(), f"{REACHED} (25) … {LEFT_OUT}", "beyond the", {"lost": 25}),
-        (OF_STEPS, of_ten_seeds(5, "step limit"), f"{REACHED} (1)", "fewer", {"lost": 1}),
+        ({}, HOLES, "half the seeds or more (4)", FEWER, {"lost": 4, "missing": 2}),
+        ({}, WITHOUT_ONE, "missing (1)", "failed", {"missing": 1}),
+        ({}, WITHOUT_ROW, "", "failed", {"missing": len(SNRS)}),
+        ({}, NOT_PLANNED, "", "missing", {}),  # between them
+        ({}, FEW_LOST, f"{FEWER} (5) … {BEYOND}", "half the seeds", {"partly": 5}),
+        ({"value": "drift"}, of_drift(), f"{REACHED} (25) … {LEFT_OUT}", "beyond", {"lost": 25}),
+        (STEPS, of_ten_seeds(5, "step limit"), f"{REACHED} (1)", "fewer", {"lost": 1}),
         (OF_MEANS, of_ten_seeds(1), ONE_OF_TEN, "beyond the", {"lost": 1}),
-        (OPTIONS, of_two_failures(), TWO_FAILURES, "or no number", {"partly": 2}),
+        ({}, ONE_OF_EACH, TWO_FAILURES, "or no number", {"partly": 2}),
     ],
 )
 def test_a_heatmap_marks_and_tells_what_it_lacks(
-    options: FigureOptions, data: Cells, said: str, unsaid: str, marked: dict[str, int]
+    options: dict[str, Any], cells: Any, said: str, unsaid: str, marked: dict[str, int]
 ) -> None:
-    figure = draw_heatmap(data, options)
-    told_and_untold(figure, said, unsaid)
+    figure = draw("heatmap", cells, **options)
+    assert not untold(figure, said, unsaid)
     assert marks(figure) == marked
 
 
@@ -207,17 +181,16 @@ def test_a_heatmap_has_x_to_the_right_and_y_upward_and_averages_seeds() -> None:
     """With whole cells around the values."""
     cells = fake_cells([1, 2, 3], [5.0, 6.0], seeds=2)
     cells["test_loss"] = cells["n"] * 10 + cells["snr"] + cells["seed"]
-    figure = draw_heatmap(data_of(cells), OPTIONS)
+    figure = draw("heatmap", cells)
     assert shown(figure).tolist() == [[15.5, 16.5], [25.5, 26.5], [35.5, 36.5]]
     assert (figure.axes[0].get_xlim(), figure.axes[0].get_ylim()) == ((4.5, 6.5), (0.5, 3.5))
-    corners = np.asarray(mesh(figure).get_coordinates())
-    assert (corners[..., 0].min(), corners[..., 0].max()) == (4.5, 6.5)
+    assert edges(figure)[0, :, 0].tolist() == [4.5, 5.5, 6.5]
 
 
 def test_an_axis_that_is_spaced_by_ratio_is_logarithmic_with_ticks_at_some_of_many() -> None:
     for powers, step in ((4, 1), (10, 2)):
         doubled = [8 * 2**power for power in range(powers)]
-        [axes, _] = draw_heatmap(data_of(fake_cells(doubled, [1.0, 2.0, 3.0])), OPTIONS).axes
+        [axes, _] = draw("heatmap", fake_cells(doubled, [1.0, 2.0, 3.0])).axes
         assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "log")
         assert axes.get_ylim() == pytest.approx((8 * 0.5**0.5, doubled[-1] * 2**0.5))
         labels = [tick.get_text() for tick in axes.get_yticklabels()]
@@ -234,7 +207,7 @@ def test_the_statistic_is_over_all_seeds() -> None:
         ("geometric", 0, np.exp(np.log(np.arange(100, 110)).mean())),
     ]
     for mean, missed, number in cases:
-        figure = draw_heatmap(of_ten_seeds(missed), replace(OF_STEPS, mean=mean))
+        figure = draw("heatmap", of_ten_seeds(missed), value="steps", mean=mean)
         assert shown(figure)[0, 0] == pytest.approx(number, nan_ok=True)
         assert shown(figure)[1, 0] == pytest.approx(204.5, abs=0.1)
 
@@ -247,67 +220,53 @@ class Headed(FakeStudy):
 
 def test_the_contour_of_the_threshold_lies_where_the_means_cross() -> None:
     """That of a study is about its headline."""
-    figure = draw_heatmap(data_of(CELLS), SIDES)
+    figure = draw("heatmap", CELLS, threshold=0.2)
     snr, n = contour(figure).T
     assert snr.size > 20
     np.testing.assert_allclose(n * snr**2, 1000, rtol=0.06)  # it is interpolated between cells
-    assert "\ntest loss = 0.2\n" in words(figure)
-    assert not contour(draw_heatmap(data_of(CELLS), OPTIONS)).size
+    assert not untold(figure, "\ntest loss = 0.2\n")
     with pytest.warns(UserWarning, match="no contour: the means don't cross test loss = 0.9"):
-        assert not contour(draw_heatmap(data_of(CELLS), replace(SIDES, threshold=0.9))).size
-    data = replace(data_of(CELLS), study=Headed())
-    assert "\ntest loss = 0.3\n" in words(draw_heatmap(data, OPTIONS))
-    assert not contour(draw_heatmap(data, OF_STEPS)).size
+        nowhere = draw("heatmap", CELLS, threshold=0.9)
+    headed = data_of(CELLS, study=Headed())
+    assert not untold(draw("heatmap", headed), "\ntest loss = 0.3\n")
+    others = draw("heatmap", CELLS), draw("heatmap", headed, value="steps")
+    assert [contour(each).size for each in (nowhere, *others)] == [0, 0, 0]
 
 
 @pytest.mark.parametrize("factor", [9, 11])
 def test_a_small_map_has_its_numbers_and_colours_by_ratio_from_a_factor_of_ten(factor: int) -> None:
     cells = fake_cells([1, 2], [1.0, 2.0])
     loss = 1.0 + (factor - 1) * (cells["n"] == 2)
-    figure = draw_heatmap(data_of(cells.assign(test_loss=loss)), OPTIONS)
+    figure = draw("heatmap", cells.assign(test_loss=loss))
     texts = [text.get_text() for text in figure.axes[0].texts]
     assert texts == ["1", "1", str(factor), str(factor)]
     assert isinstance(mesh(figure).norm, LogNorm) == (factor > 10)
-    assert not draw_heatmap(data_of(CELLS), OPTIONS).axes[0].texts
+    assert not draw("heatmap", CELLS).axes[0].texts
 
 
 def test_a_map_of_one_colour_or_half_without_a_number_says_nothing() -> None:
-    flat, half = CELLS.assign(test_loss=0.5), fail(CELLS, CELLS["n"] > 10)
-    for draw, cells, threshold, nothing in (
-        (draw_heatmap, CELLS, None, ""),
-        (draw_heatmap, flat, None, "all of it has one colour"),
-        (draw_heatmap, half, None, "half of it or more has no number"),
-        (draw_cutoff, CELLS, 0.2, ""),
-        (draw_cutoff, CELLS, 9.0, "all of it has one colour"),
-    ):
-        assert draw(data_of(cells), replace(SIDES, threshold=threshold)).nothing == nothing
-
-
-def test_points_that_were_not_planned_stay_blank() -> None:
-    finer = fake_cells([10], [9.5, 10.5])
-    figure = draw_heatmap(data_of(pd.concat([CELLS, finer]), CELLS), OPTIONS)
-    assert marks(figure) == {}
-    row, at = shown(figure)[0], sorted([*SNRS, 9.5, 10.5]).index(9.5)
-    assert np.isnan(row[at])
-    assert np.isfinite(row[[at - 1, at + 1]]).all()
+    flat, half = CELLS.assign(test_loss=0.5), fail(CELLS, "n > 10")
+    assert draw("heatmap", CELLS).nothing == draw("cutoff", CELLS).nothing == ""
+    for figure in (draw("heatmap", flat), draw("cutoff", CELLS, threshold=9.0)):
+        assert figure.nothing == "all of it has one colour"
+    assert draw("heatmap", half).nothing == "half of it or more has no number"
 
 
 def test_few_uneven_values_have_cells_of_one_width_unless_their_places_count() -> None:
     """They count where a law or an overlay is drawn, which leaves no room for numbers."""
     data = data_of(fake_cells([1, 2], [1.0, 2.0, 4.0, 5.0]))
     even, law, overlaid = (
-        draw_heatmap(data, OPTIONS),
-        draw_heatmap(data, replace(OPTIONS, law=("snr = 3",))),
+        draw("heatmap", data),
+        draw("heatmap", data, law=("snr = 3",)),
         styled(draw_map)(data, OPTIONS, lambda axes, part: []),
     )
-    sides = [np.asarray(mesh(one).get_coordinates())[0, :, 0] for one in (even, law, overlaid)]
-    assert np.diff(sides[0]).tolist() == [1, 1, 1, 1]
-    for at in sides[1:]:
-        assert at.tolist() == [0.5, 1.5, 3.0, 4.5, 5.5], "midway between neighbours"
+    assert np.diff(edges(even)[0, :, 0]).tolist() == [1, 1, 1, 1]
+    for placed in (law, overlaid):
+        assert edges(placed)[0, :, 0].tolist() == [0.5, 1.5, 3.0, 4.5, 5.5], "between neighbours"
     assert not overlaid.axes[0].texts
 
 
-FIVE = np.linspace(0.1, 16, 5).tolist()
+FIVE, CLOSE = np.linspace(0.1, 16, 5).tolist(), [1.0, 4.0, 4.1, 16.0]
 
 
 @pytest.mark.parametrize(
@@ -315,95 +274,83 @@ FIVE = np.linspace(0.1, 16, 5).tolist()
     [
         *((ns, SNRS, None, None) for ns in (NS, [*range(5, 17)], [*range(30, 39)], [3, 4, 5])),
         ([1, 2], FIVE, None, ["0.1", "4.08", "8.05", "12", "16"]),
-        ([1, 2], [1.0, 4.0, 4.1, 16.0], None, ["1", "4", "4.1", "16"]),
-        ([1, 2], [1.0, 4.0, 4.1, 16.0], ("snr = 2",), None),  # positions count
+        ([1, 2], CLOSE, None, ["1", "4", "4.1", "16"]),
+        ([1, 2], CLOSE, ("snr = 2",), None),  # positions count
     ],
 )
 def test_few_values_have_a_label_each_if_there_is_room_and_whole_numbers_whole_ticks(
     ns: list[int], snrs: list[float], law: tuple[str] | None, labels: list[str] | None
 ) -> None:
-    figure = draw_heatmap(data_of(fake_cells(ns, snrs, seeds=1)), replace(OPTIONS, law=law))
+    figure = draw("heatmap", fake_cells(ns, snrs, seeds=1), law=law)
     words(figure)
     axes = figure.axes[0]
     found = [tick.get_text() for tick in axes.get_xticklabels()]
     assert found == labels or (labels is None and "4.1" not in found)
     low, high = axes.get_ylim()
     ticks = [at for at in axes.get_yticks() if low <= at <= high]
-    assert len(ticks) >= 2
-    assert all(at == round(at) for at in ticks)
+    assert len(ticks) >= 2 and all(at == round(at) for at in ticks)
 
 
 def test_words_can_be_an_axis_in_the_order_of_their_declaration() -> None:
-    [axes, _] = draw_heatmap(KERNELS, replace(OPTIONS, y="kernel")).axes
+    [axes, _] = draw("heatmap", KERNELS, y="kernel").axes
     assert [tick.get_text() for tick in axes.get_yticklabels()] == ["softmax", "gaussian"]
 
 
+VARIES = "x='snr': y is n, width varies too (64, 128"
 TOO_MANY = "by='width': it makes 9 boundaries, and a figure shows up to 8."
 
 
 @pytest.mark.parametrize(
-    ("draw", "change", "data", "sentence"),
+    ("figure", "options", "cells", "sentence"),
     [
-        (
-            draw_heatmap,
-            {"x": None},
-            WIDE,
-            "this axis; here varies: n, snr, width.",
-        ),
-        (draw_heatmap, {"by": "width", "value": "snr"}, WIDE, "value='snr': fake measures no 'snr"),
-        (draw_heatmap, {}, WIDE, "x='snr': y is n, width varies too (64, 128"),
-        (draw_boundary, {}, WIDE, "x='snr': y is n, width varies too (64, 128"),
-        (draw_heatmap, {"y": "kernel", "law": ("kernel=1",)}, KERNELS, "'kernel' is no name here"),
-        (draw_boundary, {"y": "kernel"}, KERNELS, "y='kernel': a boundary needs an axis of pos"),
-        (draw_boundary, {"by": "width"}, WIDTHS, TOO_MANY),
-        (draw_boundary, {"threshold": 0.9}, NOISY, "nowhere on this grid; it stays below through"),
+        ("heatmap", {}, WIDE, VARIES),
+        ("boundary", {}, WIDE, VARIES),
+        ("heatmap", {"y": "kernel", "law": ("kernel=1",)}, KERNELS, "'kernel' is no name here"),
+        ("boundary", {"y": "kernel"}, KERNELS, "y='kernel': a boundary needs an axis of pos"),
+        ("boundary", {"by": "width"}, WIDTHS, TOO_MANY),
+        ("boundary", {"threshold": 0.9}, NOISY, "nowhere on this grid; it stays below through"),
     ],
 )
 def test_what_a_map_or_boundary_cannot_show_is_refused(
-    draw: Drawing, change: dict[str, Any], data: Cells, sentence: str
+    figure: str, options: dict[str, Any], cells: pd.DataFrame, sentence: str
 ) -> None:
     """A third parameter is never averaged over."""
-    with pytest.raises(UserError) as refused:
-        draw(data, replace(SIDES, **change))
-    assert sentence in str(refused.value)
+    with pytest.raises(UserError, match=re.escape(sentence)):
+        draw(figure, cells, **options)
 
 
 def test_a_third_parameter_makes_panels_in_the_same_colours() -> None:
     """Of which one without a number is all missing."""
     gaussian, softmax = (fake_cells(NS, SNRS, kernel=name) for name in ("gaussian", "softmax"))
     gaussian["test_loss"] *= 0.5
-    options = replace(SIDES, by="kernel", law=(LAW,))
-    heatmap, cutoff = (
-        draw(data_of(pd.concat([gaussian, softmax])), options)
-        for draw in (draw_heatmap, draw_cutoff)
-    )
+    both, options = pd.concat([gaussian, softmax]), {"by": "kernel", "law": (LAW,)}
+    heatmap, cutoff = draw("heatmap", both, **options), draw("cutoff", both, **options)
     for figure in (heatmap, cutoff):
         assert titles(figure) == ["(a) kernel: softmax", "(b) kernel: gaussian"], "as declared"
         assert all(axes.lines for axes in figure.axes[:2]), "the law is drawn in every panel"
-    assert len({(mesh(heatmap, at).norm.vmin, mesh(heatmap, at).norm.vmax) for at in (0, 1)}) == 1
+    assert mesh(heatmap).get_clim() == mesh(heatmap, 1).get_clim()
     assert words(heatmap).count("median of 3 seeds") == 1
     assert words(cutoff).count("\ntest loss > 0.2\n") == 1
-    lost = fail(gaussian, gaussian["n"] > 0)
-    figure = draw_heatmap(data_of(pd.concat([lost, softmax])), options)
+    figure = draw("heatmap", pd.concat([fail(gaussian, "n > 0"), softmax]), **options)
     assert marks(figure) == {}
-    polygons = [each for each in figure.axes[1].collections if isinstance(each, PolyCollection)]
-    assert [len(found.get_paths()) for found in polygons] == [len(NS) * len(SNRS)]
+    [missing] = [each for each in figure.axes[1].collections if isinstance(each, PolyCollection)]
+    assert len(missing.get_paths()) == len(NS) * len(SNRS)
 
 
 def test_every_place_has_the_colour_of_its_side() -> None:
     """And none where there is no number."""
-    gone = fail(CELLS, (CELLS["n"] == 20) & (CELLS["snr"] == 25))
-    figure = draw_cutoff(data_of(gone), SIDES)
+    figure = draw("cutoff", fail(CELLS, "n == 20 and snr == 25"))
     median = CELLS.groupby(["n", "snr"])["test_loss"].median().unstack().to_numpy()
-    assert np.isnan(shown(figure)[-1, -1])
-    assert (shown(figure) == (median > 0.2)).sum() == median.size - 1
+    expected = np.where(median > 0.2, 1.0, 0.0)
+    expected[-1, -1] = np.nan
+    np.testing.assert_array_equal(shown(figure), expected)
     ends = mesh(figure).get_cmap()([0.0, 1.0])
     assert tuple(to_hex(colour).upper() for colour in ends) == MUTED
     assert len(figure.axes) == 1, "two colours need no bar"
 
 
 def test_the_regions_are_named_where_they_are() -> None:
-    axes = draw_cutoff(NAMED, replace(SIDES, law=("n = 5",))).axes[0]
+    axes = draw("cutoff", NAMED, law=("n = 5",)).axes[0]
     places = {text.get_text(): text.get_position() for text in axes.texts}
     assert set(places) == {"benign", "harmful"}
     for name, (snr, n) in places.items():
@@ -422,7 +369,7 @@ def refined(seeds: int = 6, noise: float = 0.3) -> Cells:
         near = [round(at * factor, 3) for factor in (0.8, 0.9, 1.1, 1.25)]
         rows.append(fake_cells([n], near, seeds=seeds, noise=noise))
     cells = pd.concat(rows, ignore_index=True).query("snr <= 25")
-    return as_refined(replace(data_of(cells.reset_index(drop=True)), study=NamedSides()))
+    return as_refined(data_of(cells.reset_index(drop=True), study=NamedSides()))
 
 
 def places(data: Cells) -> set[tuple[float, float]]:
@@ -430,37 +377,34 @@ def places(data: Cells) -> set[tuple[float, float]]:
 
 
 def labelled(figure: Figure, label: str, place: int = 0) -> np.ndarray:
-    """The points of the line with this label, (points, 2), that are known."""
+    """The points of the line with this label, (points, 2)."""
     (line,) = (line for line in figure.axes[place].lines if line.get_label() == label)
-    points = np.asarray(line.get_xydata(), float)
-    return np.asarray(points[np.isfinite(points).all(axis=1)])
+    return points(line).T
 
 
 def test_a_heatmap_colours_sampled_places_alone_by_their_medians() -> None:
     data = refined()
-    figure = draw_heatmap(data, OPTIONS)
-    [points] = figure.axes[0].collections
-    assert isinstance(points, PathCollection)
-    where = [tuple(place) for place in np.asarray(points.get_offsets()).tolist()]
+    figure = draw("heatmap", data)
+    [dots] = figure.axes[0].collections
+    assert isinstance(dots, PathCollection)
+    where = [tuple(place) for place in np.asarray(dots.get_offsets()).tolist()]
     assert set(where) == places(data)
     median = data.trained.groupby(["snr", "n"])["test_loss"].median()
-    np.testing.assert_allclose(np.asarray(points.get_array()), [median[place] for place in where])
-    told_and_untold(figure, "", "missing … \nsampled\n")  # all that has a colour is sampled
-    assert mesh(draw_heatmap(as_refined(data, refined=False), OPTIONS)) is not None
+    np.testing.assert_allclose(np.asarray(dots.get_array()), [median[place] for place in where])
+    assert not untold(figure, "", "missing … \nsampled\n"), "all that has a colour is sampled"
+    assert mesh(draw("heatmap", as_refined(data, refined=False))) is not None
 
 
 def test_a_cutoff_colours_the_plane_by_the_share_of_seeds_on_a_side() -> None:
-    figure = draw_cutoff(refined(), SIDES)
-    likely = shown(figure)
+    figure = draw("cutoff", refined())
+    likely, corners = shown(figure), edges(figure)
+    snr, n = np.moveaxis((corners[:-1, :-1] + corners[1:, 1:]) / 2, 2, 0)
     assert 0 <= np.nanmin(likely) <= np.nanmax(likely) <= 1
-    corners = np.asarray(mesh(figure).get_coordinates())
-    snr, n = (corners[:-1, :-1] + corners[1:, 1:]).reshape(-1, 2).T / 2
-    product = n * snr**2
-    assert likely.ravel()[product < 300].mean() > 0.95
-    assert likely.ravel()[product > 3000].mean() < 0.05
+    assert likely[n * snr**2 < 300].mean() > 0.95
+    assert likely[n * snr**2 > 3000].mean() < 0.05
     told = "\nshare of seeds harmful\n … each seed's curve fitted to be monotone"
-    told_and_untold(figure, told, "missing")
-    one_side = draw_cutoff(refined(), replace(SIDES, threshold=0.9))
+    assert not untold(figure, told, "missing")
+    one_side = draw("cutoff", refined(), threshold=0.9)
     assert set(shown(one_side).ravel()) == {0.0}
     assert not labelled(one_side, "crossings").size
 
@@ -468,21 +412,109 @@ def test_a_cutoff_colours_the_plane_by_the_share_of_seeds_on_a_side() -> None:
 @pytest.mark.parametrize(("seeds", "band"), [(6, "95 % interval"), (3, "least to greatest")])
 def test_the_boundary_is_the_median_crossing_of_each_row_among_dots(seeds: int, band: str) -> None:
     data = refined(seeds)
-    figure = draw_cutoff(data, SIDES)
+    figure = draw("cutoff", data)
     found = medians_by_row(crossings(data.trained, "snr", "n", "test_loss", 0.2), "n")
     known = found[(found["crossing"] > 0) & (found["crossing"] <= 25)]
     np.testing.assert_allclose(labelled(figure, "crossings"), known[["crossing", "n"]].to_numpy())
     assert {tuple(place) for place in labelled(figure, "cells").tolist()} == places(data)
     other = "95 % interval" if seeds == 3 else "\nleast to greatest\n"
-    told_and_untold(figure, f"\nmedian crossing\n … \nsampled\n … \n{band}\n", other)
+    assert not untold(figure, f"\nmedian crossing\n … \nsampled\n … \n{band}\n", other)
 
 
 def test_panels_of_a_refined_sweep_have_a_boundary_each() -> None:
     one = refined()
     other = one.trained.assign(kernel="gaussian", snr=one.trained["snr"] / 1.25)
     data = one.with_trained(pd.concat([other, one.trained], ignore_index=True))
-    figure = draw_cutoff(data, replace(SIDES, by="kernel"))
+    figure = draw("cutoff", data, by="kernel")
     assert titles(figure) == ["(a) kernel: softmax", "(b) kernel: gaussian"]
     first, second = (labelled(figure, "crossings", place) for place in (0, 1))
     assert len(first) > 3
     np.testing.assert_allclose(second[:, 0], first[:, 0] / 1.25)
+
+
+# Boundaries
+
+
+def boundary(figure: Figure, place: int = 0) -> Line2D:
+    """The points of a boundary."""
+    containers: list[Any] = list(figure.axes[0].containers)
+    line: Line2D = containers[place].lines[0]
+    return line
+
+
+def fit_of(figure: Figure) -> list[float]:
+    """The exponent that a figure tells, the ends of its interval, and the largest residual in %."""
+    text = " ".join(words(figure).split()).replace("−", "-")
+    fit = re.search(r"p\s=\s(\S+)\s\[(\S+),\s(\S+)\], C\s=.*largest residual (\d+) %", text)
+    assert fit is not None, text
+    return [float(number) for number in fit.groups()]
+
+
+def laws_of(figure: Figure) -> list[str]:
+    """Of what boundaries a figure tells a law, in the order of its lines."""
+    return re.findall(r"^(?!Dashed)(.+): N·SNR\^p = C, p", words(figure), re.MULTILINE)
+
+
+def test_a_boundary_recovers_the_law_on_logarithmic_axes() -> None:
+    """Only values of y that cross have a point."""
+    cells = fake_cells([1, *NS, 900], SNRS[2:], seeds=5, noise=0.05)
+    figure = draw("boundary", cells, law=(LAW,))
+    assert (figure.axes[0].get_xscale(), figure.axes[0].get_yscale()) == ("log", "log")
+    snr, n = points(boundary(figure))
+    assert n.tolist() == NS
+    np.testing.assert_allclose(n * snr**2, 1000, rtol=0.1)
+    value, low, high, residual = fit_of(figure)
+    assert low <= value <= high and residual < 10
+    assert value == pytest.approx(2, abs=0.1)
+
+
+def test_values_of_y_at_which_some_seeds_never_cross_are_open_with_an_arrow_head() -> None:
+    """The interval leaves the axes there."""
+    cells = fake_cells(NS, SNRS, seeds=6)
+    never: Any = cells.eval("n == 4 and seed < 2")
+    figure = draw("boundary", cells.assign(test_loss=cells["test_loss"].mask(never, 0.6)))
+    assert not untold(figure, "some seeds cross off the grid")
+    few = boundary(figure, 1)
+    assert (points(few)[1].tolist(), few.get_markerfacecolor()) == ([4], "white")
+    [head] = [line for line in figure.axes[0].lines if line.get_marker() == ">"]
+    assert points(head).tolist() == [[figure.axes[0].get_xlim()[1]], [4.0]]
+
+
+def test_each_value_of_a_parameter_has_a_boundary_of_its_colour() -> None:
+    """In the order of declaration, not of the cells or of the alphabet."""
+    one, other = fake_cells(NS, SNRS), fake_cells(NS, SNRS, kernel="gaussian")
+    pairs = zip(other["n"], other["snr"], strict=True)
+    other["test_loss"] = [fake_loss(2 * n, snr) for n, snr in pairs]
+    figure = draw("boundary", pd.concat([other, one]), by="kernel")
+    for place, constant in enumerate((1000, 500)):
+        snr, n = points(boundary(figure, place))
+        np.testing.assert_allclose(n * snr**2, constant, rtol=0.1)
+        assert boundary(figure, place).get_color() == f"C{place}"
+    assert laws_of(figure) == ["kernel: softmax", "kernel: gaussian"]
+
+
+def test_run_directories_are_overlaid_with_their_names() -> None:
+    runs = [data_of(fake_cells(ns, SNRS)) for ns in (NS, [1, *NS])]
+    figure = draw("boundary", side_by_side(["before", "after"], runs))
+    assert (len(figure.axes), laws_of(figure)) == (1, ["before", "after"])
+    assert not untold(figure, "after, N = 1: above 0.2 throughout", "before, N")
+
+
+def test_a_boundary_may_rise_and_its_largest_residual_is_a_share_of_x() -> None:
+    """The losses cross 0.2 where SNR is the square root of N, and 1.5 times that at N = 4."""
+    cells = fake_cells([1, 2, 4, 8, 16], SNRS, seeds=2)
+    factor = np.where(cells["n"] == 4, 1.5, 1.0)
+    bent = cells.assign(test_loss=0.2 * factor * cells["n"] ** 0.5 / cells["snr"])
+    exponent, *_, residual = fit_of(draw("boundary", bent))
+    assert exponent == pytest.approx(-2, abs=0.1)
+    assert residual == pytest.approx(38, abs=2)  # 1.5^(4/5) - 1: the fit takes a fifth
+
+
+def test_the_whole_fit_of_a_bent_boundary_is_in_view() -> None:
+    cells = fake_cells([5, 10, 20, 40, 80, 160], np.geomspace(0.1, 64, 60).tolist())
+    bend = np.where(cells["n"] > 20, (cells["n"] / 20.0) ** 2, 1.0)
+    bent = cells.assign(test_loss=0.7 / (1 + 2.5 * (cells["n"] * cells["snr"] ** 2 * bend / 1000)))
+    [axes] = draw("boundary", bent).axes
+    [fit] = [line for line in axes.lines if line.get_linestyle() == "--"]
+    ends, limits = points(fit)[0], axes.get_xlim()
+    assert limits[0] <= min(ends) <= max(ends) <= limits[1]

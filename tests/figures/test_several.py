@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,31 +19,29 @@ from overfit_cli.figures.caption import unpaired
 from overfit_cli.figures.inputs import resolve_options
 from overfit_cli.figures.panels import difference, panels, side_by_side
 from tests.fake_study import (
+    FIGURES,
     NS,
-    OPTIONS,
     SNRS,
-    Drawing,
     FakeStudy,
     corners,
     data_of,
-    draw_curves,
-    draw_heatmap,
-    draw_lines,
+    draw,
     fail,
     fake_cells,
-    fake_trajectories,
     heights,
+    logged,
+    points,
     titles,
+    untold,
     words,
 )
 
-LINES = FigureOptions(x="snr", value="test_loss")
+RUNS = ["before", "after"]
 
 
 def two(*cells: pd.DataFrame) -> Cells:
     """Two run directories, `before` and `after`."""
-    parts = [data_of(cell, None, fake_trajectories(cell)) for cell in cells]
-    return side_by_side(["before", "after"], parts)
+    return side_by_side(RUNS, list(map(logged, cells)))
 
 
 def subtracted(first: pd.DataFrame, second: pd.DataFrame) -> Cells:
@@ -72,30 +69,20 @@ def small(seeds: int, shift: int = 0, noise: float = 0.5) -> pd.DataFrame:
     return cells.assign(seed=cells["seed"] + shift)
 
 
-def beside_runs(cells: pd.DataFrame) -> Cells:
-    return side_by_side(["before", "after"], [data_of(cells), of_runs()])
-
-
-def less_one_without(column: str) -> Cells:
-    return subtracted(small(2), small(2).drop(columns=column))
-
-
 WIDTHS = pd.concat([fake_cells([5, 10], [1.0, 2.0], width=2**p) for p in range(7)])
-BY_WIDTH = replace(OPTIONS, by="width")
 SHARE = "^minus='other': its cells and the others don't share"
 
 
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
+        (lambda: draw("heatmap", two(WIDTHS, WIDTHS), by="width"), "'width': it makes 14 panels"),
         (
-            lambda: draw_heatmap(two(WIDTHS, WIDTHS), BY_WIDTH),
-            "'width': it makes 14 panels here; at",
+            lambda: side_by_side(RUNS, [data_of(small(2)), of_runs()]),
+            "runs has no parameter 'n', w",
         ),
-        (lambda: beside_runs(small(2)), "from='after': runs has no parameter 'n', which varies"),
-        (lambda: beside_runs(fake_cells([5], [1.0])), "from='after': fake has no parameter 'run'"),
-        (lambda: less_one_without("test_loss"), f"{SHARE} test_loss.$"),
-        (lambda: less_one_without("snr"), f"{SHARE} snr.$"),
+        (lambda: subtracted(small(2), small(2).drop(columns="test_loss")), f"{SHARE} test_loss.$"),
+        (lambda: subtracted(small(2), small(2).drop(columns="snr")), f"{SHARE} snr.$"),
     ],
 )
 def test_too_many_panels_and_runs_that_do_not_go_together_are_refused(
@@ -131,7 +118,7 @@ def test_of_several_parameters_the_first_that_varies_is_panels(
     own: str | None, asked: str | None, taken: str | None
 ) -> None:
     data = data_of(fake_cells([5, 10], [1.0, 2.0]))
-    figure = Figure("a", "", "cells", draw_lines, options=FigureOptions(x="snr", by=own))
+    figure = Figure("a", "", "cells", FIGURES["lines"].draw, options=FigureOptions(x="snr", by=own))
     assert resolve_options(figure, FigureOptions(by=asked), data).by == taken
 
 
@@ -143,43 +130,40 @@ def test_heatmaps_stand_side_by_side_in_the_same_colours() -> None:
     """What tells the runs apart is not told twice: their width needs no panels."""
     other = fake_cells(NS, SNRS, width=128)
     other["test_loss"] *= 0.5
-    figure = draw_heatmap(two(fake_cells(NS, SNRS), other), OPTIONS)
+    figure = draw("heatmap", two(fake_cells(NS, SNRS), other))
     assert titles(figure) == ["(a) before", "(b) after"]
     left, right = (axes.collections[0] for axes in figure.axes[:2])
     assert np.asarray(right.get_array()) == pytest.approx(0.5 * np.asarray(left.get_array()))
     assert left.get_clim() == right.get_clim()
     assert words(figure).count("median of 3 seeds") == 1
     cells = pd.concat([fake_cells([5, 10], SNRS, kernel=k) for k in ("gaussian", "softmax")])
-    assert titles(draw_heatmap(two(cells, cells), replace(OPTIONS, by="kernel"))) == [
-        "(a) before, kernel: softmax",
-        "(b) before, kernel: gaussian",
-        "(c) after, kernel: softmax",
-        "(d) after, kernel: gaussian",
-    ]
+    assert " ".join(titles(draw("heatmap", two(cells, cells), by="kernel"))) == (
+        "(a) before, kernel: softmax (b) before, kernel: gaussian "
+        "(c) after, kernel: softmax (d) after, kernel: gaussian"
+    )
 
 
 def test_the_same_cell_in_two_directories_is_drawn_for_each() -> None:
     cells = fake_cells([5], [1.0, 2.0, 4.0])
     data = two(cells, cells)
     assert data.trained["key"].is_unique
-    assert len(data.steps) == 2 * len(fake_trajectories(cells))
-    first, second = draw_lines(data, LINES).axes[0].lines
+    assert len(data.steps) == 2 * len(logged(cells).steps)
+    first, second = draw("lines", data).axes[0].lines
     np.testing.assert_array_equal(heights(first), heights(second))
 
 
 def test_curves_are_overlaid_with_the_names_of_their_runs() -> None:
     data = two(fake_cells([5], [1.0], seeds=3), fake_cells([20], [1.0], seeds=3))
-    figure = draw_curves(data, FigureOptions(value="train_loss"))
+    figure = draw("curves", data)
     slow, fast = figure.axes[0].lines
     assert heights(slow)[-1] > heights(fast)[-1], "n = 20 learns faster"
-    text = words(figure)
-    assert all(said in text for said in ("\nbefore\n", "\nafter\n", "median of 3 seeds"))
-    assert "N = " not in text, "the run says it already"
+    # The run says N already.
+    assert not untold(figure, "\nbefore\n … \nafter\n … median of 3 seeds", "N = ")
 
 
 def test_a_parameter_may_be_called_run() -> None:
-    data = side_by_side(["before", "after"], [of_runs(), of_runs()])
-    [axes] = draw_lines(data, replace(LINES, x="run")).axes
+    data = side_by_side(RUNS, [of_runs(), of_runs()])
+    [axes] = draw("lines", data, x="run").axes
     assert [np.asarray(line.get_xdata()).tolist() for line in axes.lines] == [[1, 2, 3]] * 2
     assert axes.get_xlabel() == "attempt"
 
@@ -189,7 +173,7 @@ def test_a_contour_follows_the_points_of_its_own_run() -> None:
     cells = fake_cells([5, 10, 20, 40], [2.0, 4.0, 8.0, 16.0])
     others = fake_cells([5, 10, 20, 40], [3.0, 5.0, 6.5, 9.0, 12.0])
     alone, beside = (
-        corners(draw_heatmap(data, replace(OPTIONS, threshold=0.2)).axes[0].collections[1])
+        corners(draw("heatmap", data, threshold=0.2).axes[0].collections[1])
         for data in (data_of(cells), two(cells, others))
     )
     np.testing.assert_allclose(alone, beside)
@@ -210,80 +194,75 @@ def noisy(second: pd.DataFrame = SECOND, effect: float = 0.0, **same: Any) -> pd
 def dots(figure: Drawn) -> list[tuple[float, float]]:
     """Where the dots are, as SNR and n."""
     lines = [line for line in figure.axes[0].lines if line.get_marker() == "o"]
-    places = np.concatenate([np.empty((0, 2)), *(line.get_xydata() for line in lines)])
-    return sorted({(x, y) for x, y in places.tolist()})
+    return sorted({(x, y) for line in lines for x, y in points(line).T.tolist()})
 
 
 THREE, ONE = SECOND[SECOND["seed"] < 3], SECOND[SECOND["seed"] < 1]
-FIVE = fail(THREE, THREE["n"] == 5).replace({"reason": {"diverged": "step limit"}})
+FIVE = fail(THREE, "n == 5", "step limit")
 NO_DIFFERENCE = data_of(noisy().assign(test_loss=noisy()["test_loss"] - 0.3))
 OTHERS = THREE.assign(seed=THREE["seed"] + 10)
-NO_INTERVAL = ["No point has an interval over seeds."]
-LOST = ["target not reached: half the seeds or more (6)", "18 cells (target not reached) left out."]
+NO_INTERVAL = "No point has an interval over seeds."
+LOST = "target not reached: half the seeds or more (6) … 18 cells (target not reached) left out."
 GAUSSIAN = subtracted(noisy(THREE, kernel="gaussian"), THREE)
 CONTRAST = "est loss: gaussian − softmax (kernel)"
 WIDE = subtracted(noisy(THREE, width=128), THREE)
 WIDER = subtracted(noisy(THREE, width=128, kernel="gaussian"), THREE)
 MEANS = subtracted(small(3), small(4, shift=3, noise=0.8))
 AT_ONE_N = MEANS.with_trained(MEANS.trained[MEANS.trained["n"] == 20])
-OF_MEANS = ["mean of 3 seeds less mean of 4 seeds"]
+OF_MEANS = "mean of 3 seeds less mean of 4 seeds"
 
 
 @pytest.mark.parametrize(
-    ("draw", "data", "said", "unsaid"),
+    ("figure", "data", "said", "unsaid"),
     [
-        (draw_heatmap, NO_DIFFERENCE, [], "interval"),
-        (draw_heatmap, subtracted(noisy(ONE), ONE), NO_INTERVAL, "contains 0"),
-        (draw_heatmap, subtracted(noisy(THREE), OTHERS), NO_INTERVAL, "contains 0"),  # not paired
-        (draw_heatmap, subtracted(FIVE, THREE), LOST, "diverged"),
-        (draw_heatmap, subtracted(THREE, FIVE), LOST, "diverged"),
-        (draw_heatmap, GAUSSIAN, [f"\nt{CONTRAST}\n", f"T{CONTRAST} over"], "other"),
-        (draw_lines, WIDE, ["Test loss: width 128, less that at 64, against"], "other"),
-        (draw_heatmap, WIDER, ["test loss, less that of other"], "128"),
-        (draw_heatmap, MEANS, OF_MEANS, "one seed"),
-        (draw_lines, AT_ONE_N, OF_MEANS, "one seed"),
+        ("heatmap", NO_DIFFERENCE, "", "interval"),
+        ("heatmap", subtracted(noisy(ONE), ONE), NO_INTERVAL, "contains 0"),
+        ("heatmap", subtracted(noisy(THREE), OTHERS), NO_INTERVAL, "contains 0"),  # not paired
+        ("heatmap", subtracted(FIVE, THREE), LOST, "diverged"),
+        ("heatmap", subtracted(THREE, FIVE), LOST, "diverged"),
+        ("heatmap", GAUSSIAN, f"\nt{CONTRAST}\n … T{CONTRAST} over", "other"),
+        ("lines", WIDE, "Test loss: width 128, less that at 64, against", "other"),
+        ("heatmap", WIDER, "test loss, less that of other", "128"),
+        ("heatmap", MEANS, OF_MEANS, "one seed"),
+        ("lines", AT_ONE_N, OF_MEANS, "one seed"),
     ],
 )
 def test_a_difference_says_what_is_subtracted_and_what_is_not_known(
-    draw: Drawing, data: Cells, said: list[str], unsaid: str
+    figure: str, data: Cells, said: str, unsaid: str
 ) -> None:
     """The one setting that differs names it; a pair has the reason of the cell that failed."""
-    figure = draw(data, OPTIONS)
-    text = words(figure)
-    assert [part for part in said if part not in text] == []
-    assert unsaid not in text
-    assert draw is draw_lines or "95 % interval contains 0" in text or not dots(figure)
+    drawn = draw(figure, data)
+    assert not untold(drawn, said, unsaid)
+    assert figure == "lines" or not (dots(drawn) and untold(drawn, "95 % interval contains 0"))
 
 
 def test_a_point_whose_own_interval_contains_0_has_a_dot() -> None:
     first = noisy(effect=0.2)
-    figure = draw_heatmap(subtracted(first, SECOND), replace(OPTIONS, log=frozenset()))
+    figure = draw("heatmap", subtracted(first, SECOND), log=frozenset())
     gaps = (first["test_loss"] - SECOND["test_loss"]).groupby([first["snr"], first["n"]])
     chances = gaps.agg(lambda gap: float(scipy.stats.ttest_1samp(gap, 0).pvalue))
     noise = chances.index[chances > 0.05].get_level_values("snr")
     assert 10 < len(noise) < 32
     assert [x for x, _ in dots(figure)] == pytest.approx(sorted(noise))
-    text = words(figure)
-    assert f"\n95 % interval contains 0 ({len(noise)})\n" in text
-    assert f"own 95 % interval over seeds contains 0, {len(noise)} of 42." in text
+    told = f"own 95 % interval over seeds contains 0, {len(noise)} of 42."
+    assert not untold(figure, f"\n95 % interval contains 0 ({len(noise)})\n … {told}")
 
 
 @pytest.mark.parametrize("unknown", [0, 1])
 def test_a_seed_without_a_number_may_lie_on_either_side_of_0(unknown: int) -> None:
     """Of eight seeds the least and the greatest are the ends of the interval of the median."""
     first = SECOND.assign(test_loss=SECOND["test_loss"] + 0.1 + 0.01 * SECOND["seed"])
-    at = (first["n"] == 320) & (first["snr"] == 12) & (first["seed"] < unknown)
-    figure = draw_heatmap(subtracted(fail(first, at), SECOND), replace(OPTIONS, mean="median"))
+    first = fail(first, f"n == 320 and snr == 12 and seed < {unknown}")
+    figure = draw("heatmap", subtracted(first, SECOND), mean="median")
     assert len(dots(figure)) == unknown
 
 
 def test_a_dot_stands_below_a_printed_number() -> None:
     few = THREE["n"].isin([5, 10]) & (THREE["snr"] < 7)
-    figure = draw_heatmap(subtracted(noisy(THREE)[few], THREE[few]), OPTIONS)
+    figure = draw("heatmap", subtracted(noisy(THREE)[few], THREE[few]))
     rows = {float(text.get_position()[1]) for text in figure.axes[0].texts}
     below = {y for _, y in dots(figure)}
-    assert below
-    assert not below & rows
+    assert below and not below & rows
     assert min(below) < min(rows)
 
 
@@ -291,7 +270,7 @@ def test_a_dot_stands_below_a_printed_number() -> None:
 
 
 def shown(data: Cells) -> np.ndarray:
-    figure = draw_heatmap(data, OPTIONS)
+    figure = draw("heatmap", data)
     return np.asarray(figure.axes[0].collections[0].get_array())
 
 
@@ -303,15 +282,17 @@ def test_a_difference_is_paired_by_seed() -> None:
     gaps = pair["test_loss"] - pair["test_loss_other"]
     expected = gaps.groupby([pair["n"], pair["snr"]]).mean().unstack()
     np.testing.assert_allclose(shown(data), expected)
-    lines = draw_lines(data, replace(LINES, mean="arithmetic")).axes[0].lines
+    lines = draw("lines", data, mean="arithmetic").axes[0].lines
     np.testing.assert_allclose([heights(line) for line in lines], expected)
     assert (shown(subtracted(second, second)) == 0).all()
 
 
-def test_without_a_seed_in_common_means_are_subtracted() -> None:
-    parts = small(3), small(4, shift=3, noise=0.8)
-    first, second = (part.groupby(["n", "snr"])["test_loss"].mean().unstack() for part in parts)
-    np.testing.assert_allclose(shown(subtracted(*parts)), first - second)
+def test_without_a_seed_in_common_means_of_what_is_done_are_subtracted() -> None:
+    first, second = small(3), small(4, shift=3, noise=0.8)
+    first = fail(first, "snr == 4 and (n == 10 and seed == 0 or n == 20)")  # one, and all three
+    left, right = (part.groupby(["n", "snr"])["test_loss"].mean() for part in (first, second))
+    found = subtracted(first, second).frame.set_index(["n", "snr"])["test_loss"]
+    np.testing.assert_allclose(found, (left - right)[found.index])
 
 
 def test_what_has_no_counterpart_is_left_out_and_counted() -> None:
@@ -321,7 +302,7 @@ def test_what_has_no_counterpart_is_left_out_and_counted() -> None:
     whole = subtracted(first, second)
     assert (unpaired(whole), len(whole.trained)) == ("", len(first))
     assert whole.trained["test_loss"].to_numpy() == pytest.approx(0.25)
-    data = subtracted(first, fail(second[second["n"] > 5], second["snr"] > 11))
+    data = subtracted(first, fail(second.query("n > 5"), "snr > 11"))
     assert unpaired(data) == "12 of 18 cells here and of 12 there have a counterpart"
     assert set(data.trained["n"]) == {10, 20}
     assert (data.trained["status"].eq("failed") == (data.trained["snr"] == 12)).all()

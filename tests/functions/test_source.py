@@ -8,7 +8,7 @@ import linecache
 import os
 import py_compile
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import pytest
 from overfit_cli.functions.function_study import study_of_function, study_of_reference
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import python, run
+from tests.functions.mine import Scaled, edit, scaled, written
 
 MINE = '''
 import lib.scales as scales
@@ -30,20 +31,16 @@ OTHER = np.float64(2)
 LOADED = lambda: np.load(1)
 UNUSED = 1
 
-
 def used(n):
     """Documentation."""
     return FACTOR * n + offset() + OTHER * ELSE + (0 if True else LOADED())
 
-
 def unused(n):
     return n
-
 
 class Model:
     def loss(self, n):
         return used(n)
-
 
 @experiment(headline="loss")
 def train(n: int = 10, snr: float = 1.0) -> dict[str, float]:
@@ -51,7 +48,6 @@ def train(n: int = 10, snr: float = 1.0) -> dict[str, float]:
     from lib.late import shift
     # a comment
     return {"loss": Model().loss(n) + shift() + scales.SCALE * snr}
-
 
 if __name__ == "__main__":
     print(1)
@@ -71,17 +67,12 @@ FILES = {
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    """A folder with a study of several files; what is imported of it is forgotten at the end."""
+def folder(folder: Path) -> Path:
+    """A folder with a study of several files."""
+    (folder / "lib").mkdir()
     for name, text in FILES.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    path = list(sys.path)
-    yield tmp_path
-    for name, module in list(sys.modules.items()):
-        if str(tmp_path) in str(getattr(module, "__file__", "")):
-            del sys.modules[name]
-    sys.path[:] = path
+        written(folder, text, name)
+    return folder
 
 
 def digest(folder: Path) -> str:
@@ -95,11 +86,7 @@ CHANGES = {
     "a constant of its module": ("mine.py", "FACTOR = 2.0", "FACTOR = 3.0"),
     "a statement of its module": ("mine.py", "FACTOR = 2.0", "FACTOR = 2.0\nscales.set()"),
     "an attribute that its module sets": ("mine.py", "FACTOR = 2.0", "FACTOR = 2.0\nscales.A = 1"),
-    "what is imported beside overfit": (
-        "mine.py",
-        "OTHER = np.float64(2)",
-        "OTHER = np.float64(3)",
-    ),
+    "what is imported beside overfit": ("mine.py", "np.float64(2)", "np.float64(3)"),
     "what has the name of one of ours": ("mine.py", "np.load(1)", "np.load(2)"),
     "what isn't run as a script": ("mine.py", "ELSE = 1", "ELSE = 2"),
     "a file beside it": ("near.py", "far.ZERO", "far.ZERO + 1"),
@@ -125,26 +112,14 @@ NO_CHANGES = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("change", CHANGES | NO_CHANGES)
 def test_a_change_of_what_a_function_runs_is_noticed(folder: Path, change: str) -> None:
-    name, old, new = CHANGES[change]
-    before = digest(folder)
-    text = (folder / name).read_text()
-    assert old in text
-    (folder / name).write_text(text.replace(old, new, 1))
-    assert digest(folder) != before
-    (folder / name).write_text(text)
+    name, old, new = (CHANGES | NO_CHANGES)[change]
+    before, text = digest(folder), (folder / name).read_text()
+    edit(folder / name, old, new)
+    assert (digest(folder) != before) == (change in CHANGES)
+    written(folder, text, name)
     assert digest(folder) == before, "taken back, it is the source of before"
-
-
-@pytest.mark.parametrize("change", NO_CHANGES)
-def test_what_changes_no_number_is_no_change(folder: Path, change: str) -> None:
-    name, old, new = NO_CHANGES[change]
-    before = digest(folder)
-    text = (folder / name).read_text()
-    assert old in text
-    (folder / name).write_text(text.replace(old, new, 1))
-    assert digest(folder) == before
 
 
 CLAIM = '''
@@ -169,9 +144,8 @@ def measure(cells):
 '''
 
 
-def described(text: str) -> str:
-    text = text.replace('@experiment(headline="loss")\n', CLAIM)
-    return text.replace("n: int = 10", "n: Annotated[int, Count] = 10")
+DESCRIBED = MINE.replace('@experiment(headline="loss")\n', CLAIM)
+DESCRIBED = DESCRIBED.replace("n: int = 10", "n: Annotated[int, Count] = 10")
 
 
 def test_a_changed_claim_or_label_stales_nothing(folder: Path) -> None:
@@ -183,13 +157,13 @@ def test_a_changed_claim_or_label_stales_nothing(folder: Path) -> None:
         ('"samples"', '"samples", symbol="n", at_least=1'),
         ("return SMALL, used(1)", "return SMALL, used(2)"),
     ):
-        (folder / "mine.py").write_text(described(MINE).replace(old, new, 1))
+        edit(written(folder, DESCRIBED), old, new)
         digests.add(digest(folder))
-    (folder / "claims.py").write_text("CLAIMS = ['loss < 4']\n")
+    written(folder, "CLAIMS = ['loss < 4']\n", "claims.py")
     digests.add(digest(folder))
     assert len(digests) == 1
     for more in ("print(SMALL)", "def other():\n    return SMALL", "import math"):
-        (folder / "mine.py").write_text(f"{described(MINE)}\n\n{more}\n")
+        written(folder, f"{DESCRIBED}\n\n{more}\n")
         assert digest(folder) not in digests, more
 
 
@@ -198,7 +172,7 @@ def test_a_claim_of_a_function_that_is_described_afterwards_stales_nothing(folde
     digests = set()
     for claim in ("loss < 3", "loss < 4"):
         made = f'train = experiment(claims=["{claim}"])(fit)\n'
-        (folder / "mine.py").write_text(text.replace("if __name__", f"{made}\nif __name__"))
+        written(folder, text.replace("if __name__", f"{made}\nif __name__"))
         digests.add(digest(folder))
     assert len(digests) == 1
 
@@ -206,28 +180,22 @@ def test_a_claim_of_a_function_that_is_described_afterwards_stales_nothing(folde
 def test_a_module_has_the_names_and_the_source_of_its_file(folder: Path) -> None:
     """The same study, whether it is named on the command line or given from Python."""
     sys.path.insert(0, str(folder))
-    of_file = study_of_reference(str(folder / "mine.py"))
-    given = study_of_function(importlib.import_module("mine").train)
-    assert given.record == of_file.record
-    assert given.identity.source == of_file.identity.source
-    assert (given.name, given.record.label) == ("mine:train", "mine")
-
-
-def test_names_are_those_of_the_whole_file_or_module(folder: Path) -> None:
-    (folder / "run1.v2.py").write_text("def train(n: int = 1):\n    return {'a': n}\n")
-    dotted = study_of_reference(str(folder / "run1.v2.py"))
-    assert (dotted.name, dotted.record.label) == ("run1.v2:train", "run1.v2")
-    (folder / "lib" / "mine.py").write_text("def train(n: int = 1):\n    return {'a': n}\n")
-    sys.path.insert(0, str(folder))
-    packaged = study_of_reference("lib.mine:train")
-    assert (packaged.name, packaged.record.label) == ("lib.mine:train", "lib.mine")
-    assert study_of_function(sys.modules["lib.mine"].train).record == packaged.record
+    for file in ("run1.v2.py", "lib/mine.py"):
+        written(folder, "def train(n: int = 1):\n    return {'a': n}\n", file)
+    for reference, name in (
+        (f"{folder}/mine.py", "mine"),
+        (f"{folder}/run1.v2.py", "run1.v2"),
+        ("lib.mine:train", "lib.mine"),
+    ):
+        study = study_of_reference(reference)
+        assert (study.name, study.record.label) == (f"{name}:train", name)
+        if name != "run1.v2":
+            given = study_of_function(importlib.import_module(name).train)
+            assert given.record == study.record
+            assert given.identity.source == study.identity.source
 
 
 # Functions that stand in no file
-
-
-FACTOR = 2.0
 
 
 def made(factor: Any) -> Callable[..., dict[str, float]]:
@@ -237,26 +205,11 @@ def made(factor: Any) -> Callable[..., dict[str, float]]:
     return train
 
 
-class Model:
-    def __init__(self, factor: float) -> None:
-        self.factor = factor
-
-    def train(self, n: int = 1, seed: int = 0) -> dict[str, float]:
-        return {"loss": self.factor * n}
-
-    def __call__(self, n: int = 1, seed: int = 0) -> dict[str, float]:
-        return self.train(n)
-
-
-def scaled(factor: float, n: int = 1, seed: int = 0) -> dict[str, float]:
-    return {"loss": factor * n}
-
-
 MAKERS: dict[str, Callable[[float], Callable[..., Any]]] = {
     "a closure": made,
     "a closure over an array": lambda factor: made(np.array([factor, 1.0])),
-    "a method": lambda factor: Model(factor).train,
-    "an object that is called": Model,
+    "a method": lambda factor: Scaled(factor).train,
+    "an object that is called": Scaled,
     "a partial function": lambda factor: functools.partial(scaled, factor),
     "a function of a closure": lambda factor: made(made(factor)),
 }
@@ -282,7 +235,7 @@ for FACTOR in (1, 2):
 
 @pytest.mark.slow
 def test_a_script_that_changes_its_own_names_has_changed(tmp_path: Path) -> None:
-    (tmp_path / "loop.py").write_text(SCRIPT)
+    written(tmp_path, SCRIPT, "loop.py")
     done = python("loop.py", cwd=tmp_path)
     assert "2 cells were trained by an earlier version of the code of loop:train" in done.stdout
 
@@ -322,50 +275,39 @@ def typed_in(notebook: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
+    ("old", "new", "is_change"),
     [
-        ("cached(n))", "cached(n) + 1)"),
-        ("FACTOR = 1", "FACTOR = 2"),
-        ('"b", "c"', '"b"'),
-        ("np.ones(3)", "np.array([1.0, 1.0, 2.0])"),
-        ("lambda x: x", "lambda x: -x"),
-        ("np.tanh", "np.sin"),
-        ("return n + WEIGHTS", "return n - WEIGHTS"),
-        ("len(NAMES) + n", "len(NAMES) - n"),
-        ("scale=1.0", "scale=2.0"),
-        ("(n) * scale", "(n) / scale"),
+        ("cached(n))", "cached(n) + 1)", True),
+        ("FACTOR = 1", "FACTOR = 2", True),
+        ('"b", "c"', '"b"', True),
+        ("np.ones(3)", "np.array([1.0, 1.0, 2.0])", True),
+        ("lambda x: x", "lambda x: -x", True),
+        ("np.tanh", "np.sin", True),
+        ("return n + WEIGHTS", "return n - WEIGHTS", True),
+        ("len(NAMES) + n", "len(NAMES) - n", True),
+        ("scale=1.0", "scale=2.0", True),
+        ("(n) * scale", "(n) / scale", True),
+        ("UNUSED = 1", "UNUSED = 2", False),
+        ("return len(NAMES)", "# names\n    return len( NAMES )", False),
+        ("def train(", "@experiment(claims=['loss < 3'])\ndef train(", False),
+        ("n: int = 1", "n: Annotated[int, Parameter('samples')] = 1", False),
     ],
 )
-def test_a_changed_constant_in_a_notebook_stales_its_cells(old: str, new: str) -> None:
-    assert typed_in(NOTEBOOK.replace(old, new, 1)) != typed_in(NOTEBOOK)
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("UNUSED = 1", "UNUSED = 2"),
-        ("return len(NAMES)", "# names\n    return len( NAMES )"),
-        ("def train(", "@experiment(claims=['loss < 3'])\ndef train("),
-        ("n: int = 1", "n: Annotated[int, Parameter('samples')] = 1"),
-    ],
-)
-def test_what_changes_no_number_in_a_notebook_is_no_change(old: str, new: str) -> None:
-    assert typed_in(NOTEBOOK.replace(old, new, 1)) == typed_in(NOTEBOOK)
+def test_a_change_in_a_notebook_stales_its_cells(old: str, new: str, is_change: bool) -> None:
+    assert (typed_in(NOTEBOOK.replace(old, new, 1)) != typed_in(NOTEBOOK)) == is_change
 
 
 @pytest.mark.slow
 def test_a_notebooks_function_is_the_same_in_each_process(folder: Path) -> None:
-    script = "\n".join(
-        [
-            "import near",
-            NOTEBOOK.replace("FACTOR = 1", "FACTOR = near.offset"),
-            "from overfit_cli.functions.function_study import study_of_function",
-            "print(study_of_function(train).identity.source)",
-        ]
-    )
+    script = f"""
+import near
+{NOTEBOOK.replace("FACTOR = 1", "FACTOR = near.offset")}
+from overfit_cli.functions.function_study import study_of_function
+print(study_of_function(train).identity.source)
+"""
     first = python("-c", script, cwd=folder).stdout
     assert python("-c", script, cwd=folder).stdout == first
-    (folder / "far.py").write_text("ZERO = 1\n")
+    written(folder, "ZERO = 1\n", "far.py")
     assert python("-c", script, cwd=folder).stdout != first, "a file that it imports has changed"
 
 
@@ -373,42 +315,40 @@ def test_a_notebooks_function_is_the_same_in_each_process(folder: Path) -> None:
 
 
 GRID = ("--n", "2:5", "--snr", "0.5:2:4", "--jobs=1")
-HALF = ("--n", "2:3", *GRID[2:])
 
 
-def said_by(folder: Path, *options: str) -> str:
-    return run("sweep", "mine.py", *options, cwd=folder).stdout
+def said_by(folder: Path, *options: str, expect: int = 0) -> str:
+    done = run("sweep", "mine.py", *GRID, *options, cwd=folder, expect=expect)
+    return done.stdout + done.stderr
 
 
 def test_a_plan_counts_the_cells_of_another_source_and_says_what_to_type(folder: Path) -> None:
-    said_by(folder, *HALF, "--out=a")
-    text = (folder / "mine.py").read_text()
-    (folder / "mine.py").write_text(text.replace("* snr", "* snr**2"))
-    for count in (8, 8):
-        output = said_by(folder, *GRID, "--out=a")
-        assert f"{count} cells were trained by an earlier version of the code of mine" in output
+    run("sweep", "mine.py", "--n", "2:3", *GRID[2:], "--out=a", cwd=folder)
+    edit(folder / "mine.py", "* snr", "* snr**2")
+    earlier = "8 cells were trained by an earlier version of the code of mine"
+    for _ in range(2):
+        output = said_by(folder, "--out=a")
+        assert earlier in output
         assert "--fresh" in output
     RunDirectory(folder / "a").compact()
-    earlier = "8 cells were trained by an earlier version"
-    assert earlier in said_by(folder, *GRID, "--out=a"), "compaction keeps it"
-    (folder / "mine.py").write_text(text)
-    assert earlier in said_by(folder, *GRID, "--out=a"), "the other half, taken back"
-    said_by(folder, *GRID, "--out=a", "--fresh")
-    assert "has changed" not in said_by(folder, *GRID, "--out=a")
+    assert earlier in said_by(folder, "--out=a"), "compaction keeps it"
+    written(folder, MINE)
+    assert earlier in said_by(folder, "--out=a"), "the other half, taken back"
+    said_by(folder, "--out=a", "--fresh")
+    assert "has changed" not in said_by(folder, "--out=a")
 
 
 def test_two_files_of_one_name_share_no_directory(folder: Path) -> None:
-    said_by(folder, *GRID, f"--out={folder / 'a'}")
+    out = f"--out={folder / 'a'}"
+    said_by(folder, out)
     other = folder / "other"
     other.mkdir()
-    (other / "mine.py").write_text("def train(n: int = 1, snr: float = 1.0): return {'a': 1.0}\n")
-    refused = run("sweep", "mine.py", *GRID, f"--out={folder / 'a'}", cwd=other, expect=2)
-    assert f"it holds cells of {folder / 'mine.py'}, which is another file" in refused.stderr
-    (folder / "mine.py").rename(other / "mine.py")
-    for name in ("near.py", "far.py", "lib"):
+    written(other, "def train(n: int = 1, snr: float = 1.0): return {'a': 1.0}\n")
+    refused = said_by(other, out, expect=2)
+    assert f"it holds cells of {folder / 'mine.py'}, which is another file" in refused
+    for name in ("mine.py", "near.py", "far.py", "lib"):
         (folder / name).rename(other / name)
-    moved = run("sweep", "mine.py", *GRID, f"--out={folder / 'a'}", cwd=other)
-    assert "16 there already; 0 to run" in moved.stdout, "a file that was moved goes on"
+    assert "16 there already; 0 to run" in said_by(other, out), "a file that was moved goes on"
 
 
 @pytest.mark.slow

@@ -20,11 +20,7 @@ from overfit_cli.core.text import spaced
 from overfit_cli.sweeps.load import study_in
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call
-
-
-def written(folder: Path, text: str) -> None:
-    (folder / "mine.py").write_text(text)
-
+from tests.functions.mine import swept, written
 
 SYMBOLS = ("a$b", r"\frac", "a\0", "a^^2", r"\nothing", "{", "$n$", "\ud800", "%")
 
@@ -37,7 +33,7 @@ def test_a_symbol_that_no_figure_can_typeset_is_one_sentence(
     tmp_path: Path, symbol: str, declared: str
 ) -> None:
     declaration = declared.format(ascii(symbol))
-    written(tmp_path, f"from overfit_cli import Column, Parameter\n{declaration}\ndef train(): ...")
+    written(tmp_path, f"from overfit_cli import Column, Parameter\n{declaration}\n")
     [sentence] = call("sweep", "mine.py", cwd=tmp_path, expect=2).stderr.splitlines()
     assert f"(symbol={symbol!r}): " in sentence
     assert "it takes matplotlib's mathtext without dollar signs, such as" in sentence
@@ -58,34 +54,8 @@ def test_words_with_a_formula_that_no_figure_can_typeset_are_one_sentence(field:
     declare(Parameter(), "5$ of a_b_c")
 
 
-PIECES = [
-    "x",
-    "2",
-    "+",
-    "(",
-    "*",
-    " ",
-    "'",
-    "_",
-    "^",
-    "{",
-    "}",
-    r"\hat ",
-    r"\frac",
-    r"\mathrm",
-    r"\max",
-]
-PIECES += [
-    r"\sum",
-    r"\|",
-    r"\,",
-    r"\top",
-    r"\tilde{x}",
-    r"\frac{1}{n}",
-    "{n}",
-    r"\sqrt{x}",
-    r"\theta ",
-]
+PIECES = [*"x2+(* '_^{}", r"\hat ", r"\frac", r"\mathrm", r"\max", r"\sum", r"\|", r"\,"]
+PIECES += [r"\top", r"\tilde{x}", r"\frac{1}{n}", "{n}", r"\sqrt{x}", r"\theta "]
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=8).map("".join))
@@ -128,43 +98,38 @@ def train(
 @pytest.mark.slow
 def test_what_is_declared_and_measured_is_drawn_whatever_it_is_called(tmp_path: Path) -> None:
     written(tmp_path, ODD)
-    moods = "--mood=$,$\\frac$"
-    grid = ("--n=1:3", "--d=1,2", moods, "--seeds=2", "--jobs=1", "--trajectories")
-    call("sweep", "mine.py", *grid, "--out=$x_1_2$", cwd=tmp_path)
-    call("sweep", "mine.py", *grid, "--out=a$^^", cwd=tmp_path)
-    runs = ("--from=$x_1_2$", "--from=a$^^")
-    for figure in ("heatmap", "boundary", "cutoff", "lines", "curves"):
-        how = ("--by=mood", *(["--threshold=3"] if figure in ("boundary", "cutoff") else []))
-        how = (*how, "--where=d=1") if figure in ("lines", "curves") else how
-        call("plot", figure, *runs[:1], *how, "--out=one.svg", cwd=tmp_path)
-    call("plot", "lines", *runs, *how, "--out=two.pdf", cwd=tmp_path)
-    call("plot", "heatmap", runs[0], "--by=mood", "--law=n*d=3", cwd=tmp_path)
-    call(
-        "plot",
-        "lines",
-        runs[0],
-        "--value=loss - other_$",
-        "--x=n",
-        "--by=mood",
-        cwd=tmp_path,
-    )
+    grid = ("--n=1:3", "--d=1,2", "--mood=$,$\\frac$", "--seeds=2", "--jobs=1", "--trajectories")
+    for out in ("$x_1_2$", "a$^^"):
+        call("sweep", "mine.py", *grid, f"--out={out}", cwd=tmp_path)
+    one = ("--from=$x_1_2$", "--by=mood", "--out=one.svg")
+    two = ("--from=$x_1_2$", "--from=a$^^", "--by=mood", "--out=two.pdf")
+    for figure in (
+        ("heatmap", *one),
+        ("boundary", *one, "--threshold=3"),
+        ("cutoff", *one, "--threshold=3"),
+        ("lines", *one, "--where=d=1"),
+        ("curves", *one, "--where=d=1"),
+        ("lines", *two, "--where=d=1"),
+        ("heatmap", *one, "--law=n*d=3"),
+        ("lines", *one, "--value=loss - other_$", "--x=n"),
+    ):
+        call("plot", *figure, cwd=tmp_path)
     call("report", "$x_1_2$", "a$^^", "--out=report", cwd=tmp_path)
     call("compare", "$x_1_2$", "a$^^", "--out=difference.png", cwd=tmp_path)
 
 
 @pytest.mark.slow
 def test_a_run_with_symbols_that_nothing_can_typeset_is_still_drawn(tmp_path: Path) -> None:
-    written(tmp_path, ODD)
-    call("sweep", "mine.py", "--n=1:3", "--d=1,2", "--jobs=1", "--out=run", cwd=tmp_path)
-    manifest = tmp_path / "run" / "manifest.json"
+    swept(tmp_path, ODD, "--n=1:3", "--d=1,2")
+    manifest = tmp_path / "out" / "manifest.json"
     record = json.loads(manifest.read_text())
     record["function"]["parameters"][0]["about"]["symbol"] = r"\frac"
     record["function"]["columns"][0]["symbol"] = "a$b\0"
     manifest.write_text(json.dumps(record))
     (tmp_path / "mine.py").unlink()
-    said = call("plot", "heatmap", "--from=run", "--out=map.png", cwd=tmp_path)
+    said = call("plot", "heatmap", "--from=out", "--out=map.png", cwd=tmp_path)
     assert "Warning" not in said.stderr and "can't be read" not in said.stderr
-    study = study_in(RunDirectory(tmp_path / "run"))
+    study = study_in(RunDirectory(tmp_path / "out"))
     assert describe(study.parameters)["n"].unit == "$"
     assert describe(study.parameters)["n"].symbol == ""
 

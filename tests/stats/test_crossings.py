@@ -1,140 +1,116 @@
+"""Where curves cross a threshold, the medians of rows, and the share of seeds above it."""
+
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from numpy import inf, nan
+from numpy.typing import ArrayLike
 
+from overfit_cli.core.arrays import Floats
 from overfit_cli.stats.boundaries import fit_power_law
 from overfit_cli.stats.crossings import crossing, crossings, medians_by_row, share_above
 from tests.fake_study import fail, fake_cells
 
+near = pytest.approx
 X = np.geomspace(0.1, 10, 21)
+FALLING, CROSSED = 3 * X**-1.5, (3 / 0.7) ** (1 / 1.5)
+NOISE = np.exp(0.3 * np.random.default_rng(0).standard_normal(X.size))
+OUTLIER = np.where(np.arange(21) == 3, 0.5, 1 / X)  # below the threshold, far before the crossing
+HOLES = np.select([np.arange(21) == 2, np.arange(21) == 15], [nan, inf], 1 / X)
 
 
-def test_a_power_law_crosses_where_algebra_says() -> None:
-    assert crossing(X, 3 * X**-1.5, 0.7) == pytest.approx((3 / 0.7) ** (1 / 1.5))
+@pytest.mark.parametrize(
+    ("x", "value", "threshold", "at"),
+    [
+        pytest.param(X, FALLING, 0.7, CROSSED, id="a power law, where algebra says"),
+        pytest.param(X, 3 * X**1.5, 0.7, 1 / CROSSED, id="and one that rises"),
+        pytest.param(X, -np.log(X), -1.0, math.e, id="values that aren't positive, as they are"),
+        pytest.param([0, 1, 2], [1, 1, -1], 0.0, 1.5, id="an x that isn't positive, linearly"),
+        pytest.param(X, FALLING * NOISE, 0.7, near(CROSSED, rel=0.25), id="one, despite noise"),
+        pytest.param(X, OUTLIER, 0.7, 1 / 0.7, id="an outlier has none of its own"),
+        pytest.param(X, HOLES, 0.7, 1 / 0.7, id="what isn't finite is left out"),
+        pytest.param([0, 1, 2, 3], [1, 0.5, 0.5, 0], 0.5, 1.5, id="in the middle of a stay"),
+        pytest.param([0, 1, 2, 3], [0, 0.5, 0.5, 1], 0.5, 1.5, id="also of one that rises"),
+        *(pytest.param(X, 1 / X, end, nan, id=f"one side of {end}") for end in (100, 0.001, -5)),
+        *((X[: len(few)], few, 2.0, nan) for few in ([], [1.0], [1.0, nan], [2.0, 2.0, 2.0])),
+    ],
+)
+def test_a_curve_crosses(x: ArrayLike, value: ArrayLike, threshold: float, at: object) -> None:
+    found = crossing(np.asarray(x, float), np.asarray(value, float), threshold)
+    assert found == (near(at, nan_ok=True) if isinstance(at, float) else at)
 
 
-def test_a_rising_curve_crosses_too() -> None:
-    assert crossing(X, 3 * X**1.5, 0.7) == pytest.approx((0.7 / 3) ** (1 / 1.5))
+# Tables of crossings
 
 
-def test_values_that_are_not_positive_are_interpolated_as_they_are() -> None:
-    assert crossing(X, -np.log(X), -1.0) == pytest.approx(math.e)
+def cells_of(*curves: tuple[Any, Any]) -> pd.DataFrame:
+    """Cells of one seed whose curves lie at y = 1, 2, ...: x and values."""
+    parts = [pd.DataFrame({"y": y, "x": x, "value": v}) for y, (x, v) in enumerate(curves, 1)]
+    return pd.concat(parts, ignore_index=True).assign(seed=0, status="done")
 
 
-def test_an_x_that_is_not_positive_is_interpolated_linearly() -> None:
-    x = np.array([0.0, 1.0, 2.0])
-    assert crossing(x, np.array([1.0, 1.0, -1.0]), 0.0) == pytest.approx(1.5)
+@pytest.mark.parametrize(
+    ("cells", "threshold", "sides", "at"),
+    [
+        (cells_of(([50, 90], [0.02, 0.01])), 0.2, ["below"], [-inf]),
+        (cells_of(([1, 2, 3], [30, 20, 10])), 20, ["crosses"], [2.0]),  # whole numbers
+        (
+            cells_of(*((X, X * 10.0**power) for power in (-2, 0, 2))),
+            5.0,
+            ["below", "crosses", "above"],
+            [inf, 5.0, -inf],
+        ),
+        (cells_of((X, X)), 50.0, ["below"], [inf]),  # none crosses: the trend of all tells
+        (cells_of((X, 1 / X)), 50.0, ["below"], [-inf]),
+        (cells_of((X, X))[:0], 50.0, [], []),
+    ],
+)
+def test_a_curve_on_one_side_crosses_beyond_the_grid_where_the_others_tell(
+    cells: pd.DataFrame, threshold: float, sides: list[str], at: list[float]
+) -> None:
+    found = crossings(cells, "x", "y", "value", threshold)
+    assert found["side"].tolist() == sides
+    assert found["crossing"].tolist() == near(at)
+    assert len(medians_by_row(found, "y")) == len(sides)
 
 
-def test_noise_gives_one_crossing_close_to_the_true_one() -> None:
-    draws = np.random.default_rng(0)
-    value = 3 * X**-1.5 * np.exp(0.3 * draws.standard_normal(X.size))
-    assert crossing(X, value, 0.7) == pytest.approx((3 / 0.7) ** (1 / 1.5), rel=0.25)
-
-
-def test_a_single_outlier_is_no_crossing_of_its_own() -> None:
-    value = 1 / X
-    value[3] = 0.5  # below the threshold, far before the true crossing
-    assert crossing(X, value, 0.7) == pytest.approx(1 / 0.7)
-
-
-@pytest.mark.parametrize("threshold", [100.0, 0.001, -5.0])
-def test_a_curve_on_one_side_never_crosses(threshold: float) -> None:
-    assert math.isnan(crossing(X, 1 / X, threshold))
-
-
-@pytest.mark.parametrize("value", [[], [1.0], [1.0, np.nan], [2.0, 2.0, 2.0]])
-def test_too_little_to_see_a_crossing_is_none(value: list[float]) -> None:
-    assert math.isnan(crossing(X[: len(value)], np.array(value), 2.0))
+def test_every_y_and_seed_has_a_crossing_or_a_side() -> None:
+    """Failed cells are not used, and few points are unknown."""
+    cells = fake_cells([1, 10, 40, 50], np.geomspace(4, 20, 30).tolist(), seeds=2)
+    cells = fail(cells, "n == 50 and snr > 4.1")
+    found = crossings(cells.sample(frac=1, random_state=0), "snr", "n", "test_loss", 0.2)
+    assert found.columns.tolist() == ["n", "seed", "crossing", "side"]
+    assert found["n"].tolist() == [1, 1, 10, 10, 40, 40, 50, 50]
+    assert found["side"].tolist() == ["above"] * 2 + ["crosses"] * 4 + ["unknown"] * 2
+    assert found["crossing"].tolist()[2:6] == near([10, 10, 5, 5], rel=1e-3)
 
 
 def test_one_scale_serves_all_curves() -> None:
     """A share that reaches 1 on some seed crosses where it would if it came near 1."""
-    rows = [
-        (x, 1, seed, v) for seed, end in enumerate((0.999, 1.0)) for x, v in ((1, 0.001), (10, end))
-    ]
-    cells = pd.DataFrame(rows, columns=["x", "y", "seed", "share"]).assign(status="done")
-    found = crossings(cells, "x", "y", "share", 0.1)["crossing"]
-    assert found[0] == pytest.approx(found[1], rel=1e-2)
-
-
-def test_a_curve_that_stays_at_the_threshold_crosses_in_the_middle() -> None:
-    x = np.array([0.0, 1.0, 2.0, 3.0])
-    for value in (np.array([1.0, 0.5, 0.5, 0.0]), np.array([0.0, 0.5, 0.5, 1.0])):
-        assert crossing(x, value, 0.5) == pytest.approx(1.5)
-    rows = [(float(at), 1, 0, v) for at, v in zip(x, (1.0, 0.5, 0.5, 0.0), strict=True)]
-    cells = pd.DataFrame(rows, columns=["x", "y", "seed", "v"]).assign(status="done")
-    shares = share_above(cells, "x", "y", "v", 0.5, np.array([0.9, 1.5, 2.1]))
-    assert shares[1.0].tolist() == [1.0, 0.5, 0.0]
-
-
-def test_points_that_are_not_finite_are_left_out() -> None:
-    value = 1 / X
-    value[[2, 15]] = np.nan, np.inf
-    assert crossing(X, value, 0.7) == pytest.approx(1 / 0.7)
-
-
-def test_every_y_and_seed_has_a_crossing_or_a_side() -> None:
-    cells = fake_cells([1, 10, 40], np.geomspace(4, 20, 30).tolist(), seeds=2)
-    found = crossings(cells.sample(frac=1, random_state=0), "snr", "n", "test_loss", 0.2)
-    assert found.columns.tolist() == ["n", "seed", "crossing", "side"]
-    assert found["n"].tolist() == [1, 1, 10, 10, 40, 40]
-    assert found["side"].tolist() == ["above"] * 2 + ["crosses"] * 4
-    assert found["crossing"].tolist()[2:] == pytest.approx([10, 10, 5, 5], rel=1e-3)
-
-
-def test_failed_cells_are_not_used_and_few_points_are_unknown() -> None:
-    cells = fake_cells([10, 20], [1.0, 2.0, 4.0, 8.0, 16.0], seeds=1)
-    cells = fail(cells, (cells["n"] == 20) & (cells["snr"] > 1))
-    found = crossings(cells, "snr", "n", "test_loss", 0.2)
-    assert found["side"].tolist() == ["crosses", "unknown"]
-
-
-def test_a_curve_that_stays_below_is_said_to() -> None:
-    found = crossings(fake_cells([20], [50.0, 90.0], seeds=1), "snr", "n", "test_loss", 0.2)
-    assert found["side"].tolist() == ["below"]
-
-
-def test_whole_number_columns_cross_as_well() -> None:
-    cells = fake_cells([4], [1.0, 2.0, 3.0], seeds=1).assign(steps=[30, 20, 10])
-    found = crossings(cells, "snr", "n", "steps", 20.0)
-    assert found["crossing"].tolist() == pytest.approx([2.0])
-
-
-def test_no_cells_give_an_empty_table() -> None:
-    found = crossings(fake_cells([4], [1.0]).iloc[:0], "snr", "n", "test_loss", 0.2)
-    assert found.empty
-    assert medians_by_row(found, "n").empty
+    cells = pd.concat([cells_of(([1, 10], [0.001, end])) for end in (0.999, 1.0)])
+    found = crossings(cells.assign(seed=[0, 0, 1, 1]), "x", "y", "value", 0.1)["crossing"]
+    assert found[0] == near(found[1], rel=1e-2)
 
 
 def test_a_row_has_the_median_of_its_curves_and_its_interval_by_order() -> None:
-    values = [9.0, 10.0, 12.0, 11.0, 8.0, 7.0, np.inf]
-    sides = ["crosses"] * 6 + ["above"]
-    table = pd.DataFrame({"n": 5, "seed": range(7), "crossing": values, "side": sides})
-    row = medians_by_row(table, "n").iloc[0]
-    assert row["crossing"] == pytest.approx(10)
-    assert (row["low"], row["high"]) == pytest.approx((7, np.inf))
-    assert (row["seeds"], row["never"]) == (7, 1)
-
-
-def test_a_row_of_few_seeds_has_the_least_and_the_greatest() -> None:
-    table = pd.DataFrame({"n": 5, "seed": range(3), "crossing": [9.0, 16.0, 4.0]})
-    row = medians_by_row(table.assign(side="crosses"), "n").iloc[0]
-    assert (row["crossing"], row["low"], row["high"]) == pytest.approx((9, 4, 16))
-
-
-def test_a_row_may_lie_beyond_the_grid_or_be_unknown() -> None:
-    sides = ["crosses", "below", "above", "unknown"]
-    table = pd.DataFrame({"n": [1, 2, 3, 4], "seed": 0, "crossing": [7.0, -np.inf, np.inf, np.nan]})
-    rows = medians_by_row(table.assign(side=sides), "n")
-    assert rows["crossing"].tolist()[:3] == pytest.approx([7, 0, np.inf])
-    assert np.isnan(rows["crossing"].tolist()[3])
-    assert rows["seeds"].tolist() == [1, 1, 1, 0]
-    assert rows["never"].tolist() == [0, 1, 1, 0]
+    """Of few seeds from the least to the greatest; it may lie beyond the grid, or be unknown."""
+    rows: dict[tuple[float, ...], tuple[float, ...]] = {  # crossing, low, high, seeds, never
+        (9, 10, 12, 11, 8, 7, inf): (10, 7, inf, 7, 1),
+        (9, 16, 4): (9, 4, 16, 3, 0),
+        (-inf,): (0, 0, 0, 1, 1),
+        (inf,): (inf, inf, inf, 1, 1),
+        (nan,): (nan, nan, nan, 0, 0),
+    }
+    curves = [(y, seed, at) for y, row in enumerate(rows) for seed, at in enumerate(row)]
+    table = pd.DataFrame(curves, columns=["y", "seed", "crossing"])
+    sides = table["crossing"].map({inf: "above", -inf: "below"}).fillna("crosses")
+    found = medians_by_row(table.assign(side=sides.mask(table["crossing"].isna(), "unknown")), "y")
+    np.testing.assert_allclose(found.drop(columns="y").to_numpy(float), [*rows.values()])
 
 
 def mirrored_shares() -> pd.DataFrame:
@@ -151,30 +127,60 @@ def mirrored_shares() -> pd.DataFrame:
 
 @pytest.mark.parametrize("threshold", [0.5, 0.3, 0.8])
 def test_a_share_and_its_complement_have_the_same_crossings_and_ends(threshold: float) -> None:
-    shares = mirrored_shares()
-    error = crossings(shares, "x", "y", "error", threshold)
-    accuracy = crossings(shares, "x", "y", "accuracy", 1 - threshold)
+    cells = mirrored_shares()
+    error = crossings(cells, "x", "y", "error", threshold)
+    accuracy = crossings(cells, "x", "y", "accuracy", 1 - threshold)
     np.testing.assert_allclose(accuracy["crossing"], error["crossing"])
     assert np.isinf(error["crossing"]).any()
     mirrored = error["side"].replace({"above": "below", "below": "above"})
     assert accuracy["side"].tolist() == mirrored.tolist()
-    laws = [fit_power_law(table, "y") for table in (error, accuracy)]
-    assert laws[0] is not None
-    assert laws[1] is not None
-    assert laws[1].exponent[:3] == pytest.approx(laws[0].exponent[:3])
-    assert laws[1].constant[:3] == pytest.approx(laws[0].constant[:3])
+    one, other = (fit_power_law(table, "y") for table in (error, accuracy))
+    assert one and other
+    assert other.exponent[:3] == near(one.exponent[:3])
+    assert other.constant[:3] == near(one.constant[:3])
 
 
-def test_a_rising_curve_that_stays_below_crosses_beyond_the_grid() -> None:
-    cells = pd.DataFrame({"y": np.repeat([1, 2, 3], 21), "x": np.tile(X, 3), "seed": 0})
-    cells["value"] = cells["x"] * 10.0 ** (2 * cells["y"] - 4)
-    table = crossings(cells.assign(status="done"), "x", "y", "value", 5.0)
-    assert table["side"].tolist() == ["below", "crosses", "above"]
-    assert table["crossing"].tolist() == pytest.approx([np.inf, 5.0, -np.inf])
+# The share of seeds above a threshold
+
+SEEDS = 40
+CROSSES = np.exp(np.random.default_rng(0).normal(0.0, 0.3, SEEDS))
+COARSE, AT = np.geomspace(0.1, 10, 9).tolist(), np.geomspace(0.12, 8, 50)
+ALL = dict.fromkeys(range(SEEDS), COARSE)
+NEAR = {seed: [0.8 * CROSSES[seed], 1.3 * CROSSES[seed]] for seed in range(2, SEEDS)}
 
 
-def test_without_a_crossing_the_trend_of_all_curves_tells_the_direction() -> None:
-    cells = pd.DataFrame({"y": 1, "x": X, "seed": 0, "status": "done", "value": X})
-    assert crossings(cells, "x", "y", "value", 50.0)["crossing"].tolist() == [np.inf]
-    falling = cells.assign(value=1 / X)
-    assert crossings(falling, "x", "y", "value", 50.0)["crossing"].tolist() == [-np.inf]
+def shares(cells: pd.DataFrame, threshold: float, *at: float) -> Floats:
+    """The share of seeds above a threshold in the only row of cells."""
+    [found] = share_above(cells, "x", "y", "value", threshold, np.array(at)).values()
+    return found
+
+
+def world(places: dict[int, list[float]], power: int = -2) -> pd.DataFrame:
+    """Cells of curves that cross 1 at places of their own, one a seed."""
+    points = ((np.array(x), CROSSES[seed]) for seed, x in places.items())
+    cells = cells_of(*((x, (x / at) ** power) for x, at in points))
+    return cells.assign(seed=cells["y"] - 1, y=8.0)
+
+
+@pytest.mark.parametrize(("places", "power"), [(ALL, -2), (ALL, 2), (ALL | NEAR, -2)])
+def test_it_is_the_share_of_seeds_that_cross_further_on(
+    places: dict[int, list[float]], power: int
+) -> None:
+    """Also as a refining sweep has them: two seeds on the grid, the others where they cross."""
+    beyond = CROSSES[:, None] > AT if power < 0 else CROSSES[:, None] < AT
+    found = shares(world(places, power), 1.0, *AT)
+    np.testing.assert_allclose(found, beyond.mean(axis=0), atol=1.5 / SEEDS)
+
+
+def test_a_half_lies_where_the_median_crossing_is() -> None:
+    [median] = medians_by_row(crossings(world(ALL), "x", "y", "value", 1.0), "y")["crossing"]
+    before, after = shares(world(ALL), 1.0, 0.98 * median, 1.02 * median)
+    assert before >= 0.5 >= after
+    stays = cells_of(([0, 1, 2, 3], [1, 0.5, 0.5, 0]))
+    assert shares(stays, 0.5, 0.9, 1.5, 2.1).tolist() == [1.0, 0.5, 0.0]
+
+
+def test_a_seed_that_crosses_nowhere_counts_where_it_was_sampled() -> None:
+    cells = cells_of(([1, 9, 4, 5], [3, 0.5, 3, 2])).assign(seed=[0, 0, 1, 1])
+    assert shares(cells, 1.0, 2.0, 4.5, 8.5).tolist() == [1.0, 0.5, 0.0]
+    np.testing.assert_equal(shares(cells[2:], 1.0, 2.0, 4.5, 8.5), [nan, 1.0, nan])

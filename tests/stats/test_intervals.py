@@ -1,19 +1,19 @@
-"""Intervals agree with known ones, and hold what they are of as often as they say."""
+"""Intervals and bands agree with known ones, and hold what they are of as often as they say."""
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
+from numpy import inf, nan
 from scipy import stats
 
+from overfit_cli.core.values import Band, Mean
+from overfit_cli.stats.bands import Averaging
 from overfit_cli.stats.intervals import (
     FEWEST_FOR_MEDIAN,
     Summary,
     count_distinct,
     difference_of_means,
-    exact_ends,
     mean_estimate,
     median_estimate,
     middle,
@@ -21,6 +21,8 @@ from overfit_cli.stats.intervals import (
     set_level,
     summarise,
 )
+
+FREE = (-inf, inf)
 
 
 @pytest.mark.parametrize("count", [2, 3, 10, 100])
@@ -31,107 +33,54 @@ def test_a_means_interval_is_students(count: int) -> None:
     assert found[:3] == pytest.approx((values.mean(), known.low, known.high))
     assert (found.kind, found.seeds) == (f"95 % t over {count} seeds", count)
     assert mean_estimate(values.tolist()) == found
+    with set_level(0.975):
+        wide = mean_estimate(values)
+    assert wide.low < found.low < found.high < wide.high
+    assert wide.kind == f"97.5 % t over {count} seeds"
+    assert wide.inner == (found.low, found.high), "which misses twice as often"
 
 
-def test_one_value_has_a_mean_and_no_interval() -> None:
-    found = mean_estimate([0.5])
-    assert found.value == 0.5
-    assert math.isnan(found.low)
-    assert not found.bounded
-
-
-def test_a_means_interval_of_equal_values_is_a_point() -> None:
-    assert mean_estimate([0.5, 0.5, 0.5])[:3] == (0.5, 0.5, 0.5)
-
-
-def test_a_means_interval_covers_it_19_times_in_20() -> None:
-    draws = np.random.default_rng(0).normal(1, 5, (1000, 4))
-    ends = np.array([mean_estimate(sample)[1:3] for sample in draws])
-    assert ((ends[:, 0] < 1) & (ends[:, 1] > 1)).mean() == pytest.approx(0.95, abs=0.02)
-
-
-def test_a_higher_level_gives_a_wider_interval() -> None:
-    narrow = mean_estimate([1, 2, 4])
-    with set_level(0.99):
-        wide = mean_estimate([1, 2, 4])
-    assert wide.low < narrow.low < narrow.high < wide.high
-    assert wide.kind == "99 % t over 3 seeds"
-
-
-@pytest.mark.parametrize(("successes", "tries"), [(0, 5), (3, 7), (10, 10), (1, 1)])
-def test_a_shares_interval_is_clopper_and_pearsons(successes: int, tries: int) -> None:
-    known = stats.binomtest(successes, tries).proportion_ci(0.95, method="exact")
-    count = np.array(successes)
-    assert exact_ends(count, count, tries, 0.05) == pytest.approx((known.low, known.high))
-
-
-@pytest.mark.parametrize("count", [6, 9, 20, 41])
-def test_a_medians_interval_covers_it_at_least_19_times_in_20(count: int) -> None:
-    draws = np.random.default_rng(count).standard_cauchy((2000, count))
-    ends = np.array([median_estimate(sample)[1:3] for sample in draws])
-    covered = ((ends[:, 0] <= 0) & (ends[:, 1] >= 0)).mean()
-    assert 0.94 <= covered <= 0.99
+def test_one_value_has_no_interval_and_equal_values_have_a_point() -> None:
+    alone, equal = mean_estimate([0.5]), mean_estimate([0.5, 0.5, 0.5])
+    assert (alone.value, alone.bounded) == (0.5, False)
+    assert np.isnan(alone.low)
+    assert equal[:3] == (0.5, 0.5, 0.5)
+    less_one = difference_of_means(summarise([2.0]), summarise([0.5, 1.5]))
+    assert (less_one.value, less_one.bounded) == (1.0, False)
+    equal = difference_of_means(summarise([2.0, 2.0]), summarise([0.5, 0.5]))
+    assert equal[:3] == (1.5, 1.5, 1.5)
 
 
 def test_a_medians_interval_is_that_of_the_table_of_order_statistics() -> None:
+    """It stands values beyond the grid; too few values bound no median."""
     assert median_estimate(np.arange(1, 21))[:3] == (10.5, 6, 15)
     assert median_estimate(np.arange(1, 41))[:3] == (20.5, 14, 27)
-
-
-def test_a_median_stands_values_beyond_the_grid() -> None:
-    found = median_estimate([1, 2, 3, 4, 5, math.inf, math.inf, -math.inf, 6])
-    assert found[:3] == (4, 1, math.inf)
-    assert found.bounded
-
-
-def test_too_few_values_bound_no_median() -> None:
-    found = median_estimate(range(FEWEST_FOR_MEDIAN - 1))
-    assert found[:3] == (2, -math.inf, math.inf)
-    assert not found.bounded
+    assert median_estimate([1, 2, 3, 4, 5, inf, inf, -inf, 6])[:3] == (4, 1, inf)
     assert median_estimate(range(FEWEST_FOR_MEDIAN)).bounded
+    few = median_estimate(range(FEWEST_FOR_MEDIAN - 1))
+    assert (few[:3], few.bounded) == ((2, -inf, inf), False)
 
 
 def test_the_middle_of_an_even_number_is_between_two() -> None:
-    assert middle([1, 9, 4, 2]) == 3
-    assert middle([1, math.inf, math.inf]) == math.inf
-    assert middle([1, 2, math.inf, math.inf]) == math.inf
-    assert middle([math.inf, math.inf]) == math.inf
-
-
-@pytest.mark.parametrize("counts", [(2, 2), (3, 8), (40, 5)])
-def test_the_interval_of_a_difference_is_welchs(counts: tuple[int, int]) -> None:
-    draws = np.random.default_rng(sum(counts))
-    values, less = draws.normal(3, 2, counts[0]), draws.normal(1, 0.5, counts[1])
-    test = stats.ttest_ind(values, less, equal_var=False)
-    known, (first, second) = test.confidence_interval(0.95), map(summarise, (values, less))
-    found = difference_of_means(first, second)
-    assert found[:3] == pytest.approx((values.mean() - less.mean(), known.low, known.high))
-    assert found.kind == f"95 % Welch's t over {counts[0]} and {counts[1]} seeds"
-    assert found.value / np.hypot(first.error, second.error) == pytest.approx(test.statistic)
+    samples: list[list[float]] = [[1, 9, 4, 2], [1, inf, inf], [1, 2, inf, inf], [inf, inf]]
+    assert [middle(sample) for sample in samples] == [3, inf, inf, inf]
 
 
 def test_a_mean_without_an_error_has_no_interval_and_exact_errors_a_normal_one() -> None:
-    unknown = difference_of_means(Summary(2.0, np.nan, 3, 4), summarise([1.0, 2.0, 4.0]))
+    unknown = difference_of_means(Summary(2.0, nan, 3, 4), summarise([1.0, 2.0, 4.0]))
     assert not unknown.bounded
-    exact = difference_of_means(Summary(2.0, 0.3, np.inf, 0), Summary(1.0, 0.4, np.inf, 0))
+    exact = difference_of_means(Summary(2.0, 0.3, inf, 0), Summary(1.0, 0.4, inf, 0))
     assert exact.high == pytest.approx(1 + stats.norm.ppf(0.975) * 0.5)
     assert exact.kind == "95 % Welch's t over unknown and unknown seeds"
     tiny = difference_of_means(Summary(2e-90, 1e-95, 5, 6), Summary(1e-90, 1e-95, 5, 6))
     assert tiny.high == pytest.approx(1e-90 + stats.t.ppf(0.975, 10) * 2**0.5 * 1e-95)
 
 
-def test_a_difference_from_one_value_has_no_interval_and_of_equal_values_a_point() -> None:
-    of_one = difference_of_means(summarise([2.0]), summarise([0.5, 1.5]))
-    assert of_one.value == 1.0
-    assert not of_one.bounded
-    equal = difference_of_means(summarise([2.0, 2.0]), summarise([0.5, 0.5]))
-    assert equal[:3] == (1.5, 1.5, 1.5)
-
-
 # Values that are not known
 
 
 def test_an_interval_contains_those_of_all_values_between_their_ends() -> None:
+    """A value without an end leaves a mean unbounded and a median bounded below."""
     random = np.random.default_rng(3)
     least = random.normal(0, 1, 12)
     most = least + np.where(np.arange(12) < 3, random.random(12), 0.0)
@@ -141,27 +90,66 @@ def test_an_interval_contains_those_of_all_values_between_their_ends() -> None:
         mean, median = mean_estimate(values), median_estimate(values)
         assert whole.low <= mean.low <= mean.high <= whole.high
         assert ends[0] <= median.low <= median.high <= ends[1]
-        assert whole.inner is not None
-        assert mean.inner is not None
+        assert whole.inner and mean.inner
         assert whole.inner[0] <= mean.inner[0] <= mean.inner[1] <= whole.inner[1]
     assert mean_estimate(least, up_to=least) == mean_estimate(least)
-
-
-def test_a_value_without_an_end_leaves_a_mean_unbounded_and_a_median_bounded_below() -> None:
     least = np.arange(1.0, 13.0)
-    most = np.where(least > 9, math.inf, least)
+    most = np.where(least > 9, inf, least)
     assert not mean_estimate(least, up_to=most).bounded
-    assert tuple(map(float, order_ends(least, most, 0.05))) == (3.0, math.inf)
+    assert tuple(map(float, order_ends(least, most, 0.05))) == (3.0, inf)
 
 
 def test_near_copies_are_counted_once_and_short_decimals_always() -> None:
     assert count_distinct([0.123456, 0.123456 * (1 + 1e-9), 0.2345678]) == 2
-    assert count_distinct([0.5, 0.5, 17.0, 17.0, math.inf, math.inf]) == 6
+    assert count_distinct([0.5, 0.5, 17.0, 17.0, inf, inf]) == 6
     assert count_distinct([1e-9, 2e-9, -3e-9]) == 3
 
 
-def test_the_inner_interval_misses_twice_as_often() -> None:
-    values = np.random.default_rng(1).normal(size=40)
-    wide = mean_estimate(values)
-    with set_level(0.975):
-        assert mean_estimate(values).inner == (wide.low, wide.high)
+# Bands of figures: those of many positions at once are those of each
+
+
+def plain(values: np.ndarray, mean: Mean, band: Band) -> list[float]:
+    """The statistic of one position and its band, with numpy and scipy alone."""
+    sample = values[~np.isnan(values)] if mean == "median" else values[np.isfinite(values)]
+    if not len(sample):
+        return [nan] * 3
+    centre = np.median(sample) if mean == "median" else sample.mean()
+    if band == "quartiles":
+        return [centre, *np.quantile(sample, [0.25, 0.75])]
+    if mean == "median":
+        estimate = median_estimate(sample)
+        return [centre, *(estimate[1:3] if estimate.bounded else (sample.min(), sample.max()))]
+    if len(sample) < 2:
+        return [centre, nan, nan]
+    half = stats.t.ppf(0.975, len(sample) - 1) * stats.sem(sample)
+    half = sample.std(ddof=1) if band == "sd" else half
+    return [centre, centre - half, centre + half]
+
+
+BANDS: list[tuple[Mean, Band]] = [
+    ("arithmetic", "interval"),
+    ("arithmetic", "sd"),
+    ("arithmetic", "quartiles"),
+    ("median", "interval"),
+    ("median", "quartiles"),
+]
+
+
+@pytest.mark.parametrize(("mean", "band"), BANDS)
+def test_many_positions_have_the_statistics_of_each(mean: Mean, band: Band) -> None:
+    """From none to nine seeds have a number, and some miss."""
+    draws = np.random.default_rng(0)
+    values = draws.normal(size=(60, 9))
+    values[draws.random((60, 9)) < np.linspace(0, 1, 60)[:, None]] = nan
+    if band != "quartiles":  # beside an infinite number numpy has none between two
+        values[draws.random((60, 9)) < 0.1] = inf
+    expected = np.array([plain(row, mean, band) for row in values])
+    assert 30 < np.isfinite(expected[:, 0]).sum() < 60
+    found = np.column_stack(Averaging(mean, band).summarise(values, FREE))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_a_quartile_beside_a_seed_that_misses_is_infinite() -> None:
+    values = np.array([[1.0, 2.0, 3.0, 4.0, inf], [1.0, 2.0, 3.0, inf, inf]])
+    found = np.stack(Averaging("median", "quartiles").summarise(values, FREE))
+    np.testing.assert_array_equal(found, [[3, 3], [2, 2], [4, inf]])
