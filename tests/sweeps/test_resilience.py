@@ -106,16 +106,24 @@ def test_cells_that_kill_every_worker_become_failed_rows(tmp_path: Path) -> None
 
 @pytest.mark.unix
 @pytest.mark.slow
-@pytest.mark.parametrize("jobs", [("1", "loky"), ("2", "loky"), ("2", "threading")])
+@pytest.mark.parametrize(
+    ("jobs", "number"),
+    [
+        (("1", "loky"), signal.SIGINT),
+        (("2", "loky"), signal.SIGINT),
+        (("2", "loky"), signal.SIGHUP),
+        (("2", "threading"), signal.SIGINT),
+    ],
+)
 def test_ctrl_c_leaves_at_once_and_keeps_what_is_finished(
-    tmp_path: Path, jobs: tuple[str, str]
+    tmp_path: Path, jobs: tuple[str, str], number: signal.Signals
 ) -> None:
-    """Sent to the whole process group, as a terminal does."""
+    """Sent to the whole process group, as a terminal does, and as one does that hangs up."""
     grid = ("--n", "1:14", "--snr", "1", "--seeds", "1", "--set", "pause=0.1")
     how = ("--jobs", jobs[0], "--backend", jobs[1])
     process = start("sweep", "toy", *grid, *how, "--out", "out", cwd=tmp_path, new_session=True)
     wait_for(lambda: len(parts_in(tmp_path / "out" / "cells")) >= 3)
-    os.killpg(process.pid, signal.SIGINT)
+    os.killpg(process.pid, number)
     began = time.monotonic()
     output, errors = process.communicate(timeout=10)
     assert time.monotonic() - began < 2

@@ -126,7 +126,12 @@ def starting_workers() -> Iterator[None]:
     if hasattr(signal, "pthread_sigmask"):
         from multiprocessing import resource_tracker
 
-        resource_tracker.ensure_running()  # where workers start it, it lets Ctrl-C through
+        from joblib.externals.loky.backend import resource_tracker as of_loky
+
+        # Where workers start it, it lets Ctrl-C through; it outlives a terminal that hangs up.
+        with holding_back(signal.SIGHUP):
+            resource_tracker.ensure_running()
+            of_loky.ensure_running()
     with holding_back(signal.SIGINT):
         yield
 

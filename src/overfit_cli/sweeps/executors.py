@@ -244,8 +244,8 @@ class Local(Executor):
         if not self.has_processes:
             threading.Thread(target=_train, args=(work, task, sent), daemon=True).start()
             return sent
-        self._workers = _pool(self._jobs)
         with starting_workers():
+            self._workers = _pool(self._jobs)
             try:
                 sent = self._workers.submit(run_sent, pickled, cloudpickle.dumps(task))
             except BrokenProcessPool as error:
