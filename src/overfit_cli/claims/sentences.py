@@ -234,14 +234,11 @@ def chosen(cells: Cells, conditions: Sequence[str]) -> Cells:
                 if cells.schema[name].role != "parameter":
                     accepts = f"{name} is measured: choosing cells by it would choose outcomes."
                     raise BadValue("where", text, accepts)
-    lacking = f"It needs cells where {' and '.join(conditions)}; these have none."
     try:
-        left = cells.where(*conditions)
+        return cells.where(*conditions)
     except NoCellsError:
+        lacking = f"It needs cells where {' and '.join(conditions)}; these have none."
         raise not_run(lacking) from None
-    if conditions and left.frame.empty:
-        raise not_run(lacking)
-    return left
 
 
 def _slug(claimed: str) -> str:
