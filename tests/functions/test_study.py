@@ -585,7 +585,7 @@ def test_a_run_without_its_manifest_says_what_it_lacks(tmp_path: Path) -> None:
 
 def test_what_a_file_has_before_a_rows_columns_is_no_measurement() -> None:
     """As the numbers of rows, which pandas writes into a CSV file."""
-    study = study_of_rows("mine:train", pd.DataFrame([{"Unnamed: 0": 0, **ROW}]))
+    study = study_of_rows("no:such", pd.DataFrame([{"Unnamed: 0": 0, **ROW}]))
     assert [column.name for column in study.columns] == ["loss"]
     assert study.headline == "loss"
 
