@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from overfit_cli import Claim, Measurement
+from overfit_cli.claims.stated import JointMeasure
 from overfit_cli.core.claim import UndecidedError, Verdict
 from overfit_cli.core.registry import claims_of, find_study, installed_studies
 
@@ -25,8 +26,13 @@ def all_claims() -> Mapping[str, Claim]:
 
 
 def measure(name: str, cells: pd.DataFrame) -> Measurement:
-    """Judge the claim of this name."""
-    return all_claims()[name].judge(cells)
+    """Judge the claim of this name, or the part of it whose label is behind a colon."""
+    name, _, part = name.partition(": ")
+    claim = all_claims()[name]
+    if part:
+        assert isinstance(claim.measure, JointMeasure)
+        return claim.measure.parts[part].judge(cells)
+    return claim.judge(cells)
 
 
 def check_undecided(verdict: Verdict, words: str, function: Callable[[], object]) -> None:

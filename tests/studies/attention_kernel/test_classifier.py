@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 import numpy as np
 import pytest
@@ -133,49 +132,6 @@ def test_dropout_depends_on_the_seed_alone_and_each_pass_drops_anew() -> None:
 # Training
 
 
-def numbers(result: CellResult) -> Mapping[str, float]:
-    assert result.status == "done"
-    assert result.measurements.keys() == {column.name for column in study.columns}
-    return result.measurements
-
-
-@pytest.mark.slow
-def test_a_cell_gives_the_same_numbers_whatever_it_is_trained_with() -> None:
-    cells = [
-        cell_of(study, settings(kernel=kernel, learning_rate=rate, dropout=0.2), seed)
-        for kernel, rate, seed in (("softmax", 0.01, 0), ("gaussian", 0.01, 0), ("softmax", 0.1, 1))
-    ]
-    forward = {result.cell.key: numbers(result) for result in train(study, *cells)}
-    backward = {result.cell.key: numbers(result) for result in train(study, *reversed(cells))}
-    assert forward == backward
-    assert len({item["test_loss"] for item in forward.values()}) == 3
-
-    def interrupt(row: Mapping[str, float]) -> None:
-        torch.manual_seed(int(row["step"]))
-        train(study, cells[1])
-
-    for item in cells:
-        [disturbed] = train(study, item, on_step=interrupt)
-        assert numbers(disturbed) == forward[item.key]
-
-
-@pytest.mark.slow
-def test_logging_changes_no_number_and_ends_with_what_is_measured() -> None:
-    sample_cell = cell_of(study, settings())
-    [quiet], [logged] = train(study, sample_cell), train(study, sample_cell, trajectories=True)
-    got = numbers(logged)
-    assert got == numbers(quiet)
-    assert quiet.trajectory == {}
-    steps = logged.trajectory
-    assert steps["step"] == [0, 2, 4, 6]
-    assert math.isnan(steps["train_loss"][0])
-    for name in ("train_loss", "test_loss", "test_accuracy", "silent_head"):
-        assert steps[name][-1] == got[name]
-    a, b, c, d = steps["test_loss"]
-    assert got["mean_test_loss"] == pytest.approx((a / 2 + b + c + d / 2) / 3)
-    assert got["best_accuracy"] == max(steps["test_accuracy"])
-
-
 def test_the_last_step_is_evaluated_though_it_is_no_multiple() -> None:
     [result] = train(study, cell_of(study, settings(training_steps=5)), trajectories=True)
     assert result.trajectory["step"] == [0, 2, 4, 5]
@@ -256,20 +212,6 @@ def test_a_unit_that_one_sample_alone_moves_is_not_silent() -> None:
         model.head.bias[0] = -float(highest[-2:].mean())
         assert int((model.hidden(tokens, mask) > 0).sum()) == 1
     assert evaluated(model).silent == pytest.approx(4 / 5)
-
-
-def test_a_diverging_cell_is_a_failed_row() -> None:
-    wild = settings(optimiser="sgd", learning_rate=1000.0, training_steps=60, kernel="gaussian")
-    [result, fine] = train(
-        study, cell_of(study, wild), cell_of(study, settings()), trajectories=True
-    )
-    assert (result.status, result.reason) == ("failed", "diverged")
-    assert 0 < result.steps < 60
-    assert result.measurements.keys() == {"shortcut_accuracy"}
-    assert result.trajectory["step"][-1] < result.steps
-    assert np.isfinite(result.trajectory["test_loss"]).all()
-    assert study.summary(result) == f"The training diverged at step {result.steps}."
-    assert fine.status == "done"
 
 
 def test_a_summary_names_accuracy_shortcut_and_a_dead_head() -> None:

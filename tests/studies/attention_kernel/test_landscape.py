@@ -6,8 +6,8 @@ import copy
 import functools
 import itertools
 import math
-import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +32,19 @@ from overfit_cli.studies.attention_kernel.landscape.engine import (
     draw_directions,
     fixed_batch,
 )
-from overfit_cli.studies.attention_kernel.landscape.figures import _MEASURES, _most_typical
+from overfit_cli.studies.attention_kernel.landscape.figures import (
+    _MEASURES,
+    Surface,
+    _most_typical,
+    draw_surfaces,
+)
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
 from overfit_cli.studies.attention_kernel.landscape.study import study
 from overfit_cli.studies.attention_kernel.landscape.theory import SavedLosses
 from overfit_cli.sweeps.part import cell_table, trajectory_table
 from overfit_cli.sweeps.presets import find_subject
 from overfit_cli.sweeps.run import grid_of
-from tests.fake_study import words
+from tests.fake_study import corners
 from tests.judged import measure
 from tests.training import cell_of, train
 
@@ -458,14 +463,6 @@ def test_a_surface_is_logged_point_by_point_around_the_networks_loss(
     assert quiet.measurements == got
 
 
-def test_a_network_that_diverged_is_a_failed_row() -> None:
-    [result] = trained(
-        cell(optimiser="sgd", learning_rate=1000.0, training_steps=40, dtype="float32")
-    )
-    assert (result.status, result.reason, dict(result.measurements)) == ("failed", "diverged", {})
-    assert study.summary(result) == "The training diverged: there is no surface."
-
-
 def network_of(first: Cell[KernelLandscapeParameters]) -> tuple[int, object]:
     return first.seed, first.parameters.model_dump()["learning_rate"]
 
@@ -496,28 +493,6 @@ def drawing_of(*cells: Cell[KernelLandscapeParameters]) -> Cells:
     return Cells.of(study, frames[0], pd.DataFrame(), frames[1])
 
 
-@pytest.mark.slow
-def test_the_figure_has_a_row_for_each_kernel_of_one_network(tmp_path: Path) -> None:
-    kernels = ("softmax", "gaussian")
-    data = drawing_of(
-        *(cell(seed=s, kernel=k, pair=p) for s in (0, 1) for k in kernels for p in (0, 1))
-    )
-    figure = study.figures()["landscape"].draw(data, FigureOptions())
-    text = words(figure, tmp_path)
-    assert "of those here (networks: 2, pairs of each: 2) its measures are nearest to the" in text
-    assert "The loss is that of a fixed batch of" in text
-    assert "Interior minima: points below their eight neighbours." in text
-    titles = [axes.get_title(loc="left") for axes in figure.axes]
-    for title, kernel in zip(filter(None, titles), ("softmax", "Gaussian"), strict=True):
-        assert title.endswith(kernel)
-    softmax = data.trained.query("kernel == 'softmax'")["centre_loss"].astype(float)
-    [seed, pair] = re.findall(r"Network (\d), pair of directions (\d)", text)[0]
-    shown = data.trained.query(f"kernel == 'softmax' and seed == {seed} and pair == {pair}")
-    here, low, high = shown["centre_loss"].iloc[0], *softmax.quantile([0.25, 0.75])
-    numbers = f"{here:.3g}\n{softmax.median():.3g} [{low:.3g}, {high:.3g}]"
-    assert f"\nthis pair (1 of 4)\nmedian of all [quartiles]\nloss at centre\n{numbers}" in text
-
-
 def test_the_surface_that_is_shown_is_the_one_nearest_the_medians() -> None:
     """The first one may be an outlier."""
     measures = {name: [9.0, 1.0, 2.0, 3.0, 0.0] for name in _MEASURES}
@@ -531,6 +506,35 @@ def test_a_figure_without_a_surface_that_is_done_is_refused() -> None:
     with pytest.raises(UserError, match="No cell with a surface is done here"):
         figure = study.figures()["landscape"]
         figure.draw(Cells.of(study, failed, steps=data.steps), FigureOptions())
+
+
+def ramps() -> list[Surface]:
+    """One rises from 0 to 1 along the first direction, the other from 0 to 4 along the second."""
+    across, up = np.linspace(-1, 1, 5), np.linspace(-1, 1, 7)
+    first, second = np.meshgrid((across + 1) / 2, 2 * (up + 1), indexing="ij")
+    return [
+        Surface("a ramp", {"rise": ("1", "2", "0", "4")}, 12, across, up, first),
+        Surface("a steeper one", {"rise": ("4", "5", "3", "6")}, 12, across, up, second),
+    ]
+
+
+def test_one_bar_has_the_colours_of_all_surfaces_and_small_heights_a_unit() -> None:
+    small = [replace(surface, heights=surface.heights / 10_000) for surface in ramps()]
+    figure = draw_surfaces(small, ("to the right", "upwards", "height"))
+    [bar] = [axes for axes in figure.axes if axes.get_label() == "<colorbar>"]
+    assert bar.get_ylabel() == r"$height\ (10^{-4})$"
+    [solid, _] = [axes for axes in figure.axes if axes.name == "3d"]
+    assert solid.get_zlim() == pytest.approx((0, 4))  # type: ignore[attr-defined]
+    assert len(solid.get_xticklabels()) > 0
+
+
+def test_contours_rise_along_the_direction_that_the_surface_does() -> None:
+    figure = draw_surfaces(ramps(), ("to the right", "upwards", "height"))
+    right, up = (axes for axes in figure.axes if axes.get_xlabel() == "to the right")
+    for axes, side in ((right, 0), (up, 1)):
+        lowest = corners(axes.collections[0])
+        assert lowest[:, side].max() < 0.5
+        assert lowest[:, 1 - side].max() == pytest.approx(1)
 
 
 # Claims

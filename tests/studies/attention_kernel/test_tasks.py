@@ -6,13 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from PIL import Image
 
 import overfit_cli
 from overfit_cli import UserError
-from overfit_cli.core.parameters import Value, build
-from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.parameters import Value
 from overfit_cli.studies.attention_kernel.pathfinder.data import pathfinder_task
 from overfit_cli.studies.attention_kernel.pathfinder.lra import DIRECTORIES
 from overfit_cli.studies.attention_kernel.pathfinder.paddles import PathfinderSettings
@@ -215,12 +213,6 @@ def test_an_lra_directory_that_is_not_there_is_named(
         pathfinder.prepare([cell_of(pathfinder, asked)])
 
 
-def test_images_that_cannot_be_drawn_are_refused_unless_they_are_lras() -> None:
-    with pytest.raises(UserError, match=r"size='?32'?: .* too few for seed_distance 30"):
-        build(KernelPathfinderParameters, {"seed_distance": 30})
-    build(KernelPathfinderParameters, {"source": "lra", "size": 8})
-
-
 def test_the_settings_of_the_images_are_the_parameters() -> None:
     assert KernelPathfinderParameters().settings == PathfinderSettings()
     chosen = of_pathfinder(antialiasing=3, continuity=2.0).settings
@@ -228,12 +220,3 @@ def test_the_settings_of_the_images_are_the_parameters() -> None:
 
 
 # Both
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-@pytest.mark.parametrize("study", [text, pathfinder], ids=["text", "pathfinder"])
-def test_a_gpu_gives_the_numbers_of_the_cpu(study: AnyStudy) -> None:
-    sizes: dict[str, Value] = {"tokens": 12, "n": 9, "test_samples": 5} if study is text else SMALL
-    sample_cell = cell_of(study, TINY | sizes | {"dropout": 0.0, "dtype": "float64"})
-    [cpu], [gpu] = (train(study, sample_cell, device=on) for on in ("cpu", "cuda"))
-    assert gpu.measurements == pytest.approx(cpu.measurements, rel=1e-7)

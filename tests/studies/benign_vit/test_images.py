@@ -277,12 +277,6 @@ def test_a_cell_ends_when_it_is_fitted_and_logging_changes_nothing() -> None:
     assert result(max_epochs=epochs - 1).reason == "step limit"
 
 
-def test_a_training_that_explodes_is_a_failed_cell() -> None:
-    result = train(study, cell_of(study, tiny(learning_rate=1000, noise_deviation=1e6)))[0]
-    assert result.status == "failed"
-    assert result.reason == "diverged"
-
-
 # Commands
 
 

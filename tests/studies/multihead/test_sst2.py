@@ -327,24 +327,6 @@ def test_what_stands_in_the_padding_has_no_influence(data: Path) -> None:
 # Training
 
 
-def test_a_cell_gives_the_same_numbers_whatever_it_is_trained_with(data: Path) -> None:
-    cells = [cell(heads=1), cell(heads=4), cell(1), cell(weight_decay=0.5, learning_rate=0.01)]
-    forward = {result.cell.key: result.measurements for result in train(study, *cells)}
-    backward = {result.cell.key: result.measurements for result in train(study, *reversed(cells))}
-    assert forward == backward
-    assert len({numbers["test_loss"] for numbers in forward.values()}) == 4
-    names = {column.name for column in study.columns}
-    assert all(numbers.keys() >= names for numbers in forward.values())
-
-    def interrupt(row: Mapping[str, float]) -> None:
-        torch.manual_seed(int(row["step"]))
-        train(study, cells[2])
-
-    [disturbed] = train(study, cells[0], on_step=interrupt, trajectories=True)
-    assert disturbed.measurements == forward[cells[0].key]
-    assert disturbed.trajectory["step"] == [0, 2, 4]
-
-
 def test_a_training_learns_the_word_that_says_it_all(data: Path) -> None:
     sample_cell = cell(learning_rate=0.01, training_steps=60, evaluate_every=10, batch_size=6)
     [result] = train(study, sample_cell, trajectories=True)
@@ -354,12 +336,6 @@ def test_a_training_learns_the_word_that_says_it_all(data: Path) -> None:
     assert study.summary(result) == (
         "Test accuracy 100.0 % after 60 steps; counting words has 100.0 %."
     )
-
-
-def test_a_loss_that_is_not_finite_ends_the_cell(data: Path) -> None:
-    [result] = train(study, cell(learning_rate=1e3, training_steps=50, weight_decay=1.0))
-    assert (result.status, result.reason) == ("failed", "diverged")
-    assert result.measurements.keys() == {"shortcut_accuracy"}
 
 
 def test_a_course_averages_over_steps_whatever_lies_between_evaluations() -> None:

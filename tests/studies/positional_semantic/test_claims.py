@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import overfit_cli
 from calibration import positional_semantic as worlds
 from calibration.rates import design
 from overfit_cli.studies.positional_semantic.claims import published_theory
@@ -36,6 +37,28 @@ def test_measured_transitions_are_where_they_were_put() -> None:
     assert len(inside) >= 12
     assert inside["limit"].to_numpy() == pytest.approx(4 * inside["omega"].to_numpy(), rel=0.02)
     assert inside["ratio"].to_numpy() == pytest.approx(1.1, rel=0.08)
+
+
+def test_a_seeds_transition_lies_between_the_alphas_where_its_losses_change_places() -> None:
+    """And a seed with a failed cell there has none."""
+    cells = overfit_cli.load("results/positional-phase-quick")
+    table = transitions(cells, "energy", "omega").set_index(["omega", "seed"])["alpha"]
+    losses = cells.set_index(["omega", "seed", "alpha", "start"])["train_loss"].unstack()
+    simple = 0
+    differences = losses["semantic"] - losses["positional"]
+    for omega, seed in table.index:
+        gaps = differences.loc[omega].loc[seed]
+        ahead = np.sign(gaps.to_numpy())
+        if (np.diff(ahead) != 0).sum() == 1:
+            before = int(np.argmax(np.diff(ahead) < 0))
+            assert gaps.index[before] <= table[omega, seed] <= gaps.index[before + 1]
+            simple += 1
+    assert simple > 10
+    lost = cells["seed"].eq(0) & cells["omega"].eq(0.3) & cells["start"].eq("semantic")
+    cells["train_loss"] = cells["train_loss"].mask(lost)
+    table = transitions(cells, "energy", "omega").set_index(["omega", "seed"])["alpha"]
+    assert pd.isna(table[0.3, 0])
+    assert table[0.3][1:].notna().all()
 
 
 def test_a_crossing_below_the_sampled_values_decides_nothing() -> None:

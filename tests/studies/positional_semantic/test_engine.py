@@ -46,18 +46,6 @@ def test_it_trains_as_in_the_autograd_loop(other: dict[str, object]) -> None:
         assert result.measurements[name] == pytest.approx(expected[name], rel=0.1), name
 
 
-def test_a_batch_trains_each_cell_as_by_itself() -> None:
-    kinds = (("semantic", 0.1), ("positional", 0.5), ("agnostic", 0.1))
-    few = {"rank": 2, "training_steps": 40}
-    cells = [cell(1, start=start, omega=omega, **few) for start, omega in kinds]
-    together = train(study, *cells)
-    assert len(study.batches(cells, "cpu")) == 1
-    for result in together:
-        [alone] = train(study, result.cell)
-        for name, value in alone.measurements.items():
-            assert result.measurements[name] == pytest.approx(value, rel=1e-9, abs=1e-12), name
-
-
 @pytest.mark.parametrize(("d", "alpha"), [(60, 0.1), (30, 1.5)])
 def test_draws_in_law_have_the_moments_of_direct_ones(d: int, alpha: float) -> None:
     """Over seeds: inner products of tokens with each other, with the positions and the teacher."""
@@ -120,18 +108,3 @@ def test_cells_of_many_features_train_in_law() -> None:
     assert result.status == "done"
     # Beside so few samples the weights decay alone.
     assert result.measurements["q"] == pytest.approx((1 - 0.15 * 0.01) ** 600, rel=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"alpha": 1.0, "d": 100_000}, "at most 0.2"),
-        ({"alpha": 0.1, "d": 200_000}, "set sampling=law"),
-        ({"sampling": "law", "optimiser": "adam"}, "Adam's steps depend"),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused_in_a_sentence(
-    settings: dict[str, object], words: str
-) -> None:
-    with pytest.raises(ValueError, match=words):
-        PositionalSemanticParameters.model_validate(settings)

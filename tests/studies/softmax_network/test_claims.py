@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import overfit_cli
 from calibration.rates import design, worlds_of
 from overfit_cli import Claim
 from overfit_cli.core.registry import find_study
 from overfit_cli.core.training import named_rng
+from overfit_cli.studies.softmax_network.convergence.widths import median_width, sufficient_widths
+from overfit_cli.studies.softmax_network.figures import quartiles_over_seeds
+from overfit_cli.studies.softmax_network.powers import fitted_power, largest_residual
 from overfit_cli.studies.softmax_network.theory import CHANCE
 from tests.judged import claims_by_name, measure
 
@@ -139,3 +145,72 @@ def test_the_contradiction_of_the_gradient_is_one_sentence() -> None:
     assert "η/(m λ_max)" in measured.note
     assert "No theorem of the paper uses ∇_γ" in measured.note
     assert ": The update (24) is gradient descent on the loss (23)" in claim.contradiction(measured)
+
+
+# What claims and figures are made of
+
+
+def test_quartiles_count_seeds_that_have_no_number() -> None:
+    cells = pd.DataFrame(
+        {"n": [4] * 4 + [8] * 4, "steps": [1.0, 4.0, 9.0, np.nan, 5.0, np.nan, np.nan, np.nan]}
+    )
+    beyond = quartiles_over_seeds(cells, "n", "steps")
+    assert beyond.loc[[4]].to_numpy()[0].tolist() == [1.0, 6.0, np.inf]
+    assert beyond.loc[8, "middle"] == np.inf
+
+
+def test_a_power_has_its_largest_residual_beside_it() -> None:
+    """Medians 1, 4, 4 over 1, 2, 4 are a factor off a line of slope 1 through their middle."""
+    x, medians = np.array([1.0, 2.0, 4.0]), np.array([1.0, 4.0, 4.0])
+    off = np.log(medians / x)
+    expected = float(np.exp(np.abs(off - off.mean()).max()) - 1)
+    assert largest_residual(x, medians, 1.0) == pytest.approx(expected)
+    assert math.isnan(largest_residual(x[:2], medians[:2], 1.0))
+    cells = pd.DataFrame(
+        {"m": [1.0, 2.0, 4.0] * 3, "seed": [0] * 3 + [1] * 3 + [2] * 3, "gap": [1.0, 4.0, 4.0] * 3}
+    )
+    power = fitted_power(cells, "m", "gap")
+    assert power is not None
+    assert str(power).startswith("1.00")
+    assert str(power).endswith(f"{100 * expected:.0f} %")
+
+
+def test_networks_that_take_no_step_decide_no_claim(tmp_path: Path) -> None:
+    """With a large ε only eigenvalues are measured; a network that hasn't moved tracks anything."""
+    cells = overfit_cli.sweep(
+        "softmax-convergence",
+        seeds=10,
+        parameters={"m": 512, "n": 4, "epsilon": 1000.0, "test_samples": 4},
+        out=tmp_path / "run",
+        jobs=1,
+    )
+    assert (cells["steps"] == 0).all()
+    verdicts = {found.claim.name: found.measurement for found in overfit_cli.judge(cells)}
+    assert "softmax-equation-24" in verdicts
+    assert {one.verdict for one in verdicts.values()} == {"not run"}, verdicts
+    assert "that take a step" in verdicts["softmax-lemma51-bound"].note
+
+
+def test_a_width_suffices_from_which_on_training_is_quick_enough() -> None:
+    """Ratios of 8, 4, 1 cross two half way from 20 to 40 on a scale of ratios; a limit is slow."""
+    ratios = [[8.0, 4.0, 1.0], [np.nan, 4.0, 1.0], [9.0, 5.0, 3.0], [1.5, 1.2, 1.0]]
+    cells = pd.DataFrame(
+        [
+            {"m": m, "seed": seed, "steps_over_limit": ratio}
+            for seed, of_seed in enumerate(ratios)
+            for m, ratio in zip((10, 20, 40), of_seed, strict=True)
+        ]
+    ).assign(activation="exp", n=4)
+    cells["status"] = np.where(cells["steps_over_limit"].isna(), "failed", "done")
+    found = sufficient_widths(cells).set_index("seed")["width"]
+    assert found[0] == found[1] == pytest.approx(np.sqrt(20 * 40))
+    assert found[2] == np.inf
+    assert found[3] == 0
+
+
+def test_a_median_between_below_the_sweep_and_a_width_lies_below_the_sweep() -> None:
+    """A mean of 0, which stands for below, and 13 would be a width where none was measured."""
+    assert median_width(pd.Series([0.0, 0.0, 13.0, 20.0])) == 0
+    assert median_width(pd.Series([0.0, 11.0, 13.0, 20.0])) == 12
+    assert median_width(pd.Series([11.0, 13.0, np.inf, np.inf])) == np.inf
+    assert np.isnan(median_width(pd.Series([np.nan])))

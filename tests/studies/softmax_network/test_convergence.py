@@ -13,9 +13,7 @@ import torch
 from scipy import integrate, stats
 from torch import Tensor
 
-from overfit_cli import UserError
 from overfit_cli.core.cell import Cell, CellResult
-from overfit_cli.core.parameters import build
 from overfit_cli.studies.softmax_network.activations import Network, gram_matrix, limit_gram_matrix
 from overfit_cli.studies.softmax_network.convergence import data
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
@@ -227,21 +225,6 @@ def test_a_cell_trains_as_autograd_does(activation: Activation, initialisation: 
     assert result.trajectory["movement"][-1] == pytest.approx(moved, rel=1e-8)
 
 
-def test_a_cell_trains_alone_as_it_does_among_others() -> None:
-    cells = [
-        cell(seed, m=64, n=8, data=where, step_factor=factor)
-        for seed in (0, 1)
-        for where in ("sphere", "ball")
-        for factor in (1.0, 0.3)
-    ]
-    for item, result in zip(cells, trained(*cells), strict=True):
-        [alone] = trained(item)
-        assert (alone.steps, alone.reason) == (result.steps, result.reason)
-        assert alone.trajectory["step"] == result.trajectory["step"]
-        for name, value in alone.measurements.items():
-            assert result.measurements[name] == pytest.approx(value, rel=1e-7, abs=1e-12), name
-
-
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_the_symmetric_start_has_no_output(activation: Activation) -> None:
     """Definition 3.7."""
@@ -315,26 +298,6 @@ def test_inputs_are_drawn_where_they_are_said_to_be() -> None:
     assert set(digits.labels.ravel()) == {-1.0, 1.0}
     inputs = np.vstack([digits.inputs, digits.test_inputs])
     assert len(np.unique(inputs, axis=0)) == 164, "no digit is trained and tested on"
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"m": "7"}, "m='?7'?: with initialisation=symmetric"),
-        ({"data": "digits", "d": "65"}, "d='?65'?: with data=digits"),
-        ({"data": "digits", "outputs": "2"}, "outputs='?2'?: with data=digits"),
-        ({"data": "digits", "n": "1790"}, "n='?1790'?: with data=digits"),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused(given: dict[str, Any], words: str) -> None:
-    with pytest.raises(UserError, match=words):
-        build(SoftmaxConvergenceParameters, given)
-
-
-def test_a_diverging_cell_is_a_row() -> None:
-    [result] = trained(cell(activation="exp", step_factor=100.0, m=16))
-    assert result.reason == "diverged"
-    assert "train_loss" not in result.measurements
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
