@@ -244,7 +244,6 @@ compare none out => A none: there is no such directory
 compare out none.csv => none.csv: it can't be read (No such file or directory).
 compare given.csv out => A given.csv: A is a run directory; name the published file second.
 compare out given.csv --value draw => --value draw: B has no such numbers
-compare out given.csv --tolerance 10% => --tolerance: given.csv has no uncertainty; beside test_loss
 compare out twice.csv => row 1: another row has the same n; give each its own point
 compare out out --json file.txt/b => --json file.txt/b: it can't be written there
 compare out out --tolerance 1 --out file.txt/b.png => file.txt/b.png: the figure can't be written

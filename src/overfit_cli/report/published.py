@@ -19,13 +19,14 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.core.cell import ROW_COLUMNS
+from overfit_cli.core.cells import Cells, Run
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import error_text, read_bounded
 from overfit_cli.core.parameters import SEED, ParameterInfo, Value, describe, parameter_named
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import shorten, suggestion
 from overfit_cli.stats.intervals import LEVEL, Summary, t_quantile
-from overfit_cli.stats.pairs import nearest_values, setting_keys
+from overfit_cli.stats.pairs import nearest_values, setting_key, setting_keys
 
 ENDINGS = (".csv", ".parquet")
 """The endings of files of published numbers."""
@@ -59,15 +60,15 @@ def summary_of_point(point: pd.Series[Any], name: str) -> Summary:
     return Summary(float(point[name]), error, seeds - 1, int(seeds))
 
 
-def error_of_mean(points: pd.DataFrame, name: str) -> Summary:
-    """Return 0 with the error of the mean over published points.
+def mean_of_points(points: pd.DataFrame, name: str) -> Summary:
+    """Return the mean over published points.
 
     Whether published means share their seeds is not known. So their errors count as if they all
     went the same way, which makes the interval too wide rather than too short.
     """
     fewest = summary_of_point(points.min(numeric_only=True), name)
-    error = float(points[error_column(name)].mean(skipna=False))
-    return fewest._replace(value=0.0, error=error)
+    value, error = (float(points[of].mean(skipna=False)) for of in (name, error_column(name)))
+    return fewest._replace(value=value, error=error)
 
 
 def has_failed(points: pd.DataFrame) -> bool:
@@ -75,11 +76,19 @@ def has_failed(points: pd.DataFrame) -> bool:
     return _of_point(FAILED) in points and bool((points[_of_point(FAILED)] > 0).any())
 
 
-def beside_study(path: Path, study: AnyStudy) -> Path:
-    """Return a path, or that of the file of its name beside the study's code."""
-    module = sys.modules[type(study).__module__].__file__
+def load_published(path: Path, run: Cells) -> Cells:
+    """Return the points of a file, or of the file of its name beside the code of a run's study."""
+    module = sys.modules[type(run.study).__module__].__file__
     beside = Path(module).with_name(str(path)) if module and path.name == str(path) else path
-    return beside if beside.is_file() and not path.exists() else path
+    path = beside if beside.is_file() and not path.exists() else path
+    grid = {name: values_of(run, name) for name in run.parameters}
+    return Cells.of(run.study, read_published(path, run.study, grid), run=Run(path.name, path))
+
+
+def values_of(cells: Cells, name: str) -> list[Value]:
+    """Return the distinct values of a parameter, in order; none where it has no column."""
+    values = cells.trained[name].dropna().unique().tolist() if name in cells.frame else []
+    return sorted({setting_key(value): value for value in values}.values())
 
 
 def read_published(
