@@ -28,18 +28,27 @@ from overfit_cli.core.arrays import finite_column
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import Interval, number_with_interval
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.expressions import read_conditions, read_number
+from overfit_cli.core.expressions import read_number
 from overfit_cli.core.files import short_names
 from overfit_cli.core.text import brief, plural, suggestion, three_digits, visible
 from overfit_cli.core.values import finite_number
-from overfit_cli.report import published
+from overfit_cli.report.sides import (
+    ENDINGS,
+    error_column,
+    has_failed,
+    is_published,
+    load_side,
+    mean_of_points,
+    measured_columns,
+    path_of,
+    summary_of_point,
+    values_of,
+)
 from overfit_cli.report.words import sentences, templates
 from overfit_cli.stats import intervals
 from overfit_cli.stats.intervals import Estimate, Summary, summarise
 from overfit_cli.stats.pairs import Kind, Pairs, pair_up, setting_key, setting_keys
-from overfit_cli.sweeps.load import load_run
 from overfit_cli.sweeps.manifest import provenance_in_words
-from overfit_cli.sweeps.store import RunDirectory
 
 Verdict = Literal["equivalent", "open", "differs"]
 
@@ -156,19 +165,6 @@ def _furthest(points: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return sorted(differing, key=lambda point: -np.nan_to_num(abs(point["z"]), nan=np.inf))
 
 
-def path_of(side: Cells) -> Path:
-    """Return the run directory, or the file, of one side."""
-    return side.run.path or Path()
-
-
-def is_published(side: Cells) -> bool:
-    """Return whether a side is a file of published points, and no run."""
-    return "version" not in side.frame
-
-
-# The two sides
-
-
 def compare_sides(
     path_a: Path,
     path_b: Path,
@@ -184,14 +180,12 @@ def compare_sides(
     The arguments and the errors are those of `overfit_cli.compare`.
     """
     margin = None if tolerance is None else Margin.read(tolerance)
-    is_file = [
-        path.suffix.lower() in published.ENDINGS and not path.is_dir() for path in (path_a, path_b)
-    ]
+    is_file = [path.suffix.lower() in ENDINGS and not path.is_dir() for path in (path_a, path_b)]
     if is_file[0]:
         raise UserError(f"A {path_a}: A is a run directory; name the published file second.")
     a = load_side(path_a, "A", where, where_a, values)
     b = load_side(path_b, "B", where, where_b, values, a if is_file[1] else None)
-    in_a, in_b = (_measured(side, values) for side in (a, b))
+    in_a, in_b = (measured_columns(side, values) for side in (a, b))
     for name in values:
         for letter, measured in (("A", in_a), ("B", in_b)):
             if name not in measured:
@@ -203,14 +197,13 @@ def compare_sides(
         raise UserError(f"B {path_of(b)}: {lack}")
     pairs, settings = _pair(a, b, columns)
     lost_a, lost_b = (rows["status"] == "failed" for rows in (pairs.left, pairs.right))
-    runs = {letter: side for letter, side in (("A", a), ("B", b)) if not is_published(side)}
+    sides = (("a", a, where_a), ("b", b, where_b))
     content = {
         "schema": 2,
         "difference": "B - A",
-        "a": _facts(a, where_a),
-        "b": _facts(b, where_b),
+        **{letter: _facts(side, conditions) for letter, side, conditions in sides},
         "settings": settings,
-        "notes": provenance_in_words(runs),
+        "notes": provenance_in_words({"A": a} if is_file[1] else {"A": a, "B": b}),
         "paired_by": list(pairs.keys),
         "pairs": pairs.both,
         "alone": {"a": pairs.here - pairs.both, "b": pairs.there - pairs.both},
@@ -244,59 +237,11 @@ def _facts(side: Cells, where: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def load_side(
-    path: Path,
-    letter: str,
-    where: Sequence[str],
-    where_here: Sequence[str],
-    values: Sequence[str] = (),
-    other: Cells | None = None,
-) -> Cells:
-    """Load a run directory, whatever version its cells have, or a file of published numbers.
-
-    Args:
-        path: the run directory, or the CSV file; a name that is no file here may be that of one
-            beside the study's code.
-        where: conditions on both sides; those on columns that a CSV file lacks don't apply to it.
-        values: the columns to compare; an expression becomes one.
-        other: the run that published points are compared with; None for a run.
-    """
-    if other is None:
-        cells = load_run(RunDirectory(path, letter.lower()), any_version=True)
-    else:
-        cells = published.load_published(path, other)
-        tests = {text: read_conditions(text, other.schema.placed) for text in where}
-        where = [
-            text
-            for text, read in tests.items()
-            if all(ref.name in cells.frame for test in read for ref in test.refs)
-        ]
-    cells = cells.choose(*where).choose(*where_here, option=f"where_{letter.lower()}")
-    for text in values:
-        if not (text.isidentifier() or text in cells.frame):
-            cells = cells.with_column(text)
-    return cells
-
-
-def _measured(side: Cells, values: Sequence[str]) -> list[str]:
-    """The measured columns with numbers, the headline first; `seconds` only where it is asked for.
-
-    Those of expressions, which are among `values`, come last. Where no cell took a step, `steps`
-    says nothing.
-    """
-    names = [side.study.headline, *(column.name for column in side.study.columns), "steps"]
-    names += [text for text in values if text == "seconds" or not text.isidentifier()]
-    numbers = {name: finite_column(side.trained, name) for name in names if name in side.frame}
-    if "steps" in numbers and "steps" not in values and not numbers["steps"].any():
-        del numbers["steps"]
-    return [name for name, column in numbers.items() if column.notna().any()]
-
-
 def _pair(a: Cells, b: Cells, columns: Sequence[str]) -> tuple[Pairs, dict[str, Any]]:
     """Pair by the parameters that vary; and those with one value on each side that differs."""
     names, apart, settings = list[str](), list[str](), dict[str, Any]()
     for name in dict.fromkeys([*a.parameters, *b.parameters]):
-        here, there = (published.values_of(side, name) for side in (a, b))
+        here, there = (values_of(side, name) for side in (a, b))
         keys, others = ({setting_key(value) for value in values} for values in (here, there))
         if max(len(keys), len(others)) > 1:
             names.append(name)
@@ -368,13 +313,11 @@ class Margin:
     @classmethod
     def read(cls, given: object) -> Margin:
         """Read what a user names: `5%` of the mean of B, or a number in its unit."""
-        text = given.strip() if isinstance(given, str) else given
-        is_share = isinstance(text, str) and text.endswith("%")
+        text, is_share = given, False
+        if isinstance(given, str):
+            text, is_share = given.strip().removesuffix("%"), given.strip().endswith("%")
         try:
-            number = read_number(
-                text.removesuffix("%") if isinstance(text, str) else text, "tolerance"
-            )
-            size = finite_number("tolerance", number, above=0)
+            size = finite_number("tolerance", read_number(text, "tolerance"), above=0)
         except BadValue:
             accepts = "it takes a share of the mean of B, such as 5%, or a number above 0."
             raise BadValue("tolerance", given, accepts) from None
@@ -404,7 +347,7 @@ def _compare_column(
     left, right = (finite_column(side, column) for side in (pairs.left, pairs.right))
     done = (pairs.left["status"] == "done") & (pairs.right["status"] == "done")
     one_sided, both = left.isna() != right.isna(), left.notna() & right.notna()
-    whole = _whole(column, a, b, pairs, left[both], right[both])
+    whole = _whole(column, a, b, pairs, both)
     changes, points = (right - left)[both].to_numpy(), list[dict[str, Any]]()
     if pairs.by == "point":
         points = _places(column, a, b, pairs, margin)
@@ -443,36 +386,28 @@ def _compare_column(
     return record | {"verdict": verdict, "lacks": ""}
 
 
-def _whole(
-    column: str,
-    a: Cells,
-    b: Cells,
-    pairs: Pairs,
-    left: pd.Series[float],
-    right: pd.Series[float],
-) -> Contrast:
+def _whole(column: str, a: Cells, b: Cells, pairs: Pairs, both: pd.Series[bool]) -> Contrast:
     """The contrast of both sides over all pairs with numbers: of each seed the mean over these.
 
     Without a common seed, a seed may lack some places: its numbers are taken relative to the middle
     of both sides at their place.
     """
-    rows = pairs.left.loc[left.index]
+    rows, others = pairs.left[both], pairs.right[both]
+    left, right = (finite_column(side, column) for side in (rows, others))
     first, second = (numbers.groupby(rows["seed"]).mean() for numbers in (left, right))
-    if rows.empty or pairs.by == "seed":
-        return Contrast(first.to_numpy(), second.to_numpy(), paired=True)
     keys = setting_keys(rows, pairs.keys)
-    if pairs.by == "means":
+    if pairs.by == "means" and both.any():
         middle = dict(zip(keys, (left + right) / 2, strict=True))
-        means = list[NDArray[np.floating[Any]]]()
+        means = []
         for cells in (a.trained, b.trained):
             centre = setting_keys(cells, pairs.keys).map(middle).astype(float)
             relative = (finite_column(cells, column) - centre).groupby(cells["seed"]).mean()
             means.append(relative.dropna().to_numpy() + np.mean(list(middle.values())))
-        return Contrast(*means)
-    if published.error_column(column) not in pairs.right:
-        return Contrast(first.to_numpy(), second.to_numpy(), paired=True)
-    mean = published.mean_of_points(pairs.right.loc[left.index][~keys.duplicated()], column)
-    return Contrast((first - second).to_numpy() + mean.value, mean)
+        return Contrast(means[0], means[1])
+    if both.any() and error_column(column) in others:
+        mean = mean_of_points(others[~keys.duplicated()], column)
+        return Contrast((first - second).to_numpy() + mean.value, mean)
+    return Contrast(first.to_numpy(), second.to_numpy(), paired=True)
 
 
 def _places(
@@ -514,7 +449,7 @@ def _place(
     distinct = [intervals.count_distinct(side) for side in (first, second)]
     is_exact = False
     if by == "point":
-        mean = published.summary_of_point(others.iloc[0], column)
+        mean = summary_of_point(others.iloc[0], column)
         is_exact, seeds_of_b = math.isnan(mean.error), mean.seeds or None
         exact = Contrast(contrast.a, np.full(len(first), mean.value), paired=True)
         contrast = exact if is_exact else Contrast(contrast.a, mean)
@@ -530,7 +465,7 @@ def _place(
     }
     if margin is None:
         return place
-    is_lost = any(side.isna().any() for side in numbers) or published.has_failed(others)
+    is_lost = any(side.isna().any() for side in numbers) or has_failed(others)
     lacking = {
         "a published uncertainty": is_exact,
         "the number of a cell": is_lost,
