@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.parameters import symbol_text as unicode_of
-from overfit_cli.core.schema import missed_by
-from overfit_cli.core.study import stand_ins_of
+from overfit_cli.core.study import missed_by, stand_ins_of
 from overfit_cli.core.text import VERSION, list_numbers, plural
 from overfit_cli.figures.labels import brief, subtracted_means, typeset
 from overfit_cli.sweeps.manifest import provenance_in_words

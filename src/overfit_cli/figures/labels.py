@@ -9,10 +9,9 @@ import textwrap
 from collections.abc import Collection, Mapping, Sequence
 
 from overfit_cli.core.cells import Cells
-from overfit_cli.core.mathtext import with_money
-from overfit_cli.core.parameters import Value
+from overfit_cli.core.parameters import Value, with_money
 from overfit_cli.core.parameters import symbol_text as unicode_of
-from overfit_cli.core.schema import RUN, Schema
+from overfit_cli.core.study import RUN, Schema
 from overfit_cli.core.text import spaced, visible
 
 

@@ -13,7 +13,7 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import MOST_PANELS
 from overfit_cli.core.parameters import Value, describe
-from overfit_cli.core.schema import RUN, Field
+from overfit_cli.core.study import RUN, Field
 from overfit_cli.core.text import suggestion
 from overfit_cli.figures.labels import axis_label, brief, contrast, is_word, literal, setting
 from overfit_cli.figures.style import PALETTE
