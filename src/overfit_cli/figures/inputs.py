@@ -20,7 +20,7 @@ from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.expressions import read_equation
 from overfit_cli.core.figure import MOST_PANELS, Figure, FigureOptions
 from overfit_cli.core.parameters import Value, describe, parameter_named
-from overfit_cli.core.schema import RUN, Field, missed_by
+from overfit_cli.core.study import RUN, Field, missed_by
 from overfit_cli.core.text import plural, round_digits, suggestion
 from overfit_cli.figures.axes import Axis, parameter_axis
 from overfit_cli.figures.labels import (

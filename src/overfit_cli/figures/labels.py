@@ -9,11 +9,9 @@ import textwrap
 from collections.abc import Collection, Mapping, Sequence
 
 from overfit_cli.core.cells import Cells
-from overfit_cli.core.mathtext import with_money
-from overfit_cli.core.parameters import Value, describe
+from overfit_cli.core.parameters import Value, describe, with_money
 from overfit_cli.core.parameters import symbol_text as unicode_of
-from overfit_cli.core.schema import RUN, Schema, missed_by
-from overfit_cli.core.study import stand_ins_of
+from overfit_cli.core.study import RUN, Schema, missed_by, stand_ins_of
 from overfit_cli.core.text import VERSION, list_numbers, plural, spaced, visible
 from overfit_cli.sweeps.manifest import provenance_in_words
 

@@ -18,7 +18,7 @@ from overfit_cli.core.arrays import Floats
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.values import Mean
+from overfit_cli.core.options import Mean
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.inputs import (
     Panel,

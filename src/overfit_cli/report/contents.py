@@ -17,11 +17,10 @@ import pandas as pd
 from overfit_cli.core.cell import TRACEBACK, Paper
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import KINDS, VERDICTS, Claim, Kind, Verdict
-from overfit_cli.core.console import command_words, shell_line
-from overfit_cli.core.failures import Alike, count_alike, tracebacks_by_kind
+from overfit_cli.core.errors import Alike, count_alike, tracebacks_by_kind
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.registry import find_study
-from overfit_cli.core.text import duration, natural_key, visible
+from overfit_cli.core.text import command_words, duration, natural_key, shell_line, visible
 from overfit_cli.figures.labels import (
     cells_in_words,
     fixed_parameters,
