@@ -30,8 +30,8 @@ from overfit_cli.core.claim import Interval, number_with_interval
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.expressions import read_number
 from overfit_cli.core.files import short_names
+from overfit_cli.core.options import finite_number
 from overfit_cli.core.text import brief, plural, suggestion, three_digits, visible
-from overfit_cli.core.values import finite_number
 from overfit_cli.report.sides import (
     ENDINGS,
     error_column,

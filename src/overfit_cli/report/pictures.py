@@ -40,20 +40,17 @@ from overfit_cli.claims.stated import Measure
 from overfit_cli.core.arrays import finite_column
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import UndecidedError
-from overfit_cli.core.console import command_words, shell_line
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import Figure, FigureOptions, grid_figures
 from overfit_cli.core.files import read_bounded
 from overfit_cli.core.registry import figures_of
-from overfit_cli.core.text import plural, round_digits, shorten, visible
+from overfit_cli.core.text import command_words, plural, round_digits, shell_line, shorten, visible
 from overfit_cli.figures import record, style
-from overfit_cli.figures.axes import Axis
-from overfit_cli.figures.caption import WIDTH, caption
+from overfit_cli.figures.axes import Axis, legend_below, log_ticks
 from overfit_cli.figures.draw import draw_figure, drawn
-from overfit_cli.figures.inputs import resolve_options
-from overfit_cli.figures.labels import brief, literal, typeset
+from overfit_cli.figures.inputs import difference, resolve_options
+from overfit_cli.figures.labels import WIDTH, brief, caption, literal, typeset
 from overfit_cli.figures.map_data import Map, MapPanel, lay_out_map
-from overfit_cli.figures.panels import difference
 from overfit_cli.figures.picture import (
     Picture,
     file_content,
@@ -62,7 +59,7 @@ from overfit_cli.figures.picture import (
     reduce_colours,
     styled,
 )
-from overfit_cli.figures.style import Look, legend_below, letters_across, log_ticks
+from overfit_cli.figures.style import Look, letters_across
 from overfit_cli.report.compare import Comparison
 from overfit_cli.report.contents import Entry
 from overfit_cli.report.judge import Judged
