@@ -73,7 +73,7 @@ def test_heads_of_several_settings_need_a_page_and_of_shorter_trainings_no_panel
 
 @pytest.mark.slow
 def test_certificates_tell_two_parameters_apart_and_name_a_third(tmp_path: Path) -> None:
-    varied = {"heads": [1, 4], "sigma": [0.02, 0.1], "first_samples": [10, 20]}
+    varied: dict[str, Any] = {"heads": [1, 4], "sigma": [0.02, 0.1], "first_samples": [10, 20]}
     figure = drawn(tmp_path / "run", "certificates", "multihead-mixture", **CERTIFIED, **varied)
     shapes = {line.get_marker() for line in figure.axes[0].lines} - {"None", ""}
     assert shapes == {"o", "s"}, "a marker for each σ"
@@ -113,7 +113,7 @@ def test_the_phase_diagram_leaves_blank_what_no_cell_of_an_alpha_has() -> None:
     """With one sample no cell knows which start has less loss."""
     figure = overfit_cli.draw("phase", RESULTS / "positional-published-quick")
     panels = [axes for axes in figure.axes if axes.collections][:4]
-    shown = [np.ma.array(axes.collections[0].get_array()).filled(np.nan) for axes in panels]
+    shown = [np.ma.filled(axes.collections[0].get_array(), np.nan) for axes in panels]
     assert any(np.isnan(numbers.reshape(3, -1)[:, 0]).all() for numbers in shown)
 
 

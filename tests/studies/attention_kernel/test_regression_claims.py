@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,11 @@ from overfit_cli.studies.attention_kernel.regression.parameters import KernelReg
 from overfit_cli.studies.attention_kernel.regression.study import study
 from tests.judged import claims_by_name, measure
 
-Row = Mapping[str, Any]
-Cases = Mapping[str, Sequence[tuple[str, pd.DataFrame]]]
+Row = dict[str, Any]
+Cases = dict[str, Sequence[tuple[str, pd.DataFrame]]]
 """Of a claim, or of a part of it behind a colon: verdicts, and cells on which they are given."""
 
-MET = {"condition_8": -1.0, "condition_12": -1.0}
+MET: Row = {"condition_8": -1.0, "condition_12": -1.0}
 """Values of cells of which the theorems say something."""
 
 NAN = np.nan
@@ -46,7 +46,7 @@ def killed(cells: pd.DataFrame, lost: pd.Series[bool], *columns: str) -> pd.Data
 # Theorem 3, and the loss at which training ends
 
 
-GOOD = {"learning_rate": 0.1, "relative_loss": 1e-9, "floor": 0.0, "condition_12": 800.0}
+GOOD: Row = {"learning_rate": 0.1, "relative_loss": 1e-9, "floor": 0.0, "condition_12": 800.0}
 BAD = GOOD | {"learning_rate": 3.0, "relative_loss": 0.5}
 BETWEEN = [
     BAD | {"learning_rate": rate, "relative_loss": loss}
@@ -54,7 +54,7 @@ BETWEEN = [
 ]
 """Cells that stop above zero at three step sizes, lowest at the middle one."""
 
-NEAR = {"target": "near", "sigma_w": 0.02, "condition_12": -0.5, "learning_rate": 1.0}
+NEAR: Row = {"target": "near", "sigma_w": 0.02, "condition_12": -0.5, "learning_rate": 1.0}
 ZERO = NEAR | {"relative_loss": 1e-9, "train_loss": 1e-27, "gradient": 0.0}
 STUCK = ZERO | {"relative_loss": 0.5, "train_loss": 0.5}
 FASTER = STUCK | {"learning_rate": 10.0}
@@ -62,7 +62,7 @@ RATE = NEAR | {"relative_loss": 1e-4, "violations_gamma": 0, "log10_gamma": -3.0
 ABOVE = RATE | {"violations_gamma": 5}
 
 
-def ended(above: float, floor: float, fall: float, **values: object) -> Row:
+def ended(above: float, floor: float, fall: float, **values: Any) -> Row:
     """A cell of softmax that ends above its floor, and by what share of that it falls on."""
     found = {"train_loss": floor + above, "gradient": np.sqrt(fall * above / 3000)}
     kernel = {"kernel": "softmax", "learning_rate": 1.0, "start_loss": 1.0, "floor": floor}
@@ -119,7 +119,7 @@ ENDS: Cases = {
 # Theorems 1 and 2, and the eigenvalue that decides them
 
 
-def bounded(heads: int, broken: int = 0, **values: object) -> dict[str, object]:
+def bounded(heads: int, broken: int = 0, **values: Any) -> Row:
     """A cell of softmax with W_V alone and a bound that bites, above which `broken` steps lie."""
     return {
         "kernel": "softmax",
@@ -141,7 +141,7 @@ THREE = frame(bounded(1), bounded(2), bounded(4, broken=7))
 LARGE = bounded(4, broken=7, learning_rate=0.4)
 SLOW = bounded(2, rate_margin=0.9)
 SLOW_ALL = SLOW | MET | {"trained": "all"}
-ALL = {"trained": "all", "relative_loss": 1e-9, "train_loss": 1e-9, "gradient": 0.0}
+ALL: Row = {"trained": "all", "relative_loss": 1e-9, "train_loss": 1e-9, "gradient": 0.0}
 
 
 def theorem_2(kernel: str) -> list[tuple[str, pd.DataFrame]]:
@@ -152,15 +152,15 @@ def theorem_2(kernel: str) -> list[tuple[str, pd.DataFrame]]:
     return [("holds", frame(cell | MET)), ("inconclusive", one), ("vacuous", missed)]
 
 
-def slow_modes(heads: int, ratio: float, **values: object) -> list[Row]:
+def slow_modes(heads: int, ratio: float, **values: Any) -> list[Row]:
     """Cells of two widths whose slowest rate is so much of the paper's."""
-    cell = {"kernel": "softmax", "trained": "value", "training_steps": 1, "heads": heads}
+    cell: Row = {"kernel": "softmax", "trained": "value", "training_steps": 1, "heads": heads}
     cell |= {"lambda_b": 0.1, "condition_8": 20.0, "rate_margin": ratio, **values}
     return [cell | {"d_h": width} for width in (8, 32)]
 
 
-EIGEN_MET = {"trained": "all", "balance": 1e20, "condition_8": -20.0}
-EIGEN_MISSED = {"trained": "all", "balance": 1.0}
+EIGEN_MET: Row = {"trained": "all", "balance": 1e20, "condition_8": -20.0}
+EIGEN_MISSED: Row = {"trained": "all", "balance": 1.0}
 FOUR_HEADS = slow_modes(4, 0.5, **EIGEN_MET)
 MISSED_8 = {"heads": 1, "condition_8": 18.0}
 
@@ -207,7 +207,7 @@ BOUNDS: Cases = {
 # The example, and the sizes that suffice
 
 
-EXAMPLE = {
+EXAMPLE: Row = {
     **KernelRegressionParameters.model_validate({"instance": "example"}).model_dump(),
     **MET,
     "kernel": "softmax",
@@ -219,7 +219,7 @@ EXAMPLE = {
 }
 TOLD = EXAMPLE | {"label": 2.995, "weights": "identity", "sigma_w": 0.1}
 FREE = TOLD | {"value_gap": 1.0, "gradient_query_start": 0.3, "relative_loss": 0.2}
-SIZES = {"kernel": "softmax", "trained": "value", "training_steps": 1}
+SIZES: Row = {"kernel": "softmax", "trained": "value", "training_steps": 1}
 WIDE = SIZES | {"d": 32, "d_h": 8, "lambda_b": 1e-3, "delta": 1e-3}
 TINY = SIZES | {"d": 4, "d_h": 4, "lambda_b": 0.0, "delta": 0.0}
 THIN = SIZES | {"d": 32, "d_h": 2, "lambda_b": 1e-3, "delta": 1e-17}
@@ -265,7 +265,7 @@ def descents(softmax: float, gaussian: float) -> pd.DataFrame:
 
 def with_layers(*rows: Row, alone: float = 1000.0) -> pd.DataFrame:
     """Cells without layers on top, and with 1, 2 and 4; rows change those of each."""
-    base = {"kernel": "softmax", "heads": 4, "lambda_b": 0.1, "learning_rate": 0.01}
+    base: Row = {"kernel": "softmax", "heads": 4, "lambda_b": 0.1, "learning_rate": 0.01}
     base |= {"train_loss": 1e-7, "gradient": 1.0, "relative_loss": 1e-7}
     steps = {"steps_to_millionth": 900.0, "steps_to_trillionth": 2000.0}
     layers = [
@@ -278,7 +278,7 @@ def with_layers(*rows: Row, alone: float = 1000.0) -> pd.DataFrame:
     return cells.assign(steps_to_millionth=cells["steps_to_millionth"] * (1 + spread))
 
 
-FALLING = {"steps_to_trillionth": NAN, "gradient": 1.0}
+FALLING: Row = {"steps_to_trillionth": NAN, "gradient": 1.0}
 STOPPED = FALLING | {"gradient": 0.0}
 OTHER_RATE = {"learning_rate": 0.02}
 WHOLE = with_layers()

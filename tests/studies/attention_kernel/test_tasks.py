@@ -25,7 +25,7 @@ from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParam
 from overfit_cli.studies.attention_kernel.text.reviews import ReviewSettings, generated_reviews
 from overfit_cli.studies.attention_kernel.text.study import study as text
 from tests.command import run
-from tests.studies.attention_kernel.imdb_files import REVIEWS, write_folder
+from tests.studies.attention_kernel.test_imdb import REVIEWS, write_folder
 from tests.training import cell_of, train
 
 SMALL: dict[str, Value] = {
