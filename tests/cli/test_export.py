@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import overfit_cli
-from overfit_cli.cli.export import estimate
+from overfit_cli.cli.export_and_compare import estimate
 from tests.command import call, run
 
 T_OF_3 = 4.302652729749464

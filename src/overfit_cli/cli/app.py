@@ -16,20 +16,20 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperOption
 
-from overfit_cli.cli import completion
-from overfit_cli.cli.compact_and_merge import compact, merge
-from overfit_cli.cli.compare import compare
-from overfit_cli.cli.export import export
-from overfit_cli.cli.judge import judge
+from overfit_cli.cli.export_and_compare import compare, export
+from overfit_cli.cli.judge_and_report import judge, report
 from overfit_cli.cli.list import list_everything
-from overfit_cli.cli.options import HELP_OPTIONS, PARAMETER_OPTIONS, TYPED, error_as_option
-from overfit_cli.cli.plot import plot
-from overfit_cli.cli.report import report
+from overfit_cli.cli.options import (
+    HELP_OPTIONS,
+    PARAMETER_OPTIONS,
+    TYPED,
+    complete_parameters,
+    error_as_option,
+)
+from overfit_cli.cli.plot_and_verify import plot, verify
 from overfit_cli.cli.reproduce import reproduce
-from overfit_cli.cli.runs import runs
-from overfit_cli.cli.sweep import sweep
-from overfit_cli.cli.train import train
-from overfit_cli.cli.verify import verify
+from overfit_cli.cli.run_directories import compact, merge, runs
+from overfit_cli.cli.sweep_and_train import sweep, train
 from overfit_cli.core.console import spelled
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import error_text, usable_path
@@ -95,7 +95,7 @@ class Command(TyperCommand):
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         """Return the options that begin so, and the parameters of the study that do."""
-        offered = completion.parameters(ctx, incomplete) if incomplete.startswith("-") else ()
+        offered = complete_parameters(ctx, incomplete) if incomplete.startswith("-") else ()
         return [*super().shell_complete(ctx, incomplete), *offered]
 
 

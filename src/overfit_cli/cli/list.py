@@ -1,22 +1,18 @@
 """The command `overfit list`: what there is to run, draw and judge.
 
-Its tables of parameters and verdicts are printed by other commands too.
+Its table of parameters is printed by `sweep` too.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
-from rich.text import Text
 
-from overfit_cli.cli import completion
-from overfit_cli.cli.options import argument
+from overfit_cli.cli.options import argument, complete_listed, complete_studies
 from overfit_cli.core.claim import KINDS as CLAIM_KINDS
-from overfit_cli.core.claim import number_with_interval
 from overfit_cli.core.console import console, print_folded, text_table
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import grid_figures
@@ -30,20 +26,10 @@ if TYPE_CHECKING:
     from overfit_cli.core.cell import Column
     from overfit_cli.core.parameters import ParameterInfo
     from overfit_cli.core.study import AnyStudy
-    from overfit_cli.report.judge import Judged
 
 KINDS = ("studies", "presets", "figures", "claims")
-WIDEST_RANGE, LONGEST_CLAIM = 22, 40
-"""Columns of a parameter's range, and of a claim that is shown whole."""
-
-_COLOURS = {
-    "holds": "green",
-    "holds by far": "green",
-    "fails": "bold red",
-    "inconclusive": "yellow",
-    "vacuous": "cyan",
-    "not run": "dim",
-}
+WIDEST_RANGE = 22
+"""Columns of a parameter's range."""
 
 
 def parameter_table(study: AnyStudy) -> Table:
@@ -70,52 +56,18 @@ def _meaning(of: ParameterInfo | Column) -> str:
     return f"{of.meaning}{unit}{f', {symbol}' if symbol and symbol != of.name else ''}"
 
 
-def verdict_table(judged: Sequence[Judged]) -> Table:
-    """Return the verdicts at the level of all together, and by themselves where those differ."""
-    from overfit_cli.report.words import by_itself
-
-    rows = []
-    for claim in judged:
-        verdict = Text(claim.headline, style=_COLOURS[claim.headline])
-        verdict.append(f", {by_itself(claim)}" if by_itself(claim) else "")
-        if claim.decided_after_selection:
-            verdict.append(", decided after selection")
-        measured = number_with_interval(claim.measurement.value, claim.measurement.interval)
-        row = {"claim": claim.name, "kind": claim.claim.kind, "verdict": verdict}
-        rows.append({**row, "measured": measured})
-    is_short = max((len(claim.name) for claim in judged), default=0) <= LONGEST_CLAIM
-    whole = ("kind", "verdict", *(["claim"] if is_short else []))
-    return text_table(rows, box=SIMPLE_HEAD, whole=whole)
-
-
-def count_table(papers: Mapping[str, Sequence[Judged]]) -> Table:
-    """Return how many claims of each paper and kind have each verdict, for the terminal."""
-    from overfit_cli.report.contents import count_kinds
-
-    groups = {cited: judged for cited, judged in papers.items() if judged}
-    if len(groups) > 1:
-        groups["all papers"] = [claim for judged in groups.values() for claim in judged]
-    rows = [
-        {"paper": "" if number else cited, "kind": kind}
-        | {verdict: str(count or "") for verdict, count in counts.items()}
-        for cited, judged in groups.items()
-        for number, (kind, counts) in enumerate(count_kinds(judged).items())
-    ]
-    return text_table(rows, box=SIMPLE_HEAD, whole=("kind",), right=_COLOURS, styles=_COLOURS)
-
-
 def list_everything(
     kind: str | None = argument(
         "KIND|STUDY",
         "What to list: studies, presets, figures, claims, or everything in one study.  "
         "[default: the studies, with the number of presets, figures and claims of each]",
-        completion.listed,
+        complete_listed,
         default=None,
     ),
     study: str | None = argument(
         "STUDY",
         "Study whose presets, figures or claims are listed in full.",
-        completion.studies,
+        complete_studies,
         default=None,
     ),
 ) -> int:

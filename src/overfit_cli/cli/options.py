@@ -1,25 +1,127 @@
-"""Options that several commands share, and parameters as options: `--n 2:20`, `--set d=1024`.
-
-A parameter may be called by its symbol: `--SNR 5`. Unknown names are refused with the nearest one.
-"""
+"""Options that several commands share, parameters as options, and completers of a command line."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import inspect
+import io
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import typer
 
-from overfit_cli.cli import completion
 from overfit_cli.core.console import spelled
 from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.files import results_folder
 from overfit_cli.core.options import declared
 from overfit_cli.core.text import most_alike, shorten
 
 if TYPE_CHECKING:
     from overfit_cli.core.study import AnyStudy
+
+
+Words = Sequence[Any]
+"""Words, or words each with the help that some shells show beside it."""
+
+
+def silently(complete: Callable[..., Words]) -> Callable[..., Words]:
+    """Have a completer offer nothing where it fails, and print nothing."""
+
+    @functools.wraps(complete)
+    def completer(*args: Any, **named: Any) -> Words:
+        hidden, failing = io.StringIO(), contextlib.suppress(Exception, SystemExit)
+        with contextlib.redirect_stdout(hidden), contextlib.redirect_stderr(hidden), failing:
+            return complete(*args, **named)
+        return []
+
+    return completer
+
+
+@silently
+def complete_studies(incomplete: str) -> Words:
+    """Complete the names of studies."""
+    from overfit_cli.core.registry import study_names
+
+    return study_names()
+
+
+@silently
+def complete_listed(incomplete: str) -> Words:
+    """Complete the kinds of what `list` lists, and the names of studies."""
+    from overfit_cli.core.registry import study_names
+
+    return ["studies", "presets", "figures", "claims", *study_names()]
+
+
+@silently
+def complete_presets(incomplete: str) -> Words:
+    """Complete papers, their figures, and presets."""
+    from overfit_cli.core.registry import find_study
+    from overfit_cli.sweeps import presets
+
+    every = presets.reproducible()
+    studies = [find_study(preset.study) for preset in every]
+    papers = {study.paper.key: study.paper.title for study in studies if study.paper}
+    titles = {preset.address: preset.title for preset in every}
+    return [*papers.items(), *titles.items(), *(preset.name for preset in every)]
+
+
+@silently
+def complete_runs(incomplete: str) -> Words:
+    """Complete run directories: those in the folder that is typed, else in `results/` and here."""
+    typed = incomplete[: incomplete.rfind("/") + 1]
+    return [
+        f"{folder}{cells.parent.name}"
+        for folder in ([typed] if typed else [f"{results_folder()}/", ""])
+        for cells in sorted(Path(folder).glob("*/cells"))
+    ]
+
+
+@silently
+def complete_figures(context: typer.Context, incomplete: str) -> Words:
+    """Complete the figures of all studies."""
+    from overfit_cli.core.registry import figures_of, installed_studies
+
+    figures = (figures_of(study).values() for study in installed_studies())
+    return list({figure.name: figure.title for of in figures for figure in of}.items())
+
+
+@silently
+def complete_subjects(context: typer.Context, incomplete: str) -> Words:
+    """Complete studies and presets."""
+    from overfit_cli.core.registry import study_names
+    from overfit_cli.sweeps.presets import preset_names
+
+    return [] if context.params.get("words") else [*study_names(), *preset_names()]
+
+
+@silently
+def complete_parameters(context: typer.Context, incomplete: str) -> Words:
+    """Return the options that are parameters of the study that `sweep` or `train` runs."""
+    from overfit_cli.core.parameters import describe
+    from overfit_cli.core.registry import default_study, find_study, study_names
+    from overfit_cli.sweeps.presets import find_preset
+
+    if "words" not in context.params:
+        return []
+    subject = (context.params["words"] or ["--"])[0]
+    subject = default_study() if subject.startswith("--") else subject
+    preset = None if subject in study_names() else find_preset(subject)
+    study = find_study(preset.study if preset else subject)
+    options = {f"--{name}": info.meaning for name, info in describe(study.parameters).items()}
+    declared = {option for parameter in context.command.params for option in parameter.opts}
+    return [
+        SimpleNamespace(value=option, help=meaning)
+        for option, meaning in options.items()
+        if option.startswith(incomplete) and option not in declared
+    ]
+
+
+# Declarations
 
 _Command = TypeVar("_Command", bound=Callable[..., int])
 
@@ -78,7 +180,7 @@ SUBJECT_AND_PARAMETERS: Any = typer.Argument(
     None,
     metavar="STUDY|PRESET|FILE.py] [--NAME RANGE",
     hidden=True,
-    autocompletion=completion.subjects,
+    autocompletion=complete_subjects,
 )
 SETTINGS = option(
     "NAME=RANGE", "Set any parameter; required if its name is also an option.", "--set"

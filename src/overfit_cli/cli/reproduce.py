@@ -7,9 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from overfit_cli.cli import completion
-from overfit_cli.cli.options import EXPECT, STRICT, argument, error_as_option, option, with_options
-from overfit_cli.cli.report import Asked, write_and_say
+from overfit_cli.cli.judge_and_report import Asked, write_and_say
+from overfit_cli.cli.options import (
+    EXPECT,
+    STRICT,
+    argument,
+    complete_presets,
+    error_as_option,
+    option,
+    with_options,
+)
 from overfit_cli.core.console import command_words, console, shell_line, spelled
 from overfit_cli.core.errors import MissingError, UserError
 from overfit_cli.core.figure import FigureOptions
@@ -31,7 +38,7 @@ def reproduce(
     names: list[str] | None = argument(
         "PAPER|FIGURE",
         "Papers (jiang2024), figures (jiang2024/fig1) or presets.  [default: all]",
-        completion.reproducible,
+        complete_presets,
         default=None,
     ),
     profile: ProfileName = option("quick|paper", "Size of the presets.", default="quick"),

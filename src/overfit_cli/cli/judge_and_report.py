@@ -1,24 +1,34 @@
-"""The command `overfit report`: every measured claim beside the paper's.
-
-Verdicts are said, the files are written, and verdicts are held to expected ones. `overfit
-reproduce` ends in the same way.
-"""
+"""The commands `judge` and `report`: claims on a run, and every claim beside the paper's."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from overfit_cli.cli import completion
-from overfit_cli.cli.list import count_table, verdict_table
-from overfit_cli.cli.options import EXPECT, STRICT, WHERE, argument, flag, option
-from overfit_cli.cli.proposals import lines_on_seeds
-from overfit_cli.core.claim import HOLDING
-from overfit_cli.core.console import console, print_folded
-from overfit_cli.core.errors import BadValue
-from overfit_cli.core.files import make_folder, results_folder
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from overfit_cli.cli.export_and_compare import write_json
+from overfit_cli.cli.options import (
+    EXPECT,
+    FIGURE_FILE,
+    JSON_FILE,
+    STRICT,
+    WHERE,
+    argument,
+    complete_runs,
+    complete_studies,
+    flag,
+    option,
+)
+from overfit_cli.cli.proposals import commands_that_decide, lines_on_seeds
+from overfit_cli.core.claim import HOLDING, number_with_interval
+from overfit_cli.core.console import console, print_folded, text_table, typed_command
+from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.files import make_folder, results_folder, usable_path
 from overfit_cli.core.text import plural, suggestion
 
 if TYPE_CHECKING:
@@ -27,7 +37,20 @@ if TYPE_CHECKING:
     from overfit_cli.report.contents import Entry
     from overfit_cli.report.judge import Judged
     from overfit_cli.report.runs import JudgedRun
+    from overfit_cli.sweeps.store import RunDirectory
 
+
+_COLOURS = {
+    "holds": "green",
+    "holds by far": "green",
+    "fails": "bold red",
+    "inconclusive": "yellow",
+    "vacuous": "cyan",
+    "not run": "dim",
+}
+
+LONGEST_CLAIM = 40
+"""Letters of the longest claim that a table has in one line."""
 
 MOST_LISTED = 20
 """More claims than these, measured in `results/`, are counted by their verdicts."""
@@ -200,7 +223,7 @@ def report(
         "Run directories, each of which is judged by itself.  [default: for each claim "
         "the run of its preset in results/ (quick before paper), or else the first run by "
         "name that has cells for it]",
-        completion.run_directories,
+        complete_runs,
         default=None,
     ),
     out: Path | None = option(
@@ -210,7 +233,7 @@ def report(
     only: list[str] | None = option(
         "STUDY",
         "Study or paper to report on; may be repeated.  [default: those with cells]",
-        complete=completion.studies,
+        complete=complete_studies,
     ),
     strict: bool = STRICT,
     expect: Path | None = EXPECT,
@@ -227,3 +250,118 @@ def report(
         run or [], where or [], only=only or [], strict=strict, expect=expect, details=details
     )
     return write_and_say(asked, out or results_folder() / "report", "out")
+
+
+def verdict_table(judged: Sequence[Judged]) -> Table:
+    """Return the verdicts at the level of all together, and by themselves where those differ."""
+    from overfit_cli.report.words import by_itself
+
+    rows = []
+    for claim in judged:
+        verdict = Text(claim.headline, style=_COLOURS[claim.headline])
+        verdict.append(f", {by_itself(claim)}" if by_itself(claim) else "")
+        if claim.decided_after_selection:
+            verdict.append(", decided after selection")
+        measured = number_with_interval(claim.measurement.value, claim.measurement.interval)
+        row = {"claim": claim.name, "kind": claim.claim.kind, "verdict": verdict}
+        rows.append({**row, "measured": measured})
+    is_short = max((len(claim.name) for claim in judged), default=0) <= LONGEST_CLAIM
+    whole = ("kind", "verdict", *(["claim"] if is_short else []))
+    return text_table(rows, box=SIMPLE_HEAD, whole=whole)
+
+
+def count_table(papers: Mapping[str, Sequence[Judged]]) -> Table:
+    """Return how many claims of each paper and kind have each verdict, for the terminal."""
+    from overfit_cli.report.contents import count_kinds
+
+    groups = {cited: judged for cited, judged in papers.items() if judged}
+    if len(groups) > 1:
+        groups["all papers"] = [claim for judged in groups.values() for claim in judged]
+    rows = [
+        {"paper": "" if number else cited, "kind": kind}
+        | {verdict: str(count or "") for verdict, count in counts.items()}
+        for cited, judged in groups.items()
+        for number, (kind, counts) in enumerate(count_kinds(judged).items())
+    ]
+    return text_table(rows, box=SIMPLE_HEAD, whole=("kind",), right=_COLOURS, styles=_COLOURS)
+
+
+def judge(
+    run: str = argument(
+        "RUN", "Run directory, or FILE.py: its newest run in results/.", complete_runs
+    ),
+    claims: list[str] | None = argument(
+        "CLAIM",
+        "Claims in quotes, such as 'test_error < 0.05 where snr > 2', or names of "
+        "claims that the run has.  [default: all that the run has]",
+        default=None,
+    ),
+    where: list[str] | None = WHERE,
+    strict: bool = flag("Exit with code 1 unless every claim holds.", "--strict"),
+    out: Path | None = FIGURE_FILE,
+    json_file: Path | None = JSON_FILE,
+) -> int:
+    """Judge claims of your own: a verdict, an interval, and how often the verdict is wrong.
+
+    Forms of claims: 'test_error < 0.05 where snr > 2'; 'test_error is 0.5 within 0.02';
+    'test_error falls along snr'; 'test_error[method=ridge] < test_error[method=none]';
+    'power of n in steps is 1 within 0.1'; 'power of n in snr at test_error = 0.1 is -0.5 within
+    0.1'; 'share of seeds with test_error < 0.1 > 0.8'.
+
+    If a claim is inconclusive, it is said how many seeds would decide it, and by which command.
+    """
+    from overfit_cli.report.judge import decide
+    from overfit_cli.report.runs import load_runs
+    from overfit_cli.report.verdict_files import judged_json
+    from overfit_cli.report.words import claim_sentence, family_sentences
+
+    output, directory = console(), run_directory(run)
+    path = directory.path
+    (loaded,) = load_runs([directory], path, where or ())
+    decisions = decide(loaded, claims or ())
+    if not decisions:
+        raise UserError(f"{run}: it has no claims; state one: 'test_error < 0.05'.")
+    judged = [decision.judged for decision in decisions]
+    code = int(strict and any(claim.headline not in HOLDING for claim in judged))
+    if json_file is not None:
+        said = [each.judged.noted(each.sentences()) for each in decisions]
+        if write_json(json_file, judged_json(said)):
+            return code
+    output.print(verdict_table(judged))
+    if not Path(run).is_dir():
+        output.print(f"The newest run of {run} is {path}.")
+    if where:
+        output.print(f"Only cells with {' and '.join(where)} are judged.")
+    for decision in decisions:
+        for sentence in (claim_sentence(decision.judged), *decision.sentences()):
+            output.print(sentence)
+    families = family_sentences([each for each in judged if each.family > 1])
+    for line in (*families, *commands_that_decide(loaded, decisions)):
+        output.print(line)
+    if out is not None:
+        from overfit_cli.figures.picture import save
+        from overfit_cli.report.claim_figure import draw_claims
+
+        save(draw_claims(judged, command=typed_command(), out=out), out)
+        output.print(f"Drawn: {out}, and its caption in {out.with_suffix('.txt').name}")
+    if json_file is not None:
+        output.print(f"Written: {json_file}")
+    return code
+
+
+def run_directory(named: str) -> RunDirectory:
+    """Return the run directory that is named: itself, or the newest one of a function's file."""
+    from overfit_cli.functions.function_study import study_of_reference
+    from overfit_cli.functions.references import is_reference
+    from overfit_cli.sweeps.load import usable_directories
+    from overfit_cli.sweeps.store import RunDirectory
+
+    path = usable_path("run", named)
+    if path.is_dir() or not is_reference(named):
+        return RunDirectory(path, "run")
+    study, results = study_of_reference(named), results_folder()
+    for directory in usable_directories(results):
+        if directory.study_name() == study.name:
+            return directory
+    accepts = f"there is no run of it in {results}/; `overfit sweep {named}` makes one."
+    raise BadValue("run", named, accepts)

@@ -1,4 +1,4 @@
-"""The command `overfit runs`: run directories, what they hold and lack, and which cells failed."""
+"""The commands `runs`, `compact` and `merge`: run directories listed, shown, tidied and joined."""
 
 from __future__ import annotations
 
@@ -9,11 +9,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from overfit_cli.cli import completion
-from overfit_cli.cli.export import write_json
-from overfit_cli.cli.options import argument, flag, option
+from overfit_cli.cli.export_and_compare import write_json
+from overfit_cli.cli.options import argument, complete_runs, flag, option
 from overfit_cli.cli.proposals import continuing_words, plot_words, train_words
-from overfit_cli.core.console import command_words, console, print_folded, shell_line, text_table
+from overfit_cli.core.console import (
+    command_words,
+    console,
+    print_folded,
+    print_next,
+    shell_line,
+    text_table,
+)
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.failures import kind_of
 from overfit_cli.core.files import results_folder
@@ -30,7 +36,7 @@ def runs(
     folder: Path | None = argument(
         "FOLDER|RUN",
         "Folder of run directories, or one of them.  [default: results]",
-        completion.run_directories,
+        complete_runs,
         default=None,
     ),
     failed: bool = flag(
@@ -204,3 +210,54 @@ def _failed_lines(run: RunSummary, data: Cells) -> Iterator[str]:
         yield f"  Repeat one: {shell_line(command)}" if command else ""
     again = _continuing(run, retry_failed=True)
     yield f"Next: {shell_line(again)}" if again else ""
+
+
+def compact(
+    directory: Path = argument(
+        "DIR", "Run directory; a sweep may still write to it.", complete_runs
+    ),
+) -> int:
+    """Join the many part files of a run directory into a few."""
+    from overfit_cli.sweeps.part import CELLS, STEPS
+    from overfit_cli.sweeps.store import RunDirectory
+
+    opened, output = RunDirectory(directory, "directory"), console()
+    before = {kind: opened.names(kind) for kind in (CELLS, STEPS)}
+    if not before[CELLS]:
+        raise opened.error(opened.why_empty())
+    opened.compact()
+    for kind, names in before.items():
+        now = opened.names(kind)
+        done = "nothing to join" if now == names else f"joined into {len(now)}"
+        if now:
+            output.print(f"{directory / kind}: {plural(len(names), 'part')}, {done}.")
+        for sentence in opened.notes(kind):
+            output.print(sentence)
+    return 0
+
+
+def merge(
+    directories: list[Path] = argument(
+        "DIR...", "Run directories of one study; they stay as they are.", complete_runs
+    ),
+    out: Path = option("DIR", "Output directory; cells already in it are merged too.", default=...),
+) -> int:
+    """Join run directories of one study, such as those of a sweep's shards.
+
+    The command refuses directories of different studies, versions, code or data, damaged files, and
+    two directories with different numbers for one cell.
+    """
+    from overfit_cli.sweeps.load import study_in
+    from overfit_cli.sweeps.merge import merge_directories
+    from overfit_cli.sweeps.store import RunDirectory
+
+    sources = [RunDirectory(directory, "directories") for directory in directories]
+    merged = RunDirectory(out, "out")
+    output = console()
+    for note in merge_directories(sources, merged):
+        output.print(note)
+    cells = plural(len(merged.contents()), "cell")
+    output.print(f"{plural(len(sources), 'directory')} merged into {out}: {cells}.")
+    if study_in(merged).claims():
+        print_next(output, ["report", str(out)])
+    return 0
