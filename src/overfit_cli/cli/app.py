@@ -51,9 +51,8 @@ class Command(TyperCommand):
             return super().parse_args(ctx, args)
         texts, _, given = self.make_parser(ctx).parse_args(list(args))
         for option, times in Counter(given).items():
-            if times < 2 or not isinstance(option, TyperOption) or option.multiple:
-                continue
-            if not option.is_flag:
+            repeats = isinstance(option, TyperOption) and (option.multiple or option.is_flag)
+            if times > 1 and isinstance(option, TyperOption) and not repeats:
                 raise UserError(f"{option.opts[-1]} is given {times} times; give it once.")
         try:
             for parameter in self.params:
@@ -108,7 +107,6 @@ def _check_paths(parameter: Any, given: Any) -> None:
 
 NAME = "overfit"
 INTERRUPTED = 130
-INSTALL = "--install-completion"
 
 app = typer.Typer(
     name=NAME, context_settings=HELP_OPTIONS, rich_markup_mode=None, pretty_exceptions_enable=False
@@ -153,32 +151,24 @@ def main() -> None:
 
 
 def _run() -> int:
-    code: int
     try:
-        code = app(prog_name=NAME, standalone_mode=False) or 0
+        return int(app(prog_name=NAME, standalone_mode=False) or 0)
     except UserError as error:
-        _say(str(error))
-        code = error.exit_code
+        sentence, code = str(error), error.exit_code
     except typer.Abort:
-        code = INTERRUPTED
+        return INTERRUPTED
     except typer.TyperException as error:
-        _say(error.format_message() if hasattr(error, "format_message") else str(error))
-        code = 2
+        sentence, code = getattr(error, "format_message", error.__str__)(), 2
     except OSError as error:
         if error.filename is None:  # it isn't about a file
             raise
-        place = f"{INSTALL}: {error.filename}" if INSTALL in sys.argv else error.filename
-        _say(f"{place} can't be read or written ({error_text(error)}).")
-        code = 1
+        sentence, code = f"{error.filename} can't be read or written ({error_text(error)}).", 1
     except KeyboardInterrupt:
         # Threads of a backend may still compute; they have nothing half-written.
         sys.stdout.flush()
         os._exit(INTERRUPTED)
-    return code
-
-
-def _say(sentence: str) -> None:
     typer.echo(visible(f"overfit: {sentence}"), err=True)
+    return code
 
 
 def _notes() -> Callable[..., None]:

@@ -21,15 +21,16 @@ from overfit_cli.cli.options import (
     flag,
     option,
 )
-from overfit_cli.core.console import console, print_folded, print_next, text_table, typed_command
+from overfit_cli.cli.plot_and_verify import save_picture
+from overfit_cli.core.console import console, print_folded, text_table, typed_command
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.figure import MOST_AXES
 from overfit_cli.core.files import json_text, write_user_file
 from overfit_cli.core.text import VERSION, plural, suggestion, visible
 from overfit_cli.core.values import alternatives
 
 if TYPE_CHECKING:
     import pandas as pd
+    from rich.console import Console
 
     from overfit_cli.core.cells import Cells
     from overfit_cli.core.study import AnyStudy
@@ -43,11 +44,10 @@ ENDINGS: Mapping[str, Format] = {".csv": "csv", ".parquet": "parquet", ".tex": "
 def file_format(to: Format | None, out: Path | None) -> Format:
     """Return the format that is asked for, in words or by the file's ending."""
     form = to or ("csv" if out is None else ENDINGS.get(out.suffix.lower()))
-    if form is None:
+    if form is None or (out is None and form == "parquet"):
+        given = f"--out {out}" if out else "--to parquet"
         formats, endings = alternatives(get_args(Format)), alternatives(ENDINGS)
-        raise UserError(f"--out {out}: add --to {formats}, or end the name in {endings}.")
-    if out is None and form == "parquet":
-        raise UserError("--to parquet: it needs a file; add --out FILE.parquet.")
+        raise UserError(f"{given}: add --to {formats}, or --out FILE that ends in {endings}.")
     return form
 
 
@@ -61,14 +61,13 @@ def print_content(content: bytes) -> None:
     typer.echo(text, nl=False)
 
 
-def write_json(path: Path, content: str) -> bool:
-    """Write JSON to a file, or for `-` to standard output; whether it is there."""
-    is_shown = path == Path("-")
-    if is_shown:
+def write_json(output: Console, path: Path | None, content: str) -> None:
+    """Write JSON to a file, or for `-` to standard output; for None nothing."""
+    if path == Path("-"):
         print_content(content.encode())
-    else:
+    elif path is not None:
         write_user_file(path, content.encode(), "json_file")
-    return is_shown
+        output.print(f"Written: {path}")
 
 
 def export(
@@ -93,8 +92,7 @@ def export(
 
     form = file_format(to, out)
     if trajectories and (means or form == "latex"):
-        flag = "--means" if means else "--to latex"
-        raise UserError(f"{flag}: it applies to cells; leave out --trajectories.")
+        raise UserError("--trajectories: means and LaTeX are of cells; leave it out.")
     run = RunDirectory(directory, "directory")
     data = load_run(run)
     data = data.without_plan().where(*(where or ())).in_order()
@@ -128,12 +126,8 @@ def _means(
     main = [name for name in numbers if name == study.headline and form == "latex"]
     measured = [name for name in chosen if name in numbers] or main or numbers
     if run.manifest.refined:
-        warnings.warn(
-            f"{run.path}: a sweep with --refine chose its cells, so that rows have different "
-            "numbers of seeds (column seeds); a mean over few seeds may mislead.",
-            UserWarning,
-            stacklevel=2,
-        )
+        note = f"{run.path}: --refine chose its cells; rows have different numbers of seeds."
+        warnings.warn(note, UserWarning, stacklevel=2)
     parameters = [name for name in chosen if name in settings]
     return means_over_seeds(data, parameters, measured), measured
 
@@ -160,12 +154,9 @@ def _read_columns(text: str | None, study: AnyStudy, known: Collection[str]) -> 
     from overfit_cli.core.parameters import parameter_named
 
     names = list[str]()
-    for part in () if text is None else split(text, ",")[::2]:
-        written = part.strip()
+    for written in () if text is None else split(text, ",")[::2]:
         bare = written.strip("`")
         name = bare if bare in known else parameter_named(study.parameters, written)
-        if not name:
-            raise BadValue("columns", text, "write names separated by commas.")
         if name not in known:
             hint = suggestion(name, known)
             raise BadValue("columns", written, f"there is no column {name!r} here; {hint}")
@@ -279,26 +270,14 @@ def compare(
     conditions = (where or [], where_a or [], where_b or [])
     comparison = compare_sides(a, b, values or [], *conditions, tolerance=tolerance)
     output = console(quiet=json_file == Path("-"))
-    if out is not None:
-        from overfit_cli.figures.picture import save
-        from overfit_cli.report.compare_figure import draw_difference
-
-        save(draw_difference(comparison, typed_command(), out), out)
-    if json_file is not None:
-        write_json(json_file, json_text(comparison.content))
     for line in comparison.above():
         print_folded(output, line)
-    rows = comparison.rows()
-    means = [heading for heading in rows[0] if heading.startswith("mean")]
-    output.print(text_table(rows, box=SIMPLE_HEAD, right=means))
+    output.print(text_table(comparison.rows(), box=SIMPLE_HEAD, right=("mean of A", "mean of B")))
     for line in comparison.below():
         print_folded(output, line)
     if out is not None:
-        output.print(f"Drawn: {out}, and its caption in {out.with_suffix('.txt').name}")
-    if json_file is not None:
-        output.print(f"Written: {json_file}")
-    if tolerance is not None:
-        return int(comparison.differs)
-    if out is None and 0 < len({*comparison.pairs.keys} - {"seed"}) <= MOST_AXES:
-        print_next(output, [*sys.argv[1:], "--out", "difference.png"])
-    return 0
+        from overfit_cli.report.compare_figure import draw_difference
+
+        save_picture(output, draw_difference(comparison, typed_command(), out), out)
+    write_json(output, json_file, json_text(comparison.content))
+    return int(tolerance is not None and comparison.differs)

@@ -1,8 +1,12 @@
-"""The commands `judge` and `report`: claims on a run, and every claim beside the paper's."""
+"""The commands `judge` and `report`: claims on a run, and every claim beside the paper's.
+
+Verdicts are said, the files are written, and verdicts are held to expected ones. `overfit
+reproduce` ends in the same way.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +28,7 @@ from overfit_cli.cli.options import (
     flag,
     option,
 )
+from overfit_cli.cli.plot_and_verify import save_picture
 from overfit_cli.cli.proposals import commands_that_decide, lines_on_seeds
 from overfit_cli.core.claim import HOLDING, number_with_interval
 from overfit_cli.core.console import console, print_folded, text_table, typed_command
@@ -40,6 +45,79 @@ if TYPE_CHECKING:
     from overfit_cli.sweeps.store import RunDirectory
 
 
+def judge(
+    run: str = argument(
+        "RUN", "Run directory, or FILE.py: its newest run in results/.", complete_runs
+    ),
+    claims: list[str] | None = argument(
+        "CLAIM",
+        "Claims in quotes, such as 'test_error < 0.05 where snr > 2', or names of "
+        "claims that the run has.  [default: all that the run has]",
+        default=None,
+    ),
+    where: list[str] | None = WHERE,
+    strict: bool = flag("Exit with code 1 unless every claim holds.", "--strict"),
+    out: Path | None = FIGURE_FILE,
+    json_file: Path | None = JSON_FILE,
+) -> int:
+    """Judge claims of your own: a verdict, an interval, and how often the verdict is wrong.
+
+    Forms of claims: 'test_error < 0.05 where snr > 2'; 'test_error is 0.5 within 0.02';
+    'test_error falls along snr'; 'test_error[method=ridge] < test_error[method=none]';
+    'power of n in steps is 1 within 0.1'; 'power of n in snr at test_error = 0.1 is -0.5 within
+    0.1'; 'share of seeds with test_error < 0.1 > 0.8'.
+    If a claim is inconclusive, it is said how many seeds would decide it, and by which command.
+    """
+    from overfit_cli.report.judge import decide
+    from overfit_cli.report.runs import load_runs
+    from overfit_cli.report.verdict_files import judged_json
+    from overfit_cli.report.words import claim_sentence, family_sentences
+
+    output, directory = console(quiet=json_file == Path("-")), _run_directory(run)
+    path = directory.path
+    (loaded,) = load_runs([directory], path, where or ())
+    decisions = decide(loaded, claims or ())
+    if not decisions:
+        raise UserError(f"{run}: it has no claims; state one: 'test_error < 0.05'.")
+    judged = [decision.judged for decision in decisions]
+    output.print(verdict_table(judged))
+    if not Path(run).is_dir():
+        output.print(f"The newest run of {run} is {path}.")
+    if where:
+        output.print(f"Only cells with {' and '.join(where)} are judged.")
+    for decision in decisions:
+        for sentence in (claim_sentence(decision.judged), *decision.sentences()):
+            output.print(sentence)
+    families = family_sentences([each for each in judged if each.family > 1])
+    for line in (*families, *commands_that_decide(loaded, decisions)):
+        output.print(line)
+    if out is not None:
+        from overfit_cli.report.claim_figure import draw_claims
+
+        save_picture(output, draw_claims(judged, command=typed_command(), out=out), out)
+    said = [each.judged.noted(each.sentences()) for each in decisions]
+    write_json(output, json_file, judged_json(said))
+    return int(strict and any(claim.headline not in HOLDING for claim in judged))
+
+
+def _run_directory(named: str) -> RunDirectory:
+    """The run directory that is named: itself, or the newest one of a function's file."""
+    from overfit_cli.functions.function_study import study_of_reference
+    from overfit_cli.functions.references import is_reference
+    from overfit_cli.sweeps.load import usable_directories
+    from overfit_cli.sweeps.store import RunDirectory
+
+    path = usable_path("run", named)
+    if path.is_dir() or not is_reference(named):
+        return RunDirectory(path, "run")
+    study, results = study_of_reference(named), results_folder()
+    for directory in usable_directories(results):
+        if directory.study_name() == study.name:
+            return directory
+    accepts = f"there is no run of it in {results}/; `overfit sweep {named}` makes one."
+    raise BadValue("run", named, accepts)
+
+
 _COLOURS = {
     "holds": "green",
     "holds by far": "green",
@@ -49,8 +127,36 @@ _COLOURS = {
     "not run": "dim",
 }
 
-LONGEST_CLAIM = 40
-"""Letters of the longest claim that a table has in one line."""
+
+def verdict_table(judged: Sequence[Judged]) -> Table:
+    """Return the verdicts at the level of all together, and by themselves where those differ."""
+    from overfit_cli.report.words import by_itself
+
+    rows = []
+    for claim in judged:
+        verdict = Text(claim.headline, style=_COLOURS[claim.headline])
+        verdict.append(f", {by_itself(claim)}" if by_itself(claim) else "")
+        verdict.append(", decided after selection" * claim.decided_after_selection)
+        measured = number_with_interval(claim.measurement.value, claim.measurement.interval)
+        about = {"claim": claim.name, "kind": claim.claim.kind}
+        rows.append({**about, "verdict": verdict, "measured": measured})
+    return text_table(rows, box=SIMPLE_HEAD, whole=("kind", "verdict"))
+
+
+def _count_table(papers: Sequence[Entry], shown: Sequence[Judged]) -> Table:
+    """How many of the shown claims of each paper and kind have each verdict."""
+    from overfit_cli.report.contents import count_kinds
+
+    rows = [
+        {"paper": paper["cited"], "kind": kind}
+        | {verdict: str(count or "") for verdict, count in counts.items()}
+        for paper in papers
+        for kind, counts in count_kinds([one for one in paper["judged"] if one in shown]).items()
+    ]
+    return text_table(rows, box=SIMPLE_HEAD, whole=("kind",), right=_COLOURS, styles=_COLOURS)
+
+
+# Reports
 
 MOST_LISTED = 20
 """More claims than these, measured in `results/`, are counted by their verdicts."""
@@ -87,18 +193,17 @@ class Asked:
         from overfit_cli.core.registry import installed_studies
         from overfit_cli.sweeps.presets import all_presets
 
-        known = {study.name: study for study in (*installed_studies(), *(r.study for r in runs))}
-        if not self.only:
-            names = self.presets or ()
-            asked = {each.study for each in all_presets() if each.name in names}
-            return asked | {run.study.name for run in runs} or {*known}
-        papers = {name: study.paper.key for name, study in known.items() if study.paper}
-        named = {*known, *papers.values()}
-        for name in self.only:
-            if name not in named:
-                accepts = f"it is no study and no paper; {suggestion(name, named)}"
-                raise BadValue("only", name, accepts)
-        return {name for name in known if {name, papers.get(name)} & {*self.only}}
+        known = {
+            study.name: study.paper.key if study.paper else study.name
+            for study in (*installed_studies(), *(run.study for run in runs))
+        }
+        for name in {*self.only} - {*known, *known.values()}:
+            hint = suggestion(name, {*known, *known.values()})
+            raise BadValue("only", name, f"it is no study and no paper; {hint}")
+        if self.only:
+            return {name for name, paper in known.items() if {name, paper} & {*self.only}}
+        asked = {each.study for each in all_presets() if each.name in (self.presets or ())}
+        return asked | {run.study.name for run in runs} or {*known}
 
     def of(self, judged: Sequence[Judged]) -> list[Judged] | None:
         """Return the claims that are asked for; None for all."""
@@ -109,17 +214,16 @@ class Asked:
                 if each.claim.preset in self.presets
                 or (not each.claim.preset and each.directory in self.directories)
             ]
-        own = presets_of(self.sources)
+        own = self.own_presets()
         measured = [each for each in judged if each.claim.preset in own or each.is_measured]
         return measured if self.sources else None
 
+    def own_presets(self) -> set[str]:
+        """Return the names of the presets that are run into directories of the sources' names."""
+        from overfit_cli.sweeps.presets import presets_run_into
 
-def presets_of(sources: Sequence[Path]) -> frozenset[str]:
-    """Return the names of the presets that are run into directories of these names."""
-    from overfit_cli.sweeps.presets import presets_run_into
-
-    names = [path.resolve().name for path in sources]
-    return frozenset(preset.name for name in names for preset in presets_run_into(name))
+        names = [path.resolve().name for path in self.sources]
+        return {preset.name for name in names for preset in presets_run_into(name)}
 
 
 def write_and_say(asked: Asked, folder: Path, name: str) -> int:
@@ -130,50 +234,53 @@ def write_and_say(asked: Asked, folder: Path, name: str) -> int:
     Args:
         name: the argument that names the folder, for messages.
     """
-    from overfit_cli.report.contents import contents
-    from overfit_cli.report.judge import judge_runs
-    from overfit_cli.report.page import write_report
-    from overfit_cli.report.runs import load_runs
-    from overfit_cli.report.verdict_files import check_verdicts, read_expected
-    from overfit_cli.report.words import counts_in_words, sentences
+    from overfit_cli.report import contents, judge, page, runs, verdict_files, words
     from overfit_cli.sweeps.store import RunDirectory
 
     if folder.exists():  # what is wrong with it is said before minutes of work
         make_folder(folder, name)
-    output, expected = console(), None if asked.expect is None else read_expected(asked.expect)
+    output, expected = console(), None
+    if asked.expect is not None:
+        expected = verdict_files.read_expected(asked.expect)
     opened = [RunDirectory(path, "run") for path in asked.sources]
-    runs = load_runs(opened, results_folder(), asked.where)
-    judged = judge_runs(runs, on_every_run=bool(asked.sources), profile=asked.profile)
-    studies = asked.studies(runs)
+    loaded = runs.load_runs(opened, results_folder(), asked.where)
+    judged = judge.judge_runs(loaded, on_every_run=bool(opened), profile=asked.profile)
+    studies = asked.studies(loaded)
     reported = [claim for claim in judged if claim.study in studies]
     wanted = asked.of(reported if asked.only else judged)
     about = reported if wanted is None else wanted
-    runs = [run for run in runs if run.study.name in studies]
-    papers = contents(reported, runs)
+    loaded = [run for run in loaded if run.study.name in studies]
+    papers = contents.contents(reported, loaded)
     shown = _say_verdicts(output, asked, papers, about)
-    compared = None if expected is None else check_verdicts(judged, expected, wanted)
-    without = [run for run in runs if (run.cells["status"] == "failed").all()]
-    outcome = {"about": about, "compared": compared, "reported": reported, "runs": runs}
-    for line in sentences("outcome.txt", **outcome, without=without, results=results_folder()):
+    compared = None
+    if expected is not None:
+        compared = verdict_files.check_verdicts(judged, expected, wanted)
+    outcome = words.sentences(
+        "outcome.txt",
+        about=about,
+        compared=compared,
+        reported=reported,
+        runs=loaded,
+        without=[run for run in loaded if (run.cells["status"] == "failed").all()],
+        results=results_folder(),
+    )
+    for line in outcome:
         print_folded(output, line)
-    if len(runs) > 1 and not asked.sources:  # with many figures it takes a minute
-        output.print(f"Drawing the page of {len(runs)} runs in {results_folder()}/.")
+    if len(loaded) > 1 and not opened:  # with many figures it takes a minute
+        output.print(f"Drawing the page of {len(loaded)} runs in {results_folder()}/.")
     unexpected = None if compared is None else compared.unexpected
-    page, *others = write_report(papers, folder, asked.where, unexpected, name=name)
+    written, *others = page.write_report(papers, folder, asked.where, unexpected, name=name)
     output.print(f"Written beside the page: {', '.join(path.name for path in others)}")
     if shown:
-        output.print(counts_in_words(each.headline for each in shown))
-    output.print(f"Page: {page}")
+        output.print(words.counts_in_words(each.headline for each in shown))
+    output.print(f"Page: {written}")
     has_failed = any(claim.headline == "fails" for claim in about)
     wrong = has_failed if compared is None else not compared.is_fulfilled
     return int(asked.strict and (wrong or not any(claim.is_measured for claim in about)))
 
 
 def _say_verdicts(
-    output: Console,
-    asked: Asked,
-    papers: Sequence[Entry],
-    about: Sequence[Judged],
+    output: Console, asked: Asked, papers: Sequence[Entry], about: Sequence[Judged]
 ) -> Sequence[Judged]:
     """Say the counts, a table, and what does not hold; return the claims that are counted.
 
@@ -185,35 +292,30 @@ def _say_verdicts(
 
     whole, details = not asked.sources and asked.presets is None, asked.details
     many = whole and sum(claim.is_measured for claim in about) > MOST_LISTED
+    shown = about if many else relevant_claims(about)
     if asked.sources:  # a claim is about runs that are its preset's, or where it has a number
-        about, own = [one for paper in papers for one in paper["judged"]], presets_of(asked.sources)
-        shown: Sequence[Judged] = [
+        about, own = [one for paper in papers for one in paper["judged"]], asked.own_presets()
+        shown = [
             each
             for each in relevant_claims(about)
             if each.claim.preset in ("", *own) or each.measurement.value is not None
         ]
-    else:
-        shown = about if many else relevant_claims(about)
+    lines = list[str]()
     if shown:
-        counted = {
-            one["cited"]: [each for each in one["judged"] if each in shown] for one in papers
-        }
-        output.print(count_table(counted))
+        output.print(_count_table(papers, shown))
     if shown and (details or not many):
         output.print(verdict_table(shown))
-        unsettled = [
-            each for each in shown if each.headline not in HOLDING and not each.lacks_seeds
-        ]
-        for claim in shown if details else unsettled:
-            print_folded(output, claim_sentence(claim))
-        lines = family_sentences(shown if details else [one for one in shown if by_itself(one)])
-        for line in (*lines, *lines_on_seeds(shown)):
-            print_folded(output, line)
+        is_open = [one for one in shown if one.headline not in HOLDING and not one.lacks_seeds]
+        lines += map(claim_sentence, shown if details else is_open)
+        lines += family_sentences(shown if details else [one for one in shown if by_itself(one)])
+        lines += lines_on_seeds(shown)
         if late := [each.name for each in shown if each.changed_late and not details]:
-            output.print(f"Changed {AFTER_THE_FIRST_CELL} (see --details): {', '.join(late)}.")
+            lines.append(f"Changed {AFTER_THE_FIRST_CELL} (see --details): {', '.join(late)}.")
     if 0 < (left := len(about) - len(shown)) < len(about):
         others = f"{plural(left, 'other claim')} {'is' if left == 1 else 'are'}"
-        output.print(f"{others} not tested by these runs; see report.md.")
+        lines.append(f"{others} not tested by these runs; see report.md.")
+    for line in lines:
+        print_folded(output, line)
     return shown
 
 
@@ -250,118 +352,3 @@ def report(
         run or [], where or [], only=only or [], strict=strict, expect=expect, details=details
     )
     return write_and_say(asked, out or results_folder() / "report", "out")
-
-
-def verdict_table(judged: Sequence[Judged]) -> Table:
-    """Return the verdicts at the level of all together, and by themselves where those differ."""
-    from overfit_cli.report.words import by_itself
-
-    rows = []
-    for claim in judged:
-        verdict = Text(claim.headline, style=_COLOURS[claim.headline])
-        verdict.append(f", {by_itself(claim)}" if by_itself(claim) else "")
-        if claim.decided_after_selection:
-            verdict.append(", decided after selection")
-        measured = number_with_interval(claim.measurement.value, claim.measurement.interval)
-        row = {"claim": claim.name, "kind": claim.claim.kind, "verdict": verdict}
-        rows.append({**row, "measured": measured})
-    is_short = max((len(claim.name) for claim in judged), default=0) <= LONGEST_CLAIM
-    whole = ("kind", "verdict", *(["claim"] if is_short else []))
-    return text_table(rows, box=SIMPLE_HEAD, whole=whole)
-
-
-def count_table(papers: Mapping[str, Sequence[Judged]]) -> Table:
-    """Return how many claims of each paper and kind have each verdict, for the terminal."""
-    from overfit_cli.report.contents import count_kinds
-
-    groups = {cited: judged for cited, judged in papers.items() if judged}
-    if len(groups) > 1:
-        groups["all papers"] = [claim for judged in groups.values() for claim in judged]
-    rows = [
-        {"paper": "" if number else cited, "kind": kind}
-        | {verdict: str(count or "") for verdict, count in counts.items()}
-        for cited, judged in groups.items()
-        for number, (kind, counts) in enumerate(count_kinds(judged).items())
-    ]
-    return text_table(rows, box=SIMPLE_HEAD, whole=("kind",), right=_COLOURS, styles=_COLOURS)
-
-
-def judge(
-    run: str = argument(
-        "RUN", "Run directory, or FILE.py: its newest run in results/.", complete_runs
-    ),
-    claims: list[str] | None = argument(
-        "CLAIM",
-        "Claims in quotes, such as 'test_error < 0.05 where snr > 2', or names of "
-        "claims that the run has.  [default: all that the run has]",
-        default=None,
-    ),
-    where: list[str] | None = WHERE,
-    strict: bool = flag("Exit with code 1 unless every claim holds.", "--strict"),
-    out: Path | None = FIGURE_FILE,
-    json_file: Path | None = JSON_FILE,
-) -> int:
-    """Judge claims of your own: a verdict, an interval, and how often the verdict is wrong.
-
-    Forms of claims: 'test_error < 0.05 where snr > 2'; 'test_error is 0.5 within 0.02';
-    'test_error falls along snr'; 'test_error[method=ridge] < test_error[method=none]';
-    'power of n in steps is 1 within 0.1'; 'power of n in snr at test_error = 0.1 is -0.5 within
-    0.1'; 'share of seeds with test_error < 0.1 > 0.8'.
-
-    If a claim is inconclusive, it is said how many seeds would decide it, and by which command.
-    """
-    from overfit_cli.report.judge import decide
-    from overfit_cli.report.runs import load_runs
-    from overfit_cli.report.verdict_files import judged_json
-    from overfit_cli.report.words import claim_sentence, family_sentences
-
-    output, directory = console(), run_directory(run)
-    path = directory.path
-    (loaded,) = load_runs([directory], path, where or ())
-    decisions = decide(loaded, claims or ())
-    if not decisions:
-        raise UserError(f"{run}: it has no claims; state one: 'test_error < 0.05'.")
-    judged = [decision.judged for decision in decisions]
-    code = int(strict and any(claim.headline not in HOLDING for claim in judged))
-    if json_file is not None:
-        said = [each.judged.noted(each.sentences()) for each in decisions]
-        if write_json(json_file, judged_json(said)):
-            return code
-    output.print(verdict_table(judged))
-    if not Path(run).is_dir():
-        output.print(f"The newest run of {run} is {path}.")
-    if where:
-        output.print(f"Only cells with {' and '.join(where)} are judged.")
-    for decision in decisions:
-        for sentence in (claim_sentence(decision.judged), *decision.sentences()):
-            output.print(sentence)
-    families = family_sentences([each for each in judged if each.family > 1])
-    for line in (*families, *commands_that_decide(loaded, decisions)):
-        output.print(line)
-    if out is not None:
-        from overfit_cli.figures.picture import save
-        from overfit_cli.report.claim_figure import draw_claims
-
-        save(draw_claims(judged, command=typed_command(), out=out), out)
-        output.print(f"Drawn: {out}, and its caption in {out.with_suffix('.txt').name}")
-    if json_file is not None:
-        output.print(f"Written: {json_file}")
-    return code
-
-
-def run_directory(named: str) -> RunDirectory:
-    """Return the run directory that is named: itself, or the newest one of a function's file."""
-    from overfit_cli.functions.function_study import study_of_reference
-    from overfit_cli.functions.references import is_reference
-    from overfit_cli.sweeps.load import usable_directories
-    from overfit_cli.sweeps.store import RunDirectory
-
-    path = usable_path("run", named)
-    if path.is_dir() or not is_reference(named):
-        return RunDirectory(path, "run")
-    study, results = study_of_reference(named), results_folder()
-    for directory in usable_directories(results):
-        if directory.study_name() == study.name:
-            return directory
-    accepts = f"there is no run of it in {results}/; `overfit sweep {named}` makes one."
-    raise BadValue("run", named, accepts)

@@ -5,7 +5,6 @@ Its table of parameters is printed by `sweep` too.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -28,24 +27,22 @@ if TYPE_CHECKING:
     from overfit_cli.core.study import AnyStudy
 
 KINDS = ("studies", "presets", "figures", "claims")
-WIDEST_RANGE = 22
-"""Columns of a parameter's range."""
 
 
 def parameter_table(study: AnyStudy) -> Table:
     """Return the study's parameters as a table for the terminal."""
     from overfit_cli.core.parameters import describe
 
-    rows = []
-    for name, info in describe(study.parameters).items():
-        limits = re.sub(r"\b1(0{5,})\b", lambda zeros: f"1e{len(zeros[1])}", info.limits)
-        default = "none" if info.default is None else brief(info.default, 6)
-        row = {"parameter": name, "meaning": _meaning(info), "range": limits, "default": default}
-        rows.append(row)
-    table = text_table(rows, whole=("parameter", "default"))
-    for column in table.columns:
-        column.max_width = WIDEST_RANGE if column.header == "range" else None
-    return table
+    rows = [
+        {
+            "parameter": name,
+            "meaning": _meaning(info),
+            "range": info.limits,
+            "default": "none" if info.default is None else brief(info.default, 6),
+        }
+        for name, info in describe(study.parameters).items()
+    ]
+    return text_table(rows, whole=("parameter", "default"))
 
 
 def _meaning(of: ParameterInfo | Column) -> str:
@@ -137,17 +134,15 @@ def _kept(study: AnyStudy) -> dict[str, str]:
 
 def _all_pairs(kind: str, studies: Sequence[AnyStudy]) -> list[tuple[str, str]]:
     """What all studies have of a kind; a figure once, with the studies that have it."""
-    found = [(pair, study.name) for study in studies for pair in _pairs(kind, study)]
-    if kind != "figures":
-        pairs = [pair for pair, _ in found]
-        return sorted(pairs, key=lambda pair: pair[0]) if kind == "presets" else pairs
-    owners = {(each.name, each.title): ["any study"] for each in grid_figures().values()}
-    for pair, study in found:
-        owners.setdefault(pair, []).append(study)
-    return [
-        (name, f"{of[0] if 'any study' in of else ', '.join(of)}: {title}")
-        for (name, title), of in owners.items()
-    ]
+    owners = dict[tuple[str, str], list[str]]()
+    for study in studies:
+        for pair in _pairs(kind, study):
+            owners.setdefault(pair, []).append(study.name)
+    if kind == "figures":
+        usual = {(each.name, each.title) for each in grid_figures().values()}
+        of = {pair: "any study" if pair in usual else ", ".join(owners[pair]) for pair in owners}
+        return [(name, f"{of[name, title]}: {title}") for name, title in owners]
+    return sorted(owners) if kind == "presets" else [*owners]
 
 
 # Printing

@@ -243,9 +243,8 @@ def read_words(
         else:
             subjects.append(word)
     if len(subjects) > 1:
-        name, equals, text = subjects[1].partition("=")
-        hint = f"write --{name} {text}" if equals and name.isidentifier() else "a command takes one"
-        raise UserError(f"{subjects[1]}: {subjects[0]} is named already; {hint}.")
+        takes = "a command takes one, and parameters as --NAME VALUE"
+        raise UserError(f"{subjects[1]}: {subjects[0]} is named already; {takes}.")
     for setting in settings or []:
         name, equals, text = setting.partition("=")
         if not equals or not name.strip():
@@ -267,7 +266,12 @@ def texts_by_name(
     for written, flag, text in given:
         name = parameter_named(study.parameters, written)
         if name not in parameters and not flag.startswith("--set"):
-            raise UserError(_unknown(context, flag, name, study))
+            options = [option for each in context.command.params for option in each.opts]
+            words = [*parameters, *(option.removeprefix("--") for option in options)]
+            near, known = most_alike(written, words), ", ".join(sorted(parameters)) or "none"
+            hint = f"did you mean '--{near}'?" if near else f"known: {known}."
+            lack = f"{study.name} has no parameter {name!r}, and overfit has no such option"
+            raise UserError(f"{flag}: {lack}; {hint}")
         if name in flags:
             twice = " and ".join(dict.fromkeys([flags[name], flag]))
             raise UserError(f"{shorten(twice)}: {name} is given twice; give it once.")
@@ -282,21 +286,3 @@ def texts_by_name(
             text = f"{option.opts[0]} is an option of overfit; {way}"
             warnings.warn(text, UserWarning, stacklevel=2)
     return texts
-
-
-def _unknown(context: typer.Context, flag: str, name: str, study: AnyStudy) -> str:
-    parameters = sorted(f"--{name}" for name in study.parameters.model_fields)
-    near = most_alike(flag, [*parameters, *declared_options(context)], cutoff=_CLOSE)
-    has_near = near and len(flag) > len("--n")
-    hint = f"did you mean {near!r}?" if has_near else f"known: {', '.join(parameters) or 'none'}."
-    return f"{flag}: {study.name} has no parameter {name!r}, and overfit has no such option; {hint}"
-
-
-def declared_options(context: typer.Context) -> list[str]:
-    """Return the options that a command declares itself."""
-    options = [option for parameter in context.command.params for option in parameter.opts]
-    return [option for option in options if option.startswith("--")]
-
-
-_CLOSE = 0.65
-"""The least likeness of an option that is suggested; the dashes alone make short ones alike."""

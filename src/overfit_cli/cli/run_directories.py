@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overfit_cli.cli.export_and_compare import write_json
-from overfit_cli.cli.options import argument, complete_runs, flag, option
+from overfit_cli.cli.options import JSON_FILE, argument, complete_runs, flag, option
 from overfit_cli.cli.proposals import continuing_words, plot_words, train_words
 from overfit_cli.core.console import (
     command_words,
@@ -26,8 +26,6 @@ from overfit_cli.core.files import results_folder
 from overfit_cli.core.text import ago, list_numbers, list_values, natural_key, plural
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from overfit_cli.core.cells import Cells
     from overfit_cli.sweeps.load import RunSummary
 
@@ -44,9 +42,7 @@ def runs(
         "that repeat them.",
         "--failed",
     ),
-    json_file: Path | None = option(
-        "FILE", "JSON file for the same; - prints only the JSON.", "--json"
-    ),
+    json_file: Path | None = JSON_FILE,
 ) -> int:
     """List run directories, one line each; or show one of them in full.
 
@@ -55,62 +51,49 @@ def runs(
     """
     from overfit_cli.sweeps.load import summaries
 
-    root = folder or results_folder()
+    root, output = folder or results_folder(), console(quiet=json_file == Path("-"))
     listed = [] if folder is None and not root.exists() else summaries(root)
     is_one = [run.path for run in listed] == [root]
     listed = [run for run in listed if run.failed or is_one or not failed]
-    if json_file is not None:
-        content: Any = [_as_data(run) for run in listed]
-        text = f"{json.dumps(content[0] if is_one else content, indent=2, default=str)}\n"
-        if write_json(json_file, text):
-            return 0
-    output = console()
-    if is_one:
-        _show(output, listed[0], failed=failed)
+    if is_one and not output.quiet:
+        for line in filter(None, _lines(listed[0], failed=failed)):
+            indent = line[: len(line) - len(line.lstrip())]
+            print_folded(output, line.lstrip(), indent, f"{indent}  ")
     elif listed:
-        _print_list(output, listed)
+        rows = [_row(run) for run in sorted(listed, key=lambda run: natural_key(run.study))]
+        output.print(text_table(rows, right=("cells",)))
+        count = plural(len(listed), "run directory")
+        print_folded(output, f"{count}; `overfit runs RUN` shows one in full.")
     else:
         what = "no run with failed cells" if failed else "no run directory"
         output.print(f"{root} holds {what}; `overfit sweep` makes them.")
-    if json_file is not None:
-        output.print(f"Written: {json_file}")
+    content: Any = [_as_data(run) for run in listed]
+    text = json.dumps(content[0] if is_one else content, indent=2, default=str)
+    write_json(output, json_file, f"{text}\n")
     return 0
 
 
-def _print_list(output: Console, listed: Sequence[RunSummary]) -> None:
-    rows = []
-    for run in sorted(listed, key=lambda run: natural_key(run.study)):
-        done, of = _counts(run)
-        cells = f"{done}/{of}" if run.missing or run.failed else str(done)
-        row = {"run directory": str(run.path), "study": run.study, "cells": cells}
-        rows.append({**row, "state": _state(run), "age": _age(run)})
-    output.print(text_table(rows, right=("cells",)))
-    count = plural(len(listed), "run directory")
-    print_folded(output, f"{count}; `overfit runs RUN` shows one in full.")
-
-
-def _counts(run: RunSummary) -> tuple[int, int]:
-    """The cells that are done, and those that are to be."""
-    return run.done, run.planned if run.missing and run.planned else run.done + run.failed
-
-
-def _age(run: RunSummary) -> str:
-    return ago((datetime.now(UTC) - run.written).total_seconds())
-
-
-def _state(run: RunSummary) -> str:
+def _row(run: RunSummary) -> dict[str, str]:
+    """What a run's line has under each heading."""
     from overfit_cli.sweeps.manifest import BEFORE
 
-    states = [
-        (run.failed, f"{run.failed} failed"),
-        (run.missing, f"{run.missing} missing"),
-        (run.missing == 0 and not run.failed, "complete"),
-        (run.missing is None, "refined" if run.manifest.refined else "planned cells unknown"),
-        (run.outdated, f"{run.outdated} of another version"),
-        (run.before_digest, f"{run.before_digest} {BEFORE}"),
-        (run.left_out, f"{plural(run.left_out, 'file')} left out"),
-    ]
-    return ", ".join(words for is_so, words in states if is_so)
+    states = {
+        f"{run.failed} failed": run.failed,
+        f"{run.missing} missing": run.missing,
+        "complete": run.missing == 0 and not run.failed,
+        "refined" if run.manifest.refined else "planned cells unknown": run.missing is None,
+        f"{run.outdated} of another version": run.outdated,
+        f"{run.before_digest} {BEFORE}": run.before_digest,
+        f"{plural(run.left_out, 'file')} left out": run.left_out,
+    }
+    of = run.planned if run.missing and run.planned else run.done + run.failed
+    return {
+        "run directory": str(run.path),
+        "study": run.study,
+        "cells": f"{run.done}/{of}" if run.missing or run.failed else str(run.done),
+        "state": ", ".join(words for words, is_so in states.items() if is_so),
+        "age": ago((datetime.now(UTC) - run.written).total_seconds()),
+    }
 
 
 def _as_data(run: RunSummary) -> dict[str, Any]:
@@ -123,25 +106,22 @@ def _as_data(run: RunSummary) -> dict[str, Any]:
 # One run in full
 
 
-def _show(output: Console, run: RunSummary, *, failed: bool) -> None:
+def _lines(run: RunSummary, *, failed: bool) -> Iterator[str]:
     from overfit_cli.sweeps.load import load_run
 
-    done, of = _counts(run)
-    cells = f"{done} of {plural(of, 'cell')}" if run.missing or run.failed else plural(of, "cell")
-    print_folded(output, f"{run.path}: {run.study}, {cells}, {_state(run)}, {_age(run)}")
+    row = _row(run)
+    yield f"{run.path}: {run.study}, cells: {row['cells']}, {row['state']}, {row['age']}"
     try:
         data = load_run(run.directory)
     except UserError as error:  # no cells yet, or of a study that can't read them
         reason = error.accepts if isinstance(error, BadValue) else str(error)
-        lines = iter([f"{reason[:1].upper()}{reason[1:]}", *_next_commands(run)])
+        yield f"{reason[:1].upper()}{reason[1:]}"
+        yield from _next_commands(run)
     else:
-        lines = (_failed_lines if failed else _lines)(run, data)
-    for line in filter(None, lines):
-        indent = line[: len(line) - len(line.lstrip())]
-        print_folded(output, line.lstrip(), indent, f"{indent}  ")
+        yield from _lines_on_failures(run, data) if failed else _lines_on_cells(run, data)
 
 
-def _lines(run: RunSummary, data: Cells) -> Iterator[str]:
+def _lines_on_cells(run: RunSummary, data: Cells) -> Iterator[str]:
     from overfit_cli.core.registry import claims_of
     from overfit_cli.report.contents import run_facts
     from overfit_cli.sweeps.part import STEPS
@@ -161,10 +141,8 @@ def _lines(run: RunSummary, data: Cells) -> Iterator[str]:
     wanted = [name for preset in presets for name in preset.figures]
     logged = bool(run.directory.names(STEPS))
     drawing = plot_words(study, run.path, wanted, varying, len(varying), logged=logged)
-    stated = run.manifest.sentences or run.manifest.stated
-    is_own = study.identity.function is not None
-    judging = ["judge" if is_own else "report", str(run.path)]
-    can_judge = run.done and (claims_of(study) or stated)
+    can_judge = run.done and (claims_of(study) or run.manifest.sentences or run.manifest.stated)
+    judging = ["judge" if study.identity.function else "report", str(run.path)]
     yield from _next_commands(run, drawing, judging if can_judge else [])
 
 
@@ -182,14 +160,11 @@ def _continuing(run: RunSummary, **how: Any) -> list[str]:
     return continuing_words(run.path, run.manifest, study, **how) if run.manifest else []
 
 
-# Failures
-
-
-def _failed_lines(run: RunSummary, data: Cells) -> Iterator[str]:
+def _lines_on_failures(run: RunSummary, data: Cells) -> Iterator[str]:
     from overfit_cli.report.contents import kinds_of_failures
 
     failed = data.trained[data.trained["status"] == "failed"]
-    names, kinds = data.varying(), kinds_of_failures(failed)
+    kinds = kinds_of_failures(failed)
     if not kinds:
         yield "No cell failed."
         return
@@ -198,11 +173,10 @@ def _failed_lines(run: RunSummary, data: Cells) -> Iterator[str]:
         cells = failed[[kind_of(reason) == shared for reason in failed["reason"].astype(str)]]
         reason = kind.words if kind.varied or kind.traceback else kind.example
         yield f"{plural(kind.count, 'cell')}: {reason}"
-        numbers = sorted(cells["seed"].unique().tolist())
-        where = [f"{'seeds' if len(numbers) > 1 else 'seed'} {list_numbers(numbers)}"]
-        if names:
-            where = [f"{plural(len(cells[names].drop_duplicates()), 'setting')}, {where[0]}"]
-        where += [f"{name} = {list_values(cells[name].unique().tolist())}" for name in names]
+        where = [f"seeds {list_numbers(sorted(cells['seed'].unique().tolist()))}"]
+        where += [
+            f"{name} = {list_values(cells[name].unique().tolist())}" for name in data.varying()
+        ]
         yield f"  {'; '.join(where)}"
         yield from (f"  {line}" for line in kind.traceback.splitlines())
         example = cells.iloc[0].dropna().to_dict()
@@ -210,6 +184,9 @@ def _failed_lines(run: RunSummary, data: Cells) -> Iterator[str]:
         yield f"  Repeat one: {shell_line(command)}" if command else ""
     again = _continuing(run, retry_failed=True)
     yield f"Next: {shell_line(again)}" if again else ""
+
+
+# Tidied and joined
 
 
 def compact(
@@ -227,10 +204,9 @@ def compact(
         raise opened.error(opened.why_empty())
     opened.compact()
     for kind, names in before.items():
-        now = opened.names(kind)
-        done = "nothing to join" if now == names else f"joined into {len(now)}"
-        if now:
-            output.print(f"{directory / kind}: {plural(len(names), 'part')}, {done}.")
+        if now := opened.names(kind):
+            parts = plural(len(names), "part")
+            output.print(f"{directory / kind}: {parts} joined into {len(now)}.")
         for sentence in opened.notes(kind):
             output.print(sentence)
     return 0
@@ -252,8 +228,7 @@ def merge(
     from overfit_cli.sweeps.store import RunDirectory
 
     sources = [RunDirectory(directory, "directories") for directory in directories]
-    merged = RunDirectory(out, "out")
-    output = console()
+    merged, output = RunDirectory(out, "out"), console()
     for note in merge_directories(sources, merged):
         output.print(note)
     cells = plural(len(merged.contents()), "cell")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,6 @@ from overfit_cli.cli.list import parameter_table
 from overfit_cli.cli.options import (
     SETTINGS,
     SUBJECT_AND_PARAMETERS,
-    declared_options,
     flag,
     option,
     read_words,
@@ -21,15 +19,12 @@ from overfit_cli.cli.options import (
     with_options,
 )
 from overfit_cli.cli.proposals import plot_words, train_words
-from overfit_cli.core.console import command_words, console, print_next, proposed_command, spelled
+from overfit_cli.core.console import command_words, console, print_next, spelled
 from overfit_cli.core.errors import UserError
-from overfit_cli.core.figure import MOST_PANELS, Figure
 from overfit_cli.core.options import SweepOptions
 from overfit_cli.core.text import duration, visible
 
 if TYPE_CHECKING:
-    from overfit_cli.core.cell import CellResult
-    from overfit_cli.core.study import AnyStudy
     from overfit_cli.sweeps.grid import Grid
     from overfit_cli.sweeps.presets import Subject
     from overfit_cli.sweeps.run import Session
@@ -59,59 +54,39 @@ def sweep(
     from overfit_cli.sweeps.presets import find_subject
 
     typed, given = read_words(words, settings)
-    how = SweepOptions(**options)
+    how, output = SweepOptions(**options), console()
     subject = find_subject(typed, how.profile)
+    study = subject.study
     if show_help:
-        _print_help(context, subject)
+        about = ["", *study.description.splitlines()] if study.description else []
+        heading = f"Parameters of {study.name} (--NAME RANGE)"
+        for line in [*context.get_help().splitlines(), *about, "", heading]:
+            output.print(line)
+        output.print(parameter_table(study))
         return 0
-    from overfit_cli.report.judge import lines_on_claims
+    from overfit_cli.report import judge
     from overfit_cli.sweeps.run import open_sweep
 
-    texts = texts_by_name(context, given, subject.study)
+    texts = texts_by_name(context, given, study)
     subject.take_data_folder(how.data)
-    with open_sweep(subject, texts, how, console(), spelled) as session:
+    with open_sweep(subject, texts, how, output, spelled) as session:
         if how.dry_run:
             session.outline()
-            session.say(*lines_on_claims(session.directory, session.grid, session.sentences))
+            session.say(*judge.lines_on_claims(session.directory, session.grid, session.sentences))
             return 0
         total = session.run()
-        session.say(_problem_with_claims(session, total))
-        print_next(session.output, _following(session, total))
+        if study.identity.function and total.trained and (session.stated or study.claims()):
+            session.say(judge.problem_with_claims(session.directory))
+        print_next(output, _following(session, total))
     return 1 if total.failed or total.earlier else 0
-
-
-def _print_help(context: typer.Context, chosen: Subject) -> None:
-    study, output, declared = chosen.study, console(), declared_options(context)
-    about = ["", *study.description.splitlines()] if study.description else []
-    heading = f"Parameters of {study.name} (--NAME RANGE)"
-    for line in [*context.get_help().splitlines(), *about, "", heading]:
-        output.print(line)
-    output.print(parameter_table(study))
-    for name in study.parameters.model_fields:
-        if (own := spelled(name)) in declared:
-            way = f"write --set {name}=RANGE"
-            output.print(f"For the parameter {name} {way}: {own} is an option of overfit.")
-
-
-def _problem_with_claims(session: Session, total: Summary) -> str:
-    """What a claim names that a function's cells do not have, now that they say what they have."""
-    study = session.subject.study
-    has_claims = study.identity.function is not None and (session.stated or study.claims())
-    if not has_claims or not total.trained:
-        return ""
-    from overfit_cli.report.judge import problem_with_claims
-
-    return problem_with_claims(session.directory)
 
 
 def _following(session: Session, total: Summary) -> list[str]:
     """The command that comes next: a picture, or verdicts; or a cell that failed, alone."""
-    path, refined = session.directory.path, session.refinement
+    path, refined, failed = session.directory.path, session.refinement, total.example
     if not total.trained + total.reused:  # of failed cells alone nothing can be drawn
-        if total.example is None:
-            return []
-        values = total.example.parameters.model_dump()
-        return train_words(session.subject.study, values, total.example.seed)
+        study = session.subject.study
+        return train_words(study, failed.parameters.model_dump(), failed.seed) if failed else []
     if refined is not None:
         level = f"{refined.search.threshold:g}"
         return command_words("plot", refined.figure, from_=path, threshold=level)
@@ -125,35 +100,10 @@ def next_command(grid: Grid, path: Path, chosen: Subject) -> list[str]:
 
     Empty where none makes sense.
     """
-    from overfit_cli.core.registry import figures_of
-
     wanted = chosen.preset.figures if chosen.preset else ()
     count, logged = len(grid.free_axes), chosen.trajectories
     words = plot_words(chosen.study, path, wanted, grid.axes, count, logged=logged)
-    if not words and len(grid.free_axes) > 2:
-        heatmap = figures_of(chosen.study)["heatmap"]
-        return command_words("plot", "heatmap", **_of_more_axes(heatmap, grid), from_=path)
     return words or (["report", str(path)] if chosen.study.claims() else [])
-
-
-def _of_more_axes(heatmap: Figure, grid: Grid) -> dict[str, Any]:
-    """Options for a heatmap of more than two axes: panels for one, and one value of each other.
-
-    Those with the most values are the map's, unless the study's own figure says which. Of each
-    other axis it is the value with most cells, the middle one where all have as many.
-    """
-    axes = grid.axes
-    by_size = sorted(axes, key=lambda name: -len(axes[name]))
-    drawn = [name for name in (heatmap.options.x, heatmap.options.y) if name in axes]
-    mapped = drawn if len(drawn) == 2 else by_size[:2]
-    others = [name for name in by_size if name not in mapped]
-    panels, where = others.pop() if len(axes[others[-1]]) <= MOST_PANELS else None, list[str]()
-    for name, column in zip(grid.given, zip(*grid.rows(), strict=True), strict=True):
-        if name in others:
-            values, counts = axes[name], Counter(column)
-            most = max((values[len(values) // 2], *values), key=counts.__getitem__)
-            where.append(f"{name}={most}")
-    return {"by": panels, "where": where}
 
 
 @with_options(SweepOptions, "data", "device")
@@ -173,6 +123,7 @@ def train(
 
     `python -m pdb -m overfit_cli train ...` opens Python's debugger where a function raises.
     """
+    from overfit_cli.core.registry import figures_of
     from overfit_cli.sweeps.presets import find_subject
     from overfit_cli.sweeps.run import train_cell
     from overfit_cli.sweeps.worker import FAILURE_PREFIXES
@@ -195,17 +146,11 @@ def train(
         raise UserError(failed, exit_code=1)
     for line in subject.study.summary(result).splitlines():
         output.print(line)
-    following = _next_command(subject.study, result, str(watch.path))
-    output.print(" ".join([f"Took {duration(result.seconds)}.", *proposed_command(following)]))
-    return 1 if result.reason else 0
-
-
-def _next_command(study: AnyStudy, result: CellResult, path: str) -> list[str]:
-    from overfit_cli.core.registry import figures_of
-
-    of_steps = [
-        figure.name for figure in figures_of(study).values() if figure.reads == "trajectories"
-    ]
+    output.print(f"Took {duration(result.seconds)}.")
+    figures = figures_of(subject.study).values()
+    of_steps = [figure.name for figure in figures if figure.reads == "trajectories"]
     if result.trajectory and of_steps:
-        return command_words("plot", of_steps[0], from_=path)
-    return ["report", path] if study.claims() else []
+        print_next(output, command_words("plot", of_steps[0], from_=watch.path))
+    elif subject.study.claims():
+        print_next(output, ["report", str(watch.path)])
+    return 1 if result.reason else 0
