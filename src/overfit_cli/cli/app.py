@@ -16,16 +16,10 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperOption
 
+from overfit_cli.cli import options as cli
 from overfit_cli.cli.export_and_compare import compare, export
 from overfit_cli.cli.judge_and_report import judge, report
 from overfit_cli.cli.list import list_everything
-from overfit_cli.cli.options import (
-    HELP_OPTIONS,
-    PARAMETER_OPTIONS,
-    TYPED,
-    complete_parameters,
-    error_as_option,
-)
 from overfit_cli.cli.plot_and_verify import plot, verify
 from overfit_cli.cli.reproduce import reproduce
 from overfit_cli.cli.run_directories import compact, merge, runs
@@ -84,17 +78,17 @@ class Command(TyperCommand):
             word = parameter.opts[0] if is_option else str(parameter.metavar).rstrip(".")
             words |= dict.fromkeys([parameter.name, *parameter.opts], word)
         option = words.get(error.name) or words.get(dashed)
-        if error.name in (typed := ctx.meta.get(TYPED, {})):
+        if error.name in (typed := ctx.meta.get(cli.TYPED, {})):
             option = typed[error.name]
         elif option and isinstance(error.value, bool):
             error.value = None
         elif not option and "--set" in words:
             option = dashed if error.value is None else f"--set {error.name}"
-        return error_as_option(error, option or error.name)
+        return cli.error_as_option(error, option or error.name)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         """Return the options that begin so, and the parameters of the study that do."""
-        offered = complete_parameters(ctx, incomplete) if incomplete.startswith("-") else ()
+        offered = cli.complete_parameters(ctx, incomplete) if incomplete.startswith("-") else ()
         return [*super().shell_complete(ctx, incomplete), *offered]
 
 
@@ -108,14 +102,18 @@ def _check_paths(parameter: Any, given: Any) -> None:
 NAME = "overfit"
 INTERRUPTED = 130
 
+HELP: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
+PARAMETERS = {"ignore_unknown_options": True, **HELP}
+"""The settings of a command that takes every parameter of its study as an option."""
+
 app = typer.Typer(
-    name=NAME, context_settings=HELP_OPTIONS, rich_markup_mode=None, pretty_exceptions_enable=False
+    name=NAME, context_settings=HELP, rich_markup_mode=None, pretty_exceptions_enable=False
 )
-app.command(cls=Command, add_help_option=False, context_settings=PARAMETER_OPTIONS)(sweep)
-app.command(cls=Command, context_settings=PARAMETER_OPTIONS)(train)
-app.command("list", cls=Command, context_settings=HELP_OPTIONS)(list_everything)
+app.command(cls=Command, add_help_option=False, context_settings=PARAMETERS)(sweep)
+app.command(cls=Command, context_settings=PARAMETERS)(train)
+app.command("list", cls=Command, context_settings=HELP)(list_everything)
 for _command in (plot, verify, report, judge, compare, reproduce, export, compact, merge, runs):
-    app.command(cls=Command, context_settings=HELP_OPTIONS)(_command)
+    app.command(cls=Command, context_settings=HELP)(_command)
 
 
 def _version(context: typer.Context, asked: bool) -> None:

@@ -12,15 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import typer
 from rich.box import SIMPLE_HEAD
 
-from overfit_cli.cli.options import (
-    FIGURE_FILE,
-    JSON_FILE,
-    WHERE,
-    argument,
-    complete_runs,
-    flag,
-    option,
-)
+from overfit_cli.cli import options as cli
 from overfit_cli.cli.plot_and_verify import save_picture
 from overfit_cli.core.console import console, print_folded, text_table, typed_command
 from overfit_cli.core.errors import BadValue, UserError
@@ -71,19 +63,19 @@ def write_json(output: Console, path: Path | None, content: str) -> None:
 
 
 def export(
-    directory: Path = argument("DIR", "Run directory.", complete_runs),
-    to: Format | None = option(
+    directory: Path = cli.argument("DIR", "Run directory.", cli.complete_runs),
+    to: Format | None = cli.option(
         "csv|parquet|latex", "Format.  [default: by the name after --out, else csv]"
     ),
-    out: Path | None = option("FILE", "File to write.  [default: standard output]"),
-    means: bool = flag("Means over seeds with intervals, as LaTeX has them.", "--means"),
-    columns: str | None = option(
+    out: Path | None = cli.option("FILE", "File to write.  [default: standard output]"),
+    means: bool = cli.flag("Means over seeds with intervals, as LaTeX has them.", "--means"),
+    columns: str | None = cli.option(
         "A,B,...",
         "Measured columns, and constant parameters; every row has the parameters that "
         "vary.  [default: all; in LaTeX the study's main column]",
     ),
-    where: list[str] | None = WHERE,
-    trajectories: bool = flag("Logged steps instead of cells.", "--trajectories"),
+    where: list[str] | None = cli.WHERE,
+    trajectories: bool = cli.flag("Logged steps instead of cells.", "--trajectories"),
 ) -> int:
     """Write the numbers of a run as CSV, parquet or LaTeX."""
     from overfit_cli.sweeps.load import load_run
@@ -236,30 +228,30 @@ def estimate(mean: float, half: float) -> str:
 
 
 def compare(
-    a: Path = argument("A", "Run directory.", complete_runs),
-    b: Path = argument(
+    a: Path = cli.argument("A", "Run directory.", cli.complete_runs),
+    b: Path = cli.argument(
         "B",
         "Another run directory, or a CSV or parquet file of published numbers with a "
         "column for each parameter that varies and for each measured column; or the name of a "
         "file that the study has, such as `published.csv`.",
-        complete_runs,
+        cli.complete_runs,
     ),
-    values: list[str] | None = option(
+    values: list[str] | None = cli.option(
         "COLUMN",
         "Measured column to compare, or an expression; may be repeated.  "
         "[default: all that both have]",
         "--value",
     ),
-    where: list[str] | None = WHERE,
-    where_a: list[str] | None = option("NAME=RANGE", "As --where, only for A."),
-    where_b: list[str] | None = option("NAME=RANGE", "As --where, only for B."),
-    tolerance: str | None = option(
+    where: list[str] | None = cli.WHERE,
+    where_a: list[str] | None = cli.option("NAME=RANGE", "As --where, only for A."),
+    where_b: list[str] | None = cli.option("NAME=RANGE", "As --where, only for B."),
+    tolerance: str | None = cli.option(
         "P%|T",
         "Say by its interval whether each column is equivalent within 5% of the mean of B, or "
         "within 0.01 in its unit, differs, or is open. Exit with code 1 if one differs.",
     ),
-    out: Path | None = FIGURE_FILE,
-    json_file: Path | None = JSON_FILE,
+    out: Path | None = cli.FIGURE_FILE,
+    json_file: Path | None = cli.JSON_FILE,
 ) -> int:
     """Compare a run with another run, or with published numbers.
 

@@ -15,19 +15,8 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from overfit_cli.cli import options as cli
 from overfit_cli.cli.export_and_compare import write_json
-from overfit_cli.cli.options import (
-    EXPECT,
-    FIGURE_FILE,
-    JSON_FILE,
-    STRICT,
-    WHERE,
-    argument,
-    complete_runs,
-    complete_studies,
-    flag,
-    option,
-)
 from overfit_cli.cli.plot_and_verify import save_picture
 from overfit_cli.cli.proposals import commands_that_decide, lines_on_seeds
 from overfit_cli.core.claim import HOLDING, number_with_interval
@@ -46,19 +35,19 @@ if TYPE_CHECKING:
 
 
 def judge(
-    run: str = argument(
-        "RUN", "Run directory, or FILE.py: its newest run in results/.", complete_runs
+    run: str = cli.argument(
+        "RUN", "Run directory, or FILE.py: its newest run in results/.", cli.complete_runs
     ),
-    claims: list[str] | None = argument(
+    claims: list[str] | None = cli.argument(
         "CLAIM",
         "Claims in quotes, such as 'test_error < 0.05 where snr > 2', or names of "
         "claims that the run has.  [default: all that the run has]",
         default=None,
     ),
-    where: list[str] | None = WHERE,
-    strict: bool = flag("Exit with code 1 unless every claim holds.", "--strict"),
-    out: Path | None = FIGURE_FILE,
-    json_file: Path | None = JSON_FILE,
+    where: list[str] | None = cli.WHERE,
+    strict: bool = cli.flag("Exit with code 1 unless every claim holds.", "--strict"),
+    out: Path | None = cli.FIGURE_FILE,
+    json_file: Path | None = cli.JSON_FILE,
 ) -> int:
     """Judge claims of your own: a verdict, an interval, and how often the verdict is wrong.
 
@@ -320,26 +309,26 @@ def _say_verdicts(
 
 
 def report(
-    run: list[Path] | None = argument(
+    run: list[Path] | None = cli.argument(
         "RUN",
         "Run directories, each of which is judged by itself.  [default: for each claim "
         "the run of its preset in results/ (quick before paper), or else the first run by "
         "name that has cells for it]",
-        complete_runs,
+        cli.complete_runs,
         default=None,
     ),
-    out: Path | None = option(
+    out: Path | None = cli.option(
         "DIR", "Folder for index.html, report.md and claims.json.  [default: results/report]"
     ),
-    where: list[str] | None = WHERE,
-    only: list[str] | None = option(
+    where: list[str] | None = cli.WHERE,
+    only: list[str] | None = cli.option(
         "STUDY",
         "Study or paper to report on; may be repeated.  [default: those with cells]",
-        complete=complete_studies,
+        complete=cli.complete_studies,
     ),
-    strict: bool = STRICT,
-    expect: Path | None = EXPECT,
-    details: bool = flag(
+    strict: bool = cli.STRICT,
+    expect: Path | None = cli.EXPECT,
+    details: bool = cli.flag(
         "Describe every claim, including those that hold: level, seeds, notes.", "--details"
     ),
 ) -> int:

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from overfit_cli.cli.options import argument, complete_listed, complete_studies
+from overfit_cli.cli import options as cli
 from overfit_cli.core.claim import KINDS as CLAIM_KINDS
 from overfit_cli.core.console import console, print_folded, text_table
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import grid_figures
-from overfit_cli.core.files import results_folder
-from overfit_cli.core.text import brief, most_alike, plural
+from overfit_cli.core.text import brief, plural, suggestion
 from overfit_cli.core.values import alternatives
 
 if TYPE_CHECKING:
@@ -54,17 +53,17 @@ def _meaning(of: ParameterInfo | Column) -> str:
 
 
 def list_everything(
-    kind: str | None = argument(
+    kind: str | None = cli.argument(
         "KIND|STUDY",
         "What to list: studies, presets, figures, claims, or everything in one study.  "
         "[default: the studies, with the number of presets, figures and claims of each]",
-        complete_listed,
+        cli.complete_listed,
         default=None,
     ),
-    study: str | None = argument(
+    study: str | None = cli.argument(
         "STUDY",
         "Study whose presets, figures or claims are listed in full.",
-        complete_studies,
+        cli.complete_studies,
         default=None,
     ),
 ) -> int:
@@ -90,11 +89,11 @@ def list_everything(
         elif kind in KINDS[1:]:
             output.print(_lines(_pairs(kind, found)))
         else:
-            _print_study(output, found, given)
+            _print_study(output, found)
     else:
-        near = most_alike(kind or "", [*KINDS, *(study_names() if study is None else ())])
-        hint = f"; did you mean {near!r}?" if near else "; or a study alone."
-        raise BadValue("kind", kind, f"it takes {alternatives(KINDS)}{hint}")
+        names = [*KINDS, *study_names()]
+        hint = suggestion(given, names) if study is None else "the kind comes first."
+        raise BadValue("kind", kind, f"it takes {alternatives(KINDS)}, or a study; {hint}")
     return 0
 
 
@@ -118,18 +117,6 @@ def _pairs(kind: str, study: AnyStudy) -> list[tuple[str, str]]:
         for preset in all_presets()
         if preset.study == study.name
     ]
-
-
-def _kept(study: AnyStudy) -> dict[str, str]:
-    """The verdicts of a study's claims that the report in `results/` has, by name."""
-    from overfit_cli.report.verdict_files import kept_verdicts
-
-    report = results_folder() / "report"
-    return {
-        each.claim: f"{each.verdict}{f' on {each.directory}' * bool(each.directory)}, in {report}"
-        for each in kept_verdicts(report)
-        if each.study == study.name
-    }
 
 
 def _all_pairs(kind: str, studies: Sequence[AnyStudy]) -> list[tuple[str, str]]:
@@ -172,38 +159,29 @@ def _print_studies(output: Console, studies: Sequence[AnyStudy]) -> None:
     )
 
 
-def _print_study(output: Console, study: AnyStudy, typed: str) -> None:
+def _print_study(output: Console, study: AnyStudy) -> None:
     print_folded(output, f"{study.name}: {study.title}" if study.title else study.name)
     if study.paper:
         print_folded(output, f"{study.paper}: {study.paper.title}, {study.paper.url}")
-    kept, claims = _kept(study), _pairs("claims", study)
     sections = {
         "Presets": _lines(_pairs("presets", study)),
         "Parameters": parameter_table(study),
         "Columns": _lines((each.name, _meaning(each)) for each in study.columns),
         "Columns of logged steps": _lines((c.name, _meaning(c)) for c in study.trajectory_columns),
         "Figures": _lines(_pairs("figures", study)),
-        "Claims": _lines(
-            (name, kept.get(name, "not judged").partition(",")[0]) for name, _ in claims
-        ),
+        "Claims": _lines(_pairs("claims", study)),
     }
     for heading, table in sections.items():
         if table.rows:
             output.print()
             output.print(f"{heading} ({len(table.rows)})")
             output.print(table)
-    output.print()
-    print_folded(
-        output,
-        f"`overfit list claims {typed}` prints each claim in full, and `overfit sweep {typed} "
-        "--help` lists the options of a sweep.",
-    )
 
 
 def _print_claims(output: Console, study: AnyStudy) -> None:
     from overfit_cli.core.registry import claims_of
 
-    claims, kept = claims_of(study), _kept(study)
+    claims = claims_of(study)
     if not claims:
         output.print(f"{study.name} has no claims.")
     for claim in claims:
@@ -213,7 +191,6 @@ def _print_claims(output: Console, study: AnyStudy) -> None:
             "holds where": claim.holds_where,
             "source": claim.source,
             "preset": claim.preset or "none",
-            "verdict": kept.get(claim.name),
         }
         output.print(claim.name)
         lines = [f"{heading}: {text}" for heading, text in about.items() if text]

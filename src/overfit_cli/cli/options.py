@@ -168,9 +168,6 @@ def with_options(options: type, *names: str) -> Callable[[_Command], _Command]:
     return give
 
 
-HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
-PARAMETER_OPTIONS = {"ignore_unknown_options": True, **HELP_OPTIONS}
-"""The settings of a command that takes every parameter of its study as an option."""
 TYPED = "overfit.typed"
 """The key in a context for each parameter as the user typed it: `--snr`, `--set d` or `--SNR`."""
 

@@ -14,16 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from overfit_cli.cli.options import (
-    WHERE,
-    argument,
-    complete_figures,
-    complete_runs,
-    error_as_option,
-    flag,
-    option,
-    with_options,
-)
+from overfit_cli.cli import options as cli
 from overfit_cli.core.console import console, print_folded, typed_command
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
@@ -38,32 +29,32 @@ if TYPE_CHECKING:
     from overfit_cli.sweeps.store import RunDirectory
 
 
-@with_options(FigureOptions)
+@cli.with_options(FigureOptions)
 def plot(
-    figure: str = argument(
-        "FIGURE", "Name of a figure; `overfit list figures` shows all.", complete_figures
+    figure: str = cli.argument(
+        "FIGURE", "Name of a figure; `overfit list figures` shows all.", cli.complete_figures
     ),
-    directory: list[Path] | None = option(
+    directory: list[Path] | None = cli.option(
         "DIR",
         "Run directory; may be repeated, to overlay runs or draw them side by side.  "
         "[default: the newest that fits]",
         "--from",
-        complete=complete_runs,
+        complete=cli.complete_runs,
     ),
-    minus: Path | None = option(
-        "DIR", "Run directory to subtract, cell by cell.", complete=complete_runs
+    minus: Path | None = cli.option(
+        "DIR", "Run directory to subtract, cell by cell.", complete=cli.complete_runs
     ),
-    out: Path | None = option(
+    out: Path | None = cli.option(
         "FILE",
         "PNG, PDF or SVG file, or CSV file of the numbers that the figure shows; a caption is "
         "written beside it, as FILE.txt.  [default: DIR/figures/FIGURE.png]",
     ),
-    where: list[str] | None = WHERE,
-    size: str | None = option(
+    where: list[str] | None = cli.WHERE,
+    size: str | None = cli.option(
         "column|page|WIDTHxHEIGHT",
         "Width of a paper's column or page, or a size in inches (85x65mm: millimetres).",
     ),
-    style: Path | None = option(
+    style: Path | None = cli.option(
         "FILE.mplstyle",
         "Matplotlib style sheet: colours (image.cmap), fonts, dots (savefig.dpi).",
         envvar="OVERFIT_STYLE",
@@ -114,7 +105,7 @@ def _newest_for(name: str, asked: FigureOptions, where: Sequence[str]) -> RunDir
                 return directory
             why_not = "it lacks what the figure is drawn from."
         except UserError as error:
-            why_not = error_as_option(error)
+            why_not = cli.error_as_option(error)
         newest = newest or f" The newest, {directory.path}, doesn't: {why_not}"
     raise UserError(
         f"No run directory in {results_folder()}/ fits {name}; `overfit sweep` or `overfit "
@@ -131,19 +122,19 @@ def save_picture(output: Console, picture: Picture, path: Path) -> None:
 
 
 def verify(
-    files: list[Path] = argument(
+    files: list[Path] = cli.argument(
         "FILE|DIR",
         "PNG, PDF or SVG file that overfit drew; a run directory with figures, or a "
         "folder of run directories.",
     ),
-    source: list[Path] | None = option(
+    source: list[Path] | None = cli.option(
         "DIR",
         "Run directory of the figure, or its CSV file; may be repeated.  [default: its "
         "recorded path, as typed or relative to the figure]",
         "--from",
-        complete=complete_runs,
+        complete=cli.complete_runs,
     ),
-    redraw: bool = flag("Draw the figure again and compare the picture.", "--redraw"),
+    redraw: bool = cli.flag("Draw the figure again and compare the picture.", "--redraw"),
 ) -> int:
     """Check that a figure's data is here, unchanged; with --redraw, that it gives the same picture.
 
@@ -265,7 +256,7 @@ def _cells(source: SourceRecord) -> str:
 def _reason(error: Exception) -> str:
     if isinstance(error, OSError):
         return f"it can't be read ({error_text(error)})."
-    return error_as_option(error) if isinstance(error, UserError) else f"{error!r}."
+    return cli.error_as_option(error) if isinstance(error, UserError) else f"{error!r}."
 
 
 def _record_now(record: FigureRecord, index: int, path: Path) -> SourceRecord:

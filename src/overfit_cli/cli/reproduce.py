@@ -8,16 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from overfit_cli.cli import options as cli
 from overfit_cli.cli.judge_and_report import Asked, write_and_say
-from overfit_cli.cli.options import (
-    EXPECT,
-    STRICT,
-    argument,
-    complete_presets,
-    error_as_option,
-    option,
-    with_options,
-)
 from overfit_cli.cli.plot_and_verify import save_picture
 from overfit_cli.core.console import command_words, console, shell_line, spelled
 from overfit_cli.core.errors import MissingError, UserError
@@ -35,18 +27,18 @@ if TYPE_CHECKING:
     from overfit_cli.sweeps.store import RunDirectory
 
 
-@with_options(SweepOptions, "jobs", "backend", "address", "device", "data", "dry_run")
+@cli.with_options(SweepOptions, "jobs", "backend", "address", "device", "data", "dry_run")
 def reproduce(
-    names: list[str] | None = argument(
+    names: list[str] | None = cli.argument(
         "PAPER|FIGURE",
         "Papers (jiang2024), figures (jiang2024/fig1) or presets.  [default: all]",
-        complete_presets,
+        cli.complete_presets,
         default=None,
     ),
-    profile: ProfileName = option("quick|paper", "Size of the presets.", default="quick"),
+    profile: ProfileName = cli.option("quick|paper", "Size of the presets.", default="quick"),
     *,
-    strict: bool = STRICT,
-    expect: Path | None = EXPECT,
+    strict: bool = cli.STRICT,
+    expect: Path | None = cli.EXPECT,
     **options: Any,
 ) -> int:
     """Run the sweeps behind the papers' figures, draw them, and report on the claims.
@@ -147,7 +139,7 @@ class Reproduction:
                 if {*preset.names} & {*self.asked} or error.exit_code != 2:
                     raise
                 missing = bool(needs) and isinstance(error, MissingError)
-                why = f"{error_as_option(error)}{f' It needs {needs}.' * missing}"
+                why = f"{cli.error_as_option(error)}{f' It needs {needs}.' * missing}"
                 self.left_out.append(f"Left out: {preset.address} ({preset.name}): {why}")
                 self.output.print(self.left_out[-1])
                 self.failed |= not missing
@@ -187,7 +179,7 @@ class Reproduction:
                 save_picture(self.output, picture, path)
             except UserError as error:
                 self.failed = True
-                self.output.print(f"Not drawn: {path}: {error_as_option(error)}")
+                self.output.print(f"Not drawn: {path}: {cli.error_as_option(error)}")
 
 
 def _time(seconds: float) -> str:

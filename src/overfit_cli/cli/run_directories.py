@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from overfit_cli.cli import options as cli
 from overfit_cli.cli.export_and_compare import write_json
-from overfit_cli.cli.options import JSON_FILE, argument, complete_runs, flag, option
 from overfit_cli.cli.proposals import continuing_words, plot_words, train_words
 from overfit_cli.core.console import (
     command_words,
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
 
 
 def runs(
-    folder: Path | None = argument(
+    folder: Path | None = cli.argument(
         "FOLDER|RUN",
         "Folder of run directories, or one of them.  [default: results]",
-        complete_runs,
+        cli.complete_runs,
         default=None,
     ),
-    failed: bool = flag(
+    failed: bool = cli.flag(
         "Only runs with failed cells; of one run its failed cells by reason, with commands "
         "that repeat them.",
         "--failed",
     ),
-    json_file: Path | None = JSON_FILE,
+    json_file: Path | None = cli.JSON_FILE,
 ) -> int:
     """List run directories, one line each; or show one of them in full.
 
@@ -190,8 +190,8 @@ def _lines_on_failures(run: RunSummary, data: Cells) -> Iterator[str]:
 
 
 def compact(
-    directory: Path = argument(
-        "DIR", "Run directory; a sweep may still write to it.", complete_runs
+    directory: Path = cli.argument(
+        "DIR", "Run directory; a sweep may still write to it.", cli.complete_runs
     ),
 ) -> int:
     """Join the many part files of a run directory into a few."""
@@ -213,10 +213,10 @@ def compact(
 
 
 def merge(
-    directories: list[Path] = argument(
-        "DIR...", "Run directories of one study; they stay as they are.", complete_runs
+    directories: list[Path] = cli.argument(
+        "DIR...", "Run directories of one study; they stay as they are.", cli.complete_runs
     ),
-    out: Path = option("DIR", "Output directory; cells already in it are merged too.", default=...),
+    out: Path = cli.option("DIR", "Output directory; cells in it are merged too.", default=...),
 ) -> int:
     """Join run directories of one study, such as those of a sweep's shards.
 

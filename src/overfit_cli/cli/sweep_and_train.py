@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from overfit_cli.cli import options as cli
 from overfit_cli.cli.list import parameter_table
-from overfit_cli.cli.options import (
-    SETTINGS,
-    SUBJECT_AND_PARAMETERS,
-    flag,
-    option,
-    read_words,
-    texts_by_name,
-    with_options,
-)
 from overfit_cli.cli.proposals import plot_words, train_words
 from overfit_cli.core.console import command_words, console, print_next, spelled
 from overfit_cli.core.errors import UserError
@@ -31,13 +23,13 @@ if TYPE_CHECKING:
     from overfit_cli.sweeps.worker import Summary
 
 
-@with_options(SweepOptions)
+@cli.with_options(SweepOptions)
 def sweep(
     context: typer.Context,
-    words: list[str] | None = SUBJECT_AND_PARAMETERS,
-    settings: list[str] | None = SETTINGS,
+    words: list[str] | None = cli.SUBJECT_AND_PARAMETERS,
+    settings: list[str] | None = cli.SETTINGS,
     *,
-    show_help: bool = flag("Show this message and the study's parameters.", "--help", "-h"),
+    show_help: bool = cli.flag("Show this message and the study's parameters.", "--help", "-h"),
     **options: Any,
 ) -> int:
     """Train a grid of cells in parallel, and reuse finished cells.
@@ -53,7 +45,7 @@ def sweep(
     """
     from overfit_cli.sweeps.presets import find_subject
 
-    typed, given = read_words(words, settings)
+    typed, given = cli.read_words(words, settings)
     how, output = SweepOptions(**options), console()
     subject = find_subject(typed, how.profile)
     study = subject.study
@@ -67,7 +59,7 @@ def sweep(
     from overfit_cli.report import judge
     from overfit_cli.sweeps.run import open_sweep
 
-    texts = texts_by_name(context, given, study)
+    texts = cli.texts_by_name(context, given, study)
     subject.take_data_folder(how.data)
     with open_sweep(subject, texts, how, output, spelled) as session:
         if how.dry_run:
@@ -106,13 +98,13 @@ def next_command(grid: Grid, path: Path, chosen: Subject) -> list[str]:
     return words or (["report", str(path)] if chosen.study.claims() else [])
 
 
-@with_options(SweepOptions, "data", "device")
+@cli.with_options(SweepOptions, "data", "device")
 def train(
     context: typer.Context,
-    words: list[str] | None = SUBJECT_AND_PARAMETERS,
-    settings: list[str] | None = SETTINGS,
-    seed: int = option("SEED", "The cell's seed.", default=0),
-    out: Path | None = option("DIR", "Run directory.  [default: results/NAME-SETTINGS]"),
+    words: list[str] | None = cli.SUBJECT_AND_PARAMETERS,
+    settings: list[str] | None = cli.SETTINGS,
+    seed: int = cli.option("SEED", "The cell's seed.", default=0),
+    out: Path | None = cli.option("DIR", "Run directory.  [default: results/NAME-SETTINGS]"),
     **options: Any,
 ) -> int:
     """Train one cell, show some of its steps, and save all of them.
@@ -128,9 +120,9 @@ def train(
     from overfit_cli.sweeps.run import train_cell
     from overfit_cli.sweeps.worker import FAILURE_PREFIXES
 
-    named, given = read_words(words, settings)
+    named, given = cli.read_words(words, settings)
     subject = find_subject(named)
-    texts = texts_by_name(context, given, subject.study)
+    texts = cli.texts_by_name(context, given, subject.study)
     how, output = SweepOptions(out=out, **options), console()
     subject.take_data_folder(how.data)
     watch = train_cell(subject, texts, seed, how, output)

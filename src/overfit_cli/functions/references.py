@@ -145,14 +145,8 @@ def find_function(reference: str, files: Sequence[SourceFile]) -> tuple[Function
     function = getattr(module, known, None)
     if callable(function) and not inspect.isclass(function):
         return function, _source(function, module, known, where)
-    if name:
-        problem = f"no function {name!r}; {suggestion(name, functions)}"
-    elif functions:
-        problem = f"{len(functions)} functions, and none is called {PREFERRED}; name one, such as "
-        problem += f"{reference}:{next(iter(functions))}."
-    else:
-        problem = "no function; define train(...) in it."
-    raise UserError(f"{reference}: it has {problem}")
+    hint = f"{suggestion(name or PREFERRED, functions)} FILE.py:FUNCTION names one."
+    raise UserError(f"{reference}: it has no function {name or PREFERRED!r}; {hint}")
 
 
 def load_sent(
@@ -184,9 +178,7 @@ def telling_why(where: str) -> Iterator[None]:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        is_relative = isinstance(error, ImportError) and "relative import" in str(error)
-        hint = " A file of a package is named package.module:FUNCTION." if is_relative else ""
-        raise UserError(f"{where}: it can't be loaded: {error_in_words(error)}.{hint}") from error
+        raise UserError(f"{where}: it can't be loaded: {error_in_words(error)}.") from error
 
 
 def _functions(module: ModuleType) -> dict[str, Function]:
