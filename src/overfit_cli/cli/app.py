@@ -9,7 +9,6 @@ import os
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +87,8 @@ class Command(TyperCommand):
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         """Return the options that begin so, and the parameters of the study that do."""
-        offered = cli.complete_parameters(ctx, incomplete) if incomplete.startswith("-") else ()
+        parameters = cli.silently(cli.complete_parameters)
+        offered = parameters(ctx, incomplete) if incomplete.startswith("-") else ()
         return [*super().shell_complete(ctx, incomplete), *offered]
 
 
@@ -138,7 +138,7 @@ def main() -> None:
     write_any_letter()
     end_quickly()
     with warnings.catch_warnings():
-        warnings.showwarning = _notes()
+        warnings.showwarning = _note
         try:
             code = _run()
             sys.stdout.flush()
@@ -169,14 +169,6 @@ def _run() -> int:
     return code
 
 
-def _notes() -> Callable[..., None]:
-    shown = set[str]()
-
-    def say(message: Warning | str, *others: object) -> None:
-        text = visible(f"note: {message}")
-        if text not in shown:
-            shown.add(text)
-            # Unlike typer.echo, this leaves the picture of a running sweep whole.
-            sys.stderr.write(f"{text}\n")
-
-    return say
+def _note(message: Warning | str, *others: Any, **more: Any) -> None:
+    # Unlike typer.echo, this leaves the picture of a running sweep whole.
+    sys.stderr.write(f"{visible(f'note: {message}')}\n")

@@ -6,6 +6,7 @@ reproduce` ends in the same way.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +23,8 @@ from overfit_cli.cli.proposals import commands_that_decide, lines_on_seeds
 from overfit_cli.core.claim import HOLDING, number_with_interval
 from overfit_cli.core.console import console, print_folded, text_table, typed_command
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.files import make_folder, results_folder, usable_path
-from overfit_cli.core.text import plural, suggestion
+from overfit_cli.core.files import make_folder, results_folder
+from overfit_cli.core.text import suggestion
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,13 +32,10 @@ if TYPE_CHECKING:
     from overfit_cli.report.contents import Entry
     from overfit_cli.report.judge import Judged
     from overfit_cli.report.runs import JudgedRun
-    from overfit_cli.sweeps.store import RunDirectory
 
 
 def judge(
-    run: str = cli.argument(
-        "RUN", "Run directory, or FILE.py: its newest run in results/.", cli.complete_runs
-    ),
+    run: Path = cli.argument("RUN", "Run directory.", cli.complete_runs),
     claims: list[str] | None = cli.argument(
         "CLAIM",
         "Claims in quotes, such as 'test_error < 0.05 where snr > 2', or names of "
@@ -61,17 +59,15 @@ def judge(
     from overfit_cli.report.runs import load_runs
     from overfit_cli.report.verdict_files import judged_json
     from overfit_cli.report.words import claim_sentence, family_sentences
+    from overfit_cli.sweeps.store import RunDirectory
 
-    output, directory = console(quiet=json_file == Path("-")), _run_directory(run)
-    path = directory.path
-    (loaded,) = load_runs([directory], path, where or ())
+    output = console(quiet=json_file == Path("-"))
+    (loaded,) = load_runs([RunDirectory(run, "run")], run, where or ())
     decisions = decide(loaded, claims or ())
     if not decisions:
         raise UserError(f"{run}: it has no claims; state one: 'test_error < 0.05'.")
     judged = [decision.judged for decision in decisions]
     output.print(verdict_table(judged))
-    if not Path(run).is_dir():
-        output.print(f"The newest run of {run} is {path}.")
     if where:
         output.print(f"Only cells with {' and '.join(where)} are judged.")
     for decision in decisions:
@@ -87,24 +83,6 @@ def judge(
     said = [each.judged.noted(each.sentences()) for each in decisions]
     write_json(output, json_file, judged_json(said))
     return int(strict and any(claim.headline not in HOLDING for claim in judged))
-
-
-def _run_directory(named: str) -> RunDirectory:
-    """The run directory that is named: itself, or the newest one of a function's file."""
-    from overfit_cli.functions.function_study import study_of_reference
-    from overfit_cli.functions.references import is_reference
-    from overfit_cli.sweeps.load import usable_directories
-    from overfit_cli.sweeps.store import RunDirectory
-
-    path = usable_path("run", named)
-    if path.is_dir() or not is_reference(named):
-        return RunDirectory(path, "run")
-    study, results = study_of_reference(named), results_folder()
-    for directory in usable_directories(results):
-        if directory.study_name() == study.name:
-            return directory
-    accepts = f"there is no run of it in {results}/; `overfit sweep {named}` makes one."
-    raise BadValue("run", named, accepts)
 
 
 _COLOURS = {
@@ -194,25 +172,25 @@ class Asked:
         asked = {each.study for each in all_presets() if each.name in (self.presets or ())}
         return asked | {run.study.name for run in runs} or {*known}
 
-    def of(self, judged: Sequence[Judged]) -> list[Judged] | None:
-        """Return the claims that are asked for; None for all."""
+    def wants(self, claim: Judged) -> bool:
+        """Return whether a claim is asked for: of a preset, or with a number on a source."""
+        preset = claim.claim.preset
         if self.presets is not None:
-            return [
-                each
-                for each in judged
-                if each.claim.preset in self.presets
-                or (not each.claim.preset and each.directory in self.directories)
-            ]
-        own = self.own_presets()
-        measured = [each for each in judged if each.claim.preset in own or each.is_measured]
-        return measured if self.sources else None
+            return preset in self.presets or (not preset and claim.directory in self.directories)
+        return preset in ("", *self._own_presets) or claim.measurement.value is not None
 
-    def own_presets(self) -> set[str]:
-        """Return the names of the presets that are run into directories of the sources' names."""
+    @functools.cached_property
+    def _own_presets(self) -> set[str]:
+        """The presets that are run into directories of the sources' names."""
         from overfit_cli.sweeps.presets import presets_run_into
 
         names = [path.resolve().name for path in self.sources]
         return {preset.name for name in names for preset in presets_run_into(name)}
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the report is on all that there is."""
+        return not self.sources and self.presets is None
 
 
 def write_and_say(asked: Asked, folder: Path, name: str) -> int:
@@ -236,14 +214,13 @@ def write_and_say(asked: Asked, folder: Path, name: str) -> int:
     judged = judge.judge_runs(loaded, on_every_run=bool(opened), profile=asked.profile)
     studies = asked.studies(loaded)
     reported = [claim for claim in judged if claim.study in studies]
-    wanted = asked.of(reported if asked.only else judged)
-    about = reported if wanted is None else wanted
+    about = [claim for claim in reported if asked.is_whole or asked.wants(claim)]
     loaded = [run for run in loaded if run.study.name in studies]
     papers = contents.contents(reported, loaded)
     shown = _say_verdicts(output, asked, papers, about)
     compared = None
     if expected is not None:
-        compared = verdict_files.check_verdicts(judged, expected, wanted)
+        compared = verdict_files.check_verdicts(judged, expected, None if asked.is_whole else about)
     outcome = words.sentences(
         "outcome.txt",
         about=about,
@@ -279,16 +256,9 @@ def _say_verdicts(
     from overfit_cli.report.runs import AFTER_THE_FIRST_CELL
     from overfit_cli.report.words import by_itself, claim_sentence, family_sentences
 
-    whole, details = not asked.sources and asked.presets is None, asked.details
-    many = whole and sum(claim.is_measured for claim in about) > MOST_LISTED
+    details = asked.details
+    many = asked.is_whole and sum(claim.is_measured for claim in about) > MOST_LISTED
     shown = about if many else relevant_claims(about)
-    if asked.sources:  # a claim is about runs that are its preset's, or where it has a number
-        about, own = [one for paper in papers for one in paper["judged"]], asked.own_presets()
-        shown = [
-            each
-            for each in relevant_claims(about)
-            if each.claim.preset in ("", *own) or each.measurement.value is not None
-        ]
     lines = list[str]()
     if shown:
         output.print(_count_table(papers, shown))
@@ -300,9 +270,6 @@ def _say_verdicts(
         lines += lines_on_seeds(shown)
         if late := [each.name for each in shown if each.changed_late and not details]:
             lines.append(f"Changed {AFTER_THE_FIRST_CELL} (see --details): {', '.join(late)}.")
-    if 0 < (left := len(about) - len(shown)) < len(about):
-        others = f"{plural(left, 'other claim')} {'is' if left == 1 else 'are'}"
-        lines.append(f"{others} not tested by these runs; see report.md.")
     for line in lines:
         print_folded(output, line)
     return shown

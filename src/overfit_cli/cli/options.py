@@ -6,11 +6,10 @@ import contextlib
 import functools
 import inspect
 import io
-import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
@@ -29,7 +28,7 @@ Words = Sequence[Any]
 
 
 def silently(complete: Callable[..., Words]) -> Callable[..., Words]:
-    """Have a completer offer nothing where it fails, and print nothing."""
+    """Return a completer that offers nothing where this one fails, and prints nothing."""
 
     @functools.wraps(complete)
     def completer(*args: Any, **named: Any) -> Words:
@@ -41,7 +40,6 @@ def silently(complete: Callable[..., Words]) -> Callable[..., Words]:
     return completer
 
 
-@silently
 def complete_studies(incomplete: str) -> Words:
     """Complete the names of studies."""
     from overfit_cli.core.registry import study_names
@@ -49,7 +47,6 @@ def complete_studies(incomplete: str) -> Words:
     return study_names()
 
 
-@silently
 def complete_listed(incomplete: str) -> Words:
     """Complete the kinds of what `list` lists, and the names of studies."""
     from overfit_cli.core.registry import study_names
@@ -57,20 +54,15 @@ def complete_listed(incomplete: str) -> Words:
     return ["studies", "presets", "figures", "claims", *study_names()]
 
 
-@silently
 def complete_presets(incomplete: str) -> Words:
     """Complete papers, their figures, and presets."""
-    from overfit_cli.core.registry import find_study
-    from overfit_cli.sweeps import presets
+    from overfit_cli.sweeps.presets import reproducible
 
-    every = presets.reproducible()
-    studies = [find_study(preset.study) for preset in every]
-    papers = {study.paper.key: study.paper.title for study in studies if study.paper}
-    titles = {preset.address: preset.title for preset in every}
-    return [*papers.items(), *titles.items(), *(preset.name for preset in every)]
+    return [
+        (name, preset.title) for preset in reproducible() for name in (preset.key, *preset.names)
+    ]
 
 
-@silently
 def complete_runs(incomplete: str) -> Words:
     """Complete run directories: those in the folder that is typed, else in `results/` and here."""
     typed = incomplete[: incomplete.rfind("/") + 1]
@@ -81,7 +73,6 @@ def complete_runs(incomplete: str) -> Words:
     ]
 
 
-@silently
 def complete_figures(context: typer.Context, incomplete: str) -> Words:
     """Complete the figures of all studies."""
     from overfit_cli.core.registry import figures_of, installed_studies
@@ -90,7 +81,6 @@ def complete_figures(context: typer.Context, incomplete: str) -> Words:
     return list({figure.name: figure.title for of in figures for figure in of}.items())
 
 
-@silently
 def complete_subjects(context: typer.Context, incomplete: str) -> Words:
     """Complete studies and presets."""
     from overfit_cli.core.registry import study_names
@@ -99,7 +89,6 @@ def complete_subjects(context: typer.Context, incomplete: str) -> Words:
     return [] if context.params.get("words") else [*study_names(), *preset_names()]
 
 
-@silently
 def complete_parameters(context: typer.Context, incomplete: str) -> Words:
     """Return the options that are parameters of the study that `sweep` or `train` runs."""
     from overfit_cli.core.parameters import describe
@@ -128,15 +117,16 @@ _Command = TypeVar("_Command", bound=Callable[..., int])
 
 def argument(takes: str, meaning: str, complete: Any = None, default: Any = ...) -> Any:
     """Declare an argument of a command, by default a required one."""
-    return typer.Argument(default, metavar=takes, help=meaning, autocompletion=complete)
+    completer = complete and silently(complete)
+    return typer.Argument(default, metavar=takes, help=meaning, autocompletion=completer)
 
 
 def option(
     takes: str, meaning: str, *names: str, default: Any = None, complete: Any = None, **more: Any
 ) -> Any:
     """Declare an option of one command; it takes a value, unless that is empty."""
-    told: dict[str, Any] = {"metavar": takes or None, "help": meaning, "autocompletion": complete}
-    return typer.Option(default, *names, **told, **more)
+    told: dict[str, Any] = {"metavar": takes or None, "help": meaning, **more}
+    return typer.Option(default, *names, **told, autocompletion=complete and silently(complete))
 
 
 def flag(meaning: str, *names: str) -> Any:
@@ -177,7 +167,7 @@ SUBJECT_AND_PARAMETERS: Any = typer.Argument(
     None,
     metavar="STUDY|PRESET|FILE.py] [--NAME RANGE",
     hidden=True,
-    autocompletion=complete_subjects,
+    autocompletion=silently(complete_subjects),
 )
 SETTINGS = option(
     "NAME=RANGE", "Set any parameter; required if its name is also an option.", "--set"
@@ -209,17 +199,13 @@ def error_as_option(error: UserError, option: str = "") -> str:
     return f"{given}{'' if value is None else f' {shown}'}: {error.accepts}"
 
 
-class TypedParameter(NamedTuple):
-    """A parameter as it is typed: its name or symbol, its flag such as `--set n`, and its text."""
-
-    name: str
-    flag: str
-    text: str | None
+Typed = tuple[str, str, str | None]
+"""A parameter as it is typed: its name or symbol, its flag such as `--set n`, and its text."""
 
 
 def read_words(
     words: Sequence[str] | None, settings: Sequence[str] | None
-) -> tuple[str, list[TypedParameter]]:
+) -> tuple[str, list[Typed]]:
     """Return the subject of a command, and the parameters that are given.
 
     Args:
@@ -227,16 +213,14 @@ def read_words(
     """
     from overfit_cli.core.registry import default_study
 
-    subjects, given, left = list[str](), list[TypedParameter](), list(words or [])
+    subjects, given, left = list[str](), list[Typed](), list(words or [])
     while left:
         word = left.pop(0)
         if word.startswith("--"):
             flag, equals, value = word.partition("=")
             has_next = left and not left[0].startswith("--")
             text = value if equals else left.pop(0) if has_next else None
-            given.append(TypedParameter(flag.removeprefix("--").replace("-", "_"), flag, text))
-        elif word.startswith("-") and word[1:2].isalpha():
-            raise UserError(f"{word}: options begin with two dashes, such as --{word[1:]} 5.")
+            given.append((flag.removeprefix("--").replace("-", "_"), flag, text))
         else:
             subjects.append(word)
     if len(subjects) > 1:
@@ -246,12 +230,12 @@ def read_words(
         name, equals, text = setting.partition("=")
         if not equals or not name.strip():
             raise UserError(f"--set {setting}: write NAME=VALUE or NAME=RANGE, such as d=1024.")
-        given.append(TypedParameter(name.strip(), f"--set {name.strip()}", text))
+        given.append((name.strip(), f"--set {name.strip()}", text))
     return (subjects or [default_study()])[0], given
 
 
 def texts_by_name(
-    context: typer.Context, given: Sequence[TypedParameter], study: AnyStudy
+    context: typer.Context, given: Sequence[Typed], study: AnyStudy
 ) -> dict[str, str]:
     """Return the text of each parameter that is given, by its name: `--SNR 5` sets `snr`.
 
@@ -276,10 +260,4 @@ def texts_by_name(
             raise UserError(f"{flag}: it takes a value: {flag} VALUE.")
         flags[name], texts[name] = flag, text
     context.meta[TYPED] = flags
-    for option in context.command.params:
-        source = context.get_parameter_source(option.name or "")
-        if option.name in parameters and source is not None and source.name == "COMMANDLINE":
-            way = f"write --set {option.name}=... for the parameter {option.name}"
-            text = f"{option.opts[0]} is an option of overfit; {way}"
-            warnings.warn(text, UserWarning, stacklevel=2)
     return texts

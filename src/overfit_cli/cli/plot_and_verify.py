@@ -19,7 +19,7 @@ from overfit_cli.core.console import console, print_folded, typed_command
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.files import error_text, read_bounded, results_folder
-from overfit_cli.core.text import plural, suggestion, visible
+from overfit_cli.core.text import plural, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -85,13 +85,9 @@ def plot(
 
 def _newest_for(name: str, asked: FigureOptions, where: Sequence[str]) -> RunDirectory:
     """The run directory in `results/` written last that has what a figure is drawn from."""
-    from overfit_cli.core.registry import figures_of, installed_studies
     from overfit_cli.figures import axes, draw, inputs
     from overfit_cli.sweeps.load import usable_directories
 
-    names = {name for study in installed_studies() for name in figures_of(study)}
-    if name not in names:
-        raise UserError(f"{name!r} is not a figure; {suggestion(name, names)}")
     newest = ""
     for directory in usable_directories(results_folder()):
         try:
@@ -239,14 +235,11 @@ def _state(record: FigureRecord, index: int, path: Path) -> State:
         reason = _reason(error)
         reason = reason.partition(f" {path}: ")[2] or reason
         return State(path, None, f"{path} can't be used: {reason}")
-    if (_cells(now), now.key) != (_cells(then), then.key):
-        return State(path, False, f"{path} has other cells: {_cells(now)}, key {now.key}.")
-    if now.data != then.data:
-        change = "the same cells have other numbers" if then.study else "its content differs"
-        return State(path, False, f"{path} has changed: {change}.")
-    what = "These cells are" if then.study else "This file is"
+    if (_cells(now), now.key, now.data) != (_cells(then), then.key, then.data):
+        what = f"{_cells(now)}, key {now.key}; " if then.study else ""
+        return State(path, False, f"{path} has changed: {what}data {now.data[:SHORT]}.")
     here = "here" if path.as_posix() == then.path else f"in {path}"
-    return State(path, True, f"{what} {here}, unchanged.")
+    return State(path, True, f"This data is {here}, unchanged.")
 
 
 def _cells(source: SourceRecord) -> str:

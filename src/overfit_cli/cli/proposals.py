@@ -43,17 +43,14 @@ def plot_words(
 
     Args:
         axes: the parameters that vary; `count` of them by themselves.
-        logged: whether its steps are, whose figures come first.
+        logged: whether its steps are there.
     """
     from overfit_cli.core.registry import figures_of
 
-    figures, of_cells, of_steps = figures_of(study), list[str](), list[str]()
+    figures, names = figures_of(study), list[str]()
     for name, figure in ((name, figures[name]) for name in wanted if name in figures):
-        if figure.reads == "trajectories":
-            of_steps += [name] if logged else []
-        elif {figure.options.x, figure.options.y} <= {None, *axes}:
-            of_cells.append(name)
-    names = [*of_steps, *of_cells]
+        has_axes = {figure.options.x, figure.options.y} <= {None, *axes}
+        names += [name] if (logged if figure.reads == "trajectories" else has_axes) else []
     names += [name for name, figure in figures.items() if figure.axes == count > 0]
     return command_words("plot", names[0], from_=path) if names else []
 
@@ -68,12 +65,7 @@ def _subject(study: AnyStudy) -> str:
     return "" if is_gone else function.reference.removeprefix(f"{Path.cwd()}{os.sep}")
 
 
-def continuing_words(path: Path, manifest: Manifest, study: AnyStudy, **how: Any) -> list[str]:
-    """Return the words of a command that trains what is missing of a directory's last run."""
-    return _sweep_words(manifest.runs[-1], study, **how, out=path) if manifest.runs else []
-
-
-def _sweep_words(
+def sweep_words(
     run: Run,
     study: AnyStudy,
     seeds: Sequence[int] = (),
@@ -82,7 +74,7 @@ def _sweep_words(
     refined: bool = True,
     **how: Any,
 ) -> list[str]:
-    """The words of a run's sweep, with its own seeds or with others; none where no file is there.
+    """Return the words of a run's sweep, with its own seeds or with others; none without a file.
 
     Args:
         others: other values of some parameters. Nothing ties or leaves out one that has such.
@@ -128,7 +120,7 @@ def commands_that_decide(run: JudgedRun, decisions: Sequence[Decision]) -> Itera
         again = any(len(design.failed) for design in lacking)
         commands += _sweeps(manifest, study, seeds, refined=not whole, retry_failed=again)
     commands += [
-        _sweep_words(manifest.runs[-1], study, seeds, each.lacking, refined=False)
+        sweep_words(manifest.runs[-1], study, seeds, each.lacking, refined=False)
         for each in still_open
         if each.lacking
     ]
@@ -143,14 +135,12 @@ def lines_on_seeds(judged: Sequence[Judged]) -> Iterator[str]:
     lacking = [each for each in judged if each.lacks_seeds]
     for path in dict.fromkeys(each.directory for each in lacking):
         here = [each for each in lacking if each.directory == path]
-        names = dict[int, list[str]]()
-        for each in here:
-            names.setdefault(each.measurement.needed_seeds, []).append(each.claim.name)
-        needs = "; ".join(f"{count} for {', '.join(names[count])}" for count in sorted(names))
-        yield f"More seeds are needed in {path}: {needs}."
+        needed = max(each.measurement.needed_seeds for each in here)
+        names = ", ".join(each.claim.name for each in here)
+        yield f"More seeds are needed in {path}: {needed} for {names}."
         run = here[0].run
         if path and run is not None and (present := _seeds_of(run.manifest)):
-            seeds = _more_seeds(present, max(names))
+            seeds = _more_seeds(present, needed)
             yield from _proposals(_sweeps(run.manifest, run.study, seeds), path)
 
 
@@ -169,7 +159,7 @@ def _sweeps(
 ) -> list[list[str]]:
     """The sweeps of a directory with other seeds; its single trainings are left out."""
     runs = [run for run in manifest.runs if run.command[1:2] != ("train",)]
-    return [_sweep_words(run, study, seeds, **how) for run in runs]
+    return [sweep_words(run, study, seeds, **how) for run in runs]
 
 
 def _seeds_of(manifest: Manifest) -> set[int]:

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from overfit_cli.cli import options as cli
 from overfit_cli.cli.export_and_compare import write_json
-from overfit_cli.cli.proposals import continuing_words, plot_words, train_words
+from overfit_cli.cli.proposals import plot_words, sweep_words, train_words
 from overfit_cli.core.console import (
     command_words,
     console,
     print_folded,
-    print_next,
     shell_line,
     text_table,
 )
@@ -156,8 +155,8 @@ def _next_commands(run: RunSummary, *others: Sequence[str]) -> Iterator[str]:
 def _continuing(run: RunSummary, **how: Any) -> list[str]:
     from overfit_cli.sweeps.load import study_in
 
-    study = study_in(run.directory)
-    return continuing_words(run.path, run.manifest, study, **how) if run.manifest else []
+    runs, study = run.manifest.runs, study_in(run.directory)
+    return sweep_words(runs[-1], study, **how, out=run.path) if runs else []
 
 
 def _lines_on_failures(run: RunSummary, data: Cells) -> Iterator[str]:
@@ -223,7 +222,6 @@ def merge(
     The command refuses directories of different studies, versions, code or data, damaged files, and
     two directories with different numbers for one cell.
     """
-    from overfit_cli.sweeps.load import study_in
     from overfit_cli.sweeps.merge import merge_directories
     from overfit_cli.sweeps.store import RunDirectory
 
@@ -233,6 +231,4 @@ def merge(
         output.print(note)
     cells = plural(len(merged.contents()), "cell")
     output.print(f"{plural(len(sources), 'directory')} merged into {out}: {cells}.")
-    if study_in(merged).claims():
-        print_next(output, ["report", str(out)])
     return 0

@@ -81,18 +81,13 @@ def refuse_sent_code(reference: str) -> None:
     """
     where, _ = split_reference(reference)
     is_file = where.endswith(".py")
-    if is_file and not Path(where).is_absolute():
-        raise UserError(
-            f"{where}: a run directory names this file without its folder, which no sweep does; "
-            "the file is not loaded."
-        )
     for path in [Path(where)] if is_file else _paths_of_module(where):
-        for folder in (*path.parents, *path.resolve().parents):
-            if (folder / MANIFEST).exists():
-                raise UserError(
-                    f"{path}: it lies in the run directory {folder}, and code there is executed "
-                    "only when you sweep it by its name; move the file out and sweep it again."
-                )
+        is_whole, folders = path.is_absolute(), (*path.parents, *path.resolve().parents)
+        if not is_whole or any((folder / MANIFEST).exists() for folder in folders):
+            raise UserError(
+                f"{path}: it lies in a run directory, or is named without its folder; such code "
+                "is executed only when you sweep it by its name."
+            )
 
 
 def _paths_of_module(name: str) -> Iterator[Path]:
