@@ -149,7 +149,7 @@ def test_of_a_refined_run_a_note_says_how_its_cells_were_chosen(tmp_path: Path) 
     call("sweep", "toy", *refined, "--out=out", cwd=tmp_path)
     done = call("export", "out", "--means", "--columns=test_loss", cwd=tmp_path)
     assert done.stdout.startswith("n,snr,seeds,failed,test_loss,")
-    assert "note: out: a sweep with --refine chose its cells" in done.stderr
+    assert "note: out: --refine chose its cells" in done.stderr
 
 
 def test_a_table_in_latex_is_of_means_with_the_papers_symbols(folder: Path) -> None:

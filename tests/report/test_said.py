@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from overfit_cli.cli import judge_and_report
 from tests.command import call
 from tests.kept import RESULTS
 from tests.screen import shown

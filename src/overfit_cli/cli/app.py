@@ -5,6 +5,7 @@ Commands are strict when they run, and lenient while a shell completes them.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import warnings
@@ -137,8 +138,17 @@ def main() -> None:
     """Run the command line and exit: 0 done, 1 something failed, 2 bad input, 130 interrupted."""
     write_any_letter()
     end_quickly()
+
+    @functools.cache  # each note is said once
+    def say(text: str) -> None:
+        # Unlike typer.echo, this leaves the picture of a running sweep whole.
+        sys.stderr.write(f"{visible(text)}\n")
+
+    def note(message: Warning | str, *others: Any, **more: Any) -> None:
+        say(f"note: {message}")
+
     with warnings.catch_warnings():
-        warnings.showwarning = _note
+        warnings.showwarning = note
         try:
             code = _run()
             sys.stdout.flush()
@@ -167,8 +177,3 @@ def _run() -> int:
         os._exit(INTERRUPTED)
     typer.echo(visible(f"overfit: {sentence}"), err=True)
     return code
-
-
-def _note(message: Warning | str, *others: Any, **more: Any) -> None:
-    # Unlike typer.echo, this leaves the picture of a running sweep whole.
-    sys.stderr.write(f"{visible(f'note: {message}')}\n")

@@ -262,14 +262,14 @@ def compare(
     conditions = (where or [], where_a or [], where_b or [])
     comparison = compare_sides(a, b, values or [], *conditions, tolerance=tolerance)
     output = console(quiet=json_file == Path("-"))
-    for line in comparison.above():
-        print_folded(output, line)
-    output.print(text_table(comparison.rows(), box=SIMPLE_HEAD, right=("mean of A", "mean of B")))
-    for line in comparison.below():
-        print_folded(output, line)
     if out is not None:
         from overfit_cli.report.compare_figure import draw_difference
 
         save_picture(output, draw_difference(comparison, typed_command(), out), out)
     write_json(output, json_file, json_text(comparison.content))
+    for line in comparison.above():
+        print_folded(output, line)
+    output.print(text_table(comparison.rows(), box=SIMPLE_HEAD, right=("mean of A", "mean of B")))
+    for line in comparison.below():
+        print_folded(output, line)
     return int(tolerance is not None and comparison.differs)

@@ -58,9 +58,8 @@ def complete_presets(incomplete: str) -> Words:
     """Complete papers, their figures, and presets."""
     from overfit_cli.sweeps.presets import reproducible
 
-    return [
-        (name, preset.title) for preset in reproducible() for name in (preset.key, *preset.names)
-    ]
+    presets = reproducible()
+    return [*{name: one.title for one in presets for name in (one.key, *one.names)}.items()]
 
 
 def complete_runs(incomplete: str) -> Words:
