@@ -10,15 +10,25 @@ from typing import TYPE_CHECKING, Any, Literal, get_overloads, overload
 
 from overfit_cli.core.cell import CellResult
 from overfit_cli.core.cells import Cells
-from overfit_cli.core.console import console
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.files import DATA_VARIABLE, keeping_variables, results_folder, usable_path
-from overfit_cli.core.options import SweepOptions, checked, declared, read_options
+from overfit_cli.core.options import (
+    Backend,
+    Band,
+    DeviceChoice,
+    Mean,
+    ProfileName,
+    SweepOptions,
+    checked,
+    declared,
+    list_of_texts,
+    read_options,
+)
 from overfit_cli.core.parameters import Value, describe, parameter_named
 from overfit_cli.core.registry import add_study, find_study
 from overfit_cli.core.study import AnyStudy, Study
-from overfit_cli.core.values import Backend, Band, DeviceChoice, Mean, ProfileName, list_of_texts
+from overfit_cli.core.text import console
 from overfit_cli.figures.draw import draw_figure
 from overfit_cli.figures.picture import Picture, save
 from overfit_cli.figures.style import read_look

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import overfit_cli
-from overfit_cli.core.failures import (
+from overfit_cli.core.errors import (
     MOST_FRAMES,
     count_alike,
     error_in_words,

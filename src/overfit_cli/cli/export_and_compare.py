@@ -14,11 +14,19 @@ from rich.box import SIMPLE_HEAD
 
 from overfit_cli.cli import options as cli
 from overfit_cli.cli.plot_and_verify import save_picture
-from overfit_cli.core.console import console, print_folded, text_table, typed_command
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import json_text, write_user_file
-from overfit_cli.core.text import VERSION, plural, suggestion, visible
-from overfit_cli.core.values import alternatives
+from overfit_cli.core.options import alternatives
+from overfit_cli.core.text import (
+    VERSION,
+    console,
+    plural,
+    print_folded,
+    suggestion,
+    text_table,
+    typed_command,
+    visible,
+)
 
 if TYPE_CHECKING:
     import pandas as pd

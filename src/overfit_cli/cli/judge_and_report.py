@@ -21,10 +21,9 @@ from overfit_cli.cli.export_and_compare import write_json
 from overfit_cli.cli.plot_and_verify import save_picture
 from overfit_cli.cli.proposals import commands_that_decide, lines_on_seeds
 from overfit_cli.core.claim import HOLDING, number_with_interval
-from overfit_cli.core.console import console, print_folded, text_table, typed_command
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import make_folder, results_folder
-from overfit_cli.core.text import suggestion
+from overfit_cli.core.text import console, print_folded, suggestion, text_table, typed_command
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -12,11 +12,10 @@ from rich.table import Table
 
 from overfit_cli.cli import options as cli
 from overfit_cli.core.claim import KINDS as CLAIM_KINDS
-from overfit_cli.core.console import console, print_folded, text_table
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import grid_figures
-from overfit_cli.core.text import brief, plural, suggestion
-from overfit_cli.core.values import alternatives
+from overfit_cli.core.options import alternatives
+from overfit_cli.core.text import brief, console, plural, print_folded, suggestion, text_table
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
-from overfit_cli.core.console import spelled
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import results_folder
 from overfit_cli.core.options import declared
-from overfit_cli.core.text import most_alike, shorten
+from overfit_cli.core.text import most_alike, shorten, spelled
 
 if TYPE_CHECKING:
     from overfit_cli.core.study import AnyStudy

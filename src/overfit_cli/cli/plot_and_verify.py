@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from overfit_cli.cli import options as cli
-from overfit_cli.core.console import console, print_folded, typed_command
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.files import error_text, read_bounded, results_folder
-from overfit_cli.core.text import plural, visible
+from overfit_cli.core.text import console, plural, print_folded, typed_command, visible
 
 if TYPE_CHECKING:
     from rich.console import Console

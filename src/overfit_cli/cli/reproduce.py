@@ -11,13 +11,18 @@ from typing import TYPE_CHECKING, Any
 from overfit_cli.cli import options as cli
 from overfit_cli.cli.judge_and_report import Asked, write_and_say
 from overfit_cli.cli.plot_and_verify import save_picture
-from overfit_cli.core.console import command_words, console, shell_line, spelled
 from overfit_cli.core.errors import MissingError, UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.files import results_folder, set_data_folder
-from overfit_cli.core.options import SweepOptions
-from overfit_cli.core.text import duration_estimate, plural
-from overfit_cli.core.values import ProfileName
+from overfit_cli.core.options import ProfileName, SweepOptions
+from overfit_cli.core.text import (
+    command_words,
+    console,
+    duration_estimate,
+    plural,
+    shell_line,
+    spelled,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -154,7 +159,7 @@ class Reproduction:
 
     def _sweep(self, preset: Preset, directory: RunDirectory) -> None:
         """Train the cells of a preset, and note whether one failed that did not diverge."""
-        from overfit_cli.core.schema import has_missed
+        from overfit_cli.core.study import has_missed
         from overfit_cli.sweeps import presets, run
 
         subject = presets.find_subject(preset.name, self.profile)

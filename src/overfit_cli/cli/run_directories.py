@@ -12,17 +12,20 @@ from typing import TYPE_CHECKING, Any
 from overfit_cli.cli import options as cli
 from overfit_cli.cli.export_and_compare import write_json
 from overfit_cli.cli.proposals import plot_words, sweep_words, train_words
-from overfit_cli.core.console import (
+from overfit_cli.core.errors import BadValue, UserError, kind_of
+from overfit_cli.core.files import results_folder
+from overfit_cli.core.text import (
+    ago,
     command_words,
     console,
+    list_numbers,
+    list_values,
+    natural_key,
+    plural,
     print_folded,
     shell_line,
     text_table,
 )
-from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.failures import kind_of
-from overfit_cli.core.files import results_folder
-from overfit_cli.core.text import ago, list_numbers, list_values, natural_key, plural
 
 if TYPE_CHECKING:
     from overfit_cli.core.cells import Cells

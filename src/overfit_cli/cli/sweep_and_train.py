@@ -11,10 +11,9 @@ import typer
 from overfit_cli.cli import options as cli
 from overfit_cli.cli.list import parameter_table
 from overfit_cli.cli.proposals import plot_words, train_words
-from overfit_cli.core.console import command_words, console, print_next, spelled
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.options import SweepOptions
-from overfit_cli.core.text import duration, visible
+from overfit_cli.core.text import command_words, console, duration, print_next, spelled, visible
 
 if TYPE_CHECKING:
     from overfit_cli.sweeps.grid import Grid

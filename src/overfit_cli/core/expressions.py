@@ -28,9 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overfit_cli.core.errors import BadValue
+from overfit_cli.core.options import finite_number
 from overfit_cli.core.parameters import ParameterInfo
 from overfit_cli.core.text import shorten, suggestion
-from overfit_cli.core.values import finite_number
 
 Values = Mapping[str, Any]
 """Numbers and words, or arrays of them, by the texts of references, of shapes that broadcast."""
