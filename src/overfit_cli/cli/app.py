@@ -71,18 +71,17 @@ class Command(TyperCommand):
 
     def _as_typed(self, error: BadValue, ctx: Any) -> str:
         """The sentence of a bad value, which begins with an option of this command."""
-        words, dashed = dict[str | None, str](), spelled(error.name)
-        for parameter in self.params:
-            is_option = isinstance(parameter, TyperOption)
-            word = parameter.opts[0] if is_option else str(parameter.metavar).rstrip(".")
-            words |= dict.fromkeys([parameter.name, *parameter.opts], word)
-        option = words.get(error.name) or words.get(dashed)
-        if error.name in (typed := ctx.meta.get(cli.TYPED, {})):
-            option = typed[error.name]
-        elif option and isinstance(error.value, bool):
-            error.value = None
-        elif not option and "--set" in words:
+        typed, dashed = ctx.meta.get(cli.TYPED, {}), spelled(error.name)
+        words = {
+            name: each.opts[0] if isinstance(each, TyperOption) else str(each.metavar).rstrip(".")
+            for each in self.params
+            for name in (each.name, *each.opts)
+        }
+        option = typed.get(error.name) or words.get(error.name) or words.get(dashed)
+        if not option and "--set" in words:
             option = dashed if error.value is None else f"--set {error.name}"
+        elif error.name not in typed and isinstance(error.value, bool):
+            error.value = None
         return cli.error_as_option(error, option or error.name)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:

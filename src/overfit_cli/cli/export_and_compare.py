@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -14,19 +13,10 @@ from rich.box import SIMPLE_HEAD
 
 from overfit_cli.cli import options as cli
 from overfit_cli.cli.plot_and_verify import save_picture
+from overfit_cli.core import text
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import json_text, write_user_file
 from overfit_cli.core.options import alternatives
-from overfit_cli.core.text import (
-    VERSION,
-    console,
-    plural,
-    print_folded,
-    suggestion,
-    text_table,
-    typed_command,
-    visible,
-)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,12 +43,12 @@ def file_format(to: Format | None, out: Path | None) -> Format:
 
 def print_content(content: bytes) -> None:
     """Put a file's content on standard output; on a terminal, where nothing in it is obeyed."""
-    text = content.decode()
+    shown = content.decode()
     if sys.stdout.isatty():
-        text = "\n".join(visible(line) for line in text.split("\n"))
+        shown = "\n".join(text.visible(line) for line in shown.split("\n"))
     elif hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8")
-    typer.echo(text, nl=False)
+    typer.echo(shown, nl=False)
 
 
 def write_json(output: Console, path: Path | None, content: str) -> None:
@@ -98,7 +88,7 @@ def export(
     data = data.without_plan().where(*(where or ())).in_order()
     warn_of_sources(run.path, data.run.sources, data.frame)
     if means or form == "latex":
-        rows, measured = _means(data, run, columns, form)
+        rows, measured = _means(data, columns, form)
     else:
         rows, measured = _rows(data, run, columns, trajectories=trajectories), []
     if form == "parquet":
@@ -111,13 +101,11 @@ def export(
         print_content(content)
     else:
         write_user_file(out, content, "out")
-        console().print(f"Written: {out}")
+        text.console().print(f"Written: {out}")
     return 0
 
 
-def _means(
-    data: Cells, run: RunDirectory, columns: str | None, form: Format
-) -> tuple[pd.DataFrame, list[str]]:
+def _means(data: Cells, columns: str | None, form: Format) -> tuple[pd.DataFrame, list[str]]:
     from overfit_cli.sweeps.load import means_over_seeds
 
     study, numbers = data.study, data.measured
@@ -125,9 +113,6 @@ def _means(
     chosen = _read_columns(columns, study, [*settings, *numbers, "seeds", "failed"])
     main = [name for name in numbers if name == study.headline and form == "latex"]
     measured = [name for name in chosen if name in numbers] or main or numbers
-    if run.manifest.refined:
-        note = f"{run.path}: --refine chose its cells; rows have different numbers of seeds."
-        warnings.warn(note, UserWarning, stacklevel=2)
     parameters = [name for name in chosen if name in settings]
     return means_over_seeds(data, parameters, measured), measured
 
@@ -149,16 +134,16 @@ def _rows(
     return rows[[*(name for name in told_by if name not in chosen), *chosen]]
 
 
-def _read_columns(text: str | None, study: AnyStudy, known: Collection[str]) -> list[str]:
+def _read_columns(given: str | None, study: AnyStudy, known: Collection[str]) -> list[str]:
     from overfit_cli.core.expressions import split
     from overfit_cli.core.parameters import parameter_named
 
     names = list[str]()
-    for written in () if text is None else split(text, ",")[::2]:
+    for written in () if given is None else split(given, ",")[::2]:
         bare = written.strip("`")
         name = bare if bare in known else parameter_named(study.parameters, written)
         if name not in known:
-            hint = suggestion(name, known)
+            hint = text.suggestion(name, known)
             raise BadValue("columns", written, f"there is no column {name!r} here; {hint}")
         names.append(name)
     return [*dict.fromkeys(names)]
@@ -173,11 +158,11 @@ def _in_latex(data: Cells, rows: pd.DataFrame, measured: Sequence[str]) -> str:
     The numbers of seeds and of failed cells have columns where they tell something.
     """
     schema, study, cells = data.schema, data.study, data.frame
-    counts = f"{plural(len(cells), 'cell')}, {plural(cells['seed'].nunique(), 'seed')}"
+    counts = f"{text.plural(len(cells), 'cell')}, {text.plural(cells['seed'].nunique(), 'seed')}"
     notes = [
         r"\usepackage{booktabs}",
         f"{study.name}, version {study.version}: {counts}",
-        f"{typed_command()}  (overfit {VERSION})",
+        f"{text.typed_command()}  (overfit {text.VERSION})",
         r"a \pm b: the mean over seeds, and half of its 95 % t interval",
     ]
     shown = list(rows.columns[: list(rows.columns).index("seeds")])
@@ -191,7 +176,7 @@ def _in_latex(data: Cells, rows: pd.DataFrame, measured: Sequence[str]) -> str:
     table.columns = [_head(schema[str(name)]) if name in schema.names else name for name in table]
     styled = table.style.hide(axis="index").format(escape="latex-math")
     styled = styled.format_index(escape="latex-math", axis=1)
-    comments = "".join(f"% {visible(note)}\n" for note in notes)
+    comments = "".join(f"% {text.visible(note)}\n" for note in notes)
     return comments + str(styled.to_latex(hrules=True, column_format="".join(sides)))
 
 
@@ -269,15 +254,17 @@ def compare(
 
     conditions = (where or [], where_a or [], where_b or [])
     comparison = compare_sides(a, b, values or [], *conditions, tolerance=tolerance)
-    output = console(quiet=json_file == Path("-"))
+    output = text.console(quiet=json_file == Path("-"))
     if out is not None:
         from overfit_cli.report.compare_figure import draw_difference
 
-        save_picture(output, draw_difference(comparison, typed_command(), out), out)
+        save_picture(output, draw_difference(comparison, text.typed_command(), out), out)
     write_json(output, json_file, json_text(comparison.content))
     for line in comparison.above():
-        print_folded(output, line)
-    output.print(text_table(comparison.rows(), box=SIMPLE_HEAD, right=("mean of A", "mean of B")))
+        text.print_folded(output, line)
+    output.print(
+        text.text_table(comparison.rows(), box=SIMPLE_HEAD, right=("mean of A", "mean of B"))
+    )
     for line in comparison.below():
-        print_folded(output, line)
+        text.print_folded(output, line)
     return int(tolerance is not None and comparison.differs)

@@ -54,15 +54,12 @@ def judge(
     0.1'; 'share of seeds with test_error < 0.1 > 0.8'.
     If a claim is inconclusive, it is said how many seeds would decide it, and by which command.
     """
-    from overfit_cli.report.judge import decide
-    from overfit_cli.report.runs import load_runs
-    from overfit_cli.report.verdict_files import judged_json
-    from overfit_cli.report.words import claim_sentence, family_sentences
+    from overfit_cli.report import judge, runs, verdict_files, words
     from overfit_cli.sweeps.store import RunDirectory
 
     output = console(quiet=json_file == Path("-"))
-    (loaded,) = load_runs([RunDirectory(run, "run")], run, where or ())
-    decisions = decide(loaded, claims or ())
+    (loaded,) = runs.load_runs([RunDirectory(run, "run")], run, where or ())
+    decisions = judge.decide(loaded, claims or ())
     if not decisions:
         raise UserError(f"{run}: it has no claims; state one: 'test_error < 0.05'.")
     judged = [decision.judged for decision in decisions]
@@ -70,9 +67,9 @@ def judge(
     if where:
         output.print(f"Only cells with {' and '.join(where)} are judged.")
     for decision in decisions:
-        for sentence in (claim_sentence(decision.judged), *decision.sentences()):
+        for sentence in (words.claim_sentence(decision.judged), *decision.sentences()):
             output.print(sentence)
-    families = family_sentences([each for each in judged if each.family > 1])
+    families = words.family_sentences([each for each in judged if each.family > 1])
     for line in (*families, *commands_that_decide(loaded, decisions)):
         output.print(line)
     if out is not None:
@@ -80,7 +77,7 @@ def judge(
 
         save_picture(output, draw_claims(judged, command=typed_command(), out=out), out)
     said = [each.judged.noted(each.sentences()) for each in decisions]
-    write_json(output, json_file, judged_json(said))
+    write_json(output, json_file, verdict_files.judged_json(said))
     return int(strict and any(claim.headline not in HOLDING for claim in judged))
 
 
@@ -251,24 +248,22 @@ def _say_verdicts(
 
     Of many claims that no run is named for there are counts alone, unless details are asked for.
     """
-    from overfit_cli.report.judge import relevant_claims
-    from overfit_cli.report.runs import AFTER_THE_FIRST_CELL
-    from overfit_cli.report.words import by_itself, claim_sentence, family_sentences
+    from overfit_cli.report import judge, runs, words
 
-    details = asked.details
     many = asked.is_whole and sum(claim.is_measured for claim in about) > MOST_LISTED
-    shown = about if many else relevant_claims(about)
+    shown = about if many else judge.relevant_claims(about)
     lines = list[str]()
     if shown:
         output.print(_count_table(papers, shown))
-    if shown and (details or not many):
+    if shown and (asked.details or not many):
         output.print(verdict_table(shown))
         is_open = [one for one in shown if one.headline not in HOLDING and not one.lacks_seeds]
-        lines += map(claim_sentence, shown if details else is_open)
-        lines += family_sentences(shown if details else [one for one in shown if by_itself(one)])
+        lines += map(words.claim_sentence, shown if asked.details else is_open)
+        changed = [one for one in shown if words.by_itself(one)]
+        lines += words.family_sentences(shown if asked.details else changed)
         lines += lines_on_seeds(shown)
-        if late := [each.name for each in shown if each.changed_late and not details]:
-            lines.append(f"Changed {AFTER_THE_FIRST_CELL} (see --details): {', '.join(late)}.")
+        if late := [each.name for each in shown if each.changed_late and not asked.details]:
+            lines.append(f"Changed {runs.AFTER_THE_FIRST_CELL} (see --details): {', '.join(late)}.")
     for line in lines:
         print_folded(output, line)
     return shown

@@ -151,11 +151,6 @@ def _print_studies(output: Console, studies: Sequence[AnyStudy]) -> None:
             words = "".join(f"{count:<13}" for count in counts).rstrip()
             print_folded(output, words, f"  {study.name:{width}}  ", " " * (width + 4))
             print_folded(output, study.title, "    ", "    ")
-    print_folded(
-        output,
-        "`overfit list STUDY` names what a study has, `overfit list claims STUDY` prints its "
-        "claims in full, and `overfit sweep STUDY --help` lists its parameters.",
-    )
 
 
 def _print_study(output: Console, study: AnyStudy) -> None:

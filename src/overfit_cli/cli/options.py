@@ -22,15 +22,14 @@ if TYPE_CHECKING:
     from overfit_cli.core.study import AnyStudy
 
 
-Words = Sequence[Any]
-"""Words, or words each with the help that some shells show beside it."""
+def silently(complete: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
+    """Return a completer that offers nothing where this one fails, and prints nothing.
 
-
-def silently(complete: Callable[..., Words]) -> Callable[..., Words]:
-    """Return a completer that offers nothing where this one fails, and prints nothing."""
+    What it offers are words, or words each with the help that some shells show beside it.
+    """
 
     @functools.wraps(complete)
-    def completer(*args: Any, **named: Any) -> Words:
+    def completer(*args: Any, **named: Any) -> Sequence[Any]:
         hidden, failing = io.StringIO(), contextlib.suppress(Exception, SystemExit)
         with contextlib.redirect_stdout(hidden), contextlib.redirect_stderr(hidden), failing:
             return complete(*args, **named)
@@ -39,21 +38,21 @@ def silently(complete: Callable[..., Words]) -> Callable[..., Words]:
     return completer
 
 
-def complete_studies(incomplete: str) -> Words:
+def complete_studies(incomplete: str) -> Sequence[Any]:
     """Complete the names of studies."""
     from overfit_cli.core.registry import study_names
 
     return study_names()
 
 
-def complete_listed(incomplete: str) -> Words:
+def complete_listed(incomplete: str) -> Sequence[Any]:
     """Complete the kinds of what `list` lists, and the names of studies."""
     from overfit_cli.core.registry import study_names
 
     return ["studies", "presets", "figures", "claims", *study_names()]
 
 
-def complete_presets(incomplete: str) -> Words:
+def complete_presets(incomplete: str) -> Sequence[Any]:
     """Complete papers, their figures, and presets."""
     from overfit_cli.sweeps.presets import reproducible
 
@@ -61,7 +60,7 @@ def complete_presets(incomplete: str) -> Words:
     return [*{name: one.title for one in presets for name in (one.key, *one.names)}.items()]
 
 
-def complete_runs(incomplete: str) -> Words:
+def complete_runs(incomplete: str) -> Sequence[Any]:
     """Complete run directories: those in the folder that is typed, else in `results/` and here."""
     typed = incomplete[: incomplete.rfind("/") + 1]
     return [
@@ -71,7 +70,7 @@ def complete_runs(incomplete: str) -> Words:
     ]
 
 
-def complete_figures(context: typer.Context, incomplete: str) -> Words:
+def complete_figures(context: typer.Context, incomplete: str) -> Sequence[Any]:
     """Complete the figures of all studies."""
     from overfit_cli.core.registry import figures_of, installed_studies
 
@@ -79,7 +78,7 @@ def complete_figures(context: typer.Context, incomplete: str) -> Words:
     return list({figure.name: figure.title for of in figures for figure in of}.items())
 
 
-def complete_subjects(context: typer.Context, incomplete: str) -> Words:
+def complete_subjects(context: typer.Context, incomplete: str) -> Sequence[Any]:
     """Complete studies and presets."""
     from overfit_cli.core.registry import study_names
     from overfit_cli.sweeps.presets import preset_names
@@ -87,14 +86,12 @@ def complete_subjects(context: typer.Context, incomplete: str) -> Words:
     return [] if context.params.get("words") else [*study_names(), *preset_names()]
 
 
-def complete_parameters(context: typer.Context, incomplete: str) -> Words:
+def complete_parameters(context: typer.Context, incomplete: str) -> Sequence[Any]:
     """Return the options that are parameters of the study that `sweep` or `train` runs."""
     from overfit_cli.core.parameters import describe
     from overfit_cli.core.registry import default_study, find_study, study_names
     from overfit_cli.sweeps.presets import find_preset
 
-    if "words" not in context.params:
-        return []
     subject = (context.params["words"] or ["--"])[0]
     subject = default_study() if subject.startswith("--") else subject
     preset = None if subject in study_names() else find_preset(subject)

@@ -11,18 +11,11 @@ from typing import TYPE_CHECKING, Any
 from overfit_cli.cli import options as cli
 from overfit_cli.cli.judge_and_report import Asked, write_and_say
 from overfit_cli.cli.plot_and_verify import save_picture
+from overfit_cli.core import text
 from overfit_cli.core.errors import MissingError, UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.files import results_folder, set_data_folder
 from overfit_cli.core.options import ProfileName, SweepOptions
-from overfit_cli.core.text import (
-    command_words,
-    console,
-    duration_estimate,
-    plural,
-    shell_line,
-    spelled,
-)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,7 +55,7 @@ def reproduce(
     if expect is not None:
         read_expected(expect)  # a name that is wrong is said before hours of training
     with executor_of(how.backend, how.jobs, how.device, how.address) as executor:
-        reproduction = Reproduction(console(), wanted, profile, executor, names or ())
+        reproduction = Reproduction(text.console(), wanted, profile, executor, names or ())
         if how.dry_run:
             reproduction.outline()
             return 0
@@ -111,7 +104,7 @@ class Reproduction:
             needs = preset.profile(self.profile).needs
             needed = f"; needs {needs}" if needs else ""
             self.output.print(f"{preset.address}: {preset.name}, {_time(left)}{needed}")
-        size = f"{plural(len(self.wanted), 'preset')} on {jobs_in_words(self.executor)}"
+        size = f"{text.plural(len(self.wanted), 'preset')} on {jobs_in_words(self.executor)}"
         self.output.print(f"{size}: {_time(sum(seconds))} for all.")
 
     def _seconds(self, preset: Preset) -> float:
@@ -164,9 +157,11 @@ class Reproduction:
 
         subject = presets.find_subject(preset.name, self.profile)
         profile = None if self.profile == "quick" else self.profile
-        command = ["overfit", *command_words("sweep", preset.name, profile=profile)]
+        command = ["overfit", *text.command_words("sweep", preset.name, profile=profile)]
         where = (self.output, directory, self.executor)
-        run.Session(subject, run.grid_of(subject), *where, command=command, spell=spelled).run()
+        run.Session(
+            subject, run.grid_of(subject), *where, command=command, spell=text.spelled
+        ).run()
         cells = directory.load_cells()
         self.failed |= bool((cells["status"].eq("failed") & ~has_missed(cells)).any())
 
@@ -177,7 +172,7 @@ class Reproduction:
         presets = [one for one in self.wanted if self._directory(one).path == directory.path]
         for name in dict.fromkeys(name for preset in presets for name in preset.figures):
             path = directory.path / "figures" / f"{name}.png"
-            command = shell_line(command_words("plot", name, from_=directory.path))
+            command = text.shell_line(text.command_words("plot", name, from_=directory.path))
             asked = FigureOptions()
             try:
                 picture = draw_figure(name, [directory], asked, command=command, out=path)
@@ -188,4 +183,4 @@ class Reproduction:
 
 
 def _time(seconds: float) -> str:
-    return "time not known" if math.isnan(seconds) else duration_estimate(seconds)
+    return "time not known" if math.isnan(seconds) else text.duration_estimate(seconds)

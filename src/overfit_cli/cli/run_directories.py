@@ -12,20 +12,9 @@ from typing import TYPE_CHECKING, Any
 from overfit_cli.cli import options as cli
 from overfit_cli.cli.export_and_compare import write_json
 from overfit_cli.cli.proposals import plot_words, sweep_words, train_words
+from overfit_cli.core import text
 from overfit_cli.core.errors import BadValue, UserError, kind_of
 from overfit_cli.core.files import results_folder
-from overfit_cli.core.text import (
-    ago,
-    command_words,
-    console,
-    list_numbers,
-    list_values,
-    natural_key,
-    plural,
-    print_folded,
-    shell_line,
-    text_table,
-)
 
 if TYPE_CHECKING:
     from overfit_cli.core.cells import Cells
@@ -53,25 +42,25 @@ def runs(
     """
     from overfit_cli.sweeps.load import summaries
 
-    root, output = folder or results_folder(), console(quiet=json_file == Path("-"))
+    root, output = folder or results_folder(), text.console(quiet=json_file == Path("-"))
     listed = [] if folder is None and not root.exists() else summaries(root)
     is_one = [run.path for run in listed] == [root]
     listed = [run for run in listed if run.failed or is_one or not failed]
     if is_one and not output.quiet:
         for line in filter(None, _lines(listed[0], failed=failed)):
             indent = line[: len(line) - len(line.lstrip())]
-            print_folded(output, line.lstrip(), indent, f"{indent}  ")
+            text.print_folded(output, line.lstrip(), indent, f"{indent}  ")
     elif listed:
-        rows = [_row(run) for run in sorted(listed, key=lambda run: natural_key(run.study))]
-        output.print(text_table(rows, right=("cells",)))
-        count = plural(len(listed), "run directory")
-        print_folded(output, f"{count}; `overfit runs RUN` shows one in full.")
+        rows = [_row(run) for run in sorted(listed, key=lambda run: text.natural_key(run.study))]
+        output.print(text.text_table(rows, right=("cells",)))
+        count = text.plural(len(listed), "run directory")
+        text.print_folded(output, f"{count}; `overfit runs RUN` shows one in full.")
     else:
         what = "no run with failed cells" if failed else "no run directory"
         output.print(f"{root} holds {what}; `overfit sweep` makes them.")
     content: Any = [_as_data(run) for run in listed]
-    text = json.dumps(content[0] if is_one else content, indent=2, default=str)
-    write_json(output, json_file, f"{text}\n")
+    written = json.dumps(content[0] if is_one else content, indent=2, default=str)
+    write_json(output, json_file, f"{written}\n")
     return 0
 
 
@@ -86,7 +75,7 @@ def _row(run: RunSummary) -> dict[str, str]:
         "refined" if run.manifest.refined else "planned cells unknown": run.missing is None,
         f"{run.outdated} of another version": run.outdated,
         f"{run.before_digest} {BEFORE}": run.before_digest,
-        f"{plural(run.left_out, 'file')} left out": run.left_out,
+        f"{text.plural(run.left_out, 'file')} left out": run.left_out,
     }
     of = run.planned if run.missing and run.planned else run.done + run.failed
     return {
@@ -94,7 +83,7 @@ def _row(run: RunSummary) -> dict[str, str]:
         "study": run.study,
         "cells": f"{run.done}/{of}" if run.missing or run.failed else str(run.done),
         "state": ", ".join(words for words, is_so in states.items() if is_so),
-        "age": ago((datetime.now(UTC) - run.written).total_seconds()),
+        "age": text.ago((datetime.now(UTC) - run.written).total_seconds()),
     }
 
 
@@ -150,9 +139,9 @@ def _lines_on_cells(run: RunSummary, data: Cells) -> Iterator[str]:
 
 def _next_commands(run: RunSummary, *others: Sequence[str]) -> Iterator[str]:
     continuing = _continuing(run) if run.missing else []
-    failures = command_words("runs", run.path, failed=True) if run.failed else []
+    failures = text.command_words("runs", run.path, failed=True) if run.failed else []
     for words in filter(None, [continuing, failures, *others]):
-        yield f"Next: {shell_line(words)}"
+        yield f"Next: {text.shell_line(words)}"
 
 
 def _continuing(run: RunSummary, **how: Any) -> list[str]:
@@ -174,18 +163,18 @@ def _lines_on_failures(run: RunSummary, data: Cells) -> Iterator[str]:
         shared = kind_of(kind.example)
         cells = failed[[kind_of(reason) == shared for reason in failed["reason"].astype(str)]]
         reason = kind.words if kind.varied or kind.traceback else kind.example
-        yield f"{plural(kind.count, 'cell')}: {reason}"
-        where = [f"seeds {list_numbers(sorted(cells['seed'].unique().tolist()))}"]
+        yield f"{text.plural(kind.count, 'cell')}: {reason}"
+        where = [f"seeds {text.list_numbers(sorted(cells['seed'].unique().tolist()))}"]
         where += [
-            f"{name} = {list_values(cells[name].unique().tolist())}" for name in data.varying()
+            f"{name} = {text.list_values(cells[name].unique().tolist())}" for name in data.varying()
         ]
         yield f"  {'; '.join(where)}"
         yield from (f"  {line}" for line in kind.traceback.splitlines())
         example = cells.iloc[0].dropna().to_dict()
         command = train_words(data.study, example, example["seed"])
-        yield f"  Repeat one: {shell_line(command)}" if command else ""
+        yield f"  Repeat one: {text.shell_line(command)}" if command else ""
     again = _continuing(run, retry_failed=True)
-    yield f"Next: {shell_line(again)}" if again else ""
+    yield f"Next: {text.shell_line(again)}" if again else ""
 
 
 # Tidied and joined
@@ -200,14 +189,14 @@ def compact(
     from overfit_cli.sweeps.part import CELLS, STEPS
     from overfit_cli.sweeps.store import RunDirectory
 
-    opened, output = RunDirectory(directory, "directory"), console()
+    opened, output = RunDirectory(directory, "directory"), text.console()
     before = {kind: opened.names(kind) for kind in (CELLS, STEPS)}
     if not before[CELLS]:
         raise opened.error(opened.why_empty())
     opened.compact()
     for kind, names in before.items():
         if now := opened.names(kind):
-            parts = plural(len(names), "part")
+            parts = text.plural(len(names), "part")
             output.print(f"{directory / kind}: {parts} joined into {len(now)}.")
         for sentence in opened.notes(kind):
             output.print(sentence)
@@ -229,9 +218,9 @@ def merge(
     from overfit_cli.sweeps.store import RunDirectory
 
     sources = [RunDirectory(directory, "directories") for directory in directories]
-    merged, output = RunDirectory(out, "out"), console()
+    merged, output = RunDirectory(out, "out"), text.console()
     for note in merge_directories(sources, merged):
         output.print(note)
-    cells = plural(len(merged.contents()), "cell")
-    output.print(f"{plural(len(sources), 'directory')} merged into {out}: {cells}.")
+    cells = text.plural(len(merged.contents()), "cell")
+    output.print(f"{text.plural(len(sources), 'directory')} merged into {out}: {cells}.")
     return 0

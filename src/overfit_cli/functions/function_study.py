@@ -160,9 +160,8 @@ class FunctionStudy(Study[experiment.FunctionParameters]):
 
 
 def _documentation(function: references.Function | None) -> str:
-    if isinstance(function, functools.partial):
-        return _documentation(function.func)
-    return (inspect.getdoc(function) or "") if function is not None else ""
+    inner = function.func if isinstance(function, functools.partial) else function
+    return (inspect.getdoc(inner) or "") if inner is not None else ""
 
 
 def _columns(record: experiment.FunctionRecord, names: Sequence[str]) -> tuple[Column, ...]:
@@ -278,9 +277,8 @@ def study_of_record(record: experiment.FunctionRecord) -> FunctionStudy:
 def _make_study(function: references.Function, source: references.Source) -> FunctionStudy:
     described = experiment.description_of(function) or experiment.Experiment()
     where, claims = source.where, described.claims
-    if not isinstance(claims, list | tuple) or not all(
-        isinstance(each, Claim | str) for each in claims
-    ):
+    listed = claims if isinstance(claims, list | tuple) else [None]
+    if not all(isinstance(each, Claim | str) for each in listed):
         said = f"experiment(claims={claims!r}): it takes a list of Claim(...) and sentences"
         raise UserError(f"{where}: {said}.")
     parameters, seeded = experiment.read_signature(function, where)
