@@ -256,7 +256,7 @@ def compare(
     comparison = compare_sides(a, b, values or [], *conditions, tolerance=tolerance)
     output = text.console(quiet=json_file == Path("-"))
     if out is not None:
-        from overfit_cli.report.compare_figure import draw_difference
+        from overfit_cli.report.pictures import draw_difference
 
         save_picture(output, draw_difference(comparison, text.typed_command(), out), out)
     write_json(output, json_file, json_text(comparison.content))

@@ -73,7 +73,7 @@ def judge(
     for line in (*families, *commands_that_decide(loaded, decisions)):
         output.print(line)
     if out is not None:
-        from overfit_cli.report.claim_figure import draw_claims
+        from overfit_cli.report.pictures import draw_claims
 
         save_picture(output, draw_claims(judged, command=typed_command(), out=out), out)
     said = [each.judged.noted(each.sentences()) for each in decisions]

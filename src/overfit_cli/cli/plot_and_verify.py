@@ -255,16 +255,16 @@ def _record_now(record: FigureRecord, index: int, path: Path) -> SourceRecord:
     """The record of a source if the figure were drawn from the data at `path`."""
     from overfit_cli.figures import draw
     from overfit_cli.figures import record as records
-    from overfit_cli.report import compare, compare_figure, runs
+    from overfit_cli.report import pictures, runs, sides
     from overfit_cli.sweeps.store import RunDirectory
 
     source, compared = record.sources[index], record.compared
     if not source.study:
-        return source.model_copy(update={"data": compare_figure.digest_of_file(path)})
+        return source.model_copy(update={"data": pictures.digest_of_file(path)})
     if compared is not None:
         letter, where = ("B", compared.where_b) if index else ("A", compared.where_a)
-        side = compare.load_side(path, letter, record.where, where, compared.columns)
-        return compare_figure.record_of_side(side, compared.columns[0])
+        side = sides.load_side(path, letter, record.where, where, compared.columns)
+        return pictures.record_of_side(side, compared.columns[0])
     directory = RunDirectory(path, "from")
     if record.claims:
         (run,) = runs.load_runs([directory], path, record.where)
@@ -295,14 +295,14 @@ def _compare_picture(
 
 def _draw_again(record: FigureRecord, paths: Sequence[Path]) -> Picture:
     from overfit_cli.figures import draw, style
-    from overfit_cli.report import claim_figure, compare, compare_figure, judge, runs
+    from overfit_cli.report import compare, judge, pictures, runs
     from overfit_cli.sweeps.store import RunDirectory
 
     names, how = [source.name for source in record.sources], record.compared
     if how is not None:
         a, b = paths
         sides = compare.compare_sides(a, b, how.columns, record.where, how.where_a, how.where_b)
-        return compare_figure.draw_difference(sides, names=names)
+        return pictures.draw_difference(sides, names=names)
     directories, look = (
         [RunDirectory(path, "from") for path in paths],
         style.look_of_record(record.look),
@@ -310,7 +310,7 @@ def _draw_again(record: FigureRecord, paths: Sequence[Path]) -> Picture:
     if record.claims:
         (run,) = runs.load_runs(directories, paths[0], record.where)
         judged = [decision.judged for decision in judge.decide(run, record.claims)]
-        return claim_figure.draw_claims(judged, look=look)
+        return pictures.draw_claims(judged, look=look)
     minus = directories.pop() if record.minus is not None else None
     asked = (record.options, record.where, minus, look)
     return draw.draw_figure(record.figure, directories, *asked, names=names)
