@@ -113,7 +113,9 @@ def test_the_phase_diagram_leaves_blank_what_no_cell_of_an_alpha_has() -> None:
     """With one sample no cell knows which start has less loss."""
     figure = overfit_cli.draw("phase", RESULTS / "positional-published-quick")
     panels = [axes for axes in figure.axes if axes.collections][:4]
-    shown = [np.ma.filled(axes.collections[0].get_array(), np.nan) for axes in panels]
+    shown: list[Any] = [
+        np.ma.array(axes.collections[0].get_array()).filled(np.nan) for axes in panels
+    ]
     assert any(np.isnan(numbers.reshape(3, -1)[:, 0]).all() for numbers in shown)
 
 

@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import overfit_cli
 from overfit_cli import UserError
 from overfit_cli.core.parameters import Value
 from overfit_cli.studies.attention_kernel.pathfinder.data import pathfinder_task
 from overfit_cli.studies.attention_kernel.pathfinder.lra import DIRECTORIES
-from overfit_cli.studies.attention_kernel.pathfinder.paddles import PathfinderSettings
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
 from overfit_cli.studies.attention_kernel.pathfinder.study import study as pathfinder
 from overfit_cli.studies.attention_kernel.text.data import (
@@ -24,8 +22,7 @@ from overfit_cli.studies.attention_kernel.text.data import (
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
 from overfit_cli.studies.attention_kernel.text.reviews import ReviewSettings, generated_reviews
 from overfit_cli.studies.attention_kernel.text.study import study as text
-from tests.command import run
-from tests.studies.attention_kernel.test_imdb import REVIEWS, write_folder
+from tests.studies.attention_kernel.test_reviews import REVIEWS, write_folder
 from tests.training import cell_of, train
 
 SMALL: dict[str, Value] = {
@@ -86,25 +83,6 @@ def test_generated_reviews_fill_a_task() -> None:
     assert task.shortcut == bag_of_words_accuracy(train, test, 64)
     assert text.sample_length(parameters) == 20
     assert text.prepare([cell_of(text, {"tokens": 20})]) == {}
-
-
-def test_imdb_is_trained_on_from_its_folder_to_a_curve(elsewhere: Path) -> None:
-    """The command line from one end to the other."""
-    write_folder(elsewhere / "data" / "aclImdb", REVIEWS)
-    values = TINY | TINY_IMDB | {"n": 5}
-    settings = [word for name, value in values.items() for word in ("--set", f"{name}={value}")]
-    done = run(
-        *("train", "kernel-text", "--data", "data", "--out", "out", *settings), cwd=elsewhere
-    )
-    assert "Test accuracy" in done.stdout
-    assert "the shortcut rule has" in done.stdout
-    assert "Next: overfit plot curves --from out" in done.stdout
-    [cell] = overfit_cli.load(elsewhere / "out").to_dict("records")
-    assert (cell["status"], cell["source"], cell["n"], cell["steps"]) == ("done", "imdb", 5, 2)
-    assert cell["test_accuracy"] in (0, 1 / 3, 2 / 3, 1)
-    logged = overfit_cli.load(elsewhere / "out", trajectories=True)
-    assert logged["step"].tolist() == [0, 1, 2]
-    assert logged["test_loss"].notna().all()
 
 
 def test_imdbs_reviews_come_in_a_seeds_order_with_their_lengths(
@@ -172,15 +150,15 @@ def test_an_image_is_a_sequence_of_its_pixels() -> None:
     assert not np.array_equal(other.train.tokens, task.train.tokens)
 
 
-def test_a_pathfinder_cell_trains_on_either_source(
-    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cell_trains_on_either_source(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_folder(elsewhere / "aclImdb", REVIEWS)
     monkeypatch.setenv("OVERFIT_DATA", str(write_lra(elsewhere)))
     lra: dict[str, Value] = {"source": "lra", "size": 8, "n": 5, "test_samples": 3}
     cells = [cell_of(pathfinder, TINY | values) for values in (SMALL, lra)]
     pathfinder.prepare(cells)
     drawn, read = train(pathfinder, *cells)
-    assert drawn.status == read.status == "done"
+    [review] = train(text, cell_of(text, TINY | TINY_IMDB))
+    assert drawn.status == read.status == review.status == "done"
     assert "shortcut_accuracy" in drawn.measurements
     assert "shortcut_accuracy" not in read.measurements  # LRA doesn't say where the discs are.
 
@@ -211,12 +189,6 @@ def test_an_lra_directory_that_is_not_there_is_named(
     asked: dict[str, Value] = {"source": "lra", "difficulty": "easy", "size": 8}
     with pytest.raises(UserError, match="no directory curv_baseline in it or in its pathfinder8"):
         pathfinder.prepare([cell_of(pathfinder, asked)])
-
-
-def test_the_settings_of_the_images_are_the_parameters() -> None:
-    assert KernelPathfinderParameters().settings == PathfinderSettings()
-    chosen = of_pathfinder(antialiasing=3, continuity=2.0).settings
-    assert (chosen.size, chosen.antialiasing, chosen.continuity) == (12, 3, 2.0)
 
 
 # Both

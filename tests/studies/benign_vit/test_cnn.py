@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy.special import log_expit
 
-import overfit_cli
 from calibration.benign_cnn import boundary_cells
 from calibration.rates import design
 from overfit_cli.core.cell import Cell
@@ -18,7 +14,6 @@ from overfit_cli.studies.benign_vit.cnn.study import study
 from overfit_cli.studies.benign_vit.reference import train_one_cnn
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.study import study as vit_study
-from tests.fake_study import words
 from tests.judged import claims_by_name
 from tests.training import cell_of, train
 
@@ -84,22 +79,6 @@ def test_a_sample_on_which_all_filters_are_dead_is_never_fitted() -> None:
     dead = [result for result in results if result.reason]
     assert {result.reason for result in dead} == {"step limit"}
     assert all(result.measurements["train_loss"] >= np.log(2) / 8 for result in dead)
-
-
-@pytest.mark.slow
-def test_figures_name_the_models_in_words(tmp_path: Path) -> None:
-    kept = Path(__file__).parents[3] / "results" / "cnn-samples-quick"
-    for name in ("boundary", "heatmap"):
-        figure = overfit_cli.draw(name, kept, out=tmp_path / f"{name}.png")
-        said = words(figure, tmp_path)
-        assert "model: CNN" in said
-        assert "model: Vision Transformer" in said
-        assert not re.search(r"\b(cnn|vit)\b", said)
-    along = overfit_cli.draw("lines", kept, x="model", where=["n=4"], out=tmp_path / "lines.png")
-    assert [one.get_text() for one in along.axes[0].get_xticklabels()] == [
-        "CNN",
-        "Vision Transformer",
-    ]
 
 
 def test_a_boundary_below_the_grid_counts_at_its_end_and_two_say_nothing() -> None:

@@ -6,12 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibration.benign_vit import WORLDS
-from calibration.rates import design
 from overfit_cli.core.claim import Verdict
-from overfit_cli.core.training import named_rng
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
-from tests.judged import measure
+from tests.judged import measure, true_cells
 from tests.studies.benign_vit.cells import BY_NAME
 
 FIGURE_1 = [name for name in BY_NAME if name.startswith("fig1-")]
@@ -74,22 +71,6 @@ def test_another_exponent_is_found_and_named(exponent: float) -> None:
     assert (sides.verdict, sides.details["the best other power"]) == ("fails", exponent)
 
 
-def test_lost_cells_do_not_make_the_sides_hold() -> None:
-    """Cells on the wrong side that a killed worker lost: without them the rest would hold."""
-    frame = cells(noise=0.75)
-    wrong = (frame["test_loss"] < 0.2) != (frame["n"] * frame["snr"] ** 2 > 1000)
-    whole = measure("fig1-sides", frame)
-    assert whole.verdict != "holds"
-    lost = frame.index[wrong][: int(0.09 * len(frame))]
-    frame.loc[lost, ["status", "reason"]] = ["failed", "worker killed"]
-    frame.loc[lost, ["test_loss", "train_loss"]] = np.nan
-    measurement = measure("fig1-sides", frame)
-    assert measurement.verdict != "holds"
-    assert measurement.interval is not None
-    assert whole.value is not None
-    assert measurement.interval.low < whole.value < measurement.interval.high
-
-
 def test_a_loss_that_never_crosses_leaves_boundary_claims_open() -> None:
     frame = cells()
     frame["test_loss"] += 1
@@ -109,20 +90,6 @@ def test_curves_that_never_cross_count_as_crossing_beyond_the_grid() -> None:
     frame.loc[(frame["seed"] < 11) & (frame["n"] > 8), "test_loss"] = 0.6
     contour = measure("fig1-contour", frame)
     assert (contour.verdict, contour.value) == ("inconclusive", np.inf)
-
-
-def test_the_exponents_rows_do_not_depend_on_how_many_seeds_there_are() -> None:
-    """More seeds tell the same number more exactly; none is left out for one that never crosses."""
-    frame = cells(noise=0.5, seeds=40)
-    late = (frame["n"] < 9) & (frame["seed"] % 4 == 0)
-    frame.loc[late, "test_loss"] = 0.6
-    few, many = (measure("fig1-exponent", frame[frame["seed"] < limit]) for limit in (12, 40))
-    rows = "values of n that are fitted"
-    assert few.details[rows] == many.details[rows]
-    assert few.interval is not None
-    assert many.interval is not None
-    width = [item.interval.high - item.interval.low for item in (few, many) if item.interval]
-    assert width[1] < width[0]
 
 
 def test_claims_are_open_on_cells_that_cannot_break_them() -> None:
@@ -151,11 +118,6 @@ def test_a_refined_sweep_is_judged_on_its_coarse_grid() -> None:
         assert measure(name, more) == measure(name, frame)
 
 
-def steps_of(name: str) -> pd.DataFrame:
-    """Logged steps in which the claim is true."""
-    return WORLDS[name].true(design(BY_NAME[name].preset), named_rng(6, name))
-
-
 def verdicts(steps: pd.DataFrame, *names: str) -> list[Verdict]:
     return [measure(name, steps).verdict for name in names]
 
@@ -163,25 +125,16 @@ def verdicts(steps: pd.DataFrame, *names: str) -> list[Verdict]:
 def test_without_an_end_of_stage_1_no_later_stage_is_judged() -> None:
     later = ("lemma53-values", "lemma53-every-product", "stage3-attention", "lemma54-values")
     for name in later:
-        steps = steps_of(name)
+        steps = true_cells(name)
         assert verdicts(steps.assign(signal_lead=1.0), name) == ["inconclusive"]
-    never = steps_of("lemma52-lead")
+    never = true_cells("lemma52-lead")
     never = never.assign(signal_lead=1 + never["seed"] / 1e3)
     assert verdicts(never, "lemma52-lead") == ["fails"]
 
 
-def test_below_the_proofs_constant_every_benign_lemma_is_vacuous() -> None:
-    """Where N·SNR² is below 60 M² C_p²; the harmful side's lemma is judged."""
-    for name in BY_NAME:
-        if name.startswith(("lemma5", "stage3")) and not name.endswith("harmful"):
-            steps = steps_of(name).assign(snr=17.0)
-            assert verdicts(steps, name) == ["vacuous"], name
-    assert verdicts(steps_of("lemma-e3-lead"), "lemma-e3-lead") == ["holds"]
-
-
 def test_a_lead_that_comes_later_than_t1_breaks_its_lemma() -> None:
     for name, column in (("lemma52-lead", "signal_lead"), ("lemma-e3-lead", "noise_lead")):
-        steps = steps_of(name)
+        steps = true_cells(name)
         late = steps.assign(**{column: steps[column] * (steps["part"] / 200).clip(upper=1)})
         assert verdicts(late, name) == ["fails"]
 
@@ -189,7 +142,7 @@ def test_a_lead_that_comes_later_than_t1_breaks_its_lemma() -> None:
 def test_a_t1_after_stage_2_leaves_no_step_to_judge() -> None:
     """The lemmas have T₁ in stage 1: where stage 2 ends before it, nothing is in between."""
     for name, column in (("lemma52-lead", "signal_lead"), ("lemma-e3-lead", "noise_lead")):
-        steps = steps_of(name)
+        steps = true_cells(name)
         early = steps.assign(loss_slope=np.where(steps["part"] < 20, 0.5, 0.1))
         measurement = measure(name, early)
         assert measurement.verdict == "vacuous"

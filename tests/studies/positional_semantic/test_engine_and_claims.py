@@ -1,4 +1,4 @@
-"""Claims on Cui et al. 2024, on cells in which they are true, false, or not to be told."""
+"""Attention on sentences of two tokens: engine, draws in law, and claims on made-up cells."""
 
 from __future__ import annotations
 
@@ -9,9 +9,116 @@ import pytest
 import overfit_cli
 from calibration import positional_semantic as worlds
 from calibration.rates import design
+from overfit_cli.core.cell import Cell
 from overfit_cli.studies.positional_semantic.claims import published_theory
+from overfit_cli.studies.positional_semantic.data import draw_problem, draw_test_sentences
+from overfit_cli.studies.positional_semantic.parameters import PositionalSemanticParameters
+from overfit_cli.studies.positional_semantic.reference import train_plainly
+from overfit_cli.studies.positional_semantic.study import study
 from overfit_cli.studies.positional_semantic.transition import transitions
 from tests.judged import measure
+from tests.training import cell_of, train
+
+SMALL: dict[str, object] = {"d": 60, "alpha": 0.2, "training_steps": 300, "dtype": "float64"}
+SMALL |= {"test_samples": 2000}
+
+
+def cell(seed: int = 0, **settings: object) -> Cell[PositionalSemanticParameters]:
+    return cell_of(study, PositionalSemanticParameters.model_validate({**SMALL, **settings}), seed)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"start": "agnostic"},
+        {},
+        {"start": "positional"},
+        {"alpha": 0.02},
+        {"rank": 2, "start": "positional", "alpha": 1.4},
+        {"mixing": "cross", "omega": 0.6},
+        {"sigma": 1.3, "weight_decay": 0.2, "learning_rate": 0.05},
+        {"optimiser": "adam", "learning_rate": 0.01, "rank": 2, "start": "agnostic"},
+    ],
+    ids=lambda other: ", ".join(f"{name}={value}" for name, value in other.items()) or "default",
+)
+@pytest.mark.one_in(4)
+def test_it_trains_as_in_the_autograd_loop(other: dict[str, object]) -> None:
+    trained = cell(3, **other)
+    [result] = train(study, trained)
+    expected = train_plainly(trained.parameters, 3)
+    assert (result.status, result.steps) == ("done", 300)
+    for name in ("train_loss", "theta", "m"):
+        assert result.measurements[name] == pytest.approx(expected[name], rel=1e-8, abs=1e-10), name
+    for name in ("test_error", "linear_test_error"):  # of other fresh samples
+        assert result.measurements[name] == pytest.approx(expected[name], rel=0.1), name
+
+
+@pytest.mark.parametrize(("d", "alpha"), [(60, 0.1), (30, 1.5)])
+def test_draws_in_law_have_the_moments_of_direct_ones(d: int, alpha: float) -> None:
+    """Over seeds: inner products of tokens with each other, with the positions and the teacher."""
+
+    def moments(sampling: str, seed: int) -> list[float]:
+        p = cell(d=d, alpha=alpha, sampling=sampling).parameters
+        problem = draw_problem(p, seed)
+        x, teacher = problem.train.tokens, problem.teacher[:, 0]
+        first, second = x[:, 0], x[:, 1]
+        return [
+            float((first[0] ** 2).sum()),
+            float(first[0] @ second[1]) ** 2,
+            float(first[0] @ teacher) ** 2,
+            float(second[1] @ problem.ones),
+            float(teacher @ problem.ones) ** 2,
+            float(teacher @ teacher),
+            float(problem.noise[:, 0] @ teacher) ** 2,
+            float(problem.train.gap.mean()),
+            float(problem.train.tilt[0]) ** 2,
+        ]
+
+    direct, law = (
+        np.array([moments(sampling, seed) for seed in range(600)]) for sampling in ("direct", "law")
+    )
+    spread = np.sqrt((direct.var(axis=0) + law.var(axis=0)) / len(law))
+    assert (np.abs(direct.mean(0) - law.mean(0)) < 4 * spread).all()
+
+
+def test_more_samples_extend_fewer_with_either_sampling() -> None:
+    for sampling in ("direct", "law"):
+        few, many = (
+            draw_problem(cell(d=80, alpha=a, sampling=sampling).parameters, 5) for a in (0.1, 0.3)
+        )
+        count = len(few.train.gap)
+        assert np.allclose(few.train.gap, many.train.gap[:count])
+        assert np.allclose(few.train.teacher, many.train.teacher[:, :count])
+
+
+@pytest.mark.slow
+def test_fresh_samples_in_law_have_the_error_of_direct_ones() -> None:
+    p = PositionalSemanticParameters(d=40, alpha=0.5, test_samples=200_000, start="positional")
+    problem = draw_problem(p, 0)
+    fresh, weights = draw_test_sentences(p, 0, problem, problem.teacher)
+    assert np.allclose(weights.T @ weights, problem.teacher.T @ problem.teacher)
+    scores = (fresh.tokens @ weights)[..., 0]  # (2, samples)
+    draws = np.random.default_rng(1).standard_normal((200_000, 2, 40)) * p.sigma
+    # With ⟨1, Q⋆⟩ / d the positions shift the scores.
+    shift = float(problem.ones @ problem.teacher[:, 0]) / p.d
+    assert scores[0].mean() == pytest.approx(shift, abs=0.01)
+    assert scores[1].mean() == pytest.approx(-shift, abs=0.01)
+    assert scores.std() == pytest.approx(p.sigma * np.linalg.norm(weights) / 40**0.5, rel=0.01)
+    assert fresh.gap.mean() == pytest.approx(2 * p.sigma**2, rel=0.01)
+    assert fresh.gap.std() == pytest.approx(
+        (((draws[:, 0] - draws[:, 1]) ** 2).sum(-1) / 40).std(), rel=0.02
+    )
+
+
+def test_cells_of_many_features_train_in_law() -> None:
+    [result] = train(study, cell(d=10**12, alpha=2e-11, sampling="law"))
+    assert result.status == "done"
+    # Beside so few samples the weights decay alone.
+    assert result.measurements["q"] == pytest.approx((1 - 0.15 * 0.01) ** 600, rel=1e-3)
+
+
+# Claims on Cui et al. 2024, on cells in which they are true, false, or not to be told
+
 
 RANDOM = np.random.default_rng(0)
 

@@ -1,0 +1,137 @@
+"""Verdicts on worlds in which a claim is true but for what is changed in every cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import filter as matching
+
+import pytest
+
+from tests.judged import all_claims, measure, true_cells
+
+CASES = """
+# Jiang et al. 2024: outside of Condition 4.1, and below the constant 60 M² C_p² of the proofs
+theorem-benign-* theorem-harmful-* lemma5[234]* stage3-*: d=1e6 => not run
+theorem-benign-* theorem-harmful-*: initialisation=gaussian sigma_h=1 => not run
+theorem-benign-steps theorem-benign-test-* lemma5[234]* stage3-attention: snr=17 => vacuous
+stage3-lead-benign: snr=17 => vacuous
+theorem-benign-powers theorem-harmful-* stage3-lead-harmful: snr=17 => not run
+scores-rise-* norms-stay-* stray-products-* largest-scores-*: d=1e6 => not run
+scores-rise-benign norms-stay-benign stray-products-benign: snr=17 => vacuous
+scores-rise-benign: signal_score_rise=-1e-12 => fails
+scores-rise-benign: signal_score_rise=nan => inconclusive
+scores-rise-harmful: noise_score_rise=-1e-12 => fails
+scores-rise-harmful: noise_score_rise=nan => inconclusive
+norms-stay-benign: head_norm_least=1 head_norm_most=1.00000001 => holds by far
+stray-products-benign: stray_product_move=1e-4 => holds by far
+
+# Song et al. 2024: theorems where their conditions are met, missed, or cannot be told
+theorem3-gaussian-zero theorem3-rate example-gradient: condition_12=800 => vacuous
+theorem3-gaussian-zero: relative_loss=0.5 train_loss=0.5 gradient=0 => fails
+theorem3-gaussian-zero: relative_loss=0.5 train_loss=0.5 gradient=0.1 => inconclusive
+theorem3-rate: violations_gamma=5 => fails
+theorem3-rate: violations_gamma=5 descent=0.1 => inconclusive
+theorem3-rate: violations_gamma=nan => inconclusive
+theorem3-rate: log10_gamma=nan => inconclusive
+theorem3-rate: log10_gamma=-8 => holds by far
+theorem[12]*-two theorem[12]*-four: violations_paper=7 violations_corrected=7 => fails
+theorem[12]*-two theorem[12]*-four: lambda_b=0 => vacuous
+theorem[12]*-two theorem[12]*-four: stability=0.9 => inconclusive
+theorem1-*-two theorem1-*-four: condition_8=18 => holds
+theorem2-*-two theorem2-*-four: condition_8=18 => vacuous
+theorem1-paper-two: rate_margin=0.9 => fails
+theorem1-paper-two: rate_margin=nan => inconclusive
+theorem2-paper-two: rate_margin=0.9 => inconclusive
+theorem2-paper-two: rate_margin=nan => inconclusive
+theorem[12]-corrected-four theorem2-gaussian-corrected-four: rate_margin=0.9 => holds
+eigenvalue-theorem1 eigenvalue-proved: rate_margin=1.01 => fails
+eigenvalue-theorem1: rate_margin=nan => inconclusive
+eigenvalue-theorem1: lambda_b=0 => vacuous
+eigenvalue-proved: condition_8=20 => vacuous
+eigenvalue-proved: rate_margin=0.3 => fails
+eigenvalue-proved: rate_margin=0.2 => holds
+example-gradient: gradient_key_start=1e-17 => fails
+example-gradient: train_loss=0.999 => fails
+example-gradient: weights=drawn => not run
+example-escape: relative_loss=1 => fails
+sizes-lambda-b: lambda_b=0 => fails
+sizes-delta: delta=1e-17 => fails
+tangent-slower remark2-rate: steps_to_millionth=nan => inconclusive
+corollary1-linear: lambda_b=0 => vacuous
+
+# and its claims on the paper's own data and training
+text-imdb-gaussian-faster: tokens=32 => not run
+text-imdb-gaussian-faster: d=8 => not run
+text-imdb-gaussian-faster: layers=1 => not run
+text-imdb-gaussian-faster: batch_size=32 => not run
+text-imdb-gaussian-faster: training_steps=100 => not run
+text-imdb-gaussian-faster: source=generated => not run
+landscape-minima landscape-curvature: task=pathfinder => not run
+landscape-minima landscape-curvature: source=imdb => not run
+landscape-real-minima landscape-real-curvature: optimiser=adamw => not run
+landscape-real-minima landscape-real-curvature: learning_rate=1e-3 => not run
+landscape-real-minima landscape-real-curvature: d=32 => not run
+
+# Deora et al. 2024: each lemma is held to its own conditions
+paths-theorem1 paths-lemma8 paths-lemma9: lemma8=2 lemma9=2 mean_train_loss=2 => fails
+paths-lemma10: lemma10=2 => fails
+paths-theorem1 paths-lemma10: theorem1_heads=30 => vacuous
+paths-lemma9: theorem1_heads=30 => holds
+paths-lemma9: lemma9_heads=30 => vacuous
+paths-lemma8 paths-lemma9 paths-lemma10: descent=0.9 => vacuous
+paths-lemma8 paths-lemma9 paths-lemma10: theorem_step_size=-9 => holds
+paths-theorem1: theorem_step_size=-9 => vacuous
+paths-theorem1: theorem1_bound=1 => vacuous
+mixture-corollary1-gradient-random: loss_gradient=0.03 => holds
+mixture-corollary1-gradient-random: loss_gradient=1.2 => fails
+mixture-corollary1-hessian-random: loss_hessian=5e-4 => holds by far
+mixture-corollary1-concavity: loss_concavity=5e-4 => holds by far
+mixture-corollary1-concavity: loss_concavity=1.01 => fails
+mixture-proposition1-random: model_gradient=0.5 model_hessian=5e-4 => holds
+mixture-proposition1-random: model_gradient=5e-4 model_hessian=5e-4 => holds by far
+
+# Cao et al. 2024: the constant of an order is no reason to fail; float32 decides nothing
+softmax-theorem42 softmax-steps softmax-lemma51-bound: dtype=float32 => not run
+softmax-theorem42: rate_ratio=20 => fails
+softmax-theorem42: rate_ratio=20 width_missing=3 => vacuous
+softmax-lemma51-bound: drift_over_bound=20 => fails
+softmax-lemma51-bound: drift_over_bound=20 width_missing=3 movement=0.02 => vacuous
+softmax-lemma51-bound: drift_over_bound=-2.9 => holds
+softmax-lemma51-bound: drift_over_bound=-3.1 => holds by far
+softmax-lemma53-bound*: movement_over_bound=0.1 => fails
+softmax-lemma53-bound*: movement_over_bound=9 width_missing=3 movement=0.02 => vacuous
+softmax-theorem-f2-bound: gap_over_bound=1.01 => holds
+softmax-theorem-f2-bound: gap_over_bound=11 => fails
+softmax-theorem-f2-bound: gap_over_bound=20 width_missing=3 kernel_drift=0.9 => vacuous
+softmax-linear-rate-outputs: rate_ratio=2 => fails
+softmax-lemma51: drift_share=5000 => fails
+diffusion-theorem66: bound_over_error=-0.0086 => inconclusive
+diffusion-theorem66: bound_over_error=3.1 => holds by far
+"""
+
+
+def cases() -> Iterator[tuple[str, str, str]]:
+    """The names of claims, what is changed, and the verdict, of each line."""
+    for line in CASES.splitlines():
+        if line and not line.startswith("#"):
+            names, _, rest = line.partition(": ")
+            changes, _, verdict = rest.partition(" => ")
+            for pattern in names.split():
+                found = matching(all_claims(), pattern)
+                assert found, pattern
+                yield from ((name, changes, verdict) for name in found)
+
+
+def number_or_word(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+@pytest.mark.parametrize(("name", "changes", "verdict"), list(cases()))
+def test_a_change_of_every_cell_has_its_verdict(name: str, changes: str, verdict: str) -> None:
+    values = dict(change.split("=") for change in changes.split())
+    changed = {column: number_or_word(value) for column, value in values.items()}
+    measured = measure(name, true_cells(name).assign(**changed))
+    assert measured.verdict == verdict, measured.note
