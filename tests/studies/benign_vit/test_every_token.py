@@ -131,29 +131,6 @@ def test_the_worst_token_is_that_of_loops_over_trained_weights(
         oracle.step()
 
 
-@pytest.mark.slow
-def test_one_wrong_token_at_one_step_of_one_seed_breaks_what_has_no_exception() -> None:
-    wrong = {
-        "scores-rise-benign": {"signal_score_rise": -1e-12},
-        "scores-rise-harmful": {"noise_score_rise": -1e-12},
-        "norms-stay-benign": {"head_norm_least": 0.4},
-        "norms-stay-harmful": {"head_norm_most": 2.1},
-        "stray-products-benign": {"stray_product_move": 1.1},
-        "stray-products-harmful": {"stray_product_move": 1.1},
-        "largest-scores-benign": {"score_most": 30.0},
-        "largest-scores-harmful": {"score_range_most": 30.0},
-        "harmful-largest-values": {"noise_value_most": 8.0},
-    }
-    for name, values in wrong.items():
-        steps = true_cells(name).copy()
-        last = steps.index[steps["seed"] == 3][-1]
-        for column, value in values.items():
-            steps.loc[last, column] = value
-        assert measure(name, steps).verdict == "fails", name
-        steps.loc[last, list(values)] = math.nan
-        assert measure(name, steps).verdict == "inconclusive", name
-
-
 @pytest.mark.parametrize("side", ["benign", "harmful"])
 def test_scores_round_by_less_than_a_claim_allows(side: Regime) -> None:
     [parameters, *_] = settings(preset(f"theorem-dynamics-{side}"))

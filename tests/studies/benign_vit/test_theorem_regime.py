@@ -184,20 +184,6 @@ def test_steps_and_losses_decide_the_theorems() -> None:
         assert measure(f"theorem-{name}", doctored).verdict == verdict, name
 
 
-def test_failed_cells_leave_it_open_unless_they_took_longer_than_the_theorem_allows() -> None:
-    cells = theorems_cells()
-    strong = cells["snr"].isin([36.8, 60])
-    stopped = {"status": "failed", "reason": "step limit"}
-    early = with_changes(cells, strong, **stopped, steps=1000)
-    assert measure("theorem-benign-steps", early).verdict == "inconclusive"
-    for name in ("theorem-benign-powers", "theorem-benign-test-loss"):
-        assert measure(name, early).verdict == "inconclusive"
-    late = with_changes(cells, strong, **stopped, steps=cells["steps"] * 20)
-    assert measure("theorem-benign-steps", late).verdict == "fails"
-    diverged = with_changes(cells, strong, status="failed", reason="diverged")
-    assert measure("theorem-benign-steps", diverged).verdict == "inconclusive"
-
-
 def test_a_probe_takes_seconds_whatever_the_cell_takes() -> None:
     [slow, *_] = preset("theorem-regime", leap="0")
     probed = study.probe(slow)

@@ -123,9 +123,6 @@ def test_cells_that_descent_alone_keeps_are_no_evidence() -> None:
     for seeds, verdict in ((0, "vacuous"), (9, "inconclusive"), (10, "holds")):
         ratio = np.where(cells["seed"] < seeds, 0.5, 0.4)  # bounds of 0.6 and 0.75
         assert measure("paths-lemma9", cells.assign(lemma9=ratio)).verdict == verdict
-    for loss, verdict in ((0.4, "vacuous"), (0.15, "holds")):
-        target = cells.assign(lemma10=0.5, target_loss=loss)  # at 0.4 no step can leave (73)
-        assert measure("paths-lemma10", target).verdict == verdict
 
 
 def test_a_distance_that_steps_can_reach_is_judged() -> None:
@@ -168,31 +165,23 @@ def without(cells: pd.DataFrame, heads: list[int], seeds: int = 10**9) -> pd.Dat
 
 TURNED = {**PLANTED, 50: 180.0}
 RISING = {heads: 100.0 * heads**0.2 for heads in PLANTED}
-UP_AND_DOWN = {1: 100.0, 2: 80.0, 5: 65.0, 10: 55.0, 20: 45.0, 50: 900.0}
-FASTER = {1: 100.0, 2: 60.0, 5: 30.0, 10: 15.0, 20: 10.0, 50: 16.0}
 
 
 @pytest.mark.parametrize(
     ("name", "cells", "verdict"),
     [
         ("planted-gd-faster", planted(), "holds"),
-        ("planted-gd-ever-faster", planted(), "holds"),
         ("planted-gd-faster", without(planted(), [50]), "fails"),
         ("planted-gd-ever-faster", without(planted(), [20, 50]), "fails"),
         ("planted-gd-faster", trained("heads-fig4", TURNED, **FOUND), "holds"),
         ("planted-gd-ever-faster", trained("heads-fig4", TURNED, **FOUND), "fails"),
         ("planted-gd-faster", trained("heads-fig4", RISING, **FOUND), "fails"),
-        ("planted-gd-ever-faster", without(planted(), [50], seeds=4), "holds"),
-        ("planted-gd-ever-faster", without(planted(), [50], seeds=10), "inconclusive"),
-        ("mixture-constant-slower", trained("heads-fig2", UP_AND_DOWN), "fails"),
-        ("mixture-adam-faster", trained("heads-fig3-adam", FASTER), "fails"),
-        ("mixture-adam-faster", trained("heads-fig3-adam", {**FASTER, 50: 10.5}), "holds"),
     ],
 )
 def test_more_heads_are_faster_or_slower_up_to_the_largest_number_of_them(
     name: str, cells: pd.DataFrame, verdict: str
 ) -> None:
-    """Heads that never arrive are slower than all; half of the seeds may be censored."""
+    """Heads that never arrive are slower than all."""
     assert measure(name, cells).verdict == verdict
 
 
@@ -201,27 +190,6 @@ def test_a_censored_cell_lies_between_its_steps_and_infinity() -> None:
     least, most = cells["least_steps"], cells["most_steps"]
     assert (least[0, 50], most[0, 50]) == (1000, np.inf)
     assert least[1, 50] == most[1, 50] == cells["steps_to_target"][1, 50]
-
-
-@pytest.mark.parametrize("seeds", [5, 10])
-def test_seeds_on_which_the_mixture_never_arrives_leave_it_open(seeds: int) -> None:
-    """A mean has no end then."""
-    cells = trained("heads-fig2", {heads: 40.0 * heads**0.5 for heads in PLANTED})
-    lost = (cells["heads"] == 50) & (cells["seed"] < seeds)
-    cells = cells.assign(
-        steps_to_target=cells["steps_to_target"].mask(lost),
-        train_loss=cells["train_loss"].mask(lost, 0.3),
-    )
-    assert measure("mixture-constant-slower", cells).verdict == "inconclusive"
-
-
-def test_momentum_that_arrives_seldom_is_not_sooner() -> None:
-    cells = planted("heads-fig5")
-    quick = cells["optimiser"] == "momentum"
-    cells["steps_to_target"] = cells["steps_to_target"].mask(quick, cells["steps_to_target"] / 4)
-    assert measure("planted-momentum-sooner", cells).verdict == "holds"
-    late = without(cells[quick], [2, 5, 10, 20, 50])
-    assert measure("planted-momentum-sooner", pd.concat([cells[~quick], late])).verdict == "fails"
 
 
 def test_the_coefficient_at_many_samples_is_not_averaged_with_that_at_few() -> None:

@@ -187,17 +187,6 @@ def test_a_jump_of_one_overlap_alone_is_no_first_order() -> None:
     assert measure("first-order", both.assign(slope=0.2 + noise)).verdict == "fails"
 
 
-def test_a_limit_of_one_solution_says_nothing_on_the_others_cells() -> None:
-    cells = design("positional-published")
-    noise = 1e-4 * RANDOM.standard_normal(len(cells))
-    near = cells.assign(theta=0.5 + noise, replica_theta=0.5)
-    wrong = near.assign(theta=near["theta"].mask(near["start"] == "positional", 0.9))
-    claim = "semantic-theta-solved"
-    assert measure(claim, wrong).verdict == measure(claim, near).verdict == "holds"
-    off = near.assign(theta=near["theta"].mask(near["start"] == "semantic", 0.55 + noise))
-    assert measure(claim, off).verdict == "fails"
-
-
 def test_the_authors_solution_is_met_between_their_values_of_alpha() -> None:
     """The oracle is a straight line between the two nearest of their values."""
     cells = design("positional-published")

@@ -29,16 +29,6 @@ def verdict(name: str, cells: pd.DataFrame) -> str:
     return measure(name, cells).verdict
 
 
-def failed(cells: pd.DataFrame, rows: pd.Series[bool], reason: str) -> pd.DataFrame:
-    """The cells, of which some failed and have no steps to ε."""
-    missing = [name for name in ("steps_to_epsilon", "steps_over_limit") if name in cells]
-    doctored = cells.copy()
-    doctored.loc[rows, "status"] = "failed"
-    doctored.loc[rows, "reason"] = reason
-    doctored.loc[rows, missing] = np.nan
-    return doctored
-
-
 def test_a_statement_with_a_probability_bears_a_seed_that_breaks_it() -> None:
     cells = true_cells("softmax-lemma51-bound")
     seeds = cells["seed"].nunique()
@@ -63,20 +53,6 @@ def test_the_kernel_may_move_less_where_weights_move_more() -> None:
     )
     drift_a_million_times = cells.assign(drift_share=0.005 * 1e6)
     assert verdict("softmax-lemma51", drift_a_million_times) == "fails"
-
-
-def test_networks_that_never_converge_are_censored_not_left_out() -> None:
-    for name in ("softmax-steps", "softmax-steps-paper"):
-        cells = true_cells(name)
-        half = cells["seed"] < cells["seed"].nunique() / 2
-        never = (cells["activation"] == "softmax") & (cells["m"] == cells["m"].max()) & half
-        assert verdict(name, failed(cells, never, "step limit")) == "inconclusive"
-        unknown = (cells["seed"] == 0) & (cells["m"] == cells["m"].max())
-        assert verdict(name, failed(cells, unknown, "worker killed")) == "holds", (
-            "a median bears it"
-        )
-        most = never | ((cells["activation"] == "softmax") & (cells["m"] == cells["m"].max()))
-        assert verdict(name, failed(cells, most, "absent")) == "inconclusive"
 
 
 def test_a_fall_that_turns_at_the_end_is_none() -> None:
@@ -128,17 +104,6 @@ def test_one_output_and_several_are_judged_apart() -> None:
     both = pd.concat([one, several], ignore_index=True)
     assert measure("softmax-linear-rate", both).verdict == "holds"
     assert measure("softmax-linear-rate-outputs", both).verdict == "fails"
-
-
-def test_bounds_with_several_outputs_are_judged_where_b_is_least() -> None:
-    name = "softmax-lemma53-bound-outputs"
-    cells = true_cells(name)
-    large = cells["sigma"] == 1
-    assert measure(name, cells.assign(movement_over_bound=np.where(large, 9.0, -0.5))) == measure(
-        name, cells[~large]
-    )
-    assert measure(name, cells[large]).verdict == "not run"
-    assert measure(name, cells.assign(movement_over_bound=0.1)).verdict == "fails"
 
 
 # What claims and figures are made of
