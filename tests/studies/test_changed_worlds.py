@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from fnmatch import filter as matching
+from typing import Any
 
 import pytest
 
@@ -29,6 +30,22 @@ theorem-benign-steps theorem-benign-powers theorem-benign-test-loss: \
     status=failed reason=step_limit steps=1000 where snr > 36 => inconclusive
 theorem-benign-steps: status=failed reason=diverged where snr > 36 => inconclusive
 theorem-benign-steps: status=failed reason=step_limit steps=1e30 where snr > 36 => fails
+theorem-transition: test_loss=0.69 => inconclusive
+theorem-transition: d=1e6 => not run
+fig1-sides fig1-contour fig1-exponent fig1-fitted: d=512 => not run
+fig1-contour: test_loss=0.6 where seed < 4 and n > 8 => holds
+fig1-contour: test_loss=0.6 where seed < 22 and n > 8 => inconclusive
+fig1-contour: test_loss=1.5 => fails
+fig1-exponent: test_loss=1.5 => inconclusive
+fig1-fitted: train_loss=0.3 where n == 3 and seed < 1 => holds
+fig1-fitted: train_loss=0.3 where n == 3 and seed < 18 => fails
+fig1-fitted: status=failed reason=step_limit train_loss=nan => fails
+lemma5[34]-values lemma53-every-product stage3-attention: signal_lead=1 => inconclusive
+lemma52-lead lemma-e3-lead: loss_slope=0.1 where part >= 20 => vacuous
+lemma52-lead lemma-e3-lead: loss_slope=0.1 where part >= 20 and seed < 4 => holds
+cnn-fewer-samples: test_loss=0.05 where model == 'vit' => holds
+cnn-fewer-samples: test_loss=0.5 where model == 'vit' => fails
+cnn-fewer-samples: test_loss=0.05 => inconclusive
 
 # and one wrong token at one step of one seed, where there is no exception
 scores-rise-benign: signal_score_rise=-1e-12 where seed == 3 and part == part.max() => fails
@@ -76,6 +93,23 @@ sizes-lambda-b: lambda_b=0 => fails
 sizes-delta: delta=1e-17 => fails
 tangent-slower remark2-rate: steps_to_millionth=nan => inconclusive
 corollary1-linear: lambda_b=0 => vacuous
+corollary1-linear: steps_to_trillionth=1e5 where trained != 'all' => fails
+corollary1-linear: steps_to_trillionth=nan relative_loss=0.1 gradient=1 \
+    where trained != 'all' => inconclusive
+corollary1-linear: steps_to_trillionth=nan relative_loss=0.1 gradient=0 \
+    where trained != 'all' => fails
+corollary1-linear: steps_to_trillionth=nan relative_loss=0.1 gradient=0 \
+    where trained != 'all' and learning_rate > 0.005 => holds
+corollary1-linear: steps_to_trillionth=nan relative_loss=0.1 gradient=1 steps=1e7 \
+    where trained != 'all' => fails
+corollary1-linear: steps_to_trillionth=nan relative_loss=1e-13 gradient=0 \
+    where trained != 'all' => inconclusive
+corollary1-linear: status=failed reason=worker_killed steps_to_trillionth=nan \
+    where trained != 'all' and seed < 15 => inconclusive
+remark2-rate: steps_to_millionth=nan where trained != 'all' => fails
+remark2-rate: steps_to_millionth=1e7 where trained != 'all' => fails
+remark2-rate: steps_to_millionth=10 where trained != 'all' => holds
+remark2-rate: steps_to_millionth=nan where trained == 'all' => holds
 
 # and its claims on the paper's own data and training
 text-imdb-gaussian-faster: tokens=32 => not run
@@ -179,7 +213,7 @@ def number_or_word(text: str) -> float | str:
 def test_a_change_has_its_verdict(name: str, changes: str, verdict: str) -> None:
     given, _, where = changes.partition(" where ")
     cells = true_cells(name).reset_index(drop=True)
-    rows = cells.eval(where) if where else cells["seed"] >= 0
+    rows: Any = cells.eval(where) if where else cells["seed"] >= 0
     for change in given.split():
         column, _, value = change.partition("=")
         cells[column] = cells[column].astype(object).mask(rows, number_or_word(value))

@@ -198,7 +198,7 @@ SINGLE: Cases = {
 }
 
 
-# Tangent kernels, and layers on top
+# Tangent kernels
 
 
 def descents(softmax: float, gaussian: float) -> pd.DataFrame:
@@ -214,59 +214,10 @@ def descents(softmax: float, gaussian: float) -> pd.DataFrame:
     )
 
 
-def with_layers(*rows: Row, alone: float = 1000.0) -> pd.DataFrame:
-    """Cells without layers on top, and with 1, 2 and 4; rows change those of each."""
-    base: Row = {"kernel": "softmax", "heads": 4, "lambda_b": 0.1, "learning_rate": 0.01}
-    base |= {"train_loss": 1e-7, "gradient": 1.0, "relative_loss": 1e-7}
-    steps = {"steps_to_millionth": 900.0, "steps_to_trillionth": 2000.0}
-    layers = [
-        {**base, **steps, "trained": f"layers-{count}", **row}
-        for count in (1, 2, 4)
-        for row in rows or ({},)
-    ]
-    cells = frame({**base, "trained": "all", "steps_to_millionth": alone}, *layers)
-    spread = cells["seed"] * np.where(cells["trained"] == "all", 1, 2) / 1e3
-    return cells.assign(steps_to_millionth=cells["steps_to_millionth"] * (1 + spread))
-
-
-FALLING: Row = {"steps_to_trillionth": NAN, "gradient": 1.0}
-STOPPED = FALLING | {"gradient": 0.0}
-OTHER_RATE = {"learning_rate": 0.02}
-WHOLE = with_layers()
-
 LAYERS: Cases = {
     "tangent-slower": [
         ("holds", descents(300.0, 100.0)),
         ("fails", descents(50.0, 100.0)),
-    ],
-    "corollary1-linear": [
-        ("holds", WHOLE),
-        ("holds", with_layers(FALLING, OTHER_RATE)),
-        ("holds", with_layers(STOPPED, OTHER_RATE)),
-        ("holds", with_layers({}, STOPPED | OTHER_RATE)),
-        ("fails", with_layers(STOPPED)),
-        ("fails", with_layers({"steps_to_trillionth": 1e5})),  # as a power law
-        ("fails", with_layers(FALLING | {"steps": 100_000})),  # 30 times the steps are over
-        ("inconclusive", with_layers(FALLING)),
-        ("inconclusive", with_layers(FALLING, STOPPED | OTHER_RATE)),  # the smallest still falls
-        ("inconclusive", with_layers(STOPPED | {"relative_loss": 1e-13})),  # it has come down
-        ("inconclusive", killed(with_layers(STOPPED), WHOLE["seed"] < 20)),
-        ("not run", WHOLE[WHOLE["trained"] != "layers-4"]),
-    ],
-    "remark2-rate": [
-        ("holds", WHOLE),
-        ("holds", with_layers({"steps_to_millionth": 100.0})),
-        ("holds", with_layers(alone=NAN)),  # without layers it takes more
-        ("fails", with_layers({"steps_to_millionth": 2500.0})),
-        ("fails", with_layers({"steps_to_millionth": NAN})),  # 3000 steps and more
-        (
-            "inconclusive",
-            killed(
-                WHOLE,
-                (WHOLE["trained"] == "layers-2") & (WHOLE["seed"] < 5),
-                "steps_to_millionth",
-            ),
-        ),
     ],
 }
 

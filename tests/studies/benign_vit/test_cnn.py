@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from scipy.special import log_expit
 
-from calibration.benign_cnn import boundary_cells
-from calibration.rates import design
 from overfit_cli.core.cell import Cell
 from overfit_cli.studies.benign_vit.cnn.parameters import BenignCnnParameters
 from overfit_cli.studies.benign_vit.cnn.study import study
@@ -79,19 +77,3 @@ def test_a_sample_on_which_all_filters_are_dead_is_never_fitted() -> None:
     dead = [result for result in results if result.reason]
     assert {result.reason for result in dead} == {"step limit"}
     assert all(result.measurements["train_loss"] >= np.log(2) / 8 for result in dead)
-
-
-def test_a_boundary_below_the_grid_counts_at_its_end_and_two_say_nothing() -> None:
-    random = np.random.default_rng(0)
-    cells = boundary_cells(design("cnn-samples"), random, {"vit": 2.0, "cnn": 2.0}, 1.5)
-    fewer = CLAIMS["cnn-fewer-samples"]
-    is_cnn = cells["model"] == "cnn"
-    never = cells.assign(test_loss=cells["test_loss"].where(is_cnn, 0.05))
-    measured = fewer.judge(never)
-    assert measured.verdict == "holds"
-    boundary = 0.33 * 1.5  # the CNN's, at N = 11; the grid begins at 0.1
-    least = boundary * (11 / 4) ** 0.5 / 0.1
-    assert measured.details["N = 4"] == pytest.approx(least, rel=0.05)
-    assert fewer.judge(cells.assign(test_loss=0.05)).verdict in ("not run", "inconclusive")
-    always = cells.assign(test_loss=cells["test_loss"].where(is_cnn, 0.5))
-    assert fewer.judge(always).verdict != "holds"

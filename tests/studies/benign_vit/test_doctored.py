@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.core.claim import Verdict
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
 from tests.judged import measure, true_cells
 from tests.studies.benign_vit.cells import BY_NAME
@@ -36,20 +35,6 @@ def cells(
     )
 
 
-@pytest.mark.slow
-def test_cells_that_are_not_fitted_are_counted_and_their_seeds_weighed() -> None:
-    frame = cells()
-    frame.loc[frame.index == 7, ["status", "reason"]] = ["failed", "step limit"]
-    frame.loc[7, "train_loss"] = 0.3
-    measurement = measure("fig1-fitted", frame)
-    assert (measurement.verdict, measurement.value) == ("inconclusive", 19 / 20)
-    assert "1 are not fitted; the largest training loss is 0.3." in measurement.note
-    frame.loc[(frame["n"] == 3) & (frame["seed"] < 9), "train_loss"] = 0.3
-    assert measure("fig1-fitted", frame).verdict == "fails"
-    never = frame.assign(status="failed", reason="step limit", train_loss=np.nan)
-    assert measure("fig1-fitted", never).verdict == "fails"
-
-
 @pytest.mark.parametrize("constant", [500.0, 2000.0])
 def test_a_boundary_elsewhere_breaks_the_contour_and_the_sides(constant: float) -> None:
     frame = cells(constant=constant)
@@ -71,33 +56,11 @@ def test_another_exponent_is_found_and_named(exponent: float) -> None:
     assert (sides.verdict, sides.details["the best other power"]) == ("fails", exponent)
 
 
-def test_a_loss_that_never_crosses_leaves_boundary_claims_open() -> None:
-    frame = cells()
-    frame["test_loss"] += 1
-    assert measure("fig1-exponent", frame).verdict == "inconclusive"
-    contour = measure("fig1-contour", frame)
-    assert (contour.verdict, contour.value) == ("fails", np.inf)
-    assert contour.interval is not None
-    assert contour.interval.low == pytest.approx(12 * 15.6**2, rel=0.1)  # the grid's edge
-
-
-def test_curves_that_never_cross_count_as_crossing_beyond_the_grid() -> None:
-    frame = cells()
-    frame.loc[(frame["seed"] < 4) & (frame["n"] > 8), "test_loss"] = 0.6
-    few = measure("fig1-contour", frame)
-    assert few.verdict == "holds"
-    assert few.details["curves that never cross"] == 4 * 12
-    frame.loc[(frame["seed"] < 11) & (frame["n"] > 8), "test_loss"] = 0.6
-    contour = measure("fig1-contour", frame)
-    assert (contour.verdict, contour.value) == ("inconclusive", np.inf)
-
-
 def test_claims_are_open_on_cells_that_cannot_break_them() -> None:
     frame = cells()
     for name in ("fig1-sides", "fig1-contour", "fig1-exponent"):
         assert measure(name, frame.query("snr < 5")).verdict == "inconclusive", name
     for name in FIGURE_1:
-        assert measure(name, frame.assign(d=512)).verdict == "not run", name
         assert measure(name, frame.query("n == 5")).verdict == "not run", name
 
 
@@ -118,35 +81,10 @@ def test_a_refined_sweep_is_judged_on_its_coarse_grid() -> None:
         assert measure(name, more) == measure(name, frame)
 
 
-def verdicts(steps: pd.DataFrame, *names: str) -> list[Verdict]:
-    return [measure(name, steps).verdict for name in names]
-
-
-def test_without_an_end_of_stage_1_no_later_stage_is_judged() -> None:
-    later = ("lemma53-values", "lemma53-every-product", "stage3-attention", "lemma54-values")
-    for name in later:
-        steps = true_cells(name)
-        assert verdicts(steps.assign(signal_lead=1.0), name) == ["inconclusive"]
-    never = true_cells("lemma52-lead")
-    never = never.assign(signal_lead=1 + never["seed"] / 1e3)
-    assert verdicts(never, "lemma52-lead") == ["fails"]
-
-
-def test_a_lead_that_comes_later_than_t1_breaks_its_lemma() -> None:
+def test_a_lead_that_never_comes_or_later_than_t1_breaks_its_lemma() -> None:
     for name, column in (("lemma52-lead", "signal_lead"), ("lemma-e3-lead", "noise_lead")):
         steps = true_cells(name)
         late = steps.assign(**{column: steps[column] * (steps["part"] / 200).clip(upper=1)})
-        assert verdicts(late, name) == ["fails"]
-
-
-def test_a_t1_after_stage_2_leaves_no_step_to_judge() -> None:
-    """The lemmas have T₁ in stage 1: where stage 2 ends before it, nothing is in between."""
-    for name, column in (("lemma52-lead", "signal_lead"), ("lemma-e3-lead", "noise_lead")):
-        steps = true_cells(name)
-        early = steps.assign(loss_slope=np.where(steps["part"] < 20, 0.5, 0.1))
-        measurement = measure(name, early)
-        assert measurement.verdict == "vacuous"
-        assert "T₁ comes after stage 2" in measurement.note
-        some = early["loss_slope"].where(steps["seed"] < 4, steps["loss_slope"])
-        assert verdicts(steps.assign(loss_slope=some), name) == ["holds"], "other seeds are judged"
-        assert verdicts(early.assign(**{column: np.nan}), name) == ["vacuous"]
+        assert measure(name, late).verdict == "fails"
+        never = steps.assign(**{column: 1 + steps["seed"] / 1e3})
+        assert measure(name, never).verdict == "fails"

@@ -59,7 +59,7 @@ def test_a_fall_that_turns_at_the_end_is_none() -> None:
     """The error falls tenfold to n = 300, and rises fivefold at n = 1000."""
     cells = true_cells("diffusion-falls")
     noise = np.exp(0.05 * named_rng(0, "noise").standard_normal(len(cells)))
-    error = cells["n"].map({100: 1.0, 300: 0.1, 1000: 0.5}) * noise
+    error: pd.Series[float] = cells["n"].map({100: 1.0, 300: 0.1, 1000: 0.5}) * noise
     turned = cells.assign(score_error=error, denoiser_error=error)
     assert verdict("diffusion-falls", turned) == "fails"
 
