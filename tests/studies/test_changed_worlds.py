@@ -74,6 +74,9 @@ theorem[12]*-two theorem[12]*-four: stability=0.9 => inconclusive
 theorem1-*-two theorem1-*-four: condition_8=18 => holds
 theorem2-*-two theorem2-*-four: condition_8=18 => vacuous
 theorem2-corrected-four: condition_8=18 where seed != 4 => inconclusive
+zero-softmax-all: condition_8=18 => holds
+theorem1-paper-two: violations_paper=7 where heads == 4 => fails
+theorem1-corrected-four: violations_paper=7 where heads == 4 => holds
 theorem1-paper-two: rate_margin=0.9 => fails
 theorem1-paper-two: rate_margin=nan => inconclusive
 theorem2-paper-two: rate_margin=0.9 => inconclusive
