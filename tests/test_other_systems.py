@@ -34,16 +34,17 @@ for name in names:
 for module in ("fcntl", "termios", "tty", "pty", "resource", "pwd", "grp", "syslog", "curses"):
     sys.modules[module] = None
 gone = {}
-for name in (
+OS = (
     "O_NONBLOCK O_DIRECTORY O_NOFOLLOW fork forkpty killpg setsid setpgid getpgid getpgrp getuid "
     "geteuid getgid getloadavg sysconf mkfifo mknod chown fchmod fchown nice sched_getaffinity "
     "sched_setaffinity uname ttyname pread pwrite sync"
-).split():
-    if hasattr(os, name):
-        gone[name] = getattr(os, name)
-        delattr(os, name)
-for name in "SIGALRM SIGHUP SIGKILL SIGQUIT SIGUSR1 SIGUSR2 SIGCHLD SIGPIPE ITIMER_REAL".split():
-    delattr(signal, name)
+)
+SIGNALS = "SIGALRM SIGHUP SIGKILL SIGQUIT SIGUSR1 SIGUSR2 SIGCHLD SIGPIPE ITIMER_REAL"
+for module, names_there in ((os, OS), (signal, SIGNALS)):
+    for name in names_there.split():
+        if hasattr(module, name):
+            gone[name] = getattr(module, name)
+            delattr(module, name)
 del signal.setitimer, signal.alarm
 assert sorted(import_all()) == sorted(names)
 """
@@ -52,17 +53,11 @@ USE = """
 for name in ("O_NONBLOCK", "O_NOFOLLOW", "fchmod"):  # filelock's build for Unix uses them
     setattr(os, name, gone[name])
 from overfit_cli.cli.app import main
-for arguments in (
-    ["sweep", "toy", "--jobs=1", "--n=1:3", "--snr=1:2:3", "--seeds=2", "--out=run"],
-    ["sweep", "toy", "--jobs=1", "--n=1:3", "--snr=1:2:3", "--seeds=2", "--out=run", "--dry-run"],
-    ["plot", "heatmap", "--from=run"],
-    ["verify", "run"],
-    ["report", "run", "--out=page"],
-    ["compare", "run", "run"],
-    ["runs", "run"],
-    ["compact", "run"],
-):
-    sys.argv = ["overfit", *arguments]
+SWEEP = "sweep toy --jobs=1 --n=1:3 --snr=1:2:3 --seeds=2 --out=run"
+commands = [SWEEP, f"{SWEEP} --dry-run", "plot heatmap --from=run", "verify run"]
+commands += ["report run --out=page", "compare run run", "runs run", "compact run"]
+for arguments in commands:
+    sys.argv = ["overfit", *arguments.split()]
     try:
         main()
     except SystemExit as ended:

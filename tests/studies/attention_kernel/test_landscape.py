@@ -18,7 +18,6 @@ import torch
 from torch.nn import functional
 
 from overfit_cli.core.cell import Cell, CellResult
-from overfit_cli.core.classification import Task
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.processes import Interrupted
 from overfit_cli.studies.attention_kernel.classifier import Shape, Transformer, evaluate
@@ -72,16 +71,9 @@ def trainings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     noted: list[int] = []
     train_stage = engine._train_stage
 
-    def counted(
-        model: Transformer,
-        parameters: KernelLandscapeParameters,
-        task: Task,
-        seed: int,
-        stage: int,
-        device: str,
-    ) -> None:
-        noted.append(stage)
-        train_stage(model, parameters, task, seed, stage, device)
+    def counted(*arguments: Any) -> None:
+        noted.append(arguments[4])
+        train_stage(*arguments)
 
     monkeypatch.setattr(engine, "_train_stage", counted)
     return noted
