@@ -7,7 +7,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from overfit_cli.claims.designs import RANGE, design_of, needs_in_words, settings_lacking
+from overfit_cli.claims.stated import RANGE, design_of, needs_in_words, settings_lacking
 from overfit_cli.claims.rules import verdicts_at_extremes
 from overfit_cli.claims.sentences import read
 from overfit_cli.claims.stated import Measure, cells_of, claim

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from overfit_cli.claims.seals import count_further_looks
+from overfit_cli.claims.stated import count_further_looks
 from overfit_cli.sweeps.manifest import read_manifest
 from tests.command import call, run
 from tests.functions.mine import written

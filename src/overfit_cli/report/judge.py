@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.designs import Design, cells_without_rows, needs_in_words, settings_lacking
+from overfit_cli.claims.stated import Design, cells_without_rows, needs_in_words, settings_lacking
 from overfit_cli.claims.parts import Part
 from overfit_cli.claims.quantities import Power
 from overfit_cli.claims.rates import FEWEST_PILOT, MOST_SEEDS, WANTED, seeds_to_decide

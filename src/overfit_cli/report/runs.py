@@ -14,11 +14,11 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from overfit_cli.claims.cells import repeated_seeds, rows_with_absent
-from overfit_cli.claims.designs import Design, design_of
+from overfit_cli.claims.stated import Design, design_of
 from overfit_cli.claims.parts import Part
 from overfit_cli.claims.rates import Rates
 from overfit_cli.claims.rates import rates as rates_of
-from overfit_cli.claims.seals import looks_in_words, spent_looks
+from overfit_cli.claims.stated import looks_in_words, spent_looks
 from overfit_cli.claims.stated import Measure
 from overfit_cli.claims.stated import claim as claim_of
 from overfit_cli.core.cells import Cells
@@ -85,7 +85,7 @@ class JudgedRun:
         """Judge a claim on the run's cells, or on their logged steps.
 
         The level is that of this look at the run's seeds, and the note says whether the claim was
-        changed since its first cell: see `claims.seals`.
+        changed since its first cell: see `claims.stated`.
         """
         measurement = self._measured(claim)
         if self.source is None:

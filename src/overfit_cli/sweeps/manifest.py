@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from overfit_cli.claims.seals import Seals, count_further_looks, digests, wording
+from overfit_cli.claims.stated import Seals, count_further_looks, digests, wording
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.errors import UserError, first_problem
 from overfit_cli.core.expressions import Expression
