@@ -324,7 +324,10 @@ def _quantity(body: str, *, in_ratios: bool) -> Quantity:
         return power
     if match := re.fullmatch(rf"(.+?)\s*({_MARGIN})", body):
         return Level(_measured(match[1]), _margin(match[2]))
-    left, sign, right = _sides(body)
+    return _comparison(*_sides(body), in_ratios=in_ratios)
+
+
+def _comparison(left: str, sign: str, right: str, *, in_ratios: bool) -> Level:
     if re.fullmatch(_NUMBER, left):
         turned = sign.translate(str.maketrans("<>", "><"))
         return Level(_measured(right), _one_side(turned, _number(left)))
@@ -335,10 +338,10 @@ def _quantity(body: str, *, in_ratios: bool) -> Quantity:
 
 
 def _share(conditions: str, everywhere: str, relation: str, number: str, percent: str) -> Share:
+    sides = [_sides(text) for text in split(conditions, r"\sand\s")[::2]]
     share = _number(number) / (100 if percent else 1)
     if not 0 < share < 1:
         refuse(f"a share lies between 0 and 1, not at {share:g}.")
-    sides = [_sides(text) for text in split(conditions, r"\sand\s")[::2]]
     met = tuple((_difference(left, right), sign) for left, sign, right in sides)
     return Share(met, _one_side(relation, share), everywhere is not None)
 
