@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from calibration.sentences import WORLDS, rate
-from overfit_cli.claims.parts import FEWEST, Margin, Part, Statistic
-from overfit_cli.claims.rates import rates, seeds_to_decide
-from overfit_cli.claims.rules import fewest_seeds, judge
+from overfit_cli.claims.parts import FEWEST, Margin, Part, Statistic, fewest_seeds
+from overfit_cli.claims.rules import judge, rates, seeds_to_decide
 from overfit_cli.stats.intervals import set_level
 
 

@@ -13,12 +13,12 @@ from scipy import stats
 from overfit_cli import Measurement
 from overfit_cli.claims import parts as made
 from overfit_cli.claims import rules
-from overfit_cli.claims.parts import FEW, FEWEST, Margin, Part, Statistic, Worlds
-from overfit_cli.claims.rules import decide, judge, judge_estimate, judge_theorem
+from overfit_cli.claims.parts import FEWEST, Margin, Part, Statistic, Worlds, decide
+from overfit_cli.claims.rules import judge, judge_estimate, judge_theorem
 from overfit_cli.claims.stated import worst_verdict
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.claim import Interval, Verdict
-from overfit_cli.stats.intervals import Estimate, level_of_each, set_level
+from overfit_cli.stats.intervals import FEW, Estimate, level_of_each, set_level
 
 INF, NAN = math.inf, math.nan
 Ends = list[tuple[float, float]]
@@ -364,7 +364,7 @@ def test_equal_numbers_bound_a_mean_by_the_limits_of_what_they_can_be(
 ) -> None:
     found = judge([Part.of(np.full(seeds, 0.999), Margin(least), statistic, within=within)])
     assert found.verdict == verdict
-    nothing = "Of fewer than 30 equal numbers nothing is known"
+    nothing = "Nothing is known of the interval's ends"
     assert found.note.startswith(nothing) == (verdict == "inconclusive" and within == (-INF, INF))
 
 

@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import ABSENT, add_absent
-from overfit_cli.claims.parts import Part
+from overfit_cli.claims.parts import Part, counts_that_refute
 from overfit_cli.claims.quantities import references
-from overfit_cli.claims.rules import counts_that_refute, judge
+from overfit_cli.claims.rules import judge
 from overfit_cli.claims.sentences import Sentence, chosen, read
 from overfit_cli.core.arrays import varying
 from overfit_cli.core.cell import ROW_COLUMNS, Column

@@ -35,9 +35,9 @@ from overfit_cli.figures.style import (
     log_ticks,
     value_colour,
 )
-from overfit_cli.stats.bands import MEDIAN, mean_of_seeds
 from overfit_cli.stats.boundaries import FEWEST_FOR_LAW, PowerLaw, fit_power_law
 from overfit_cli.stats.crossings import SIDES, crossings, medians_by_row
+from overfit_cli.stats.intervals import MEDIAN, mean_of_seeds
 
 _BLACK = "0.15"
 

@@ -26,7 +26,7 @@ from overfit_cli.figures.labels import (
     free_parameters,
     independent_parameters,
 )
-from overfit_cli.stats.bands import Averaging
+from overfit_cli.stats.intervals import Averaging
 
 
 def resolve_options(figure: Figure, asked: FigureOptions, data: Cells) -> FigureOptions:

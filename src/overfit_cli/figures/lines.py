@@ -48,7 +48,7 @@ from overfit_cli.figures.style import (
     line_looks,
 )
 from overfit_cli.figures.summaries import Lines, lines_of_cells, lines_of_steps
-from overfit_cli.stats.bands import MEAN
+from overfit_cli.stats.intervals import MEAN
 from overfit_cli.stats.pairs import best_of_sweep, is_log_spaced
 
 RATE = "learning_rate"

@@ -38,9 +38,8 @@ from overfit_cli.figures.style import (
     log_ticks,
     points,
 )
-from overfit_cli.stats.bands import MEDIAN
 from overfit_cli.stats.crossings import crossings, medians_by_row, share_above
-from overfit_cli.stats.intervals import LEVEL
+from overfit_cli.stats.intervals import LEVEL, MEDIAN
 
 Overlay = Callable[[Axes, MapPanel], Legend]
 """A study's drawing on a panel of its data; it returns the entries of the legend."""

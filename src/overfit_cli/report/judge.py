@@ -4,7 +4,7 @@ A claim is judged on the cells, or the logged steps, of the first run that bears
 run, then others by name. Times of writing have no influence: a copy of the runs gives the same
 verdicts. The claims of a study that are of one kind are a family: each has a verdict alone, and one
 at the level of all together. Of a sentence it is said how often its verdict would be wrong, and
-what would decide it: see `claims.rates`.
+what would decide it: see `claims.rules`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.parts import Part
+from overfit_cli.claims.parts import Part, fewest_seeds
 from overfit_cli.claims.quantities import Power
-from overfit_cli.claims.rates import FEWEST_PILOT, MOST_SEEDS, WANTED, seeds_to_decide
-from overfit_cli.claims.rules import fewest_seeds
+from overfit_cli.claims.rules import FEWEST_PILOT, MOST_SEEDS, WANTED, seeds_to_decide
 from overfit_cli.claims.stated import (
     Design,
     Measure,

@@ -38,7 +38,7 @@ from overfit_cli.figures.style import RC, Look
 from overfit_cli.report.claim_figure import NAME as CLAIM_FIGURE
 from overfit_cli.report.claim_figure import draw_claims
 from overfit_cli.report.contents import Entry
-from overfit_cli.stats.bands import MEANS, natural_bounds
+from overfit_cli.stats.intervals import MEANS, natural_bounds
 from overfit_cli.sweeps.presets import Preset, all_presets, presets_run_into
 
 Diagram = Mapping[str, Any]

@@ -15,8 +15,8 @@ from pandas.api.types import is_numeric_dtype
 
 from overfit_cli.claims.cells import repeated_seeds, rows_with_absent
 from overfit_cli.claims.parts import Part
-from overfit_cli.claims.rates import Rates
-from overfit_cli.claims.rates import rates as rates_of
+from overfit_cli.claims.rules import Rates
+from overfit_cli.claims.rules import rates as rates_of
 from overfit_cli.claims.stated import Design, Measure, design_of
 from overfit_cli.claims.stated import claim as claim_of
 from overfit_cli.core.cells import Cells

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from overfit_cli.core.arrays import Floats, finite_column
-from overfit_cli.stats.bands import MEDIAN
+from overfit_cli.stats.intervals import MEDIAN
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -27,7 +27,7 @@ from overfit_cli.figures.style import (
     value_colour,
 )
 from overfit_cli.figures.summaries import Line, lines_of_steps
-from overfit_cli.stats.bands import MEAN, MIDDLE_HALF
+from overfit_cli.stats.intervals import MEAN, MIDDLE_HALF
 from overfit_cli.studies.multihead.planted.parameters import FOUND_AT
 
 MOST_SETTINGS = 3

@@ -30,8 +30,7 @@ from overfit_cli.figures.style import (
     log_ticks,
     value_colours,
 )
-from overfit_cli.stats.bands import MIDDLE_HALF
-from overfit_cli.stats.intervals import middle
+from overfit_cli.stats.intervals import MIDDLE_HALF, middle
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 
 _THEOREMS = {"value": ("Theorem 1", r"\alpha"), "all": ("Theorem 2", r"\beta")}

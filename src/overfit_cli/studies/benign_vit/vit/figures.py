@@ -40,7 +40,7 @@ from overfit_cli.figures.style import (
     log_ticks,
 )
 from overfit_cli.figures.summaries import Line, lines_of_steps
-from overfit_cli.stats.bands import MIDDLE_HALF
+from overfit_cli.stats.intervals import MIDDLE_HALF
 from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.theory import (
     SMALL_DEFICIT,
