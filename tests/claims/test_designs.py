@@ -66,7 +66,7 @@ def test_cells_that_are_absent_or_failed_are_named() -> None:
     rows.loc[one, ["status", "reason"]] = "failed", "diverged"
     said = words("test_error < 1 where method = ridge", rows)
     assert "Absent: 4 cells (n=10, snr=0.5, seeds 3 to 5, 9)." in said
-    assert "Failed: 1 cell (n=20, snr=0.5, seeds 1): 1 diverged." in said
+    assert "Failed: 1 cell (n=20, snr=0.5, seed 1): 1 diverged." in said
     conditions = {"": False, " where n = 10": True, " where n = 40": False}
     for condition, mendable in conditions.items():
         assert design_of(measure(f"test_error < 1{condition}"), rows).is_mendable == mendable

@@ -188,11 +188,11 @@ plot heatmap --from out --threshold nan => --threshold nan … finite
 plot heatmap --from out --threshold 1_0 => --threshold 1_0 … finite number
 plot heatmap --from out --out a.gif => --out a.gif … .png, .pdf, .svg or .csv
 plot heatmap --from out --out file.txt/a.png => --out … file.txt
-plot heatmap --from out --law n=1_000 => --law … can't be read from '_000' on
+plot heatmap --from out --law n=1_000 => --law … can't be read
 plot heatmap --from out --law n*snr**2 => --law n*snr**2 … equals sign
 plot heatmap --from out --law n*width=3 => --law … width
 plot heatmap --from out "--law=__import__('os')=3" => --law
-plot heatmap --from ran --law n=3 --law n= => --law n=: it ends too early
+plot heatmap --from ran --law n=3 --law n= => --law n=: it can't be read
 plot heatmap --from ran --size 3x => --size 3x: it takes column, page, or WIDTHxHEIGHT in inches
 plot heatmap --from ran --size 99x3 => --size 99x3: both sides are at least 0.5 and up to 60 inches.
 plot heatmap --from ran --size 0.5x0.5 => --size 0.5x0.5: the figure needs more room, such as page.

@@ -28,7 +28,7 @@ from overfit_cli.core.claim import (
     inconclusive,
     not_run,
 )
-from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.errors import BadValue, UserError, count_alike
 from overfit_cli.core.expressions import (
     Among,
     Extreme,
@@ -37,11 +37,9 @@ from overfit_cli.core.expressions import (
     read_conditions,
     read_expression,
 )
-from overfit_cli.core.failures import count_alike
 from overfit_cli.core.parameters import StudyParameters, describe
 from overfit_cli.core.registry import claims_of
-from overfit_cli.core.schema import Schema, fields_of, has_missed
-from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.study import AnyStudy, Schema, fields_of, has_missed
 from overfit_cli.core.text import brief, list_numbers, list_values, plural, suggestion
 from overfit_cli.stats.intervals import level_of_each, set_level
 
@@ -311,7 +309,8 @@ def _in_words(cells: pd.DataFrame, names: Sequence[str], *, seeds: bool = False)
     for values, rows in cells.groupby(list(names), dropna=False) if names else [((), cells)]:
         pairs = zip(names, cast("tuple[Any, ...]", values), strict=True)
         words = [f"{name}={brief(value, 6)}" for name, value in pairs]
-        words += [f"seeds {list_numbers(sorted(rows['seed'].astype(int)))}"] if seeds else []
+        noun = "seed" if len(rows) == 1 else "seeds"
+        words += [f"{noun} {list_numbers(sorted(rows['seed'].astype(int)))}"] if seeds else []
         listed.append(", ".join(words))
     more = f"; {plural(len(listed) - _MOST_SETTINGS, 'other setting')}"
     return "; ".join(listed[:_MOST_SETTINGS]) + (more if len(listed) > _MOST_SETTINGS else "")

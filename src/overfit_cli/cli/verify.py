@@ -16,10 +16,9 @@ import typer
 
 from overfit_cli.cli.completion import run_directories
 from overfit_cli.cli.options import argument, error_as_option, flag, option
-from overfit_cli.core.console import console, print_folded
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.files import error_text, read_bounded
-from overfit_cli.core.text import plural, visible
+from overfit_cli.core.text import console, plural, print_folded, visible
 
 if TYPE_CHECKING:
     from overfit_cli.figures.record import FigureRecord, SourceRecord

@@ -15,10 +15,9 @@ from overfit_cli.core.files import read_bounded
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.registry import figures_of
 from overfit_cli.figures import record
-from overfit_cli.figures.caption import WIDTH
 from overfit_cli.figures.draw import drawn
-from overfit_cli.figures.inputs import resolve_options
-from overfit_cli.figures.panels import difference
+from overfit_cli.figures.inputs import difference, resolve_options
+from overfit_cli.figures.labels import WIDTH
 from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.record import SourceRecord, record_of_cells
 from overfit_cli.figures.style import THRESHOLD

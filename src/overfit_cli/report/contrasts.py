@@ -23,8 +23,8 @@ from overfit_cli.core.arrays import finite_column
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.expressions import read_number
+from overfit_cli.core.options import finite_number
 from overfit_cli.core.text import plural
-from overfit_cli.core.values import finite_number
 from overfit_cli.report import published
 from overfit_cli.stats import intervals
 from overfit_cli.stats.intervals import Estimate, Summary, summarise

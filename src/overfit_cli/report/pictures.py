@@ -23,11 +23,10 @@ from PIL import Image
 
 from overfit_cli.core.arrays import finite_column
 from overfit_cli.core.cells import Cells
-from overfit_cli.core.console import command_words, shell_line
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import Figure, FigureOptions, grid_figures
 from overfit_cli.core.registry import figures_of
-from overfit_cli.core.text import round_digits, shorten, visible
+from overfit_cli.core.text import command_words, round_digits, shell_line, shorten, visible
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.draw import draw_figure
 from overfit_cli.figures.inputs import resolve_options

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from overfit_cli.core.arrays import LARGEST, Floats
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.values import Band, Mean, valid_choice
+from overfit_cli.core.options import Band, Mean, valid_choice
 
 LEVEL = 0.95
 """The confidence level of a single claim's interval."""

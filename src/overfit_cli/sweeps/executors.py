@@ -27,8 +27,7 @@ import cloudpickle
 from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 
 from overfit_cli.core.cell import NAME_TAKEN, CellResult
-from overfit_cli.core.errors import UserError
-from overfit_cli.core.failures import count_alike, is_exception
+from overfit_cli.core.errors import UserError, count_alike, is_exception
 from overfit_cli.core.files import error_text
 from overfit_cli.core.processes import (
     SAFE_PATH,

@@ -12,8 +12,8 @@ from overfit_cli.core.cell import Cell
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.expressions import read_number
 from overfit_cli.core.figure import Figure
+from overfit_cli.core.options import whole_number
 from overfit_cli.core.parameters import build, describe
-from overfit_cli.core.values import whole_number
 from overfit_cli.stats.boundary_search import FIRST_SEEDS, CrossingEstimate, Point, Search
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.load import load_run

@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, Any
 import cloudpickle
 
 from overfit_cli.core.cell import TRACEBACK, Cell, CellResult
-from overfit_cli.core.errors import MissingError, UserError
-from overfit_cli.core.failures import (
+from overfit_cli.core.errors import (
     LONGEST_REASON,
     FailureKind,
+    MissingError,
+    UserError,
     error_in_words,
     kept_traceback,
     tracebacks_by_kind,
