@@ -20,7 +20,7 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import add_remark, inconclusive, not_run
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.expressions import Expression, Ref, compare
-from overfit_cli.stats.crossings import crossing_table, crossings
+from overfit_cli.stats.boundaries import crossing_table, crossings
 
 
 class Line(NamedTuple):

@@ -30,7 +30,7 @@ from overfit_cli.figures.labels import tick_number, typeset, wrap_text
 from overfit_cli.figures.map_data import MOST_PRINTED, Map, MapPanel, Mask, lay_out_map
 from overfit_cli.figures.picture import Picture, label_outer, new_panels, styled, title_panels
 from overfit_cli.figures.style import DIVERGING, HIGH, MUTED, Legend, points
-from overfit_cli.stats.crossings import crossings, medians_by_row, share_above
+from overfit_cli.stats.boundaries import crossings, medians_by_row, share_above
 from overfit_cli.stats.intervals import LEVEL, MEDIAN
 
 Overlay = Callable[[Axes, MapPanel], Legend]

@@ -18,7 +18,7 @@ import numpy as np
 
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.text import round_digits
-from overfit_cli.stats.crossings import crossing
+from overfit_cli.stats.boundaries import crossing
 from overfit_cli.stats.intervals import middle, t_quantile
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class Search:
                 for seed, of_seed in sampled.items()
             ]
             rows.append(_Row(self, y, curves))
-        spread = _pooled_spread([row.crossing for row in rows])
+        spread = _Spread.pooled([row.crossing for row in rows])
         for row in rows:
             row.spread = spread
         return rows
@@ -198,16 +198,14 @@ class _Spread(NamedTuple):
     freedom: int
     sampling: float
 
-
-def _pooled_spread(rows: Sequence[Sequence[_Curve]]) -> _Spread:
-    """The spread of the curves that cross."""
-    several = [row for row in rows if len(row) > 1]
-    squares = sum(float(np.var([each.position for each in row])) * len(row) for row in several)
-    freedom = sum(len(row) - 1 for row in several)
-    sampling = [curve.width**2 / 12 for row in several for curve in row]
-    return _Spread(
-        squares / max(freedom, 1), freedom, float(np.median(sampling)) if sampling else 0.0
-    )
+    @classmethod
+    def pooled(cls, rows: Sequence[Sequence[_Curve]]) -> _Spread:
+        """Return the spread of the curves of each y that cross."""
+        several = [row for row in rows if len(row) > 1]
+        squares = sum(float(np.var([each.position for each in row])) * len(row) for row in several)
+        freedom = sum(len(row) - 1 for row in several)
+        sampling = [curve.width**2 / 12 for row in several for curve in row] or [0.0]
+        return cls(squares / max(freedom, 1), freedom, float(np.median(sampling)))
 
 
 class _Row:
