@@ -80,16 +80,16 @@ def judge(
         return of_verdict, beside, parts[index].slack(made.value[0, index])
 
     worst = min(range(len(parts)), key=nearness)
-    part, count, alone = parts[worst], len(parts[worst].low), code[worst]
+    part, count = parts[worst], len(parts[worst].low)
     value, low, high = (float(numbers[0, worst]) for numbers in (made.value, made.low, made.high))
     fewest = fewest_seeds(parts) if verdict == "inconclusive" else 0
     needed = fewest if min(len(each.low) for each in parts) < fewest else 0
     words = [f"The worst is {part}." if len(parts) > 1 else "", note]
     if needed:
         words.append(f"It needs {plural(needed, 'seed')}; these cells have {count}.")
-    elif alone == 0 and part.statistic != "no exception":
+    elif code[worst] == 0 and part.statistic not in ("no exception", "case"):
         words.append(_why_open(low, high, part))
-    elif alone < 0 and verdict == "inconclusive":
+    elif code[worst] < 0 and verdict == "inconclusive":
         words.append("By itself it fails; of so many settings one may.")
     if verdict == "holds" and np.isinf([low, high]).all() and math.isfinite(value):
         inner = (float(end[0, worst]) for end in made.inner)
@@ -114,19 +114,16 @@ def judge(
 
 
 def _why_open(low: float, high: float, part: Part) -> str:
-    if part.statistic == "case":
-        return ""
     if math.isinf(low) and math.isinf(high) and low != high:
         return (
             "Nothing is known of the interval's ends, as of a mean that lacks a number, or of "
             f"fewer than {FEW} equal ones; see their median."
         )
-    ends = [
+    ends = " and ".join(
         end_in_words(end) for end in (part.margin.least, part.margin.most) if low <= end <= high
-    ]
-    if ends:
-        return f"The interval contains the margin's end {' and '.join(ends)}."
-    return "The interval lies beyond what was measured."
+    )
+    where = f"contains the margin's end {ends}" if ends else "lies beyond what was measured"
+    return f"The interval {where}."
 
 
 def _details(parts: Sequence[Part], made: Verdicts) -> dict[str, float]:
@@ -249,16 +246,9 @@ def judge_theorem(
     if lost:
         details[unknown_because] = lost
         words += f" {unknown_because[0].upper()}{unknown_because[1:]} may break it."
-    measured = judge(
-        [
-            Part.of_cells(
-                ~broken[judged], unknown[judged], seeds[judged], WITHOUT_EXCEPTION, "no exception"
-            )
-        ],
-        note=words,
-        details=details,
-    )
-    measured = replace(measured, margin=None)
+    ends = ~broken[judged], unknown[judged], seeds[judged]
+    part = Part.of_cells(*ends, WITHOUT_EXCEPTION, "no exception")
+    measured = replace(judge([part], note=words, details=details), margin=None)
     return measured if decades_over is None else mark_by_far(measured, -decades_over[judged].max())
 
 
