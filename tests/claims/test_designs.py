@@ -65,15 +65,15 @@ def test_cells_that_are_absent_or_failed_are_named() -> None:
     one = (rows["n"] == 20) & (rows["snr"] < 1) & (rows["seed"] == 1)
     rows.loc[one, ["status", "reason"]] = "failed", "diverged"
     said = words("test_error < 1 where method = ridge", rows)
-    assert "Absent: 4 cells (n=10, snr=0.5, seeds 3 to 5, 9)." in said
-    assert "Failed: 1 cell (n=20, snr=0.5, seed 1): 1 diverged." in said
+    where = "(n=10, snr=0.5, seeds 3 to 5, 9; n=20, snr=0.5, seed 1)"
+    assert f"Lost: 5 cells {where}: 4 absent; 1 diverged." in said
     conditions = {"": False, " where n = 10": True, " where n = 40": False}
     for condition, mendable in conditions.items():
         assert design_of(measure(f"test_error < 1{condition}"), rows).is_mendable == mendable
     broken = lost(ONE, 1).assign(reason=["error: KeyError: 'x'"] + [""] * 9)
     undrawn = replace(design_of(measure("test_error < 1"), broken), drawn=False)
     assert " ".join(undrawn.sentences()) == (
-        "Judged on 1 setting. Failed: 1 cell: 1 error: KeyError: 'x'."
+        "Judged on 1 setting. Lost: 1 cell: 1 error: KeyError: 'x'."
     )
 
 

@@ -33,7 +33,6 @@ from overfit_cli.core.expressions import (
     Among,
     Extreme,
     Ref,
-    Test,
     read_conditions,
     read_expression,
 )
@@ -266,20 +265,19 @@ class Design:
         return sorted(int(seed) for seed in self.cells["seed"].unique())
 
     @property
-    def absent(self) -> pd.DataFrame:
-        """The cells that are not there."""
-        return self.cells[self.cells["reason"] == ABSENT]
+    def lost(self) -> pd.DataFrame:
+        """The cells that failed or are not there."""
+        return self.cells[self.cells["status"] != "done"]
 
     @property
     def failed(self) -> pd.DataFrame:
         """The cells that failed."""
-        return self.cells[(self.cells["status"] != "done") & (self.cells["reason"] != ABSENT)]
+        return self.lost[self.lost["reason"] != ABSENT]
 
     @property
     def is_mendable(self) -> bool:
         """Whether cells are missing, and none of them by what training came to."""
-        lost = self.cells[self.cells["status"] != "done"]
-        return len(lost) > 0 and not has_missed(lost).any()
+        return len(self.lost) > 0 and not has_missed(self.lost).any()
 
     def sentences(self) -> Iterator[str]:
         """Yield what it is judged on, what it leaves out, and which cells it lacks."""
@@ -294,13 +292,12 @@ class Design:
         yield f"Judged on {settings}{those}{seeds * self.drawn}."
         if self.unnamed:
             yield f"Left out, because the claim does not name them: {self.unnamed}."
-        for word, lost in (("Absent", self.absent), ("Failed", self.failed)):
-            if len(lost):
-                where = _in_words(lost, self.parameters, seeds=self.drawn)
-                alike = count_alike(Counter(lost["reason"].astype(str))) if word == "Failed" else ()
-                why = "; ".join(f"{kind.count} {kind.words}" for kind in alike).rstrip(".")
-                said = f"{word}: {plural(len(lost), 'cell')}{f' ({where})' * bool(where)}"
-                yield ": ".join(filter(None, (said, why))) + "."
+        if len(self.lost):
+            where = _in_words(self.lost, self.parameters, seeds=self.drawn)
+            kinds = count_alike(Counter(self.lost["reason"].astype(str)))
+            why = "; ".join(f"{kind.count} {kind.words}" for kind in kinds).rstrip(".")
+            count = plural(len(self.lost), "cell")
+            yield f"Lost: {count}{f' ({where})' * bool(where)}: {why}."
 
 
 def _in_words(cells: pd.DataFrame, names: Sequence[str], *, seeds: bool = False) -> str:
@@ -328,7 +325,11 @@ def design_of(measure: Measure, rows: pd.DataFrame) -> Design:
     frame, keep, pinned = left.frame, np.zeros(len(left.frame), dtype=bool), set[str]()
     unswept = [frame[:0]]
     for clause in sentence.clauses:
-        brackets = [_values_at(left, ref) for ref in references(clause.quantity) if ref.at]
+        brackets = [
+            {name: value for name, value, _ in _pinned(left, ref) if value is not None}
+            for ref in references(clause.quantity)
+            if ref.at
+        ]
         for values in brackets or [{}]:
             keep |= np.logical_and.reduce([frame[n] == v for n, v in values.items()], axis=0)
             pinned |= values.keys()
@@ -345,23 +346,23 @@ def design_of(measure: Measure, rows: pd.DataFrame) -> Design:
     return Design(complete, varying(complete, names), settings, unnamed, lacking, measure.drawn)
 
 
-def _tests(cells: Cells, ref: Ref) -> list[Test]:
-    if not ref.at:
-        return []
+def _pinned(cells: Cells, ref: Ref) -> Iterator[tuple[str, Any, bool]]:
+    """The parameters in the brackets of a reference, their values, and whether those are named.
+
+    The best value is not known: it is None.
+    """
     # The column may be one that nobody knows yet: brackets are read behind a name that cells have.
-    return [*read_expression(f"seed[{ref.inside}]", cells.schema.names, "claim").refs[0].at]
-
-
-def _values_at(cells: Cells, ref: Ref) -> dict[str, Any]:
-    """The values that the brackets of a reference choose, by parameter."""
-    values = dict[str, Any]()
-    for test in _tests(cells, ref):
+    inside = f"seed[{ref.inside}]" if ref.at else "seed"
+    for test in read_expression(inside, cells.schema.names, "claim").refs[0].at:
         if isinstance(test, Among):
-            values[test.name] = test.values[0]
-        elif isinstance(test, Extreme) and test.which != "best":
-            column = cells.frame[test.name]
-            values[test.name] = column.max() if test.which == "largest" else column.min()
-    return values
+            yield test.name, test.values[0], True
+        elif isinstance(test, Extreme):
+            ends = {"largest": pd.Series.max, "smallest": pd.Series.min}
+            yield (
+                test.name,
+                ends.get(test.which, lambda column: None)(cells.frame[test.name]),
+                False,
+            )
 
 
 def _unswept(
@@ -382,8 +383,9 @@ def _needs(sentence: Sentence, cells: Cells) -> Iterator[tuple[str, Sequence[Any
     """The parameters that a sentence needs: their values by name, or the fewest that there are."""
     for name, fewest in sentence.axes(cells).items():
         yield name, [], fewest
-    for test in (test for ref in sentence.references for test in _tests(cells, ref)):
-        yield test.refs[0].name, test.values[:1] if isinstance(test, Among) else [], 2
+    for ref in sentence.references:
+        for name, value, is_named in _pinned(cells, ref):
+            yield name, [value] if is_named else [], 2
 
 
 def settings_lacking(measure: Measure, rows: pd.DataFrame) -> dict[str, str]:
