@@ -78,11 +78,7 @@ class Clause:
     def parts(self, cells: Cells, seeds: int) -> list[Part]:
         """Return the numbers that it is judged on."""
         parts = [
-            replace(
-                part,
-                statistic=self.statistic,
-                margin=replace(part.margin, fewest_seeds=seeds),
-            )
+            replace(part, statistic=self.statistic, margin=replace(part.margin, fewest_seeds=seeds))
             for part in self.quantity.parts(cells)
         ]
         if not parts:
@@ -135,15 +131,13 @@ def combine(parts: Sequence[Part], over: Over) -> list[Part]:
         aspect, *others = {part.place.rpartition(", ")[2] for part in alike}
         called = "" if others or "=" in aspect or not aspect else f", {aspect}"
         in_logs = alike[0].statistic == "geometric mean"
+        ends = np.array([(part.low, part.high) for part in alike])  # (settings, ends, seeds)
         ways: dict[str, Any] = {"mean": gmean if in_logs else np.mean}
         if over == "worst":
             both = (("least", np.min, margin.least), ("most", np.max, margin.most))
             ways = {name: reduce for name, reduce, end in both if math.isfinite(end)}
         for way, reduce in ways.items():
-            numbers = [[getattr(part, end) for part in alike] for end in ("low", "high")]
-            low, high = (
-                reduce(np.maximum(each, 0.0) if in_logs else each, axis=0) for each in numbers
-            )
+            low, high = reduce(np.maximum(ends, 0.0) if in_logs else ends, axis=0)
             place = f"{way} over {plural(len(alike), 'setting')}{called}"
             combined.append(replace(alike[0], place=place, low=low, high=high))
     return combined

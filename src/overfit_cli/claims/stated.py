@@ -29,13 +29,7 @@ from overfit_cli.core.claim import (
     not_run,
 )
 from overfit_cli.core.errors import BadValue, UserError, count_alike
-from overfit_cli.core.expressions import (
-    Among,
-    Extreme,
-    Ref,
-    read_conditions,
-    read_expression,
-)
+from overfit_cli.core.expressions import Among, Extreme, Ref, read_conditions, read_expression
 from overfit_cli.core.parameters import StudyParameters, describe
 from overfit_cli.core.registry import claims_of
 from overfit_cli.core.study import AnyStudy, Schema, fields_of, has_missed
