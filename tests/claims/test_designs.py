@@ -87,7 +87,6 @@ def test_cells_that_are_absent_or_failed_are_named() -> None:
         ("test_error falls along snr", {"snr": RANGE}),
         ("power of n in snr at test_error = 0.1 is 1 within 1", {"n": RANGE, "snr": RANGE}),
         ("test_error[n=80] < test_error[n=160]", {"n": "80,160"}),
-        ("test_error[n=80] < test_error[n is smallest]", {"n": "80"}),
         ("mean of test_error[n=80] < 1; test_error rises along snr", {"n": "80"}),
         ("test_error < 1 where snr > 50", {"snr": RANGE}),
         ("test_error < 1 where snr = 4,8 and n = 10", {"snr": "4.0,8.0"}),

@@ -84,12 +84,6 @@ def test_at_a_further_look_a_median_takes_more_seeds_and_so_does_what_is_propose
         assert seeds_to_decide([far], more_than=12) == 13
 
 
-def test_a_share_of_all_seeds_stays_where_another_moves() -> None:
-    found = rates([part([share] * 8, "share", least=0.5) for share in (1.0, 0.0)])
-    assert (found.holds, found.fails) == (0.0, 1.0)
-    assert found.false_holds <= 0.05
-
-
 def test_missed_targets_count_in_the_rates_of_a_median() -> None:
     """Of the known steps alone the median would lie far below the one of all."""
     steps = np.random.default_rng(4).lognormal(np.log(100), 0.5, 40)
