@@ -209,8 +209,8 @@ class Worlds:
     ) -> None:
         self.parts = parts
         self.samples = [
-            Samples(_SAMPLED.get(part.statistic, part.statistic), *ends, part.within)
-            for part, *ends in zip(parts, low, high, strict=True)
+            Samples(_SAMPLED.get(part.statistic, part.statistic), least, most, part.within)
+            for part, least, most in zip(parts, low, high, strict=True)
         ]
         self.counts = np.array([each.count for each in self.samples])
         self.value = np.stack([each.value for each in self.samples], axis=1)

@@ -122,10 +122,10 @@ def crossings(cells: pd.DataFrame, x: str, y: str, value: str, threshold: float)
     """
     rows = []
     for y_value, seed, points, levels in _curves(cells, x, y, value, threshold):
-        root, side = _root(points, levels), "unknown"
+        root, where = _root(points, levels), "unknown"
         if points.size > 1 and points[0] < points[-1]:
-            side = "crosses" if np.isfinite(root) else SIDES[int(levels.mean() <= 0)]
-        rows.append((y_value, seed, root, side, levels[-1] - levels[0] if levels.size else 0.0))
+            where = "crosses" if np.isfinite(root) else SIDES[int(levels.mean() <= 0)]
+        rows.append((y_value, seed, root, where, levels[-1] - levels[0] if levels.size else 0.0))
     table = pd.DataFrame(rows, columns=[y, "seed", "crossing", "side", "change"])
     changes, side = table.pop("change"), table["side"]
     of_crossing = np.sign(changes[side == "crosses"])
