@@ -148,8 +148,9 @@ class ClassifierClaims:
             chosen = select_values(cells, at)
             if chosen.empty:
                 raise not_run(f"It needs cells of {describe_values(at)}.")
-            best = BEST_KERNELS.at_best(chosen, names, kernels, fewest=1 if data.name else 2)
-            return judge(*best, chosen)
+            fewest = 1 if data.name else 2
+            gaussian, softmax = BEST_KERNELS.at_best(chosen, names, kernels, fewest)
+            return judge(gaussian, softmax, chosen)
 
         return measure
 
