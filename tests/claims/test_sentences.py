@@ -336,7 +336,8 @@ def test_a_number_that_came_too_late_lies_above_what_was_waited_for(
 def test_the_number_that_a_paper_states_stands_beside_the_end_of_its_margin() -> None:
     given = {"name": "a", "source": "", "statement": "a"}
     stated = read("test_error <= 0.9 at worst").with_target(0)
-    measured = stated_claim(lambda rows: rows, STUDY.parameters, stated, **given).judge(ALL)
+    small = stated_claim(lambda rows: rows, STUDY.parameters, stated, between={}, **given)
+    measured = small.judge(ALL)
     assert (measured.target, measured.margin) == (0, (-np.inf, 0.9))
 
 
