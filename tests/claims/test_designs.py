@@ -53,6 +53,12 @@ FOUR = "test_error < 1 where n = 10,40 and snr < 3 and method = ridge"
             f"{SOME} (snr 0.5, 2; method none, ridge) {OTHERS} method=lasso.",
         ),
         (f"{GROUPS}; test_error falls along n", f"{ALL} {SEEDS}"),  # on the cells of both
+        (
+            "test_error[n=80] < 1 where method = none",
+            f"2 of 20 settings (snr 0.5, 2) {OTHERS} n=10; n=20; n=40. Lost: 20 cells "
+            "(snr=0.5, seeds 0 to 9; snr=2, seeds 0 to 9): 20 absent.",
+        ),
+        ("test_error[best snr] < 1", f"{ALL} {SEEDS}"),
         (f"{LARGEST} where method = none", f"{SOME} (n 10, 40; snr 0.5, 2) {OTHERS} n=20."),
     ],
 )

@@ -362,12 +362,13 @@ def _pinned(cells: Cells, ref: Ref) -> Iterator[tuple[str, Any, bool]]:
 def _unswept(
     cells: pd.DataFrame, names: Sequence[str], brackets: Sequence[Mapping[str, Any]]
 ) -> pd.DataFrame:
-    """The settings that brackets take and no cell has, at one seed: `add_absent` adds others."""
+    """The settings that brackets take and no cell has, as cells that are absent."""
     others = cells[[name for name in names if name not in brackets[0]]].drop_duplicates()
     wanted = pd.concat([others.assign(**values) for values in brackets])[list(names)]
     marked = wanted.drop_duplicates().merge(cells[names].drop_duplicates(), "left", indicator=True)
     lacking = marked.loc[marked["_merge"] == "left_only", list(names)]
-    return lacking.assign(seed=cells["seed"].iloc[0], status="failed", reason=ABSENT)
+    seeds = cells[["seed"]].drop_duplicates()
+    return lacking.merge(seeds, "cross").assign(status="failed", reason=ABSENT)
 
 
 # What is lacking
