@@ -44,29 +44,24 @@ _GROUP = re.compile(
 _DOLLAR = re.compile(r"(?<!\\)\$")
 
 
-def symbol_problem(symbol: str) -> str:
-    """Return why a symbol, in mathtext without dollar signs, can't be typeset; empty if it can."""
-    if visible(symbol) != symbol:
-        return "it has a character that can't be drawn"
-    if _DOLLAR.search(symbol):
-        return "it has a dollar sign"
-    if not symbol or is_plain(symbol) or _parses(symbol):
-        return ""
-    return "matplotlib can't typeset it"
+def text_problem(name: str, text: object) -> str:
+    r"""Return why figures can't typeset a text of a declaration; empty if they can.
 
-
-def words_problem(words: str) -> str:
-    r"""Return why words with formulas between dollar signs can't be typeset; empty if they can.
-
-    An odd number of dollar signs are signs of money. One in words with a formula is written `\$`.
+    A `symbol` is a formula. Other texts have formulas between dollar signs; an odd number of these
+    are signs of money. One in words with a formula is written `\$`.
     """
-    if visible(words) != words:
-        return "it has a character that can't be drawn"
-    _, *pieces = _DOLLAR.split(words)
-    if len(pieces) % 2:
-        return ""
-    wrong = next((part for part in pieces[::2] if not part or symbol_problem(part)), None)
-    return "" if wrong is None else f"matplotlib can't typeset its formula ${shorten(wrong)}$"
+    if not isinstance(text, str) or visible(text) != text:
+        return "it takes a text of characters that can be drawn"
+    pieces = _DOLLAR.split(text)
+    if name == "symbol":
+        formulas = [text] if text else []
+    else:
+        formulas = pieces[1::2] if len(pieces) % 2 else []
+    for formula in formulas:
+        if not formula or not (is_plain(formula) or _parses(formula)):
+            takes = r"it takes mathtext, without dollar signs in a symbol, such as r'\sigma_p'"
+            return f"matplotlib can't typeset the formula {shorten(formula)!r}; {takes}"
+    return ""
 
 
 def with_money(words: str) -> str:
@@ -84,35 +79,29 @@ def is_plain(symbol: str) -> bool:
     return re.fullmatch(_LINE, text) is not None
 
 
+_TEXTS = ("meaning", "symbol", "unit", "label")
+"""The texts of a declaration that figures show."""
+
+
 def check_texts(declared: object) -> None:
     """Refuse a `Parameter` or a `Column` with texts that figures can't typeset."""
-    for name, (problem_of, accepted) in _TEXTS.items():
-        text, takes = getattr(declared, name), "it takes a text"
-        if isinstance(text, str):
-            problem = problem_of(text)
-            takes = f"{problem}; {accepted}" if problem else ""
-        if takes:
+    for name in _TEXTS:
+        text = getattr(declared, name)
+        if problem := text_problem(name, text):
             where = f"{type(declared).__name__}({name}={shorten(repr(text))})"
-            raise TypeError(f"{where}: {takes}")
-
-
-_WORDS = words_problem, "it takes words in one line, with whole formulas between dollar signs"
-_SYMBOL = (
-    symbol_problem,
-    (r"it takes matplotlib's mathtext without dollar signs, such as r'\sigma_p'"),
-)
-_TEXTS = {"meaning": _WORDS, "symbol": _SYMBOL, "unit": _WORDS, "label": _WORDS}
-"""The texts of a declaration that figures show: why one can't be typeset, and what it takes."""
+            raise TypeError(f"{where}: {problem}")
 
 
 def without_bad_texts(kept: Any) -> Any:
     """Return a declaration that a manifest has, without the texts that figures can't typeset."""
     texts = {name: kept.get(name) for name in _TEXTS} if isinstance(kept, dict) else {}
-    bad = [name for name, of in texts.items() if isinstance(of, str) and _TEXTS[name][0](of)]
+    bad = [name for name, text in texts.items() if text and text_problem(name, text)]
     return {**kept, **dict.fromkeys(bad, "")} if bad else kept
 
 
 def _parses(symbol: str) -> bool:
+    if _DOLLAR.search(symbol):
+        return False
     from matplotlib.mathtext import MathTextParser
 
     try:
