@@ -477,7 +477,7 @@ def test_the_decorator_names_headline_threshold_and_claims(tmp_path: Path) -> No
 
 CLAIMS = {
     "lambda cells: cells['nothing'].max()": "The claim low can't be judged: KeyError: 'nothing'.",
-    "lambda cells: 'holds'": "The claim low can't be judged: 'holds' is no Measurement of",
+    "lambda cells: 'holds'": "can't be judged: ValueError: 'holds' is no Measurement of",
     "lambda cells: Measurement(verdict='It is low.')": "is no Measurement of one",
     "'low'": "can't be judged: TypeError: 'str' object is not callable.",
 }

@@ -344,9 +344,8 @@ class Cells:
         varying = self.varying()
         replaceable = [name for name in varying if name in expression.names and name not in taken]
         if not replaceable:
-            hint = ", ".join(varying) or "nothing"
-            accepts = f"no parameter in it varies here without an axis or panels; here vary: {hint}."
-            raise BadValue(option, text, accepts)
+            accepts = "no parameter in it varies here without an axis or panels; here vary"
+            raise BadValue(option, text, f"{accepts}: {', '.join(varying) or 'none'}.")
         values = [round_digits(value, DIGITS) for value in self._evaluated(expression, option)]
         for row in self.frame[~np.isfinite(values)].to_dict("records")[:1]:
             where = ", ".join(f"{name}={row[name]}" for name in sorted(expression.names))

@@ -142,12 +142,9 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-CACHE_VARIABLE = "OVERFIT_CACHE"
-
-
 def cache_folder() -> Path:
     """Return the folder that `OVERFIT_CACHE` names, or the user's; it need not exist."""
-    named = os.environ.get(CACHE_VARIABLE)
+    named = os.environ.get("OVERFIT_CACHE")
     return Path(named).expanduser() if named else platformdirs.user_cache_path("overfit")
 
 

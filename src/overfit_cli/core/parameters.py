@@ -251,17 +251,11 @@ class Parameter:
         )
 
 
-def parameter(
-    default: Value,
-    meaning: str,
-    *,
-    value_labels: Mapping[str, str] = MappingProxyType({}),
-    shades: tuple[float, float] | None = None,
-    **declared: Any,
-) -> Any:
+def parameter(default: Value, meaning: str, **declared: Any) -> Any:
     """Declare a field of a `StudyParameters` model: the paper's value, and see `Parameter`."""
+    shown = {name: declared.pop(name) for name in ("value_labels", "shades") if name in declared}
     about, real = Parameter(meaning, **declared), isinstance(default, float)
-    return about.field(default, real=real, value_labels=value_labels, shades=shades)
+    return about.field(default, real=real, **shown)
 
 
 @dataclass(frozen=True)
@@ -296,10 +290,8 @@ class ParameterInfo:
     def parse(self, text: str) -> Value:
         """Convert a text to a value of this kind; `build` checks the bounds."""
         text = text.strip()
-        excerpt = shorten(text)
-        refusal = BadValue(
-            self.name, excerpt, f"{self.name} takes {self.accepts}, not {excerpt!r}."
-        )
+        accepts = f"{self.name} takes {self.accepts}, not {shorten(text)!r}."
+        refusal = BadValue(self.name, shorten(text), accepts)
         if self.kind == "text" or (self.kind == "literal" and text in self.choices):
             return text
         if self.kind == "bool" and text.lower() in ("true", "false"):
@@ -309,11 +301,8 @@ class ParameterInfo:
             raise refusal
         if self.kind == "float":
             return float(number) + 0.0  # -0 becomes 0: a cell has one key
-        if number != number.to_integral_value():
+        if number != number.to_integral_value() or abs(number) >= 2**63:
             raise refusal
-        if abs(number) >= 2**63:
-            accepts = f"it is too large; {self.name} takes {self.accepts} below 2**63."
-            raise BadValue(self.name, excerpt, accepts)
         return int(number)
 
 
@@ -385,12 +374,10 @@ def kind_of(annotation: Any) -> tuple[Kind | None, tuple[str, ...]]:
         kinds: dict[Any, Kind] = {int: "int", float: "float", bool: "bool"}
         return kinds.get(annotation, "text" if annotation is str else None), ()
     choices = get_args(annotation)
-    if all(isinstance(choice, str) for choice in choices):
+    types = {type(choice) for choice in choices}
+    if types == {str}:
         return "literal", choices
-    are_integers = all(
-        isinstance(choice, int) and not isinstance(choice, bool) for choice in choices
-    )
-    return ("int" if are_integers else None), tuple(str(choice) for choice in choices)
+    return ("int" if types == {int} else None), tuple(map(str, choices))
 
 
 _BOUNDS = {
@@ -406,8 +393,7 @@ def _accepts(kind: Kind, choices: tuple[str, ...], constraints: list[Any]) -> tu
     if choices:
         return "one of " + ", ".join(choices), ", ".join(choices)
     if kind in ("text", "bool"):
-        accepts = "a text" if kind == "text" else "true or false"
-        return accepts, accepts
+        return ("a text",) * 2 if kind == "text" else ("true or false",) * 2
     bounds = [
         (word, sign, f"{getattr(constraint, short):.15g}")
         for constraint in constraints
