@@ -281,12 +281,9 @@ def print_folded(
     if not output.is_terminal and width is None:
         output.print(f"{first}{shown}")
         return
+    most = min(output.width, width or output.width)
     lines = textwrap.wrap(
-        shown,
-        min(output.width, width or output.width),
-        initial_indent=first,
-        subsequent_indent=further,
-        break_on_hyphens=False,
+        shown, most, initial_indent=first, subsequent_indent=further, break_on_hyphens=False
     )
     for line in lines or [first]:
         output.print(line)
