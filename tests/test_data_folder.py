@@ -50,9 +50,7 @@ def test_an_archive_is_data_too_and_no_other_file_is(tmp_path: Path) -> None:
     assert data_folder("source=imdb").name == "a.tar.gz"
     (tmp_path / "a.txt").write_text("")
     for name in ("gone", "a.txt"):
-        with pytest.raises(
-            UserError, match=rf"data=.*{name}': there is no such folder, or archive"
-        ):
+        with pytest.raises(UserError, match=rf"{name}': there is no such folder, or archive"):
             set_data_folder(tmp_path / name)
     assert data_folder("source=imdb").name == "a.tar.gz"
 
