@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import warnings
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -39,14 +40,8 @@ def test_rows_are_kept_by_cell_and_given_on_as_they_come() -> None:
 
 
 def test_a_loss_says_why_a_training_failed() -> None:
-    losses = [
-        (0.5, np.inf),
-        (0.01, 0.01),
-        (0.02, 0.01),
-        (np.nan, 1),
-        (np.inf, np.inf),
-        (-np.inf, 1),
-    ]
+    inf = np.inf
+    losses = [(0.5, inf), (0.01, 0.01), (0.02, 0.01), (np.nan, 1), (inf, inf), (-inf, 1)]
     reasons = ["", "", "step limit", "diverged", "diverged", "diverged"]
     assert [failure(loss, at_most) for loss, at_most in losses] == reasons
 
@@ -66,7 +61,7 @@ def test_libraries_compute_on_one_thread_and_get_theirs_back() -> None:
 class Full(FakeStudy):
     """A study of which three cells fit the memory, and one cell never."""
 
-    sizes = list[int]()
+    sizes: ClassVar = list[int]()
 
     def train(self, batch: Batch[FakeParameters], training: Training) -> Results[FakeParameters]:
         self.sizes.append(len(batch))
