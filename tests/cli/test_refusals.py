@@ -141,11 +141,11 @@ train kernel-pathfinder --set antialiasing=100 => antialiasing 100 … less of e
 train kernel-landscape --set source=lra => --set source lra … task=text … imdb.
 train kernel-landscape --set heads=5 => --set heads 5 … divisor of d, which is 64
 sweep kernel-landscape --task pathfinder --source imdb => imdb … task=pathfinder … generated, lra.
-train kernel-text --data nowhere => --data nowhere … no such folder or file
+train kernel-text --data nowhere => --data nowhere … no such folder, or archive
 train kernel-text --set source=imdb => --data: source=imdb needs data … OVERFIT_DATA
 sweep kernel-fig2 --profile paper --set tokens=99 => --data: source=imdb needs data … OVERFIT_DATA
 train kernel-text --data empty --set source=imdb => empty … IMDb isn't there
-train kernel-text --data file.txt --source imdb => --data file.txt … name a folder, or an archive
+train kernel-text --data file.txt --source imdb => --data file.txt … no such folder, or archive
 train kernel-text --set source=imdb --n 25001 => --n 25001 … up to 25000
 train kernel-pathfinder --set source=lra => --data: source=lra needs data … OVERFIT_DATA
 sweep kernel-pathfinder --data empty --source lra => empty … curv_contour_length_14 … pathfinder32
@@ -184,8 +184,8 @@ plot heatmap --from out --by q => --by q: toy has no parameter 'q'; known:
 plot heatmap --from out --value test_los => --value test_los … 'test_loss'
 plot heatmap --from out --where n=99 => --where n=99: no cell has that; there is 1, 2, 3.
 plot heatmap --from out --where N=low => --where N=low: 'low' is no name here
-plot heatmap --from out --threshold nan => --threshold nan … finite
-plot heatmap --from out --threshold 1_0 => --threshold 1_0 … finite number
+plot heatmap --from out --threshold nan => --threshold nan: 'nan' is no name here
+plot heatmap --from out --threshold 1_0 => --threshold 1_0: it can't be read
 plot heatmap --from out --out a.gif => --out a.gif … .png, .pdf, .svg or .csv
 plot heatmap --from out --out file.txt/a.png => --out … file.txt
 plot heatmap --from out --law n=1_000 => --law … can't be read
@@ -266,7 +266,7 @@ export out --trajectories => DIR out: it holds no logged steps of these cells; `
 export out --where n=9 => --where n=9: no cell has that; there is 1, 2, 3.
 export nowhere => DIR nowhere: there is no such directory
 export mine.py => DIR mine.py: that is a file
-export '' => DIR '': it takes a path.
+export '' => DIR '': it takes a path, in UTF-8.
 export out --out out/cells --to csv => --out out/cells: that is no file; name a file
 export out --out /dev/null --to csv => --out /dev/null: that is no file; name a file
 export out --out mine.py/a.csv => --out mine.py/a.csv: it can't be written there
@@ -275,7 +275,7 @@ verify none.png => FILE none.png: it can't be read (No such file or directory).
 verify out => out has no figure; `overfit plot --from out` draws one.
 verify given.csv => FILE given.csv: it holds no record; it takes a PNG, PDF or SVG file that
 verify /dev/zero => FILE /dev/zero: it can't be read (it isn't a regular file)
-verify '' => FILE|DIR '': it takes a path.
+verify '' => FILE|DIR '': it takes a path, in UTF-8.
 verify => Missing argument 'FILE|DIR'.
 """
 
