@@ -29,9 +29,7 @@ from overfit_cli.figures.draw import draw_figure
 from overfit_cli.figures.picture import Picture, save
 from overfit_cli.figures.style import read_look
 from overfit_cli.functions.function_study import study_of_function, study_of_rows
-from overfit_cli.report.claim_figure import draw_claims
-from overfit_cli.report.compare import Comparison, compare_sides, is_published, path_of
-from overfit_cli.report.compare_figure import draw_difference
+from overfit_cli.report.compare import Comparison, compare_sides
 from overfit_cli.report.judge import (
     JudgedClaims,
     decide,
@@ -40,7 +38,9 @@ from overfit_cli.report.judge import (
     lines_on_claims,
     relevant_claims,
 )
+from overfit_cli.report.pictures import draw_claims, draw_difference
 from overfit_cli.report.runs import JudgedRun, complete_cells, load_runs
+from overfit_cli.report.sides import is_published, path_of
 from overfit_cli.sweeps.load import conditions, load_run, logged_steps, means_over_seeds, summaries
 from overfit_cli.sweeps.manifest import warn_of_sources
 from overfit_cli.sweeps.plan import Plan
