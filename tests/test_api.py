@@ -234,12 +234,7 @@ def test_a_study_class_of_a_script_is_swept_and_drawn_in_its_process(tmp_path: P
 
 
 def test_the_claims_of_a_function_are_judged_in_its_process(tmp_path: Path) -> None:
-    told = {
-        "name": "low",
-        "source": "me",
-        "statement": "The loss is low.",
-        "holds_where": "below 3",
-    }
+    told: Any = dict.fromkeys(("name", "source", "statement", "holds_where"), "low")
 
     def measure(cells: pd.DataFrame) -> overfit_cli.Measurement:
         return overfit_cli.Measurement(verdict="holds", value=cells["loss"].max())

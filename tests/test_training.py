@@ -74,7 +74,8 @@ class Full(FakeStudy):
 def test_a_batch_that_does_not_fit_is_split_in_halves_until_it_does() -> None:
     cells = [Cell("fake", 1, FakeParameters(n=n), 0) for n in range(1, 12)]
     full = Full()
-    results = {cells.index(one.cell) + 1: one for one in train_all(full, cells, Execution())}
+    trained = train_all(full, cells, Execution())
+    results = {one.cell.parameters.model_dump()["n"]: one for one in trained}
     assert full.sizes == [11, 6, 3, 3, 5, 3, 2, 1, 1, 1, 2]
     assert sorted(results) == list(range(1, 12))
     assert {n for n, result in results.items() if result.reason} == {8}
