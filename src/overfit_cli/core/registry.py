@@ -129,7 +129,8 @@ def blaming(study: AnyStudy, doing: str) -> Iterator[None]:
 
 def figures_of(study: AnyStudy) -> Mapping[str, Figure]:
     """Return a study's figures, and the general figures whose names it does not use."""
-    own = _or_nothing(study, "its figures", study.figures, dict[str, Figure]())
+    nothing: Mapping[str, Figure] = {}
+    own = _or_nothing(study, "its figures", study.figures, nothing)
     return {**own, **grid_figures(study.threshold), **own}  # its own come first
 
 
