@@ -96,6 +96,7 @@ WRONG: list[tuple[Callable[[Path], object], str]] = [
     (draws(law=[1]), "law=[1]: it takes a text, or several."),
     (draws(where=3), "where=3: it takes a text, or several."),
     (draws(mean="mode"), "mean='mode': it takes"),
+    (draws(style=3, colour="red"), "colour='red': there is no such option"),
     (draws(style=3), "style=3: it takes a path"),
     (draws("heat"), "toy has no figure 'heat'; did you mean 'heatmap'"),
     (lambda run: api.draw("heatmap"), "draw takes the run directories to draw from"),
