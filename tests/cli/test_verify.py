@@ -312,7 +312,7 @@ def test_cells_of_another_version_are_told(folder: Path, monkeypatch: pytest.Mon
         (["bare.png"], "FILE bare.png: it holds no record; it takes a PNG, PDF or SVG file that"),
         (["torn.png"], "FILE torn.png: it isn't a whole figure ("),
         (["heatmap.png", "--from=none"], "--from none: it isn't there; name the figure's run or"),
-        (["heatmap.png", "--from="], "--from '': it takes a path."),
+        (["heatmap.png", "--from="], "--from '': it takes a path"),
     ],
 )
 def test_bad_input_is_one_sentence(drawn: Path, words: list[str], sentence: str) -> None:
