@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 from overfit_cli.claims.designs import RANGE, design_of, needs_in_words, settings_lacking
-from overfit_cli.claims.rules import verdicts_at_extremes
 from overfit_cli.claims.sentences import read
 from overfit_cli.claims.stated import Measure, cells_of, claim
 from tests.claims.decay import STUDY, cells, lost
@@ -105,29 +104,3 @@ NEEDS = "3 values of snr or more; cells of method=ridge; cells of method=none; c
 def test_what_sentences_need_is_told_before_there_are_cells(text: str, needs: str) -> None:
     table = cells_of(ROWS.iloc[:0], STUDY.parameters)
     assert needs_in_words(read(text), table) == f"It needs {needs}"
-
-
-@pytest.mark.parametrize(
-    ("text", "count", "verdicts"),
-    [
-        ("test_error < 0.2", 3, ("holds", "inconclusive")),
-        ("test_error < 0.2", 9, ("holds", "fails")),
-        ("test_error < 0.05", 3, ("inconclusive", "fails")),
-        ("test_error is 0.1 within 0.05", 9, ("holds", "fails")),
-        ("test_error is 0.2 within 0.05", 1, ("fails", "fails")),
-        ("share of seeds with test_error < 0.2 > 0.6", 2, ("holds", "inconclusive")),
-        ("test_error < 0.2", 0, None),
-        ("mean of test_error < 0.2", 1, None),  # which is unbounded
-        ("mean of test_error < 0.2; test_error < 0.3", 1, None),
-    ],
-)
-def test_missing_cells_are_taken_at_both_extremes(
-    text: str, count: int, verdicts: tuple[str, str] | None
-) -> None:
-    assert verdicts_at_extremes(measure(text).parts(lost(ONE, count))) == verdicts
-
-
-def test_a_trend_has_extremes_because_it_lies_within_minus_1_and_1() -> None:
-    rows = lost(ROWS.query("method == 'none'"), 1)
-    trend = measure("mean of test_error falls along n").parts(rows)
-    assert verdicts_at_extremes(trend) == ("holds", "holds")

@@ -17,11 +17,20 @@ from overfit_cli import UserError
 from overfit_cli.cli.list import verdict_table
 from overfit_cli.core.claim import Kind, Verdict
 from overfit_cli.core.registry import claims_of, find_study, installed_studies
-from overfit_cli.report.contents import Entry, contents, findings, repetition, reproduced_figure
+from overfit_cli.report.contents import (
+    Entry,
+    Expected,
+    check_verdicts,
+    claims_json,
+    contents,
+    findings,
+    read_expected,
+    repetition,
+    reproduced_figure,
+)
 from overfit_cli.report.judge import Judged, judge_runs
 from overfit_cli.report.page import markdown, page, write_report
 from overfit_cli.report.runs import load_runs
-from overfit_cli.report.verdict_files import Expected, check_verdicts, claims_json, read_expected
 from overfit_cli.sweeps.presets import EXPECTED_VERDICTS, find_preset, preset_folder
 from overfit_cli.sweeps.store import RunDirectory
 from tests.kept import RESULTS, kept_claims
@@ -205,13 +214,13 @@ def test_claims_that_one_side_lacks_are_unexpected_and_a_misspelt_one_has_a_prop
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("e.toml", "a = 1", "a: write a table for each study"),
-        ("e.toml", '[benign-vit]\na = "hold"', "a = hold: it takes holds, holds by far, fails"),
-        ("e.toml", "[benign-vit]\na = []", "a = []: it takes holds"),
+        ("e.toml", "a = 1", "[STUDY], with lines CLAIM = 'VERDICT' (a: "),
+        ("e.toml", '[benign-vit]\na = "hold"', "benign-vit.a"),
+        ("e.toml", "[benign-vit]\na = []", "(benign-vit.a"),
         ("e.toml", "[benign-vit", "can't be read as TOML"),
-        ("e.json", "{", "that `overfit report` wrote"),
-        ("e.json", "[]", "that `overfit report` wrote"),
-        ("e.json", '{"claims": [1]}', "that `overfit report` wrote"),
+        ("e.json", "{", "it takes a claims.json of `overfit report`"),
+        ("e.json", "[]", "it takes a claims.json of `overfit report`"),
+        ("e.json", '{"claims": [1]}', "it takes a claims.json of `overfit report`"),
     ],
 )
 def test_a_file_of_other_things_is_refused_in_a_sentence(

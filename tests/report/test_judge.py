@@ -8,15 +8,16 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
+from unittest import mock
 
 import pytest
 
-from overfit_cli import Measurement
+from overfit_cli import Claim, Measurement
 from overfit_cli.core.cells import NoCellsError
 from overfit_cli.core.registry import claims_of, find_study
 from overfit_cli.report.compare import compare_sides
 from overfit_cli.report.judge import Judged, judge_families, judge_runs, relevant_claims, sort_runs
-from overfit_cli.report.runs import load_runs
+from overfit_cli.report.runs import JudgedRun, load_runs
 from overfit_cli.stats.intervals import level_of_each
 from overfit_cli.studies.attention_kernel.regression.study import study
 from overfit_cli.sweeps.grid import Grid
@@ -106,20 +107,22 @@ def test_what_is_decided_at_the_level_of_all_leaves_the_others_a_wider_one() -> 
     """Of three, two would be open at the level of all three; a refuted case isn't one of them."""
     decided_up_to = {"a": 0.99, "b": 0.978, "c": 0.951, "d": 0.94}
 
-    def measure(one: Judged) -> Measurement:
-        held = level_of_each(1) <= decided_up_to[one.claim.name]
-        return replace(one.measurement, verdict="holds" if held else "inconclusive")
+    def measure(claim: Claim) -> Measurement:
+        held = level_of_each(1) <= decided_up_to[claim.name]
+        return Measurement(verdict="holds" if held else "inconclusive")
 
     case = replace(judged("e", "fails").measurement, decided="case")
     refuted = replace(judged("e", "fails"), measurement=case)
+    run = mock.Mock(spec=JudgedRun, judge=measure)
     all_of_them = [*(judged(name, "holds") for name in "abc"), judged("d", "inconclusive"), refuted]
-    found = judge_families(all_of_them, measure)
+    all_of_them = [replace(one, run=run) for one in all_of_them]
+    found = judge_families(all_of_them)
     verdicts = ["holds", "inconclusive", "inconclusive", "inconclusive", None]
     assert [one.joint_verdict for one in found] == verdicts
     ours = [replace(one, claim=replace(one.claim, kind="sharp")) for one in all_of_them[1:4]]
-    mixed = judge_families([all_of_them[0], *ours], measure)
+    mixed = judge_families([all_of_them[0], *ours])
     assert [one.family for one in mixed] == [1, 3, 3, 3], "families are of one kind"
-    without_d = judge_families(all_of_them[:3], measure)
+    without_d = judge_families(all_of_them[:3])
     assert [one.joint_verdict for one in without_d] == ["holds"] * 3
 
 

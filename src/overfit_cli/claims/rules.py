@@ -209,36 +209,6 @@ def _details(parts: Sequence[Part], made: Verdicts) -> dict[str, float]:
     return details
 
 
-def verdicts_at_extremes(parts: Sequence[Part]) -> tuple[Verdict, Verdict] | None:
-    """Return the verdicts if numbers that are not known were as good as can be, and as bad.
-
-    None where all are known, and where a mean is of one that may be anything.
-    """
-    unknown = [part for part in parts if part.unknown]
-    ends = [end for part in unknown if "mean" in part.statistic for end in (part.low, part.high)]
-    if not unknown or any(np.isinf(end).any() for end in ends):
-        return None
-    numbers = [_extremes(part) for part in parts]
-    worlds = Worlds([*map(prepared, parts)], numbers, numbers)
-    good, *bad = decide(worlds, error_of_each(1)).verdict
-    names: Mapping[int, Verdict] = {1: "holds", 0: "inconclusive", -1: "fails"}
-    return names[good], names[-1 if -1 in bad else min(bad)]
-
-
-def _extremes(part: Part) -> Floats:
-    """A part's numbers where those not known are as good as can be, and as bad on each side.
-
-    What may be anything lies beyond the known numbers and the margin; the order is what counts.
-    """
-    least, most = part.margin.least, part.margin.most
-    finite = [end for end in (*part.low, *part.high, least, most) if math.isfinite(end)]
-    low = np.maximum(part.low, min(finite) - abs(min(finite)) - 1)
-    high = np.minimum(part.high, max(finite) + abs(max(finite)) + 1)
-    good = np.clip((least + most) / 2, low, high)
-    below, above = low if math.isfinite(least) else high, high if math.isfinite(most) else low
-    return np.stack([good, below, above])
-
-
 def judge_estimate(
     estimate: Estimate,
     margin: Margin,

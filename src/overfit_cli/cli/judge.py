@@ -43,9 +43,9 @@ def judge(
 
     If a claim is inconclusive, it is said how many seeds would decide it, and by which command.
     """
+    from overfit_cli.report.contents import judged_json
     from overfit_cli.report.judge import decide
     from overfit_cli.report.runs import load_runs
-    from overfit_cli.report.verdict_files import judged_json
     from overfit_cli.report.words import claim_sentence, family_sentences
 
     output, directory = console(), run_directory(run)

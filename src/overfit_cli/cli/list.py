@@ -172,7 +172,7 @@ def _pairs(kind: str, study: AnyStudy) -> list[tuple[str, str]]:
 
 def _kept(study: AnyStudy) -> dict[str, str]:
     """The verdicts of a study's claims that the report in `results/` has, by name."""
-    from overfit_cli.report.verdict_files import kept_verdicts
+    from overfit_cli.report.contents import kept_verdicts
 
     report = results_folder() / "report"
     return {

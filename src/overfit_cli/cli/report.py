@@ -106,11 +106,10 @@ def write_and_say(asked: Asked, folder: Path, name: str) -> int:
     Args:
         name: the argument that names the folder, for messages.
     """
-    from overfit_cli.report.contents import contents
+    from overfit_cli.report.contents import check_verdicts, contents, read_expected
     from overfit_cli.report.judge import judge_runs
     from overfit_cli.report.page import write_report
     from overfit_cli.report.runs import load_runs
-    from overfit_cli.report.verdict_files import check_verdicts, read_expected
     from overfit_cli.report.words import counts_in_words, sentences
     from overfit_cli.sweeps.store import RunDirectory
 

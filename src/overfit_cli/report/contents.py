@@ -1,7 +1,8 @@
 """Contents of a report, as plain data for its templates: papers, their studies, claims and runs.
 
 A paper is a dictionary with its studies; each of these has its judged claims, and its runs in the
-order of the paper's figures, then of claims.
+order of the paper's figures, then of claims. They are written to `claims.json`, which is read
+again, and with which, or with a file of expected verdicts, CI compares a report.
 """
 
 from __future__ import annotations
@@ -9,25 +10,29 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
 
 import pandas as pd
+from pydantic import AliasChoices, AliasPath, BaseModel, Field, TypeAdapter, ValidationError
 
 from overfit_cli.core.cell import TRACEBACK, Paper
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import KINDS, VERDICTS, Claim, Kind, Verdict
-from overfit_cli.core.errors import Alike, count_alike, tracebacks_by_kind
-from overfit_cli.core.parameters import describe
+from overfit_cli.core.errors import Alike, BadValue, count_alike, first_problem, tracebacks_by_kind
+from overfit_cli.core.files import error_text, json_text, read_bounded, read_toml
 from overfit_cli.core.registry import find_study
-from overfit_cli.core.text import command_words, duration, natural_key, shell_line, visible
-from overfit_cli.figures.labels import (
-    cells_in_words,
-    fixed_parameters,
-    settings_in_words,
-    stand_ins,
-    typeset,
+from overfit_cli.core.text import (
+    command_words,
+    duration,
+    most_alike,
+    natural_key,
+    shell_line,
+    visible,
 )
+from overfit_cli.figures import labels
 from overfit_cli.report.judge import Judged
 from overfit_cli.report.runs import JudgedRun
 from overfit_cli.report.words import sentences
@@ -117,6 +122,7 @@ def repetition(claim: Claim) -> Entry | None:
 
 
 def _run_entries(judged: Sequence[Judged], runs: Sequence[JudgedRun]) -> list[Entry]:
+    """The runs: first those that reproduce a figure, then those that decide a claim."""
     deciding = {claim.directory for claim in judged}
     names = Counter(run.directory.path.resolve().name for run in runs)
     entries = list[Entry]()
@@ -126,13 +132,12 @@ def _run_entries(judged: Sequence[Judged], runs: Sequence[JudgedRun]) -> list[En
         named = {"path": path, "name": name if names[name] == 1 else str(path)}
         which = {"figure": reproduced_figure(name), "decides": path in deciding}
         entries.append({**run_facts(run.data, run.manifest), "run": run, **named, **which})
-    return sorted(entries, key=_place_of_run)
 
+    def rank(run: Entry) -> tuple[object, ...]:
+        order = 0 if run["figure"] else 1 if run["decides"] else 2
+        return order, natural_key(run["figure"]), run["path"].resolve().name, str(run["path"])
 
-def _place_of_run(run: Entry) -> tuple[object, ...]:
-    """Runs that reproduce a figure of the paper come first, then those that decide a claim."""
-    rank = 0 if run["figure"] else 1 if run["decides"] else 2
-    return rank, natural_key(run["figure"]), run["path"].resolve().name, str(run["path"])
+    return sorted(entries, key=rank)
 
 
 def reproduced_figure(name: str) -> str:
@@ -147,31 +152,24 @@ _PACKAGES = ("overfit-cli", "torch", "numpy")
 
 def run_facts(data: Cells, manifest: Manifest) -> Entry:
     """Return the facts of a run: its cells, settings and versions, as numbers and in words."""
-    sweeps, described = manifest.runs, describe(data.study.parameters)
-    failed = data.trained[data.trained["status"] == "failed"]
+    sweeps, failed = manifest.runs, data.trained[data.trained["status"] == "failed"]
     kinds = kinds_of_failures(failed)
-    axes = {
-        name: list(values)
-        for name, values in data.values.items()
-        if len(values) > 1 and name in described
-    }
+    failures = {"kinds": kinds[:MOST_REASONS], "more": len(kinds[MOST_REASONS:])}
     return {
         "study": data.study,
-        "cells": typeset(cells_in_words(data)),
-        "settings": typeset(settings_in_words(data)),
-        "failures": " ".join(
-            sentences("failures.txt", kinds=kinds[:MOST_REASONS], more=len(kinds[MOST_REASONS:]))
-        ),
+        "cells": labels.typeset(labels.cells_in_words(data)),
+        "settings": labels.typeset(labels.settings_in_words(data)),
+        "failures": " ".join(sentences("failures.txt", **failures)),
         "tracebacks": [kind.traceback for kind in kinds[:MOST_REASONS] if kind.traceback],
         "provenance": _provenance(sweeps[-1]) if sweeps else "",
         "commands": list(dict.fromkeys(shlex.join(run.command) for run in sweeps if run.command)),
         "done": int((data.trained["status"] == "done").sum()),
         "reasons": _count_reasons(failed),
         "seeds": sorted(data.trained["seed"].unique().tolist()),
-        "axes": axes,
-        "parameters": fixed_parameters(data),
+        "axes": {name: [*values] for name, values in data.values.items() if len(values) > 1},
+        "parameters": labels.fixed_parameters(data),
         "sweeps": sweeps,
-        "stand_ins": stand_ins({"": data}),
+        "stand_ins": labels.stand_ins({"": data}),
     }
 
 
@@ -194,3 +192,178 @@ def _provenance(last: Run) -> str:
     parts += [f"Python {last.python}" if last.python else "", last.platform]
     date = f"{last.started[:10]}: " if last.started else ""
     return f"{date}{', '.join(visible(part) for part in parts if part)}."
+
+
+# Files of verdicts
+
+SCHEMA = 7
+
+CLOSE = 0.8
+"""The least similarity of the addresses of an unknown claim and the nearest one."""
+
+Expected = Mapping[str, Sequence[Verdict]]
+"""The expected verdicts of each claim, by `study/claim`: usually one."""
+
+_Several = Annotated[list[Verdict], Field(min_length=1)]
+_STATED = TypeAdapter(dict[str, dict[str, Verdict | _Several]])
+"""The expected verdicts of each claim, by study and claim, as TOML has them."""
+
+
+def claims_json(papers: Sequence[Entry]) -> str:
+    """Return every claim with its measurement, and every run with its parameters, as JSON."""
+    claims = [
+        {"paper": paper["key"], **_json_of_claim(claim)}
+        for paper in papers
+        for claim in paper["judged"]
+    ]
+    studies = [study for paper in papers for study in paper["studies"]]
+    runs = [_json_of_run(run) for study in studies for run in study["runs"]]
+    return json_text({"schema": SCHEMA, "claims": claims, "runs": runs})
+
+
+def judged_json(judged: Sequence[Judged]) -> str:
+    """Return claims with their measurements as JSON, as `claims_json` does."""
+    return json_text({"schema": SCHEMA, "claims": [_json_of_claim(claim) for claim in judged]})
+
+
+def _json_of_claim(judged: Judged) -> Entry:
+    claim, measurement, repeat = judged.claim, judged.measurement, repetition(judged.claim)
+    interval, margin = measurement.interval, measurement.margin
+    again = (
+        {name: repeat[name] or None for name in ("command", "minutes", "needs")} if repeat else None
+    )
+    return {
+        "study": judged.study,
+        "claim": claim.name,
+        **{name: getattr(claim, name) for name in ("kind", "statement", "source", "holds_where")},
+        **{name: getattr(claim, name) or None for name in ("hypotheses", "figure", "preset")},
+        "verdict": judged.headline,
+        "by_itself": measurement.verdict,
+        "contradicts": judged.contradiction or None,
+        "value": measurement.value,
+        "interval": interval and asdict(interval),
+        "margin": margin and dict(zip(("least", "most"), margin, strict=True)),
+        "details": dict(measurement.details),
+        "note": measurement.note,
+        "family": {"claims": judged.family, "verdict": judged.headline} if judged.family else None,
+        "decided_after_selection": judged.decided_after_selection,
+        "directory": str(judged.directory) if judged.directory else None,
+        "again": again if repeat else None,
+    }
+
+
+def _json_of_run(run: Entry) -> Entry:
+    named = ("reasons", "stand_ins", "seeds", "axes", "parameters")
+    return {
+        "directory": str(run["path"]),
+        "study": run["study"].name,
+        "version": run["study"].version,
+        "cells": {"done": run["done"], "failed": sum(run["reasons"].values())},
+        **{name: run[name] for name in named},
+        "sweeps": [
+            sweep.model_dump(include={"command", "started", "packages", "python", "platform"})
+            | {"git_commit": sweep.commit or None}
+            for sweep in run["sweeps"]
+        ],
+    }
+
+
+class KeptVerdict(BaseModel):
+    """The verdict of a claim in a report that was written, at the level of all together.
+
+    Up to schema 6 that verdict stands in the claim's family.
+    """
+
+    study: str
+    claim: str
+    kind: Kind
+    verdict: Verdict = Field(
+        validation_alias=AliasChoices(AliasPath("family", "verdict"), "verdict")
+    )
+    directory: Path | None
+
+
+class _KeptReport(BaseModel):
+    claims: list[KeptVerdict]
+
+
+def _read_kept(path: Path) -> list[KeptVerdict]:
+    return _KeptReport.model_validate_json(read_bounded(path)).claims
+
+
+def kept_verdicts(folder: Path) -> list[KeptVerdict]:
+    """Return the verdicts in a report's `claims.json`; none where it can't be read as such."""
+    try:
+        return _read_kept(folder / "claims.json")
+    except (OSError, ValueError):
+        return []
+
+
+@dataclass(frozen=True)
+class VerdictCheck:
+    """The differences between the verdicts of a report and the expected ones.
+
+    Attributes:
+        unexpected: the difference of a claim's verdict in words, by `study/claim`.
+        unknown: the claims of the file that no study has, with the nearest claim or an empty text.
+        left_out: the number of claims of the report's studies that were not compared.
+    """
+
+    unexpected: Mapping[str, str]
+    unknown: Mapping[str, str]
+    left_out: int
+    compared: int
+
+    @property
+    def is_fulfilled(self) -> bool:
+        """Whether verdicts were compared, and all are as expected."""
+        return self.compared > 0 and not self.unexpected and not self.unknown
+
+
+def read_expected(path: Path) -> Expected:
+    """Read expected verdicts: a report's `claims.json`, or TOML with a table for each study.
+
+    In TOML a claim may have a list of verdicts, each of which is accepted.
+    """
+    expected = dict[str, list[Verdict]]()
+    try:
+        if path.suffix == ".json":
+            for each in _read_kept(path):
+                expected.setdefault(f"{each.study}/{each.claim}", []).append(each.verdict)
+            return expected
+        for study, claims in _STATED.validate_python(read_toml(path, "expect")).items():
+            for claim, stated in claims.items():
+                expected[f"{study}/{claim}"] = stated if isinstance(stated, list) else [stated]
+    except OSError as error:
+        accepts = f"it can't be read ({error_text(error)})."
+        raise BadValue("expect", str(path), accepts) from None
+    except ValidationError as error:
+        accepts = (
+            "it takes a claims.json of `overfit report`, or a table for each study, [STUDY], with "
+            f"lines CLAIM = 'VERDICT' ({first_problem(error)})."
+        )
+        raise BadValue("expect", str(path), accepts) from None
+    return expected
+
+
+def check_verdicts(
+    judged: Sequence[Judged], expected: Expected, reported: Sequence[Judged] | None = None
+) -> VerdictCheck:
+    """Compare verdicts, each at the level of all together, with the expected ones."""
+    compared = judged if reported is None else reported
+    here, known = {claim.study for claim in judged}, {claim.address for claim in judged}
+    unexpected = dict[str, str]()
+    for claim in compared:
+        accepted = expected.get(claim.address)
+        if accepted is None:
+            unexpected[claim.address] = f"{claim.headline}, and no verdict is expected"
+        elif claim.headline not in accepted:
+            unexpected[claim.address] = f"{claim.headline}, expected {' or '.join(accepted)}"
+    unknown = {
+        address: most_alike(address, known, cutoff=CLOSE)
+        for address in sorted(expected.keys() - known)
+        if reported is None or address.partition("/")[0] in here
+    }
+    studies = {claim.study for claim in compared}
+    left_out = sum(claim.study in studies for claim in judged) - len(compared)
+    return VerdictCheck(unexpected, unknown, left_out, len(compared))

@@ -9,7 +9,7 @@ what would decide it: see `claims.rates`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -18,13 +18,11 @@ import pandas as pd
 
 from overfit_cli.claims.designs import Design, cells_without_rows, needs_in_words, settings_lacking
 from overfit_cli.claims.parts import Part
-from overfit_cli.claims.quantities import Power
 from overfit_cli.claims.rates import FEWEST_PILOT, MOST_SEEDS, WANTED, seeds_to_decide
-from overfit_cli.claims.rules import fewest_seeds, verdicts_at_extremes
+from overfit_cli.claims.rules import fewest_seeds
 from overfit_cli.claims.stated import Measure
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import HOLDING, KINDS, Claim, Measurement, Verdict, number_with_interval
-from overfit_cli.core.errors import BadValue
 from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import percent, plural, visible
@@ -162,14 +160,12 @@ def relevant_claims(judged: Sequence[Judged]) -> list[Judged]:
     ]
 
 
-def _measured_again(judged: Judged) -> Measurement:
+def _verdict_again(judged: Judged) -> Verdict:
     assert judged.run is not None
-    return judged.run.judge(judged.claim)
+    return judged.run.judge(judged.claim).verdict
 
 
-def judge_families(
-    judged: Sequence[Judged], measure: Callable[[Judged], Measurement] = _measured_again
-) -> list[Judged]:
+def judge_families(judged: Sequence[Judged]) -> list[Judged]:
     """Judge a study's statistical claims again, at the level of all of a kind together.
 
     They are judged step by step (Holm 1979). A paper's verdicts do not depend on the number of
@@ -184,7 +180,7 @@ def judge_families(
         undecided, decided = len(family), {*left}
         while left and decided:
             with set_level(level_of_each(undecided)):
-                again = {index: measure(judged[index]).verdict for index in sorted(left)}
+                again = {index: _verdict_again(judged[index]) for index in sorted(left)}
             decided = {index for index in left if again[index] in ("holds", "fails")}
             verdicts |= {index: again[index] for index in decided}
             left, undecided = left - decided, undecided - len(decided)
@@ -241,19 +237,24 @@ def judge_runs(
             for claim, ordered in asked
             for each in _judge_claim(study.name, claim, ordered, on_every_run=on_every_run)
         ]
-        judged += map(_with_design_and_rates, judge_families(claims))
+        for one in judge_families(claims):
+            measure = one.claim.measure
+            is_stated = isinstance(measure, Measure) and measure.choose is None
+            judged.append(one.noted(_about(one)) if is_stated else one)
     return judged
 
 
-def _with_design_and_rates(judged: Judged) -> Judged:
-    """A user's sentence with its design and its rates in its note; another claim as it is."""
-    claim, run = judged.claim, judged.run
-    if not isinstance(claim.measure, Measure) or claim.measure.choose is not None or run is None:
-        return judged
+def _about(judged: Judged) -> Iterator[str]:
+    """The sentences on which cells a sentence is judged, and how often it would be wrong."""
+    run = judged.run
+    if run is None or not judged.is_measured:
+        return
     with run.looks_level():
-        design, rates = run.design(claim), run.rates(claim)
-    said = [*(design.sentences() if design else ()), *([rates.in_words()] if rates else ())]
-    return judged.noted(said)
+        design, rates = run.design(judged.claim), run.rates(judged.claim)
+    if design is not None:
+        yield from design.sentences()
+    if rates is not None:
+        yield rates.in_words()
 
 
 def _judge_claim(
@@ -308,40 +309,21 @@ class Decision:
 
     def sentences(self) -> Iterator[str]:
         """Yield the sentences about its design, its rates of error, and what would decide it."""
-        if self.design is not None:
-            yield from self.design.sentences()
-        run, claim = self.judged.run, self.judged.claim
-        assert run is not None
-        with run.looks_level():
-            extremes, rates = verdicts_at_extremes(self.parts), run.rates(claim)
-        if extremes is not None:
-            good, bad = (
-                f"it {verdict}" if verdict in (*HOLDING, "fails") else f"it is {verdict}"
-                for verdict in extremes
-            )
-            yield f"If the missing cells are as good as can be, {good}; if as bad, {bad}."
-        if rates is not None:
-            yield rates.in_words()
-        if self.design is not None and self.is_open:
-            if self.lacks_cells:
-                yield "The cells that are missing come first."
-            if self.parts:
-                yield self._plan_in_words(len(self.design.seeds))
-
-    def _plan_in_words(self, present: int) -> str:
-        share, family = percent(WANTED), self.judged.family
-        if family > 1:
-            share = f"{share} at the level of {family} verdicts together"
+        yield from _about(self.judged)
+        if not self.is_open:
+            return
+        if self.lacks_cells:
+            yield "The cells that are missing come first."
         if self.few:
             pilot = f"A plan takes {FEWEST_PILOT} seeds or more with all their cells"
-            return f"{pilot}; {self.needed} could decide it."
-        if not self.needed:
-            return f"As measured, {MOST_SEEDS} seeds do not decide it."
-        verb = "takes" if self.needed > present else "is enough to have"
-        return (
-            f"As measured it {verb} {plural(self.needed, 'seed')} to decide it with a probability "
-            f"of {share}{', once they have all cells' * self.lacks_cells}."
-        )
+            yield f"{pilot}; {self.needed} could decide it."
+        elif self.needed:
+            family = self.judged.family
+            level = f" at the level of {family} verdicts together" if family > 1 else ""
+            likely = f"with a probability of {percent(WANTED)}{level}"
+            yield f"As measured it takes {plural(self.needed, 'seed')} to decide it {likely}."
+        elif self.parts:
+            yield f"As measured, {MOST_SEEDS} seeds do not decide it."
 
 
 def decide(run: JudgedRun, texts: Sequence[str] = ()) -> list[Decision]:
@@ -359,25 +341,17 @@ def _present_claims(run: JudgedRun) -> list[Claim]:
     return [*claims_of(run.study)] if (run.cells["status"] == "done").any() else []
 
 
-def check_claims(run: JudgedRun, claims: Sequence[Claim]) -> None:
-    """Refuse a sentence that names what the cells do not have, and two of one name."""
-    names = [each.name for each in claims]
-    for each in claims:
-        if names.count(each.name) > 1:
-            accepts = "two are called so; write a name before: 'NAME: ...'."
-            raise BadValue("claim", each.name, accepts)
-        if (error := run.unknown_name(each)) is not None:
-            raise error
+def check_claims(run: JudgedRun, claims: Iterable[Claim]) -> None:
+    """Refuse a sentence that names what the cells do not have."""
+    for error in filter(None, map(run.unknown_name, claims)):
+        raise error
 
 
 def problem_with_claims(directory: RunDirectory) -> str:
     """Return a sentence where a claim names what a run's cells do not have; or nothing."""
     (run,) = load_runs([directory], directory.path)
-    try:
-        check_claims(run, [*_present_claims(run), *run.stated])
-    except BadValue as error:
-        return f"A claim can't be judged: {error}"
-    return ""
+    errors = map(run.unknown_name, [*_present_claims(run), *run.stated])
+    return next((f"A claim can't be judged: {error}" for error in errors if error), "")
 
 
 def lines_on_claims(
@@ -415,17 +389,14 @@ def _decision(judged: Judged) -> Decision:
     measure, run = judged.claim.measure, judged.run
     if not isinstance(measure, Measure) or run is None:
         return Decision(judged)
-    quantities = [clause.quantity for clause in measure.sentence.clauses]
-    contours = any(isinstance(each, Power) and each.contour for each in quantities)
-    without = contours and judged.headline == "inconclusive" and judged.measurement.value is None
-    lacking: Mapping[str, str] = {}  # where no cell bears on it
-    if measure.choose is None and (without or not judged.is_measured):
-        lacking = run.of_sentence(judged.claim, settings_lacking) or {}
+    is_stated, lacking = measure.choose is None, dict[str, str]()
     if not judged.is_measured:
+        if is_stated:
+            lacking = run.of_sentence(judged.claim, settings_lacking) or {}
         return Decision(judged, lacking=lacking)
     design, parts = run.design(judged.claim), run.parts(judged.claim)
-    if design is not None and measure.choose is None:
-        lacking = lacking or design.unswept
+    if design is not None and is_stated:
+        lacking = dict(design.unswept)
     decided = Decision(judged, design, parts, lacking=lacking)
     return _planned(run, decided) if parts and decided.is_open else decided
 
@@ -435,14 +406,14 @@ def _planned(run: JudgedRun, decided: Decision) -> Decision:
     if decided.lacks_cells:
         known = np.logical_and.reduce([part.low == part.high for part in parts])
         parts = [replace(part, low=part.low[known], high=part.high[known]) for part in parts]
-    family, needed = max(1, decided.judged.family), None
+    family, needed = max(1, decided.judged.family), seeds + 1
     if len(parts[0].low) < FEWEST_PILOT:
         with run.looks_level(1, family):
             return replace(decided, needed=fewest_seeds(parts), few=True)
     if decided.lacks_cells:
         with run.looks_level(0, family):
             needed = seeds_to_decide(parts) or 0
-    if needed is None or needed > seeds:
+    if needed > seeds:
         with run.looks_level(1, family):
             needed = seeds_to_decide(parts, more_than=seeds) or 0
     return replace(decided, needed=needed)

@@ -27,11 +27,9 @@ from overfit_cli.claims.stated import Measure
 from overfit_cli.core import claim as claims
 from overfit_cli.core.files import make_folder, write_user_file
 from overfit_cli.core.text import MINUS, VERSION, percent, power_of_ten, slug, visible
-from overfit_cli.report import words
-from overfit_cli.report.contents import Entry, count_kinds, count_verdicts, findings, repetition
+from overfit_cli.report import contents, words
 from overfit_cli.report.judge import Judged
 from overfit_cli.report.pictures import draw_all
-from overfit_cli.report.verdict_files import claims_json
 from overfit_cli.stats.intervals import LEVEL
 from overfit_cli.sweeps import presets
 from overfit_cli.sweeps.manifest import package_commit
@@ -50,13 +48,13 @@ _NAMES = {
     "kinds": claims.KINDS,
     "verdicts": claims.VERDICTS,
     "words": words,
-    "repetition": repetition,
+    "repetition": contents.repetition,
 }
 """What all templates of a report know."""
 
 
 def write_report(
-    papers: Sequence[Entry],
+    papers: Sequence[contents.Entry],
     folder: Path,
     conditions: Sequence[str] = (),
     unexpected: Mapping[str, str] | None = None,
@@ -73,20 +71,20 @@ def write_report(
     files = {
         folder / "index.html": page(papers, conditions),
         folder / "report.md": markdown(papers, unexpected),
-        folder / "claims.json": claims_json(papers),
+        folder / "claims.json": contents.claims_json(papers),
     }
     for file, text in files.items():
         write_user_file(file, text.encode(), name)
     return [*files]
 
 
-def markdown(papers: Sequence[Entry], unexpected: Mapping[str, str] | None = None) -> str:
+def markdown(papers: Sequence[contents.Entry], unexpected: Mapping[str, str] | None = None) -> str:
     """Return the verdicts by paper; for each study a table of claims, and its runs."""
     template = words.templates().get_template("report.md")
     return template.render(_NAMES, papers=papers, unexpected=unexpected or {})
 
 
-def page(papers: Sequence[Entry], conditions: Sequence[str] = ()) -> str:
+def page(papers: Sequence[contents.Entry], conditions: Sequence[str] = ()) -> str:
     """Return the page: every claim and run of these papers, with the figures of the runs.
 
     It draws the figures, which takes a second or two for each run. The page's policy permits its
@@ -109,10 +107,10 @@ def page(papers: Sequence[Entry], conditions: Sequence[str] = ()) -> str:
         runs={run["path"]: run for run in runs},
         conditions=conditions,
         judged=judged,
-        by_kind=count_kinds(judged),
-        total=count_verdicts(judged),
+        by_kind=contents.count_kinds(judged),
+        total=contents.count_verdicts(judged),
         cells=sum(run["done"] + sum(run["reasons"].values()) for run in runs),
-        findings=[(paper, shown) for paper in papers if (shown := findings(paper))],
+        findings=[(paper, shown) for paper in papers if (shown := contents.findings(paper))],
         stand_ins=[(each["study"].name, text) for each in studies for text in each["stand_ins"]],
         all_open=len(judged) <= MOST_OPEN,
         written=f"{datetime.now(UTC):%Y-%m-%d} with overfit {VERSION}"
@@ -145,7 +143,7 @@ def _pages() -> Environment:
         "number_parts": claims.number_parts,
         "number_with_interval": claims.number_with_interval,
         "bar": bar,
-        "counted": count_verdicts,
+        "counted": contents.count_verdicts,
     }
     return environment
 

@@ -22,7 +22,7 @@ from overfit_cli.claims.seals import looks_in_words, spent_looks
 from overfit_cli.claims.stated import Measure
 from overfit_cli.claims.stated import claim as claim_of
 from overfit_cli.core.cells import Cells
-from overfit_cli.core.claim import HOLDING, Claim, Measurement, UndecidedError, not_run
+from overfit_cli.core.claim import Claim, Measurement, UndecidedError, not_run
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.parameters import build, describe
 from overfit_cli.core.registry import claims_of
@@ -87,37 +87,34 @@ class JudgedRun:
         The level is that of this look at the run's seeds, and the note says whether the claim was
         changed since its first cell: see `claims.seals`.
         """
-        measurement = self._measured(claim)
-        if self.source is None:
-            return measurement
-        words = [measurement.note]
-        if measurement.by_chance:
-            with self.looks_level():
-                words.append(looks_in_words(self.manifest.further_looks, level_of_each(1)))
-        words.append(self._seal_in_words(claim))
-        if measurement.verdict != "not run":
-            words += self._stand_ins
-        return replace(measurement, note=" ".join(filter(None, words)))
-
-    def _measured(self, claim: Claim) -> Measurement:
         rows = self.rows(claim)
         if claim.reads == "trajectories" and rows.empty:
-            return Measurement(verdict="not run", note=NO_STEPS)
-        with self.looks_level():
-            measurement = claim.judge(rows)
-        if self.source and measurement.needed_seeds:  # seeds that are added are a further look
+            measured = Measurement(verdict="not run", note=NO_STEPS)
+        else:
+            with self.looks_level():
+                measured = claim.judge(rows)
+        if self.source and measured.needed_seeds:  # seeds that are added are a further look
             with self.looks_level(1):
                 needed = claim.judge(rows)
-            measurement = replace(measurement, needed_seeds=needed.needed_seeds, note=needed.note)
-        if not measurement.by_chance:
-            return measurement
+            measured = replace(measured, needed_seeds=needed.needed_seeds, note=needed.note)
+        words = [measured.note]
+        if measured.by_chance and (seeds := self._repeated_seeds(claim, rows)):
+            measured = replace(measured, verdict="inconclusive")
+            words.append(
+                f"Seeds {seeds} repeat all numbers of another seed: they are no further draws."
+            )
+        if self.source is not None:
+            if measured.by_chance:
+                with self.looks_level():
+                    words.append(looks_in_words(self.manifest.further_looks, level_of_each(1)))
+            words.append(self._seal_in_words(claim))
+            words += self._stand_ins if measured.verdict != "not run" else []
+        return replace(measured, note=" ".join(filter(None, words)))
+
+    def _repeated_seeds(self, claim: Claim, rows: pd.DataFrame) -> str:
         if claim.reads not in self._repeated:
             self._repeated[claim.reads] = repeated_seeds(rows, self.study.parameters)
-        if not (seeds := ", ".join(map(str, self._repeated[claim.reads]))):
-            return measurement
-        note = f"Seeds {seeds} repeat all numbers of another seed: they are no further draws."
-        note = f"{measurement.note} {note}".strip()
-        return replace(measurement, verdict="inconclusive", note=note)
+        return ", ".join(map(str, self._repeated[claim.reads]))
 
     def rows(self, claim: Claim) -> pd.DataFrame:
         """Return what a claim is judged on: cells, absent ones included, or logged steps."""
@@ -213,12 +210,10 @@ class JudgedRun:
         """
         if self.manifest.claims is None:
             return []
-        present = [*claims_of(self.study), *self.stated]
-        removed = self.manifest.seals.removed(present)
+        removed = self.manifest.seals.removed([*claims_of(self.study), *self.stated])
         claims = [_claim_of_wording(name, text, self.study) for name, text in removed.items()]
-        if not (self.cells["status"] == "done").any():
-            return claims
-        return [each for each in claims if self.unknown_name(each) is None]
+        has_cells = (self.cells["status"] == "done").any()
+        return [one for one in claims if not has_cells or self.unknown_name(one) is None]
 
     def unknown_name(self, claim: Claim) -> BadValue | None:
         """Return the error of a sentence that names what its cells do not have; None without."""
@@ -237,16 +232,9 @@ class JudgedRun:
         state = self.manifest.seals.state(claim)
         if state not in ("changed", "added"):
             return ""
+        before = self.manifest.seals.wordings.get(claim.name, "") if state == "changed" else ""
         words = f"This claim was {state} {AFTER_THE_FIRST_CELL}."
-        before = self.manifest.seals.wordings.get(claim.name, "")
-        if state == "added" or not before:
-            return words
-        then = _claim_of_wording(claim.name, before, self.study)
-        if not isinstance(then.measure, Measure):
-            return f"{words} It was: {before}"
-        verdict = self._measured(then).verdict
-        verb = verdict if verdict in (*HOLDING, "fails") else f"is {verdict}"
-        return f"{words} It was '{before}', which {verb}."
+        return f"{words} It was: {before}" if before else words
 
 
 def _claim_of_wording(name: str, text: str, study: AnyStudy) -> Claim:
