@@ -129,7 +129,7 @@ def test_what_has_no_drawing_is_refused_in_a_sentence(run: Path) -> None:
     with pytest.raises(UserError, match="It needs 3 values of snr; these cells have one"):
         draw(run, "test_loss falls along snr")
     said = words(draw(run, "test_loss falls along snr", "test_loss < 2"))
-    assert "Not drawn: test_loss-falls-along-snr: It needs 3 values of snr" in said
+    assert "test_loss-falls-along-snr: not run, –." in said
 
 
 def test_a_drawn_claim_is_verified_and_drawn_again(run: Path, tmp_path: Path) -> None:

@@ -26,7 +26,6 @@ from overfit_cli.report.contents import (
     findings,
     read_expected,
     repetition,
-    reproduced_figure,
 )
 from overfit_cli.report.judge import Judged, judge_runs
 from overfit_cli.report.page import markdown, page, write_report
@@ -243,12 +242,12 @@ def runs_of(folder: Path, *names: str) -> list[Entry]:
 
 def test_what_reproduces_a_figure_comes_first_and_then_what_decides(tmp_path: Path) -> None:
     names = ["z", "c", "a", "softmax-table1-quick", "dynamics-quick", "fig1-quick"]
-    found = [(run["name"], run["decides"]) for run in runs_of(tmp_path, *names)]
+    runs = runs_of(tmp_path, *names)
+    found = [(run["name"], run["decides"]) for run in runs]
     ours = [(name, name == "z") for name in ("softmax-table1-quick", "z", "a", "c")]
     assert found == [("fig1-quick", False), ("dynamics-quick", False), *ours]
-    figures = [reproduced_figure(name) for name in ("dynamics-quick", "heads-planted-paper")]
-    assert figures == ["fig3", "fig4"], "the paper's first of several figures"
-    assert not reproduced_figure("dimension-quick")
+    figures = {run["name"]: run["figure"] for run in runs}
+    assert (figures["fig1-quick"], figures["dynamics-quick"], figures["z"]) == ("fig1", "fig3", "")
     alike = runs_of(tmp_path, "x/run", "y/run")
     assert [run["name"] for run in alike] == [str(tmp_path / name) for name in ("x/run", "y/run")]
 

@@ -18,6 +18,7 @@ from typing import Annotated, Any, TypeAlias
 import pandas as pd
 from pydantic import AliasChoices, AliasPath, BaseModel, Field, TypeAdapter, ValidationError
 
+from overfit_cli.claims.stated import Measure
 from overfit_cli.core.cell import TRACEBACK, Paper
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import KINDS, VERDICTS, Claim, Kind, Verdict
@@ -30,6 +31,7 @@ from overfit_cli.core.text import (
     most_alike,
     natural_key,
     shell_line,
+    slug,
     visible,
 )
 from overfit_cli.figures import labels
@@ -127,23 +129,29 @@ def _run_entries(judged: Sequence[Judged], runs: Sequence[JudgedRun]) -> list[En
     names = Counter(run.directory.path.resolve().name for run in runs)
     entries = list[Entry]()
     for run in runs:
-        path = run.directory.path
-        name = path.resolve().name
-        named = {"path": path, "name": name if names[name] == 1 else str(path)}
-        which = {"figure": reproduced_figure(name), "decides": path in deciding}
-        entries.append({**run_facts(run.data, run.manifest), "run": run, **named, **which})
+        path, name = run.directory.path, run.directory.path.resolve().name
+        presets, called = presets_run_into(name), name if names[name] == 1 else str(path)
+        reproduced = [preset.reproduces for preset in presets if preset.reproduces]
+        own = judged if run.study.paper is None else ()
+        here = [each for each in own if each.directory == path]
+        entry = {
+            "run": run,
+            "path": path,
+            "name": called,
+            "id": f"run-{slug(called)}",
+            "presets": presets,
+            "title": presets[0].title if presets else "",
+            "figure": min(reproduced, key=natural_key, default=""),
+            "decides": path in deciding,
+            "claims": [each for each in here if isinstance(each.claim.measure, Measure)],
+        }
+        entries.append(run_facts(run.data, run.manifest) | entry)
 
     def rank(run: Entry) -> tuple[object, ...]:
         order = 0 if run["figure"] else 1 if run["decides"] else 2
         return order, natural_key(run["figure"]), run["path"].resolve().name, str(run["path"])
 
     return sorted(entries, key=rank)
-
-
-def reproduced_figure(name: str) -> str:
-    """Return the paper's first figure that a run directory of this name reproduces, if any."""
-    figures = (preset.reproduces for preset in presets_run_into(name))
-    return min(filter(None, figures), key=natural_key, default="")
 
 
 MOST_REASONS = 3
@@ -204,6 +212,7 @@ CLOSE = 0.8
 Expected = Mapping[str, Sequence[Verdict]]
 """The expected verdicts of each claim, by `study/claim`: usually one."""
 
+_AGAIN = ("command", "minutes", "needs")
 _Several = Annotated[list[Verdict], Field(min_length=1)]
 _STATED = TypeAdapter(dict[str, dict[str, Verdict | _Several]])
 """The expected verdicts of each claim, by study and claim, as TOML has them."""
@@ -229,9 +238,6 @@ def judged_json(judged: Sequence[Judged]) -> str:
 def _json_of_claim(judged: Judged) -> Entry:
     claim, measurement, repeat = judged.claim, judged.measurement, repetition(judged.claim)
     interval, margin = measurement.interval, measurement.margin
-    again = (
-        {name: repeat[name] or None for name in ("command", "minutes", "needs")} if repeat else None
-    )
     return {
         "study": judged.study,
         "claim": claim.name,
@@ -248,7 +254,7 @@ def _json_of_claim(judged: Judged) -> Entry:
         "family": {"claims": judged.family, "verdict": judged.headline} if judged.family else None,
         "decided_after_selection": judged.decided_after_selection,
         "directory": str(judged.directory) if judged.directory else None,
-        "again": again if repeat else None,
+        "again": repeat and {name: repeat[name] or None for name in _AGAIN},
     }
 
 

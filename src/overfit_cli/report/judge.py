@@ -134,11 +134,6 @@ class Judged:
 class JudgedClaims(list[Judged]):
     """Judged claims, which a notebook shows as a table."""
 
-    def __repr__(self) -> str:
-        """Write a line for each claim."""
-        lines = ",\n ".join(map(repr, self))
-        return f"[{lines}]"
-
     def _repr_html_(self) -> str:
         from overfit_cli.report.page import claims_table
 

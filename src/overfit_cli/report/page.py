@@ -23,7 +23,6 @@ from jinja2 import Environment
 from markupsafe import Markup, escape
 
 from overfit_cli.claims.rules import THEOREM_RULE
-from overfit_cli.claims.stated import Measure
 from overfit_cli.core import claim as claims
 from overfit_cli.core.files import make_folder, write_user_file
 from overfit_cli.core.text import MINUS, VERSION, percent, power_of_ten, slug, visible
@@ -92,12 +91,6 @@ def page(papers: Sequence[contents.Entry], conditions: Sequence[str] = ()) -> st
     """
     studies = [study for paper in papers for study in paper["studies"]]
     runs = [run for study in studies for run in study["runs"]]
-    for study in studies:
-        for run in study["runs"]:
-            own = study["judged"] if study["study"].paper is None else ()
-            here = [each for each in own if each.directory == run["path"]]
-            run["claims"] = [each for each in here if isinstance(each.claim.measure, Measure)]
-            run["id"] = f"run-{slug(run['name'])}"
     draw_all(runs, conditions)
     judged = [claim for paper in papers for claim in paper["judged"]]
     commit = package_commit()

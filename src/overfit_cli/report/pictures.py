@@ -19,6 +19,7 @@ import re
 import textwrap
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,7 @@ from overfit_cli.report.sides import is_published, path_of
 from overfit_cli.stats.bands import MEANS, natural_bounds
 from overfit_cli.stats.intervals import error_of_each, level_of_each
 from overfit_cli.stats.pairs import is_log_spaced
-from overfit_cli.sweeps.presets import Preset, all_presets, presets_run_into
+from overfit_cli.sweeps.presets import all_presets
 
 CLAIMS, _DIAGRAM = "claim", "phase diagram"
 """The names of the figure of claims, in its record and its file, and of a page's diagrams."""
@@ -164,21 +165,18 @@ def draw_claims(
 ) -> Picture:
     """Draw sentences on the cells that they are judged on, with a caption and a record.
 
-    Those that do not bear on these cells are left out, as the caption says.
+    Those that do not bear on these cells have no panel; the caption has the verdicts of all.
     """
-    panels, left_out, run = list[_Panel](), list[str](), judged[0].run
+    panels, run = list[_Panel](), judged[0].run
     assert run is not None
     with run.looks_level(), looking(look or Look()):
         for each in judged:
-            try:
+            with suppress(UndecidedError):
                 panels += _panels(each)
-            except UndecidedError as error:
-                left_out.append(f"{each.name}: {error}")
         if not panels:
-            raise UserError(" ".join(left_out) or "There is no claim to draw.")
+            raise UserError(" ".join(f"{each.name}: {each.measurement.note}" for each in judged))
         picture = _draw(panels)
     picture.facts += [f"{one.name}: {one.headline}, {one.measurement.number}." for one in judged]
-    picture.facts += [f"Not drawn: {' '.join(left_out)}"] if left_out else []
     picture.caption = caption(" ".join(picture.facts), run.data, command)
     known = {claim.name for claim in run.claims()}
     texts = [
@@ -323,13 +321,11 @@ def draw_all(runs: Sequence[Entry], conditions: Sequence[str]) -> None:
     """
     remaining = MOST_BYTES
     for run in sorted(runs, key=lambda run: -(bool(run["figure"]) + run["decides"])):
-        presets = presets_run_into(run["path"].resolve().name)
         run |= {"pictures": [], "not_drawn": [], "diagram": "", "left_out": False}
-        run["title"] = presets[0].title if presets else ""
         if remaining > 0:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # loading the runs has shown the warnings
-                _illustrate(run, presets, conditions)
+                _illustrate(run, conditions)
         size = len(run["diagram"].encode()) + sum(len(one["address"]) for one in run["pictures"])
         if remaining <= 0 or size > remaining:
             run |= {"pictures": [], "diagram": "", "left_out": True}
@@ -337,10 +333,10 @@ def draw_all(runs: Sequence[Entry], conditions: Sequence[str]) -> None:
         remaining -= size
 
 
-def _illustrate(run: Entry, presets: Sequence[Preset], conditions: Sequence[str]) -> None:
+def _illustrate(run: Entry, conditions: Sequence[str]) -> None:
     own, others, study = figures_of(run["study"]), list[str](), run["study"]
-    named = [name for preset in presets for name in preset.figures]
-    if not presets:
+    named = [name for preset in run["presets"] for name in preset.figures]
+    if not run["presets"]:
         kept = sorted((run["path"] / "figures").glob("*.png"))
         named = [path.stem for path in kept if path.stem in own]
     named = [CLAIMS, *named] if run["claims"] else named

@@ -193,14 +193,12 @@ class JudgedRun:
     @functools.cached_property
     def stated(self) -> list[Claim]:
         """The claims of its presets, of a file that is gone as they were; and those of its user."""
-        texts, gone = dict[str, str](), not self.manifest.presets
-        for path in self.manifest.presets:
-            if not Path(path).is_file():
-                gone = True
-            elif preset := find_preset(path):
-                texts |= preset.claims
-        stated = {**(self.manifest.sentences if gone else {}), **texts}
-        return stated_claims(self.study, {**stated, **self.manifest.stated})
+        files = [path for path in self.manifest.presets if Path(path).is_file()]
+        are_here = 0 < len(files) == len(self.manifest.presets)
+        texts = {} if are_here else dict(self.manifest.sentences)
+        for preset in filter(None, map(find_preset, files)):
+            texts |= preset.claims
+        return stated_claims(self.study, {**texts, **self.manifest.stated})
 
     @functools.cached_property
     def _removed(self) -> list[Claim]:
@@ -279,15 +277,14 @@ def complete_cells(cells: pd.DataFrame, study: AnyStudy) -> pd.DataFrame:
     for name, info in described.items():
         if name in cells and info.kind in ("int", "float") and not is_numeric_dtype(cells[name]):
             raise UserError(f"The cells' column {name!r} has {cells[name].iloc[0]!r}: no number.")
-    usual: dict[str, Any] = {"status": "done", "reason": "", "study": study.name}
+    usual: dict[str, Any] = {column.name: np.nan for column in study.columns}
+    usual |= {"status": "done", "reason": "", "study": study.name}
     usual |= {name: info.default for name, info in described.items()}
-    usual = {**{column.name: np.nan for column in study.columns}, **usual}
     completed = cells.assign(**{name: value for name, value in usual.items() if name not in cells})
-    identity = [*described, "seed"]
-    steps = ["step"] if "step" in cells else []
+    identity, steps = [*described, "seed"], ["step"] if "step" in cells else []
     if repeated := int(completed.duplicated([*identity, *steps]).sum()):
-        said = f"{repeated} of the {len(cells)} rows have the parameters and seed of another."
-        raise UserError(said)
+        rows = f"{repeated} of the {len(cells)} rows"
+        raise UserError(f"{rows} have the parameters and seed of another.")
     for row in completed[[*described]].drop_duplicates().to_dict("records"):
         try:
             build(study.parameters, {str(name): value for name, value in row.items()})
