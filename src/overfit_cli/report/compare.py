@@ -397,7 +397,7 @@ def _whole(column: str, a: Cells, b: Cells, pairs: Pairs, both: pd.Series[bool])
             relative = (finite_column(cells, column) - centre).groupby(cells["seed"]).mean()
             means.append(relative.dropna().to_numpy() + np.mean(list(middle.values())))
         return Contrast(means[0], means[1])
-    if both.any() and sides.error_column(column) in others:
+    if pairs.by == "point" and both.any():
         mean = sides.mean_of_points(others[~keys.duplicated()], column)
         return Contrast((first - second).to_numpy() + mean.value, mean)
     return Contrast(first.to_numpy(), second.to_numpy(), paired=True)
@@ -438,14 +438,12 @@ def _place(
     if first.empty or second.empty:
         return {}
     contrast = Contrast(first.to_numpy(), second.to_numpy(), paired=by == "seed")
-    seeds_of_b: int | None = len(second)
     distinct = [intervals.count_distinct(side) for side in (first, second)]
-    is_exact = False
+    seeds_of_b, is_exact = len(second), False
     if by == "point":
         mean = sides.summary_of_point(others.iloc[0], column)
-        is_exact, seeds_of_b = math.isnan(mean.error), mean.seeds or None
-        exact = Contrast(contrast.a, np.full(len(first), mean.value), paired=True)
-        contrast = exact if is_exact else Contrast(contrast.a, mean)
+        seeds_of_b, is_exact = mean.seeds, math.isnan(mean.error)
+        contrast = Contrast(contrast.a, mean._replace(error=0.0) if is_exact else mean)
         distinct[1] = mean.seeds or len(first)
     change, error = contrast.estimate(), contrast.error
     place: dict[str, Any] = {
@@ -454,7 +452,7 @@ def _place(
         "difference": change._asdict(),
         "error": error,
         "z": change.value / error if error else math.nan,
-        "seeds": {"a": len(first), "b": seeds_of_b},
+        "seeds": {"a": len(first), "b": seeds_of_b or None},
     }
     if margin is None:
         return place
