@@ -168,16 +168,14 @@ def simulated_rates() -> Mapping[str, str]:
 def _rates_in_words(row: Mapping[Any, Any]) -> str:
     from scipy.stats import binomtest
 
-    runs, wrong = row["runs"], list[str]()
+    wrong = []
     for world in ("false: holds", "true: fails"):
-        errors = round(float(row[world].removesuffix(" %")) / 100 * runs)
-        limits = binomtest(errors, runs).proportion_ci(LEVEL)
+        errors = round(float(row[world].removesuffix(" %")) / 100 * row["runs"])
+        limits = binomtest(errors, row["runs"]).proportion_ci(LEVEL)
         ends = f"{100 * limits.low:.1f} to {percent(limits.high, 1)}"
-        wrong.append(f"{errors} of {runs} worlds ({ends})")
-    return (
-        f"Simulated: it held in {wrong[0]} where it is false, failed in {wrong[1]} where it is "
-        "true; 5 % are allowed."
-    )
+        wrong.append(f"{errors} of {row['runs']} worlds ({ends})")
+    held = f"Simulated: it held in {wrong[0]} where it is false"
+    return f"{held}, failed in {wrong[1]} where it is true; 5 % are allowed."
 
 
 # Drawings of numbers
