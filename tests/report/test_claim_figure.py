@@ -21,7 +21,7 @@ from overfit_cli.report.runs import load_runs
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call
 from tests.fake_study import words
-from tests.report.toy_numbers import loss, write_run
+from tests.report.made_up import loss, write_run
 
 NS, SEEDS = (1, 2, 4, 8), tuple(range(9))
 
