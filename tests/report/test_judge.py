@@ -64,10 +64,11 @@ def test_conditions_choose_among_cells_that_were_trained(tmp_path: Path) -> None
     for cells in (run.data, compared.a, compared.b):
         assert {*cells.trained["n"]} == {2}
         assert cells.counts()["missing"] == 2
+    unmet = pytest.raises(NoCellsError, match="n=3': no cell has that; there is 1, 2")
     for where in (["n=3"], ["n=3", "snr is largest"]):
-        with pytest.raises(NoCellsError, match="n=3': no cell has that; there is 1, 2"):
+        with unmet:
             load_runs([RunDirectory(path)], path, where)
-        with pytest.raises(NoCellsError, match="n=3': no cell has that; there is 1, 2"):
+        with unmet:
             compare_sides(path, path, where=where)
 
 
