@@ -40,7 +40,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def judged(run: Path, *texts: str) -> list[Judged]:
     (loaded,) = load_runs([RunDirectory(run)], run)
-    return [decision.judged for decision in decide(loaded, texts)]
+    return decide(loaded, texts)
 
 
 def draw(run: Path, *texts: str) -> Picture:

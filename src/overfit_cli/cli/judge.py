@@ -51,13 +51,12 @@ def judge(
     output, directory = console(), run_directory(run)
     path = directory.path
     (loaded,) = load_runs([directory], path, where or ())
-    decisions = decide(loaded, claims or ())
-    if not decisions:
+    judged = decide(loaded, claims or ())
+    if not judged:
         raise UserError(f"{run}: it has no claims; state one: 'test_error < 0.05'.")
-    judged = [decision.judged for decision in decisions]
     code = int(strict and any(claim.headline not in HOLDING for claim in judged))
     if json_file is not None:
-        said = [each.judged.noted(each.sentences()) for each in decisions]
+        said = [each.noted(each.sentences()) for each in judged]
         if write_json(json_file, judged_json(said)):
             return code
     output.print(verdict_table(judged))
@@ -65,11 +64,11 @@ def judge(
         output.print(f"The newest run of {run} is {path}.")
     if where:
         output.print(f"Only cells with {' and '.join(where)} are judged.")
-    for decision in decisions:
-        for sentence in (claim_sentence(decision.judged), *decision.sentences()):
+    for each in judged:
+        for sentence in (claim_sentence(each), *each.sentences()):
             output.print(sentence)
     families = family_sentences([each for each in judged if each.family > 1])
-    for line in (*families, *commands_that_decide(loaded, decisions)):
+    for line in (*families, *commands_that_decide(loaded, judged)):
         output.print(line)
     if out is not None:
         from overfit_cli.figures.picture import save

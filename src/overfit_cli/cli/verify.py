@@ -169,8 +169,7 @@ def _redraw(
             picture = draw_difference(compare_sides(a, b, *conditions), names=names)
         elif record.claims:
             (run,) = load_runs(runs, paths[0], record.where)
-            judged = [decision.judged for decision in decide(run, record.claims)]
-            picture = draw_claims(judged, look=look)
+            picture = draw_claims(decide(run, record.claims), look=look)
         else:
             minus = runs.pop() if record.minus is not None else None
             asked = (record.options, record.where, minus, look)

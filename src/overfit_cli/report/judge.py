@@ -9,6 +9,7 @@ what would decide it: see `claims.rates`.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,9 +17,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.designs import Design, cells_without_rows, needs_in_words, settings_lacking
+from overfit_cli.claims.designs import (
+    Design,
+    cells_without_rows,
+    design_of,
+    needs_in_words,
+    settings_lacking,
+)
 from overfit_cli.claims.parts import Part
-from overfit_cli.claims.rates import FEWEST_PILOT, MOST_SEEDS, WANTED, seeds_to_decide
+from overfit_cli.claims.rates import FEWEST_PILOT, MOST_SEEDS, WANTED, rates, seeds_to_decide
 from overfit_cli.claims.rules import fewest_seeds
 from overfit_cli.claims.stated import Measure
 from overfit_cli.core.cells import Cells
@@ -130,6 +137,106 @@ class Judged:
         """Whether the claim was changed, added or removed after the run's first cell."""
         return AFTER_THE_FIRST_CELL in self.measurement.note
 
+    @property
+    def is_stated(self) -> bool:
+        """Whether it is a sentence about all cells, such as a user states."""
+        measure = self.claim.measure
+        return isinstance(measure, Measure) and measure.choose is None
+
+    # What decides a sentence
+
+    @functools.cached_property
+    def design(self) -> Design | None:
+        """The cells that a sentence is judged on; None where none bears on it."""
+        if self.run is None or not self.is_measured:
+            return None
+        return self.run.of_sentence(self.claim, design_of)
+
+    @functools.cached_property
+    def parts(self) -> Sequence[Part]:
+        """The numbers that a sentence is judged on; none without draws, or where none is known."""
+        if self.run is None or not self.is_measured or not self.run.study.seeded:
+            return ()
+        return self.run.of_sentence(self.claim, Measure.parts) or ()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether further cells would decide it."""
+        return self.headline in ("inconclusive", "not run")
+
+    @property
+    def lacks_cells(self) -> bool:
+        """Whether cells are missing that it takes and that can be run."""
+        missing = self.design is not None and self.design.is_mendable
+        return missing and (any(part.unknown for part in self.parts) or not self.parts)
+
+    @functools.cached_property
+    def lacking(self) -> Mapping[str, str]:
+        """The parameters of which a user's sentence needs other values, with those values."""
+        if self.is_stated and self.run and not self.is_measured:
+            return self.run.of_sentence(self.claim, settings_lacking) or {}
+        return self.design.unswept if self.is_stated and self.design else {}
+
+    @functools.cached_property
+    def _pilot(self) -> Sequence[Part]:
+        """The numbers of the seeds of which no cell is missing."""
+        if not self.parts or not self.lacks_cells:
+            return self.parts
+        known = np.logical_and.reduce([part.low == part.high for part in self.parts])
+        return [replace(part, low=part.low[known], high=part.high[known]) for part in self.parts]
+
+    @property
+    def _has_few(self) -> bool:
+        return len(self._pilot[0].low) < FEWEST_PILOT
+
+    @functools.cached_property
+    def needed(self) -> int:
+        """The fewest seeds that would decide it in its run; 0 where they are not known.
+
+        More than there are would be a further look. Of a few it is how many could decide it.
+        """
+        if self.run is None or not self.is_open or not self._pilot:
+            return 0
+        level = functools.partial(self.run.looks_level, together=max(1, self.family))
+        if self._has_few:
+            with level(1):
+                return fewest_seeds(self._pilot)
+        seeds = len(self.parts[0].low)
+        if self.lacks_cells:
+            with level(0):
+                needed = seeds_to_decide(self._pilot) or 0
+            if needed <= seeds:
+                return needed
+        with level(1):
+            return seeds_to_decide(self._pilot, more_than=seeds) or 0
+
+    def about(self) -> Iterator[str]:
+        """Yield on which cells a sentence is judged, and how often it would be wrong."""
+        if self.design is not None:
+            yield from self.design.sentences()
+        fewest = max((part.margin.fewest_seeds for part in self.parts), default=0)
+        if self.run is not None and self.parts and len(self.parts[0].low) >= fewest:
+            with self.run.looks_level():
+                said = rates(self.parts).in_words()
+            yield said
+
+    def sentences(self) -> Iterator[str]:
+        """Yield the sentences about its design, its rates of error, and what would decide it."""
+        yield from self.about()
+        if self.is_open and self.lacks_cells:
+            yield "The cells that are missing come first."
+        if not self.is_open or not self._pilot:
+            return
+        if self._has_few:
+            pilot = f"A plan takes {FEWEST_PILOT} seeds or more with all their cells"
+            yield f"{pilot}; {self.needed} could decide it."
+        elif self.needed:
+            level = f" at the level of {self.family} verdicts together" if self.family > 1 else ""
+            likely = f"with a probability of {percent(WANTED)}{level}"
+            yield f"As measured it takes {plural(self.needed, 'seed')} to decide it {likely}."
+        else:
+            yield f"As measured, {MOST_SEEDS} seeds do not decide it."
+
 
 class JudgedClaims(list[Judged]):
     """Judged claims, which a notebook shows as a table."""
@@ -232,24 +339,9 @@ def judge_runs(
             for claim, ordered in asked
             for each in _judge_claim(study.name, claim, ordered, on_every_run=on_every_run)
         ]
-        for one in judge_families(claims):
-            measure = one.claim.measure
-            is_stated = isinstance(measure, Measure) and measure.choose is None
-            judged.append(one.noted(_about(one)) if is_stated else one)
+        joint = judge_families(claims)
+        judged += [one.noted(one.about()) if one.is_stated else one for one in joint]
     return judged
-
-
-def _about(judged: Judged) -> Iterator[str]:
-    """The sentences on which cells a sentence is judged, and how often it would be wrong."""
-    run = judged.run
-    if run is None or not judged.is_measured:
-        return
-    with run.looks_level():
-        design, rates = run.design(judged.claim), run.rates(judged.claim)
-    if design is not None:
-        yield from design.sentences()
-    if rates is not None:
-        yield rates.in_words()
 
 
 def _judge_claim(
@@ -268,60 +360,7 @@ def _judge_claim(
     return [Judged(study, claim, not_run, has_cells=bool(runs))]
 
 
-# Decisions
-
-
-@dataclass(frozen=True)
-class Decision:
-    """A judged sentence, how sure its verdict is, and what would decide it.
-
-    Attributes:
-        design: the cells that it is judged on; None where none bears on it.
-        parts: the numbers that it is judged on; none where nothing is drawn, or none is known.
-        needed: the fewest seeds that would decide it in these cells' run, at the level of a further
-            look where more are needed than there are; 0 where they are not known.
-        few: whether there are so few seeds that `needed` are those that could decide it.
-        lacking: the parameters of which other values are needed, with those values.
-    """
-
-    judged: Judged
-    design: Design | None = None
-    parts: Sequence[Part] = ()
-    needed: int = 0
-    few: bool = False
-    lacking: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def is_open(self) -> bool:
-        """Whether further cells would decide it."""
-        return self.judged.headline in ("inconclusive", "not run")
-
-    @property
-    def lacks_cells(self) -> bool:
-        """Whether cells are missing that it takes and that can be run."""
-        missing = self.design is not None and self.design.is_mendable
-        return missing and (any(part.unknown for part in self.parts) or not self.parts)
-
-    def sentences(self) -> Iterator[str]:
-        """Yield the sentences about its design, its rates of error, and what would decide it."""
-        yield from _about(self.judged)
-        if not self.is_open:
-            return
-        if self.lacks_cells:
-            yield "The cells that are missing come first."
-        if self.few:
-            pilot = f"A plan takes {FEWEST_PILOT} seeds or more with all their cells"
-            yield f"{pilot}; {self.needed} could decide it."
-        elif self.needed:
-            family = self.judged.family
-            level = f" at the level of {family} verdicts together" if family > 1 else ""
-            likely = f"with a probability of {percent(WANTED)}{level}"
-            yield f"As measured it takes {plural(self.needed, 'seed')} to decide it {likely}."
-        elif self.parts:
-            yield f"As measured, {MOST_SEEDS} seeds do not decide it."
-
-
-def decide(run: JudgedRun, texts: Sequence[str] = ()) -> list[Decision]:
+def decide(run: JudgedRun, texts: Sequence[str] = ()) -> list[Judged]:
     """Judge sentences on a run; without any, the claims of its study and of its preset.
 
     Args:
@@ -329,7 +368,7 @@ def decide(run: JudgedRun, texts: Sequence[str] = ()) -> list[Decision]:
     """
     claims = [run.claim(text) for text in texts]
     check_claims(run, claims or _present_claims(run))
-    return [*map(_decision, judge_claims(run, claims or run.claims()))]
+    return judge_claims(run, claims or run.claims())
 
 
 def _present_claims(run: JudgedRun) -> list[Claim]:
@@ -363,52 +402,14 @@ def lines_on_claims(
     if claims and len(directory.contents()):
         (run,) = load_runs([directory], directory.path)
         check_claims(run, claims)
-        for decided in map(_decision, judge_claims(run, claims)):
-            yield f"{decided.judged.claim.name}: {decided.judged.headline} in {directory.path}."
-            yield from decided.sentences()
+        for each in judge_claims(run, claims):
+            yield f"{each.claim.name}: {each.headline} in {directory.path}."
+            yield from each.sentences()
         return
     none = cells_without_rows(study)
-    for each in claims:
-        if isinstance(each.measure, Measure):
-            sentence = each.measure.sentence
+    for claim in claims:
+        if isinstance(claim.measure, Measure):
+            sentence = claim.measure.sentence
             needed = f"{plural(sentence.seeds, 'seed')} or more could decide it"
             seeds = f" {needed}; this sweep has {len(grid.seeds)}." if study.seeded else ""
-            yield f"{each.name}: {needs_in_words(sentence, none)}{seeds}"
-
-
-# What would decide a sentence
-
-
-def _decision(judged: Judged) -> Decision:
-    """Return how sure a verdict is; only the verdict of a claim that is no sentence."""
-    measure, run = judged.claim.measure, judged.run
-    if not isinstance(measure, Measure) or run is None:
-        return Decision(judged)
-    is_stated, lacking = measure.choose is None, dict[str, str]()
-    if not judged.is_measured:
-        if is_stated:
-            lacking = run.of_sentence(judged.claim, settings_lacking) or {}
-        return Decision(judged, lacking=lacking)
-    design, parts = run.design(judged.claim), run.parts(judged.claim)
-    if design is not None and is_stated:
-        lacking = dict(design.unswept)
-    decided = Decision(judged, design, parts, lacking=lacking)
-    return _planned(run, decided) if parts and decided.is_open else decided
-
-
-def _planned(run: JudgedRun, decided: Decision) -> Decision:
-    parts, seeds = decided.parts, len(decided.parts[0].low)
-    if decided.lacks_cells:
-        known = np.logical_and.reduce([part.low == part.high for part in parts])
-        parts = [replace(part, low=part.low[known], high=part.high[known]) for part in parts]
-    family, needed = max(1, decided.judged.family), seeds + 1
-    if len(parts[0].low) < FEWEST_PILOT:
-        with run.looks_level(1, family):
-            return replace(decided, needed=fewest_seeds(parts), few=True)
-    if decided.lacks_cells:
-        with run.looks_level(0, family):
-            needed = seeds_to_decide(parts) or 0
-    if needed > seeds:
-        with run.looks_level(1, family):
-            needed = seeds_to_decide(parts, more_than=seeds) or 0
-    return replace(decided, needed=needed)
+            yield f"{claim.name}: {needs_in_words(sentence, none)}{seeds}"

@@ -14,10 +14,6 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from overfit_cli.claims.cells import repeated_seeds, rows_with_absent
-from overfit_cli.claims.designs import Design, design_of
-from overfit_cli.claims.parts import Part
-from overfit_cli.claims.rates import Rates
-from overfit_cli.claims.rates import rates as rates_of
 from overfit_cli.claims.seals import looks_in_words, spent_looks
 from overfit_cli.claims.stated import Measure
 from overfit_cli.claims.stated import claim as claim_of
@@ -149,21 +145,6 @@ class JudgedRun:
             return read(claim.measure, self.rows(claim))
         except (UndecidedError, UserError, KeyError):  # older cells lack a column
             return None
-
-    def parts(self, claim: Claim) -> list[Part]:
-        """Return the numbers of a sentence; none without draws, or of another claim."""
-        return (self.of_sentence(claim, Measure.parts) or []) if self.study.seeded else []
-
-    def design(self, claim: Claim) -> Design | None:
-        """Return the cells that a sentence is judged on; None of another claim, or without any."""
-        return self.of_sentence(claim, design_of)
-
-    def rates(self, claim: Claim) -> Rates | None:
-        """Return how often a sentence would be judged wrongly; None where that isn't known."""
-        parts = self.parts(claim)
-        if not parts or len(parts[0].low) < max(part.margin.fewest_seeds for part in parts):
-            return None
-        return rates_of(parts)
 
     # Claims
 
