@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -114,19 +114,13 @@ def test_what_was_decided_after_selection_says_so_everywhere_and_is_no_finding()
     assert said not in markdown(papers([open_claim]))
 
 
-@pytest.mark.parametrize(
-    ("profile", "command", "needs", "time"),
-    [
-        ("paper", " --profile paper", "IMDb (--data DIR) and a GPU", ""),
-        ("quick", "", "", "about 1 min 42 s"),
-    ],
-)
-def test_a_claim_is_measured_again_by_its_profile(
-    profile: Literal["quick", "paper"], command: str, needs: str, time: str
-) -> None:
-    repeat = repetition(replace(SOME[0].claim, preset="kernel-fig2", profile=profile)) or {}
-    assert repeat["command"] == f"overfit reproduce kernel-fig2{command}"
-    assert (repeat["needs"], repeat["time"]) == (needs, time)
+def test_a_claim_is_measured_again_by_its_profile() -> None:
+    claim = replace(SOME[0].claim, preset="kernel-fig2")
+    quick, paper = repetition(claim) or {}, repetition(replace(claim, profile="paper")) or {}
+    assert quick["command"] == "overfit reproduce kernel-fig2"
+    assert (quick["needs"], quick["time"]) == ("", "about 1 min 42 s")
+    assert paper["command"] == "overfit reproduce kernel-fig2 --profile paper"
+    assert (paper["needs"], paper["time"]) == ("IMDb (--data DIR) and a GPU", "")
     text = markdown(papers([judged("a", "not run", study=VIT, preset="fig2")]))
     assert re.search("Again: `overfit reproduce fig2`, about .* on two cores", text)
 
@@ -155,16 +149,14 @@ def test_what_a_run_was_made_of_stands_in_words_and_as_data(tmp_path: Path) -> N
     assert run["parameters"] == {"pause": 0.0, "mood": "well"}
 
 
-@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
-def test_what_is_not_finite_is_null_in_json_and_stands_in_words(value: float) -> None:
-    one = judged("a", "inconclusive", study=VIT, value=value)
-    both = [one, judged("b", "holds", study=VIT, value=2.5)]
-    first, second = json_of(both)
-    assert (first["value"], second["value"]) == (None, 2.5)
-    assert first["interval"] == second["interval"] == {"low": None, "high": None, "kind": "95 % t"}
-    words = "not known" if math.isnan(value) else "∞" if value > 0 else "−∞"
-    assert one.measurement.number == f"{words} 95 % t", "no end of it is known"
-    assert one.measurement.number in markdown(papers(both))
+def test_what_is_not_finite_is_null_in_json_and_stands_in_words() -> None:
+    for value, words in ((math.inf, "∞"), (-math.inf, "−∞"), (math.nan, "not known")):
+        one = judged("a", "inconclusive", study=VIT, value=value)
+        [found] = json_of([one])
+        assert found["value"] is None
+        assert found["interval"] == {"low": None, "high": None, "kind": "95 % t"}
+        assert one.measurement.number == f"{words} 95 % t", "no end of it is known"
+        assert one.measurement.number in markdown(papers([one]))
 
 
 SEVERAL = [*SOME, judged("a", "fails", study=VIT)]
