@@ -19,21 +19,13 @@ import pandas as pd
 from pydantic import AliasChoices, AliasPath, BaseModel, Field, TypeAdapter, ValidationError
 
 from overfit_cli.claims.stated import Measure
+from overfit_cli.core import text
 from overfit_cli.core.cell import TRACEBACK, Paper
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import KINDS, VERDICTS, Claim, Kind, Verdict
 from overfit_cli.core.errors import Alike, BadValue, count_alike, first_problem, tracebacks_by_kind
 from overfit_cli.core.files import error_text, json_text, read_bounded, read_toml
 from overfit_cli.core.registry import find_study
-from overfit_cli.core.text import (
-    command_words,
-    duration,
-    most_alike,
-    natural_key,
-    shell_line,
-    slug,
-    visible,
-)
 from overfit_cli.figures import labels
 from overfit_cli.report.judge import Judged
 from overfit_cli.report.runs import JudgedRun
@@ -54,7 +46,7 @@ def contents(judged: Sequence[Judged], runs: Sequence[JudgedRun]) -> list[Entry]
     for name, study in sorted(studies.items()):
         own = [claim for claim in judged if claim.study == name]
         of_study = [run for run in entries if run["study"].name == name]
-        about = list(dict.fromkeys(text for run in of_study for text in run["stand_ins"]))
+        about = list(dict.fromkeys(one for run in of_study for one in run["stand_ins"]))
         entry = {"study": study, "judged": own, "runs": of_study, "stand_ins": about}
         papers.setdefault(study.paper, []).append(entry)
     return [
@@ -95,7 +87,7 @@ def findings(paper: Entry) -> list[Entry]:
         verdicts = {name: each.headline for name, each in claims.items()}
         if verdicts == finding.verdicts and not selected:
             texts = re.split(r"\{([\w.-]+)\}", finding.text)
-            parts = [judged[text] if index % 2 else text for index, text in enumerate(texts)]
+            parts = [judged[one] if index % 2 else one for index, one in enumerate(texts)]
             others = [claim for name, claim in claims.items() if name not in texts[1::2]]
             is_ours = all(each.claim.kind == "ours" for each in claims.values())
             shown.append({"parts": parts, "others": others, "is_ours": is_ours})
@@ -113,10 +105,10 @@ def repetition(claim: Claim) -> Entry | None:
     return {
         "preset": preset.name,
         "title": preset.title,
-        "command": shell_line(command_words("reproduce", preset.name, profile=size)),
+        "command": text.shell_line(text.command_words("reproduce", preset.name, profile=size)),
         "minutes": profile.minutes,
         "needs": profile.needs,
-        "time": f"about {duration(seconds).removesuffix(' 00 s')}" if seconds else "",
+        "time": f"about {text.duration(seconds).removesuffix(' 00 s')}" if seconds else "",
     }
 
 
@@ -138,10 +130,10 @@ def _run_entries(judged: Sequence[Judged], runs: Sequence[JudgedRun]) -> list[En
             "run": run,
             "path": path,
             "name": called,
-            "id": f"run-{slug(called)}",
+            "id": f"run-{text.slug(called)}",
             "presets": presets,
             "title": presets[0].title if presets else "",
-            "figure": min(reproduced, key=natural_key, default=""),
+            "figure": min(reproduced, key=text.natural_key, default=""),
             "decides": path in deciding,
             "claims": [each for each in here if isinstance(each.claim.measure, Measure)],
         }
@@ -149,7 +141,7 @@ def _run_entries(judged: Sequence[Judged], runs: Sequence[JudgedRun]) -> list[En
 
     def rank(run: Entry) -> tuple[object, ...]:
         order = 0 if run["figure"] else 1 if run["decides"] else 2
-        return order, natural_key(run["figure"]), run["path"].resolve().name, str(run["path"])
+        return order, text.natural_key(run["figure"]), run["path"].resolve().name, str(run["path"])
 
     return sorted(entries, key=rank)
 
@@ -199,7 +191,7 @@ def _provenance(last: Run) -> str:
     parts += [f"commit {short_commit(last.commit, 10)}"] if last.commit else []
     parts += [f"Python {last.python}" if last.python else "", last.platform]
     date = f"{last.started[:10]}: " if last.started else ""
-    return f"{date}{', '.join(visible(part) for part in parts if part)}."
+    return f"{date}{', '.join(text.visible(part) for part in parts if part)}."
 
 
 # Files of verdicts
@@ -366,7 +358,7 @@ def check_verdicts(
         elif claim.headline not in accepted:
             unexpected[claim.address] = f"{claim.headline}, expected {' or '.join(accepted)}"
     unknown = {
-        address: most_alike(address, known, cutoff=CLOSE)
+        address: text.most_alike(address, known, cutoff=CLOSE)
         for address in sorted(expected.keys() - known)
         if reported is None or address.partition("/")[0] in here
     }
