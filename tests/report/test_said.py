@@ -52,7 +52,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_counts_come_first_then_the_table_then_what_does_not_hold(folder: Path) -> None:
     code, stream = on_a_terminal("report", "run", cwd=folder)
-    lines = [line.rstrip() for line in shown(stream)]
+    lines = [line.rstrip() for line in shown(stream) if line]
     starts = [line.split()[:1] for line in lines]
     assert code == 0
     assert starts.index(["paper"]) < starts.index(["claim"]) < starts.index(["smaller:"])
