@@ -19,7 +19,6 @@ from overfit_cli.report.compare import compare_sides
 from overfit_cli.report.judge import Judged, judge_families, judge_runs, relevant_claims, sort_runs
 from overfit_cli.report.runs import JudgedRun, load_runs
 from overfit_cli.stats.intervals import level_of_each
-from overfit_cli.studies.attention_kernel.regression.study import study
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call
@@ -42,17 +41,6 @@ def test_claims_that_were_measured_are_shown_and_others_of_their_study_are_not()
     without_cells = judged("a", "not run", has_cells=False)
     assert names(relevant_claims([without_cells, other])) == ["d"]
     assert relevant_claims([]) == []
-
-
-def test_planned_points_have_defaults_and_are_none_that_the_study_refuses(tmp_path: Path) -> None:
-    """The example fixes its sizes, and random problems take no gap of values."""
-    texts = {"instance": "random,example", "value_gap": "0,1"}
-    run = RunDirectory(tmp_path)
-    run.record(Grid.read(study, texts, (0,)), {})
-    names = ["instance", "value_gap", "n", "tokens", "d", "heads"]
-    points = run.manifest.planned(study)[names].itertuples(index=False, name=None)
-    examples = [("example", gap, 1, 2, 2, 1) for gap in (0.0, 1.0)]
-    assert sorted(points) == [*examples, ("random", 0.0, 4, 4, 24, 1)]
 
 
 def test_conditions_choose_among_cells_that_were_trained(tmp_path: Path) -> None:
