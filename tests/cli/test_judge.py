@@ -84,8 +84,7 @@ def test_a_run_is_judged_by_the_claims_of_its_function(folder: Path) -> None:
 def test_a_claim_of_the_shell_has_a_verdict_an_interval_and_its_rates_of_error(
     folder: Path,
 ) -> None:
-    words = said(folder, "decay.py", "error < 0.03 where n >= 20", "error falls along n")
-    assert "The newest run of decay.py is results/decay-n." in words
+    words = said(folder, "results/decay-n", "error < 0.03 where n >= 20", "error falls along n")
     assert "error-lt-0.03-where-n-ge-20 ours fails" in words
     assert "95 % by order over 10 seeds" in words
     assert "The worst is at n=20." in words
@@ -208,7 +207,7 @@ def test_a_function_without_seeds_is_decided_by_its_cells(tmp_path: Path) -> Non
     sweep(tmp_path, "--n=10,20,40", text=text.replace("0.01 * seed", "0"), expect=1)
     (tmp_path / "mended").touch()
     claims = ("error falls along n", "error[n=80] < 1")
-    before, _, after = judged_twice(tmp_path, "decay.py", *claims)
+    before, _, after = judged_twice(tmp_path, "results/decay-n", *claims)
     assert "Judged on 3 settings (n 10, 20, 40). " in before
     assert "Failed: 1 cell (n=20): 1 error: FileNotFoundError" in before
     assert "seeds decide" not in before
@@ -325,9 +324,9 @@ def test_a_functions_claim_about_a_column_that_is_not_there_is_refused(tmp_path:
     refusal = "'eror' is no name here; did you mean 'error'?"
     swept = sweep(tmp_path, "--n=10,20,40", "--seeds=6", text=misspelt)
     assert refusal in " ".join(swept.split())
-    assert refusal in call("judge", "decay.py", cwd=tmp_path, expect=2).stderr
+    assert refusal in call("judge", "results/decay-n", cwd=tmp_path, expect=2).stderr
     (tmp_path / "decay.py").write_text(misspelt.replace("eror", "error"))
-    mended = said(tmp_path, "decay.py")
+    mended = said(tmp_path, "results/decay-n")
     assert "error-falls-along-n" in mended
     assert "eror-falls-along-n" not in mended, "no cell could decide it"
 

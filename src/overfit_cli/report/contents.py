@@ -233,8 +233,13 @@ def _json_of_claim(judged: Judged) -> Entry:
     return {
         "study": judged.study,
         "claim": claim.name,
-        **{name: getattr(claim, name) for name in ("kind", "statement", "source", "holds_where")},
-        **{name: getattr(claim, name) or None for name in ("hypotheses", "figure", "preset")},
+        "kind": claim.kind,
+        "statement": claim.statement,
+        "hypotheses": claim.hypotheses or None,
+        "source": claim.source,
+        "holds_where": claim.holds_where,
+        "figure": claim.figure or None,
+        "preset": claim.preset or None,
         "verdict": judged.headline,
         "by_itself": measurement.verdict,
         "contradicts": judged.contradiction or None,
@@ -266,7 +271,7 @@ def _json_of_run(run: Entry) -> Entry:
     }
 
 
-class KeptVerdict(BaseModel):
+class _KeptVerdict(BaseModel):
     """The verdict of a claim in a report that was written, at the level of all together.
 
     Up to schema 6 that verdict stands in the claim's family.
@@ -274,27 +279,13 @@ class KeptVerdict(BaseModel):
 
     study: str
     claim: str
-    kind: Kind
     verdict: Verdict = Field(
         validation_alias=AliasChoices(AliasPath("family", "verdict"), "verdict")
     )
-    directory: Path | None
 
 
 class _KeptReport(BaseModel):
-    claims: list[KeptVerdict]
-
-
-def _read_kept(path: Path) -> list[KeptVerdict]:
-    return _KeptReport.model_validate_json(read_bounded(path)).claims
-
-
-def kept_verdicts(folder: Path) -> list[KeptVerdict]:
-    """Return the verdicts in a report's `claims.json`; none where it can't be read as such."""
-    try:
-        return _read_kept(folder / "claims.json")
-    except (OSError, ValueError):
-        return []
+    claims: list[_KeptVerdict]
 
 
 @dataclass(frozen=True)
@@ -326,7 +317,7 @@ def read_expected(path: Path) -> Expected:
     expected = dict[str, list[Verdict]]()
     try:
         if path.suffix == ".json":
-            for each in _read_kept(path):
+            for each in _KeptReport.model_validate_json(read_bounded(path)).claims:
                 expected.setdefault(f"{each.study}/{each.claim}", []).append(each.verdict)
             return expected
         for study, claims in _STATED.validate_python(read_toml(path, "expect")).items():

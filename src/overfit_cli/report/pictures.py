@@ -416,11 +416,15 @@ def make_diagram(data: Cells, heatmap: Figure | None) -> Diagram | None:
 
 
 def _axis(axis: Axis) -> dict[str, Any]:
+    for digits in (2, 3, 4, 17):  # as few as tell the values apart
+        rounded = [
+            round_digits(one, digits) if isinstance(one, float) else one for one in axis.values
+        ]
+        ticks = [typeset(brief(value)) for value in rounded]
+        if len({*ticks}) == len(ticks):
+            break
     values = [typeset(brief(value)) for value in axis.values]
-    short = [round_digits(each, 2) if isinstance(each, float) else each for each in axis.values]
-    ticks = [typeset(brief(value)) for value in short]
-    is_clear = len({*ticks}) == len(ticks)
-    return {"label": typeset(axis.label), "values": values, "ticks": ticks if is_clear else values}
+    return {"label": typeset(axis.label), "values": values, "ticks": ticks}
 
 
 def _points(plan: Map, part: MapPanel, threshold: float | None) -> dict[str, list[float | None]]:
