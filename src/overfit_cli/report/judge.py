@@ -4,7 +4,7 @@ A claim is judged on the cells, or the logged steps, of the first run that bears
 run, then others by name. Times of writing have no influence: a copy of the runs gives the same
 verdicts. The claims of a study that are of one kind are a family: each has a verdict alone, and one
 at the level of all together. Of a sentence it is said how often its verdict would be wrong, and
-what would decide it: see `claims.rates`.
+what would decide it: see `claims.rules`.
 """
 
 from __future__ import annotations
@@ -17,17 +17,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.designs import (
+from overfit_cli.claims.parts import Part, fewest_seeds
+from overfit_cli.claims.rules import FEWEST_PILOT, MOST_SEEDS, WANTED, rates, seeds_to_decide
+from overfit_cli.claims.stated import (
     Design,
+    Measure,
     cells_without_rows,
     design_of,
     needs_in_words,
     settings_lacking,
 )
-from overfit_cli.claims.parts import Part
-from overfit_cli.claims.rates import FEWEST_PILOT, MOST_SEEDS, WANTED, rates, seeds_to_decide
-from overfit_cli.claims.rules import fewest_seeds
-from overfit_cli.claims.stated import Measure
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import HOLDING, KINDS, Claim, Measurement, Verdict, number_with_interval
 from overfit_cli.core.registry import claims_of, installed_studies

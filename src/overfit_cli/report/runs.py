@@ -14,7 +14,6 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from overfit_cli.claims.cells import repeated_seeds, rows_with_absent
-from overfit_cli.claims.seals import looks_in_words, spent_looks
 from overfit_cli.claims.stated import Measure
 from overfit_cli.claims.stated import claim as claim_of
 from overfit_cli.core.cells import Cells
@@ -81,7 +80,7 @@ class JudgedRun:
         """Judge a claim on the run's cells, or on their logged steps.
 
         The level is that of this look at the run's seeds, and the note says whether the claim was
-        changed since its first cell: see `claims.seals`.
+        changed since its first cell.
         """
         rows = self.rows(claim)
         if claim.reads == "trajectories" and rows.empty:
@@ -102,7 +101,7 @@ class JudgedRun:
         if self.source is not None:
             if measured.by_chance:
                 with self.looks_level():
-                    words.append(looks_in_words(self.manifest.further_looks, level_of_each(1)))
+                    words.append(_looks_in_words(self.manifest.further_looks))
             words.append(self._seal_in_words(claim))
             words += self._stand_ins if measured.verdict != "not run" else []
         return replace(measured, note=" ".join(filter(None, words)))
@@ -131,11 +130,14 @@ class JudgedRun:
     def looks_level(self, later: int = 0, together: int = 1) -> AbstractContextManager[None]:
         """Give intervals the level of this look at the run's seeds, or of a later one.
 
+        The k-th further look has the error α/2^(k + 1): all of them together err in at most half as
+        many cases as the first.
+
         Args:
             together: the number of verdicts that have the level together.
         """
         looks = self.manifest.further_looks + (later if self.source else 0)
-        return set_level(level_of_each(together * spent_looks(looks)))
+        return set_level(level_of_each(together * (2 ** (looks + 1) if looks else 1)))
 
     def of_sentence(self, claim: Claim, read: Callable[[Measure, pd.DataFrame], T]) -> T | None:
         """Return what is read of a sentence on its rows; None where there is nothing to read."""
@@ -189,7 +191,7 @@ class JudgedRun:
         """
         if self.manifest.claims is None:
             return []
-        removed = self.manifest.seals.removed([*claims_of(self.study), *self.stated])
+        removed = self.manifest.removed([*claims_of(self.study), *self.stated])
         claims = [_claim_of_wording(name, text, self.study) for name, text in removed.items()]
         has_cells = (self.cells["status"] == "done").any()
         return [one for one in claims if not has_cells or self.unknown_name(one) is None]
@@ -208,12 +210,20 @@ class JudgedRun:
     def _seal_in_words(self, claim: Claim) -> str:
         if any(claim is removed for removed in self._removed):
             return f"This claim was removed {AFTER_THE_FIRST_CELL}; it is judged as it was then."
-        state = self.manifest.seals.state(claim)
+        state = self.manifest.state_of(claim)
         if state not in ("changed", "added"):
             return ""
-        before = self.manifest.seals.wordings.get(claim.name, "") if state == "changed" else ""
+        before = self.manifest.sealed.get(claim.name, "") if state == "changed" else ""
         words = f"This claim was {state} {AFTER_THE_FIRST_CELL}."
         return f"{words} It was: {before}" if before else words
+
+
+def _looks_in_words(further: int) -> str:
+    """Say that seeds were added, and the level that follows; empty where none were."""
+    if not further:
+        return ""
+    times, level = "once" if further == 1 else f"{further} times", 100 * level_of_each(1)
+    return f"Seeds were added {times}, so that intervals have the level {level:.4g} %."
 
 
 def _claim_of_wording(name: str, text: str, study: AnyStudy) -> Claim:
