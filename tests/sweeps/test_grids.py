@@ -92,10 +92,10 @@ def test_conditions_leave_out_points() -> None:
 @pytest.mark.parametrize(
     ("texts", "together", "only", "sentence"),
     [
-        ({"n": "snr/2", "snr": "1"}, (), (), r"n='snr/2': it is 0.5 at snr = 1, .* round"),
+        ({"n": "snr/2", "snr": "1"}, (), (), r"n='snr/2': it is 0.5 at snr = 1, and n takes a whole"),
         ({"n": "1/0"}, (), (), "n='1/0': it is inf"),
-        ({"n": "2*snr", "snr": "n"}, (), (), "n depends on snr, which depends on n; give one"),
-        ({"n": "2*n"}, (), (), "n depends on itself"),
+        ({"n": "2*snr", "snr": "n"}, (), (), "n: it depends on snr, which depends on n; give one"),
+        ({"n": "2*n"}, (), (), "n: it depends on n; give"),
         ({"n": "2*srn"}, (), (), "'srn' is no name here; did you mean 'snr'"),
         ({"n": "2*mood"}, (), (), "mood is no number"),
         ({"n": "__import__('os')"}, (), (), "n="),
