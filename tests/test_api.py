@@ -91,8 +91,14 @@ WRONG: list[tuple[Callable[[Path], object], str]] = [
     (sweeps(snr=b"low"), "snr=b'low': snr takes a number"),
     (sweeps(mood=3), "mood=3: mood takes one of"),
     (sweeps(seeds=[]), "seeds: no value given"),
-    (sweeps(seeds=[-1]), "seeds=-1: it takes a number of seeds from 1 to 100000, or seeds from 0 up"),
-    (sweeps(seeds=["1*2"]), "seeds='1*2': it takes a number of seeds from 1 to 100000, or seeds from 0 up"),
+    (
+        sweeps(seeds=[-1]),
+        "seeds=-1: it takes a number of seeds from 1 to 100000, or seeds from 0 up",
+    ),
+    (
+        sweeps(seeds=["1*2"]),
+        "seeds='1*2': it takes a number of seeds from 1 to 100000, or seeds from 0 up",
+    ),
     (sweeps(together=None), "together: it takes a text, or several"),
     (sweeps(seeds=2.5), "seeds=2.5: seeds takes a whole number"),
     (sweeps(address=["a"]), "address=['a']: it takes a text"),

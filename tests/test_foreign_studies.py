@@ -79,7 +79,7 @@ MEMBERS: list[tuple[str, Callable[..., object], str]] = [
     ("figures", fails, "fails at its figures: RuntimeError: no."),
     ("claims", fails, "fails at its claims: RuntimeError: no."),
     ("prepare", fails, "fails at preparing its data: RuntimeError: no."),
-    ("memory", fails, "fails at the memory of a cell: RuntimeError: no."),
+    ("memory", fails, "fails at the cost or the memory of a cell: RuntimeError: no."),
     ("cost", fails, "fails at the cost of a cell: RuntimeError: no."),
     ("batches", fails, "fails at making batches: RuntimeError: no."),
     ("batches", lambda *given: [], "puts a cell into no batch, or into more than one"),

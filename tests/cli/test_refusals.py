@@ -78,7 +78,7 @@ sweep --initialisation gaussian --sigma_h 1e-18 --sigma_p 1e-12 => float32 … t
 sweep --set sigma_h=0.1 => --set sigma_h 0.1 … initialisation=gaussian … it is pytorch
 sweep --set n => --set n … NAME=VALUE
 sweep --set =3 => --set =3 … NAME=VALUE
-sweep toy --snr 0:1:5 --refine 2 --threshold 1 => all above 0; snr = 0 isn't.
+sweep toy --snr 0:1:5 --refine 2 --threshold 1 => at least 3 values of snr, all above 0.
 """
 
 NAMES = """
@@ -159,8 +159,8 @@ plot heatmap --from empty => --from empty … holds no cells
 plot heatmap --from foreign => --from foreign … holds no cells
 report nowhere => RUN nowhere … no such directory
 report file.txt => RUN file.txt … that is a file
-runs nowhere => FOLDER|RUN nowhere: there is no such folder.
-runs file.txt => FOLDER|RUN file.txt: that is a file; name a folder.
+runs nowhere => FOLDER|RUN nowhere: it can't be read: No such file or directory.
+runs file.txt => FOLDER|RUN file.txt: it can't be read: Not a directory.
 merge out results/nowhere --out x => DIR results/nowhere: there is no such directory
 sweep --n 2 --out file.txt => --out file.txt … File exists … a directory is needed
 sweep --n 2 --out file.txt/deeper => --out file.txt/deeper … Not a directory
@@ -307,18 +307,18 @@ OF_TOY = "title = 'a'\nstudy = 'toy'\n"
 SO_DEEP = "title = 'a'\nset = " + "{a = " * 5000 + "1" + "}" * 5000
 PRESETS = {
     "deep": (SO_DEEP, "can't be read as TOML"),
-    "hex": (f"{OF_TOY}[quick]\nseeds = 0x{'f' * 5000}", "seeds is a number too long to show"),
-    "hexset": (f"{OF_TOY}[set]\nn = 0x{'f' * 5000}", "set.n is a number too long to show"),
+    "hex": (f"{OF_TOY}[quick]\nseeds = 0x{'f' * 5000}", "quick.seeds: Input should be"),
+    "hexset": (f"{OF_TOY}[set]\nn = 0x{'f' * 5000}", "set.n: it takes one value"),
     "long": (f"{OF_TOY}[quick]\nseeds = 1{'0' * 5000}", "can't be read as TOML"),
     "notext": ("title = 'a\udcff'", "can't be read as TOML"),
     "broken": ("title = = 'a'\n", "can't be read as TOML"),
     "nested": (f"{OF_TOY}[set]\nn = {{a = {{b = 1}}}}", "set.n … one value, or a range in quotes"),
     "badvalue": (f"{OF_TOY}[quick]\nset.n = [2, 3]\n", "quick.set.n … one value, or a range in qu"),
     "nan": (f"{OF_TOY}[set]\nsnr = nan", "nan.toml: snr='nan' … a number above 0"),
-    "elsewhere": (f"{OF_TOY}directory = '../up'", "directory is '../up'"),
+    "elsewhere": (f"{OF_TOY}directory = '../up'", "directory: String should match"),
     "typo": (f"{OF_TOY}[quick]\nsedes = 3\n", "sedes … did you mean 'seeds'"),
     "unknown": (f"{OF_TOY}figure = ['heatmap']\n", "'figure' … did you mean 'figures'"),
-    "lacking": ("title = 'a'\n", "lacks 'study'"),
+    "lacking": ("title = 'a'\n", "study: it is missing"),
     "stray": ("title = 'a'\nstudy = 'toyy'\n", "'toyy' is neither a study nor a file … toy"),
     "badfigure": (f"{OF_TOY}figures = ['heatmapp']\n", "no figure 'heatmapp' … 'heatmap'"),
     "badaxis": ("title = 'a'\nstudy = 'benign-vit'\nset.sigma = '1:2'\n", "sigma … did you mean"),

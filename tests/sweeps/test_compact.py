@@ -13,7 +13,6 @@ import overfit_cli
 from overfit_cli.core.cell import CellResult
 from overfit_cli.figures.record import digest_of_numbers
 from overfit_cli.sweeps import part as part_module
-from overfit_cli.sweeps import store
 from overfit_cli.sweeps.part import CELLS, STEPS
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call, start, wait_for
@@ -80,7 +79,7 @@ def test_numbers_that_were_measured_are_split_by_bytes_and_others_have_dictionar
 def test_a_joined_part_is_no_larger_than_a_reader_likes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "JOINED_ROWS", 4)
+    monkeypatch.setattr(part_module, "JOINED_ROWS", 4)
     directory = sweep_toy(tmp_path / "out", n="1:6")
     before = read(directory)
     for _ in range(2):

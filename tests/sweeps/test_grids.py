@@ -92,7 +92,12 @@ def test_conditions_leave_out_points() -> None:
 @pytest.mark.parametrize(
     ("texts", "together", "only", "sentence"),
     [
-        ({"n": "snr/2", "snr": "1"}, (), (), r"n='snr/2': it is 0.5 at snr = 1, and n takes a whole"),
+        (
+            {"n": "snr/2", "snr": "1"},
+            (),
+            (),
+            r"n='snr/2': it is 0.5 at snr = 1, and n takes a whole",
+        ),
         ({"n": "1/0"}, (), (), "n='1/0': it is inf"),
         ({"n": "2*snr", "snr": "n"}, (), (), "n: it depends on snr, which depends on n; give one"),
         ({"n": "2*n"}, (), (), "n: it depends on n; give"),
@@ -134,7 +139,7 @@ def test_a_sweep_keeps_what_its_grid_covers(
     assert set(zip(planned["n"], planned["snr"], planned["seed"], strict=True)) == set(shown)
     grid = ("--n=1:3", "--snr=n,2*n", "--only=snr < 5", "--seeds=2")
     again = call("sweep", "toy", *grid, "--jobs=1", "--out=a", cwd=tmp_path)
-    expected = "toy: 10 cells (n 3 × snr 2 × seeds 2; snr = n, 2*n; snr < 5 at 5 of 6 points), a"
+    expected = "toy: 10 cells (n 3 × snr 2 × seeds 2; snr = n, 2*n; snr < 5), a"
     assert expected in " ".join(again.stdout.split())
     assert "10 there already; 0 to run" in again.stdout
 
@@ -192,10 +197,10 @@ def test_a_preset_names_a_function_in_a_file_beside_it(tmp_path: Path) -> None:
     (tmp_path / "own" / "ratio.py").write_text(FUNCTION)
     (tmp_path / "own" / "ratio.toml").write_text(PRESET)
     done = call("sweep", "own/ratio.toml", "--jobs=1", cwd=tmp_path)
-    assert "ratio:train: 4 cells (d 2 × seeds 2; n = 2*d; n >= d at 2 of 2 points)" in done.stdout
+    assert "ratio:train: 4 cells (d 2 × seeds 2; n = 2*d; n >= d)" in done.stdout
     assert "Next: overfit plot lines --from results/ratio-quick" in done.stdout
     tied = call("sweep", "own/ratio.toml", "--profile=paper", "--jobs=1", cwd=tmp_path)
-    assert "ratio:train: 6 cells (n with d 2 × seeds 3; n >= d at 2 of 2 points)" in tied.stdout
+    assert "ratio:train: 6 cells (n with d 2 × seeds 3; n >= d)" in tied.stdout
     cells = overfit_cli.load(tmp_path / "results" / "ratio-paper")
     assert {*zip(cells["n"], cells["d"], strict=True)} == {(4, 1), (8, 2)}
 

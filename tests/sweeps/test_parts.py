@@ -215,7 +215,9 @@ def test_cells_without_a_parameter_of_the_study_are_left_out(swept: RunDirectory
     part = parts_in(swept.path / CELLS)[1]
     put(part.parent, without("n")(pq.read_table(part)))
     part.unlink()
-    with pytest.warns(UserWarning, match="is left out: its study has other parameters: n is new"):
+    with pytest.warns(
+        UserWarning, match="is left out: its study has other parameters: n was absent and is int64"
+    ):
         left = rows(swept.path)
     pd.testing.assert_frame_equal(
         left, expected[expected["key"].isin(left["key"])].reset_index(drop=True)

@@ -236,7 +236,7 @@ BAD = [
     (("--refine=x",), ["--refine x", "a whole number"]),
     (("--refine=-1",), ["--refine -1", "at least 0"]),
     (("--refine=1.5",), ["--refine 1.5", "a whole number"]),
-    (("--refine=2", "--snr=1,2"), ["--snr", "at least 3 values of snr", "there are 2"]),
+    (("--refine=2", "--snr=1,2"), ["--snr", "at least 3 values of snr", "all above 0"]),
     (("--refine=2", "--set=label_flip=0,0.1"), ["--refine", "label_flip varies too"]),
 ]
 

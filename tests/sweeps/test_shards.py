@@ -254,7 +254,7 @@ def test_directories_that_are_not_alike_are_refused(tmp_path: Path, whole: Path)
     other = shutil.copytree(spoilt, tmp_path / "images")
     (other / "manifest.json").write_text(manifest.replace('"data": {}', '"data": {"images": "34"}'))
     refused = run("merge", str(whole), "older", "images", "--out", "all", cwd=tmp_path, expect=2)
-    assert "DIR images: its images had other content than that of older." in refused.stderr
+    assert "DIR images: its data images is another than that of older." in refused.stderr
     assert not (tmp_path / "all").exists()
 
 

@@ -117,7 +117,7 @@ def test_the_plan_of_a_dry_run_says_what_it_would_take_and_writes_nothing(tmp_pa
     done = run("sweep", *grid, *how, cwd=tmp_path)
     assert "8 cells (n 2 × snr 2 × seeds 2)" in done.stdout
     assert "8 to run" in done.stdout
-    estimate = r"(about .*|a few seconds) on 2 jobs.*, [\d.]+ [MG]B of memory, [\d.]+ [kM]B on disk"
+    estimate = r"(about .*|a few seconds) on 2 jobs.*, [\d.]+ [MG]B of memory"
     assert re.search(estimate, done.stdout), done.stdout
     assert not list(tmp_path.iterdir())
 
@@ -236,7 +236,7 @@ def test_fail_fast_stops_at_the_first_failure(tmp_path: Path) -> None:
     done = run(*grid, "--fail-fast", "--out", "out", cwd=tmp_path, expect=1)
     count = len(overfit_cli.load(tmp_path / "out"))
     assert 1 <= count <= 4, "those that were running end"
-    assert f"(--fail-fast): {300 - count} cells were not run." in done.stdout
+    assert f"(--fail-fast). {300 - count} cells were not run." in done.stdout
     alone = run(*grid[:-1], "1", "--fail-fast", "--out", "alone", cwd=tmp_path, expect=1)
     assert "1 failed" in alone.stdout
     assert "299 cells were not run" in alone.stdout

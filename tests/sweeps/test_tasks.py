@@ -11,9 +11,9 @@ from overfit_cli.core.cell import Cell
 from overfit_cli.core.training import Execution
 from overfit_cli.sweeps.executors import CHANCES, Local, Run
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.plan import MOST_BATCHES, MOST_GROWTH, Speed, make_plan, task_size
+from overfit_cli.sweeps.plan import make_plan
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.worker import Work
+from overfit_cli.sweeps.worker import MOST_BATCHES, MOST_GROWTH, Speed, Work, task_size
 from tests.toy_runs import TOY, parts_in
 
 EQUAL = [1.0] * (2 * MOST_BATCHES)
@@ -98,7 +98,7 @@ def test_a_batch_that_kills_among_many_costs_only_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its task is halved until it is alone; the others of it are done."""
-    monkeypatch.setattr("overfit_cli.sweeps.plan.MOST_GROWTH", 1000)
+    monkeypatch.setattr("overfit_cli.sweeps.worker.MOST_GROWTH", 1000)
     grid = Grid.read(TOY, {"n": "1:6", "mood": "kills,well"}, (0,))
     cells: list[Cell] = [
         cell

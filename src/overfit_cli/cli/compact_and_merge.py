@@ -46,8 +46,7 @@ def merge(
     two directories with different numbers for one cell.
     """
     from overfit_cli.sweeps.load import study_in
-    from overfit_cli.sweeps.merge import merge_directories
-    from overfit_cli.sweeps.store import RunDirectory
+    from overfit_cli.sweeps.store import RunDirectory, merge_directories
 
     sources = [RunDirectory(directory, "directories") for directory in directories]
     merged = RunDirectory(out, "out")

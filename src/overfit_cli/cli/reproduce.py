@@ -99,15 +99,14 @@ class Reproduction:
 
     def outline(self) -> None:
         """Say what would run, and how long it takes on this many jobs."""
-        from overfit_cli.sweeps.run import jobs_in_words
-
         seconds = [self._seconds(preset) for preset in self.wanted]
         for preset, left in zip(self.wanted, seconds, strict=True):
             needs = preset.profile(self.profile).needs
             time = "time not known" if left is None else duration_estimate(left) if left else "done"
             needed = f"; needs {needs}" if needs else ""
             self.output.print(f"{preset.address}: {preset.name}, {time}{needed}")
-        size = f"{plural(len(self.wanted), 'preset')} on {jobs_in_words(self.executor)}"
+        jobs = plural(self.executor.requested_jobs, "job")
+        size = f"{plural(len(self.wanted), 'preset')} on {jobs}"
         self.output.print(f"{size}: {_time_in_words(seconds)}.")
 
     def _seconds(self, preset: Preset) -> float | None:
@@ -119,7 +118,7 @@ class Reproduction:
         directory, missing = self._directory(preset), 1.0
         if directory.path.exists():
             grid = grid_of(find_subject(preset.name, self.profile))
-            plan = make_plan(grid, directory, "cpu", trajectories=preset.trajectories)
+            plan = make_plan(grid, directory, "cpu", SweepOptions(trajectories=preset.trajectories))
             missing = plan.to_run / max(1, len(plan.cells))
         minutes = preset.profile(self.profile).minutes
         if minutes is None:

@@ -93,15 +93,12 @@ def _age(run: RunSummary) -> str:
 
 
 def _state(run: RunSummary) -> str:
-    from overfit_cli.sweeps.manifest import BEFORE
-
     states = [
         (run.failed, f"{run.failed} failed"),
         (run.missing, f"{run.missing} missing"),
         (run.missing == 0 and not run.failed, "complete"),
         (run.missing is None, "refined" if run.manifest.refined else "planned cells unknown"),
         (run.outdated, f"{run.outdated} of another version"),
-        (run.before_digest, f"{run.before_digest} {BEFORE}"),
         (run.left_out, f"{plural(run.left_out, 'file')} left out"),
     ]
     return ", ".join(words for is_so, words in states if is_so)

@@ -240,9 +240,8 @@ def executor_of(
     """
     jobs = -1 if jobs == -1 else whole_number("jobs", jobs, 1, ", or -1 for one per core")
     valid_choice("device", device, get_args(DeviceChoice))
-    cluster = {Dask.name: Dask, Ray.name: Ray}.get(
-        valid_choice("backend", backend, get_args(Backend))
-    )
+    valid_choice("backend", backend, get_args(Backend))
+    cluster = {Dask.name: Dask, Ray.name: Ray}.get(backend)
     if cluster is not None:
         if not address:
             raise BadValue("backend", backend, "it requires address, that of the cluster.")

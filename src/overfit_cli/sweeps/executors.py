@@ -26,7 +26,7 @@ from typing import Any, Literal
 import cloudpickle
 from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 
-from overfit_cli.core.cell import NAME_TAKEN, CellResult
+from overfit_cli.core.cell import CellResult
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.failures import count_alike, is_exception
 from overfit_cli.core.files import error_text
@@ -39,10 +39,12 @@ from overfit_cli.core.processes import (
 )
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Device, training_conditions
-from overfit_cli.sweeps.plan import MOST_BATCHES, Plan, Speed, task_size
+from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import (
     KEPT,
+    MOST_BATCHES,
+    Speed,
     Summary,
     Task,
     TaskRecord,
@@ -50,6 +52,7 @@ from overfit_cli.sweeps.worker import (
     record_of,
     run_sent,
     run_task,
+    task_size,
 )
 
 GRACE = 60.0
@@ -156,8 +159,6 @@ class Executor(contextlib.AbstractContextManager["Executor"], ABC):
         try:
             if self.has_processes:
                 cloudpickle.dumps(work)
-        except UserError:
-            raise
         except Exception as error:  # an object of the study may raise anything
             cannot = f"{work.study.name} can't be sent to workers ({type(error).__name__}: {error})"
             here = "with one job on this machine, or with the backend threading, nothing is sent"
@@ -306,10 +307,10 @@ MOST_LOSSES = 30
 """The losses of batches with their workers after which the sweep gives up."""
 
 MOST_ALIKE = 20
-"""The first cells after which a sweep stops, if all of them raised the same exception."""
+"""The first cells after which a sweep stops, if all of them had the same error."""
 
 ELSEWHERE = 10
-"""How many of these are from places of the grid that are chosen at random."""
+"""How many batches begin a new sweep of many, from places of the grid that are chosen at random."""
 
 
 @contextlib.contextmanager
@@ -346,12 +347,13 @@ class Run:
         self.plan, self.directory, self.executor, self.work = plan, directory, executor, work
         self.summary, self.speed = summary or Summary(), Speed()
         self.cells, self.failed, self.stop = 0, 0, False
-        self.waiting = dict(enumerate(plan.batches))
+        batches, self._first = dict(enumerate(plan.batches)), set[int]()
+        if len(batches) > MOST_ALIKE and not plan.done:  # an early region may fail by itself
+            self._first = {*random.Random(0).sample(range(len(batches)), ELSEWHERE)}
+        self.waiting = {number: batches[number] for number in self._first} | batches
         self._costs, self.cost, self.cost_done = plan.costs, sum(plan.costs), 0.0
         self._strikes: Counter[int] = Counter()
         self._losses = 0
-        self._alike, self._enough = False, math.inf
-        """The failures alike that are enough to stop: some of them from anywhere in the grid."""
 
     def execute(self, on_record: Callable[[TaskRecord], None] = lambda record: None) -> Summary:
         """Run the batches; what is finished is on disk when this returns or raises.
@@ -398,14 +400,12 @@ class Run:
         if summary.example is None:
             raised = (cell for cell in cells if is_exception(ended.failed.get(cell.key, "")))
             summary.example = next(raised, None)
-        kinds = [] if summary.trained else count_alike(summary.failed)
-        taken = next((each.example for each in kinds if NAME_TAKEN in each.example), "")
-        self._alike = len(kinds) == 1 and is_exception(kinds[0].example) and not self.plan.done
-        if taken:
-            summary.stopped = taken.removeprefix("error: ")
-        elif self._alike and self._enough <= kinds[0].count >= MOST_ALIKE:
-            words = kinds[0].words.removeprefix("error: ")
-            summary.stopped = f"the first {kinds[0].count} cells all failed alike: {words}"
+        is_enough = summary.failed.total() >= MOST_ALIKE and self._first.isdisjoint(self.waiting)
+        if is_enough and not (summary.trained or self.plan.done):
+            first, *others = count_alike(summary.failed)
+            if not others and first.example.startswith("error: "):
+                words = first.words.removeprefix("error: ")
+                summary.stopped = f"the first {first.count} cells all failed alike: {words}"
         # Before its rows are written, as tasks are handed out meanwhile.
         self.stop |= bool(summary.stopped or (self.work.execution.fail_fast and ended.failed))
 
@@ -434,22 +434,12 @@ class Run:
         numbers, start = list(self.waiting), 0
         left = self.cost - self.cost_done
         while start < len(numbers) and not self.stop:
-            if self._alike and self._enough == math.inf:
-                numbers[start:] = self._from_elsewhere(numbers[:start], numbers[start:])
             finished = len(self._costs) - len(self.waiting)
             coming = [self._costs[number] for number in numbers[start : start + MOST_BATCHES]]
             end = start + task_size(coming, left, self.executor.jobs, self.speed, finished)
             left -= sum(coming[: end - start])
             yield self._task(numbers[start:end])
             start = end
-
-    def _from_elsewhere(self, handed_out: Sequence[int], rest: Sequence[int]) -> list[int]:
-        """The rest of the batches, some from anywhere first: an early region may fail by itself."""
-        chosen = random.Random(0).sample(rest, min(ELSEWHERE, len(rest)))
-        early = [number for number in (*handed_out, *chosen) if number in self.waiting]
-        waiting = sum(len(self.waiting[number]) for number in early)
-        self._enough = self.summary.failed.total() + waiting
-        return [*chosen, *(number for number in rest if number not in chosen)]
 
     def _task(self, numbers: Sequence[int]) -> Task:
         return {number: self.waiting[number] for number in numbers}

@@ -142,14 +142,10 @@ class Grid:
         return [names[0] for names in leading if names and names[0] not in derived]
 
     @property
-    def full_points(self) -> int:
-        """The number of combinations of parameters before conditions leave out some."""
-        return math.prod(len(self.given[group[0]]) for group in self.groups)
-
-    @property
     def points(self) -> int:
         """The number of combinations of parameters."""
-        return self.full_points if self.is_product else len(self._points)
+        most = math.prod(map(len, self.given.values()))
+        return most if self.is_product else len(self._points)
 
     @property
     def size(self) -> int:
@@ -182,11 +178,11 @@ class Grid:
     @functools.cached_property
     def _points(self) -> list[tuple[Value, ...]]:
         """The distinct points of a grid that is no product, as `rows` gives them."""
-        _check_size(self.full_points)
         infos, names = describe(self.study.parameters), list(self.given)
         factors = [
             list(zip(*(self.given[name] for name in group), strict=True)) for group in self.groups
         ]
+        _check_size(math.prod(map(len, factors)))
         rows = [tuple(itertools.chain(*row)) for row in itertools.product(*factors)]
         taken = dict(zip(itertools.chain(*self.groups), zip(*rows, strict=True), strict=True))
         solved = _solved(infos, taken, self.derived)
@@ -243,8 +239,8 @@ def _taken(infos: Infos, name: str, given: Any) -> tuple[Given, ...]:
     info, names = infos[name], _names(infos)
     if isinstance(given, str):
         items = given.split(",")
-        is_list = info.is_number and ":" not in given and all(item.strip() for item in items)
-        if not is_list or not any(_is_arithmetic(item, names) for item in items):
+        is_plain = not any(_is_arithmetic(item, names) for item in items)
+        if is_plain or ":" in given or not info.is_number:
             return parse_range(info, given)
         given = items
     several = isinstance(given, Iterable) and not isinstance(given, bytes | Mapping)

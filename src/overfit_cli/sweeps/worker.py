@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import cloudpickle
 
-from overfit_cli.core.cell import TRACEBACK, Cell, CellResult
+from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.errors import MissingError, UserError
 from overfit_cli.core.failures import (
     LONGEST_REASON,
@@ -74,7 +74,10 @@ def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[C
                 result = next(results)
                 training.check_time()
             check_interrupts()
-            cell = _cell_of(left, result)
+            if not isinstance(result, CellResult):
+                raise TypeError(f"the study gave {result!r}, which is not a CellResult")
+            if (cell := left.get(result.cell.key)) is None:
+                raise LookupError("the study gave a result of another cell, or two of this one")
             share = (time.perf_counter() - began) / len(batch)
             result = replace(result, seconds=share, trajectory=training.trajectory(cell))
             checked = _check_result(study, result)
@@ -104,14 +107,6 @@ def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[C
         seconds = (time.perf_counter() - began) / len(batch)
         logged, steps = training.trajectory(cell), training.steps_logged(cell)
         yield CellResult(cell, {}, steps, reason, seconds, logged, lines)
-
-
-def _cell_of(left: dict[str, Cell], result: object) -> Cell:
-    if not isinstance(result, CellResult):
-        raise TypeError(f"the study gave {result!r}, which is not a CellResult")
-    if result.cell.key not in left:
-        raise LookupError("the study gave a result of another cell, or a second result of this one")
-    return left[result.cell.key]
 
 
 def _check_result(study: AnyStudy, result: CellResult) -> CellResult:
@@ -160,6 +155,72 @@ Task = Mapping[int, Batch]
 """Batches by their numbers; a worker trains them one after another, and they are one part."""
 
 
+# The sizes of tasks
+
+START_SECONDS = 30.0
+"""A first task that takes longer tells how long others take, whatever it imports."""
+
+
+@dataclass
+class Speed:
+    """The time of a unit of cost in one job, from everything that was timed.
+
+    Attributes:
+        cost: of what was timed, in the unit of `Study.cost`.
+    """
+
+    cost: float = 0.0
+    seconds: float = 0.0
+
+    def add(self, cost: float, seconds: float, *, is_cold: bool = False) -> None:
+        """Take in what a cost took.
+
+        The first task of a process counts only if it took so long that imports are little of it.
+        """
+        if not is_cold or seconds >= START_SECONDS:
+            self.cost += cost
+            self.seconds += seconds
+
+    def time(self, cost: float, jobs: int = 1) -> float | None:
+        """Return how many seconds a cost takes; None before anything was timed."""
+        return cost / jobs * self.seconds / self.cost if self.cost > 0 else None
+
+
+TASK_SECONDS = 1.0
+"""The time of a task: much more than handing it out takes, and little to lose by a kill."""
+
+LEAST_SECONDS = 0.25
+"""The least time of a task near the end: a part per cell costs more than the jobs gain."""
+
+MOST_BATCHES = 1000
+MOST_GROWTH = 4
+"""A task has at most so many times the batches that are finished: a time may be off."""
+
+
+def task_size(costs: Sequence[float], left: float, jobs: int, speed: Speed, finished: int) -> int:
+    """Return how many of the next batches make a task: about a second's work.
+
+    Near the end tasks are smaller, so that all jobs end together.
+
+    Args:
+        costs: of the next batches, at least one; more than `MOST_BATCHES` aren't looked at.
+    """
+    time_left = speed.time(left, jobs)
+    if time_left is None:
+        return 1
+    wanted = min(TASK_SECONDS, max(LEAST_SECONDS, time_left / 2))
+    limit = min(len(costs), MOST_BATCHES, MOST_GROWTH * finished)
+    cost = costs[0]
+    for count in range(1, limit):
+        cost += costs[count]
+        if (speed.time(cost) or 0.0) > wanted:
+            return count
+    return max(1, limit)
+
+
+# What a worker takes and gives
+
+
 @dataclass(frozen=True)
 class Work:
     """The settings that all tasks of a sweep share.
@@ -182,7 +243,8 @@ class TaskRecord:
     Attributes:
         cells: the rows, one per cell; None where there is none.
         steps: the rows of the trajectories, one per cell and logged step.
-        headline: the column that a running sweep shows; empty where nothing was measured.
+        failed: the reasons of the cells that failed, by key.
+        tracebacks: one of each kind of failure.
         is_cold: whether it was the first task of its process, which imports libraries too.
         kills: how many workers were killed with it, one after another; it has no result then.
     """
@@ -190,7 +252,8 @@ class TaskRecord:
     batches: tuple[int, ...]
     cells: pa.Table | None = None
     steps: pa.Table | None = None
-    headline: str = ""
+    failed: Mapping[str, str] = field(default_factory=dict)
+    tracebacks: Mapping[FailureKind, str] = field(default_factory=dict)
     seconds: float = 0.0
     is_cold: bool = False
     kills: int = 0
@@ -199,18 +262,6 @@ class TaskRecord:
     def count(self) -> int:
         """The number of its cells."""
         return 0 if self.cells is None else self.cells.num_rows
-
-    def column(self, name: str) -> list[Any]:
-        """Return a column of its rows; empty without it."""
-        if self.cells is None or name not in self.cells.column_names:
-            return []
-        return list(self.cells[name].to_pylist())
-
-    @functools.cached_property
-    def failed(self) -> dict[str, str]:
-        """The reasons of the cells that failed, by key."""
-        rows = zip(self.column("key"), self.column("reason"), strict=True)
-        return {key: reason for key, reason in rows if reason}
 
 
 @dataclass
@@ -240,8 +291,7 @@ class Summary:
         """Count in what a task did."""
         self.trained += record.count - len(record.failed)
         self.failed.update(record.failed.values())
-        rows = zip(record.column("reason"), record.column(TRACEBACK), strict=False)
-        self.tracebacks = tracebacks_by_kind(rows) | self.tracebacks
+        self.tracebacks = {**record.tracebacks, **self.tracebacks}
 
 
 def run_task(work: Work, task: Task) -> TaskRecord:
@@ -280,9 +330,9 @@ def record_of(study: AnyStudy, batches: Iterable[int], results: Sequence[CellRes
     except Exception:  # a result may hold anything; the others are kept
         results = [storable(study, result) for result in results]
         cells, steps = cell_table(study, results), trajectory_table(study, results)
-    done = (result.measurements for result in results if not result.reason)
-    headline = study.headline or next((name for numbers in done for name in numbers), "")
-    return TaskRecord(tuple(batches), cells if results else None, steps, headline)
+    failed = {result.cell.key: result.reason for result in results if result.reason}
+    tracebacks = tracebacks_by_kind((result.reason, result.traceback) for result in results)
+    return TaskRecord(tuple(batches), cells if results else None, steps, failed, tracebacks)
 
 
 def run_remotely(versions: str, pickled: bytes, pickled_task: bytes) -> TaskRecord:
@@ -305,7 +355,7 @@ def run_sent(pickled: bytes, pickled_task: bytes, *, elsewhere: bool = False) ->
         elsewhere: whether this may be another machine, without the sender's device and data.
     """
     task: Task = cloudpickle.loads(pickled_task)
-    work = _unpickle_work(pickled)
+    work: Work = _unpickle_work(pickled)
     with keeping_variables(DATA_VARIABLE):
         if not elsewhere or (work.folder and Path(work.folder).exists()):
             os.environ[DATA_VARIABLE] = work.folder
@@ -314,10 +364,7 @@ def run_sent(pickled: bytes, pickled_task: bytes, *, elsewhere: bool = False) ->
         return run_task(work, task)
 
 
-@functools.lru_cache(maxsize=4)
-def _unpickle_work(pickled: bytes) -> Work:
-    work: Work = cloudpickle.loads(pickled)
-    return work
+_unpickle_work = functools.lru_cache(maxsize=4)(cloudpickle.loads)
 
 
 def _check_machine(work: Work, task: Task) -> None:
