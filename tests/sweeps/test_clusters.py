@@ -277,7 +277,7 @@ def test_a_sweep_waits_for_a_cluster_that_has_no_worker_yet(tmp_path: Path) -> N
         started.add("late")
         _, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (0, "")
-    assert plan[1] == f"36 to run, on dask at {started.address}, which has no worker yet.\n"
+    assert plan[1] == f"36 to run, 0 jobs on dask at {started.address}.\n"
     assert len(rows(tmp_path / "out")) == 36
 
 

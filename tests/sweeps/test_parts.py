@@ -416,21 +416,3 @@ def test_a_plan_reads_what_it_needs_only_once(
             make_plan(Grid.read(TOY, {"n": "1:3", "snr": "1:2:2"}, (0,)), directory, "cpu")
         monkeypatch.setattr(store, name, original)
     assert len(read) == 3 + 1
-
-
-@pytest.mark.unix
-def test_a_directory_of_very_many_parts_is_joined_when_it_is_opened_if_it_can_be(
-    swept: RunDirectory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(store, "MANY_PARTS", 2)
-    expected = swept.path / CELLS, rows(swept.path)
-    assert [len(parts_in(swept.path / kind)) for kind in (CELLS, STEPS)] == [1, 1]
-    pd.testing.assert_frame_equal(rows(swept.path), expected[1])
-    read_only = sweep_toy(swept.path / "read-only")
-    (read_only.path / ".lock").unlink()
-    (read_only.path / ".lock").mkdir()
-    pd.testing.assert_frame_equal(rows(read_only.path), expected[1])
-    assert len(parts_in(read_only.path / CELLS)) == 3
-    blocked = call("sweep", "toy", "--n=9", "--out=read-only", cwd=swept.path, expect=2)
-    [sentence] = blocked.stderr.splitlines()
-    assert "--out read-only" in sentence

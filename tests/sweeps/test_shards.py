@@ -188,8 +188,9 @@ OTHERS = [(1.0, 1.0 + 1e-4), (nan, 1.0), (inf, -inf), (inf, 1.0)]
         (OTHERS, "overfit: 4 cells with other numbers in another directory: "),
         (
             [*SAME, OTHERS[0]],
-            "overfit: 1 cell with other numbers in another directory: n 5, seed 0 has draw "
-            "1.0 in one and 1.0001 in two. Nothing was merged.\n",
+            "overfit: 1 cell with other numbers in another directory: "
+            f"{toy_cells('5', '1')[0].key} has draw 1.0 in one and 1.0001 in two. Nothing "
+            "was merged.\n",
         ),
     ],
 )

@@ -13,7 +13,7 @@ from overfit_cli.sweeps.executors import CHANCES, Local, Run
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.plan import make_plan
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.worker import MOST_BATCHES, MOST_GROWTH, Speed, Work, task_size
+from overfit_cli.sweeps.worker import MOST_BATCHES, MOST_GROWTH, Speed, Work
 from tests.toy_runs import TOY, parts_in
 
 EQUAL = [1.0] * (2 * MOST_BATCHES)
@@ -23,7 +23,7 @@ def sizes(seconds_per_batch: float, batches: int, jobs: int = 2) -> list[int]:
     """The sizes of tasks of equal batches, each timed before the next is chosen."""
     speed, finished, chosen = Speed(), 0, list[int]()
     while left := batches - finished:
-        size = task_size(EQUAL[:left], float(left), jobs, speed, finished)
+        size = speed.task_size(EQUAL[:left], float(left), jobs, finished)
         speed.add(size, size * seconds_per_batch)
         chosen.append(size)
         finished += size
@@ -73,13 +73,13 @@ def test_batches_of_half_a_second_come_one_at_a_time_at_the_end() -> None:
 
 def test_costs_tell_how_many_batches_make_a_second() -> None:
     speed = Speed(10.0, 1.0)  # 0.1 s for a unit of cost
-    assert task_size([9.0, 9.0, 9.0], 1000.0, 1, speed, 10) == 1
-    assert task_size([2.0, 3.0, 4.0, 5.0], 1000.0, 1, speed, 10) == 3
+    assert speed.task_size([9.0, 9.0, 9.0], 1000.0, 1, 10) == 1
+    assert speed.task_size([2.0, 3.0, 4.0, 5.0], 1000.0, 1, 10) == 3
 
 
 def test_a_task_of_no_time_is_no_reason_to_divide_by_it() -> None:
-    assert task_size(EQUAL, 100.0, 2, Speed(1.0, 0.0), 1) == MOST_GROWTH
-    assert task_size(EQUAL, 100.0, 2, Speed(0.0, 1.0), 1) == 1
+    assert Speed(1.0, 0.0).task_size(EQUAL, 100.0, 2, 1) == MOST_GROWTH
+    assert Speed(0.0, 1.0).task_size(EQUAL, 100.0, 2, 1) == 1
 
 
 def test_quick_cells_share_parts(tmp_path: Path) -> None:

@@ -39,21 +39,10 @@ from overfit_cli.core.processes import (
 )
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Device, training_conditions
+from overfit_cli.sweeps import worker
 from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.worker import (
-    KEPT,
-    MOST_BATCHES,
-    Speed,
-    Summary,
-    Task,
-    TaskRecord,
-    Work,
-    record_of,
-    run_sent,
-    run_task,
-    task_size,
-)
+from overfit_cli.sweeps.worker import Summary, Task, TaskRecord, Work
 
 GRACE = 60.0
 """The seconds beyond the time limit after which a silent task counts as one with a killed worker.
@@ -146,9 +135,7 @@ class Executor(contextlib.AbstractContextManager["Executor"], ABC):
     @property
     def description(self) -> str:
         """Its jobs and their location, for the plan: `2 jobs on loky`."""
-        if not (slots := self._count_slots()):
-            return f"{self.location}, which has no worker yet"
-        return f"{plural(slots, 'job')} {self.location}".rstrip()
+        return f"{plural(self._count_slots(), 'job')} {self.location}".rstrip()
 
     def for_batches(self, batches: int) -> Executor:
         """Return the part of it that so many batches keep busy."""
@@ -238,7 +225,7 @@ class Local(Executor):
         """Hand out tasks; see `Executor.run`. In one job they are trained in this thread."""
         if self._jobs > 1:
             return super().run(work, tasks, ahead)
-        return (run_task(work, task) for task in tasks)
+        return (worker.run_task(work, task) for task in tasks)
 
     def _send(self, work: Work, pickled: bytes, task: Task) -> Future[TaskRecord]:
         sent = Future[TaskRecord]()
@@ -248,7 +235,7 @@ class Local(Executor):
         with starting_workers():
             self._workers = _pool(self._jobs)
             try:
-                sent = self._workers.submit(run_sent, pickled, cloudpickle.dumps(task))
+                sent = self._workers.submit(worker.run_sent, pickled, cloudpickle.dumps(task))
             except BrokenProcessPool as error:
                 sent.set_exception(error)
         return sent
@@ -260,7 +247,7 @@ class Local(Executor):
 
     def _failure(self, error: Exception) -> Exception:
         is_users = isinstance(error, UserError)
-        return UserError(f"{error} {KEPT}", exit_code=1) if is_users else error
+        return UserError(f"{error} {worker.KEPT}", exit_code=1) if is_users else error
 
     def _drop(self, futures: Sequence[Any]) -> None:
         if futures and self.has_processes:
@@ -293,7 +280,7 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
 def _train(work: Work, task: Task, future: Future[TaskRecord]) -> None:
     """Train a task in a thread."""
     try:
-        future.set_result(run_task(work, task))
+        future.set_result(worker.run_task(work, task))
     except BaseException as error:
         future.set_exception(error)
 
@@ -319,7 +306,7 @@ def writing_to(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        problem = f"{path} can't be written to ({error_text(error)}). {KEPT}"
+        problem = f"{path} can't be written to ({error_text(error)}). {worker.KEPT}"
         raise UserError(problem, exit_code=1) from error
 
 
@@ -345,7 +332,7 @@ class Run:
         summary: Summary | None = None,
     ) -> None:
         self.plan, self.directory, self.executor, self.work = plan, directory, executor, work
-        self.summary, self.speed = summary or Summary(), Speed()
+        self.summary, self.speed = summary or Summary(), worker.Speed()
         self.cells, self.failed, self.stop = 0, 0, False
         batches, self._first = dict(enumerate(plan.batches)), set[int]()
         if len(batches) > MOST_ALIKE and not plan.done:  # an early region may fail by itself
@@ -435,8 +422,10 @@ class Run:
         left = self.cost - self.cost_done
         while start < len(numbers) and not self.stop:
             finished = len(self._costs) - len(self.waiting)
-            coming = [self._costs[number] for number in numbers[start : start + MOST_BATCHES]]
-            end = start + task_size(coming, left, self.executor.jobs, self.speed, finished)
+            coming = [
+                self._costs[number] for number in numbers[start : start + worker.MOST_BATCHES]
+            ]
+            end = start + self.speed.task_size(coming, left, self.executor.jobs, finished)
             left -= sum(coming[: end - start])
             yield self._task(numbers[start:end])
             start = end
@@ -451,7 +440,7 @@ class Run:
         if self._losses > MOST_LOSSES:
             raise UserError(
                 f"Workers were killed {self.summary.restarts} times; is memory short? Fewer "
-                f"jobs need less. {KEPT}",
+                f"jobs need less. {worker.KEPT}",
                 exit_code=1,
             )
         self._strikes.update(lost.batches)
@@ -459,5 +448,5 @@ class Run:
             return None
         cells = self.waiting[lost.batches[0]]
         failures = [CellResult(cell, reason="worker killed") for cell in cells]
-        record = record_of(self.work.study, lost.batches, failures)
+        record = worker.record_of(self.work.study, lost.batches, failures)
         return replace(record, is_cold=True)  # its time says nothing of others

@@ -220,17 +220,14 @@ def _tied(infos: Infos, taken: Mapping[str, tuple[Given, ...]], text: str) -> tu
     """The parameters that a text such as `n,d` names, if their lists are of one length."""
     known = spellings(infos)
     names = tuple(known.get(part.strip(), part.strip()) for part in text.split(","))
-    if len(names) < 2:
-        raise BadValue("together", text, "it takes two parameters or more, such as n,d.")
     for name in names:
         if name not in infos:
             raise BadValue("together", text, unknown_parameter(name, infos).accepts)
-        if name not in taken:
-            raise BadValue("together", text, f"{name} has no list of values; give one.")
-    *lengths, last = [f"{len(taken[name])} of {name}" for name in names]
-    if len({len(taken[name]) for name in names}) > 1:
-        counts = f"{', '.join(lengths)} and {last}"
-        raise BadValue("together", text, f"it takes lists of equal length, not {counts}.")
+    counts = {name: len(taken.get(name, ())) for name in names}
+    if len(names) < 2 or len({0, *counts.values()}) > 2:
+        given = " and ".join(f"{count} of {name}" for name, count in counts.items())
+        accepts = f"it takes two lists or more of equal length, not {given}."
+        raise BadValue("together", text, accepts)
     return names
 
 

@@ -185,22 +185,14 @@ class RunSummary:
     """
 
     directory: RunDirectory = field(repr=False)
+    path: Path
+    manifest: Manifest = field(repr=False)
     study: str
     version: int | None
     done: int
     failed: int
     outdated: int
     left_out: int
-
-    @property
-    def path(self) -> Path:
-        """The run directory's path."""
-        return self.directory.path
-
-    @property
-    def manifest(self) -> Manifest:
-        """The run directory's manifest."""
-        return self.directory.manifest
 
     @functools.cached_property
     def planned(self) -> int | None:
@@ -304,12 +296,6 @@ def summary(directory: RunDirectory) -> RunSummary | None:
     cells = directory.contents()
     version = directory.shown_version(cells["version"])
     counts = Counter(cells["status"][cells["version"] == version])
-    return RunSummary(
-        directory,
-        study,
-        version,
-        done=counts["done"],
-        failed=counts["failed"],
-        outdated=len(cells) - counts.total(),
-        left_out=len(directory.left_out),
-    )
+    facts = directory, directory.path, directory.manifest, study, version
+    outdated, left_out = len(cells) - counts.total(), len(directory.left_out)
+    return RunSummary(*facts, counts["done"], counts["failed"], outdated, left_out)

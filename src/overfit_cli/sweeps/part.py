@@ -21,7 +21,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from overfit_cli.core.arrays import varying
 from overfit_cli.core.cell import TRACEBACK, CellResult, Column, parameter_columns
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.files import error_text, read_bounded, write_whole
@@ -271,12 +270,10 @@ def check_same_numbers(frames: Mapping[str, pd.DataFrame]) -> None:
         return
     example = several[several["key"] == conflicts[0]]
     column = differs.columns[differs.loc[conflicts[0]]][0]
-    names = [*varying(rows, parameter_columns(rows)), "seed"]
-    cell = ", ".join(f"{name} {example[name].iloc[0]}" for name in names)
     values = [f"{value!r} in {path}" for path, value in example[["path", column]].to_numpy()]
     raise UserError(
-        f"{plural(len(conflicts), 'cell')} with other numbers in another directory: {cell} has "
-        f"{column} {' and '.join(values)}. Nothing was merged."
+        f"{plural(len(conflicts), 'cell')} with other numbers in another directory: {conflicts[0]} "
+        f"has {column} {' and '.join(values)}. Nothing was merged."
     )
 
 

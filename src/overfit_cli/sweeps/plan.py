@@ -218,11 +218,11 @@ class Shard:
 
     def _place(self, turn: int) -> int:
         """Its place from 0 in a turn, drawn by a hash: the same with every version of Python."""
-        drawn = {
-            number: hashlib.sha256(f"{number}/{self.of} {turn}".encode()).digest()
-            for number in range(1, self.of + 1)
-        }
-        return sorted(drawn, key=drawn.__getitem__).index(self.number)
+
+        def drawn(number: int) -> bytes:
+            return hashlib.sha256(f"{number}/{self.of} {turn}".encode()).digest()
+
+        return sorted(range(1, self.of + 1), key=drawn).index(self.number)
 
 
 # The order of batches
@@ -382,8 +382,7 @@ class Refinement:
         tolerance = (coarse[-1] - coarse[0]) / (FINE - 1)
         self.search = Search(self._values(self.y), coarse, grid.seeds, level, tolerance)
         self.estimates = list[CrossingEstimate]()
-        self.asked = list[Cell]()
-        self._points = dict[str, Point]()
+        self.asked = dict[Cell, Point]()
         self._known = pd.DataFrame(columns=["y", "seed", "x", "value"])
 
     @property
@@ -402,15 +401,14 @@ class Refinement:
         points = self.search.first_points()
         for _ in range(self.rounds + 1):
             cells = self._cells(points)
-            self.asked += cells
-            self._points.update(zip((cell.key for cell in cells), points, strict=True))
+            self.asked.update(zip(cells, points, strict=True))
             if points:
                 yield cells
                 points = self.search.next_points(self._known)
 
     def learn(self, directory: RunDirectory) -> None:
         """Take in what the directory holds of the cells asked for."""
-        data, points = load_run(directory), self._points
+        data, points = load_run(directory), {cell.key: at for cell, at in self.asked.items()}
         rows = data.trained[data.trained["key"].isin(points.keys())]
         # Which column of a function's is the first is known once it has measured something.
         self.value = self.value or data.study.headline

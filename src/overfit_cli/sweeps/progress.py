@@ -106,8 +106,7 @@ class Progress:
         run = self._run
         count = f"{run.cells} of {plural(run.plan.to_run, 'cell')}"
         if not run.cells:
-            workers = " of the workers that start" if run.executor.has_processes else ""
-            return f"{count}; waiting for the first{workers}"
+            return f"{count}; waiting for the first"
         failed = f", {run.failed} failed" if run.failed else ""
         so_far = f"{duration(time.monotonic() - self._began)} so far"
         left = run.seconds_left()
@@ -235,7 +234,8 @@ def diagram_of(plan: Plan, directory: RunDirectory) -> Diagram | None:
 def _viridis(shares: Floats) -> Floats:
     from matplotlib import colormaps
 
-    return np.rint(255 * np.asarray(colormaps["viridis"](shares))[..., :3])
+    colours: Floats = np.rint(255 * np.asarray(colormaps["viridis"](shares))[..., :3])
+    return colours
 
 
 def _points(upper: Floats, lower: Floats, times: int = 1) -> tuple[str, str]:

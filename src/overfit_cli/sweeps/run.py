@@ -211,7 +211,7 @@ class Session:
             "jobs": executor.jobs,
             "backend": executor.name,
             "device": executor.device,
-            "shard": plan.shard and str(plan.shard),
+            "shard": None if plan.shard is None else str(plan.shard),
             "time_limit": self.options.time_limit,
             "trajectories": self.options.trajectories or None,
             **({} if self.refinement is None else self.refinement.settings),
@@ -245,7 +245,7 @@ class Session:
 
     def cells(self) -> pd.DataFrame:
         """Return the cells of the sweep that are there, in the order of the grid and its seeds."""
-        cells = self.grid.cells() if self.refinement is None else self.refinement.asked
+        cells = self.grid.cells() if self.refinement is None else [*self.refinement.asked]
         if self.directory.contents().empty:
             nothing: pd.DataFrame = cell_schema(self.grid.study).empty_table().to_pandas()
             return nothing

@@ -157,6 +157,16 @@ Task = Mapping[int, Batch]
 
 # The sizes of tasks
 
+TASK_SECONDS = 1.0
+"""The time of a task: much more than handing it out takes, and little to lose by a kill."""
+
+LEAST_SECONDS = 0.25
+"""The least time of a task near the end: a part per cell costs more than the jobs gain."""
+
+MOST_BATCHES = 1000
+MOST_GROWTH = 4
+"""A task has at most so many times the batches that are finished: a time may be off."""
+
 START_SECONDS = 30.0
 """A first task that takes longer tells how long others take, whatever it imports."""
 
@@ -185,37 +195,22 @@ class Speed:
         """Return how many seconds a cost takes; None before anything was timed."""
         return cost / jobs * self.seconds / self.cost if self.cost > 0 else None
 
+    def task_size(self, costs: Sequence[float], left: float, jobs: int, finished: int) -> int:
+        """Return how many of the next batches make a task: about a second's work.
 
-TASK_SECONDS = 1.0
-"""The time of a task: much more than handing it out takes, and little to lose by a kill."""
+        Near the end tasks are smaller, so that all jobs end together.
 
-LEAST_SECONDS = 0.25
-"""The least time of a task near the end: a part per cell costs more than the jobs gain."""
-
-MOST_BATCHES = 1000
-MOST_GROWTH = 4
-"""A task has at most so many times the batches that are finished: a time may be off."""
-
-
-def task_size(costs: Sequence[float], left: float, jobs: int, speed: Speed, finished: int) -> int:
-    """Return how many of the next batches make a task: about a second's work.
-
-    Near the end tasks are smaller, so that all jobs end together.
-
-    Args:
-        costs: of the next batches, at least one; more than `MOST_BATCHES` aren't looked at.
-    """
-    time_left = speed.time(left, jobs)
-    if time_left is None:
-        return 1
-    wanted = min(TASK_SECONDS, max(LEAST_SECONDS, time_left / 2))
-    limit = min(len(costs), MOST_BATCHES, MOST_GROWTH * finished)
-    cost = costs[0]
-    for count in range(1, limit):
-        cost += costs[count]
-        if (speed.time(cost) or 0.0) > wanted:
-            return count
-    return max(1, limit)
+        Args:
+            costs: of the next batches, at least one; more than `MOST_BATCHES` aren't looked at.
+        """
+        time_left = self.time(left, jobs)
+        if time_left is None:
+            return 1
+        wanted = min(TASK_SECONDS, max(LEAST_SECONDS, time_left / 2))
+        limit = min(len(costs), MOST_BATCHES, MOST_GROWTH * finished)
+        sums = itertools.accumulate(costs[:limit])
+        fitting = itertools.takewhile(lambda cost: (self.time(cost) or 0.0) <= wanted, sums)
+        return max(1, sum(1 for _ in fitting))
 
 
 # What a worker takes and gives
@@ -241,7 +236,7 @@ class TaskRecord:
     """The outcome of a task.
 
     Attributes:
-        cells: the rows, one per cell; None where there is none.
+        cells: the rows, one per cell, and `count` of them; None where there is none.
         steps: the rows of the trajectories, one per cell and logged step.
         failed: the reasons of the cells that failed, by key.
         tracebacks: one of each kind of failure.
@@ -252,16 +247,12 @@ class TaskRecord:
     batches: tuple[int, ...]
     cells: pa.Table | None = None
     steps: pa.Table | None = None
+    count: int = 0
     failed: Mapping[str, str] = field(default_factory=dict)
     tracebacks: Mapping[FailureKind, str] = field(default_factory=dict)
     seconds: float = 0.0
     is_cold: bool = False
     kills: int = 0
-
-    @property
-    def count(self) -> int:
-        """The number of its cells."""
-        return 0 if self.cells is None else self.cells.num_rows
 
 
 @dataclass
@@ -332,7 +323,8 @@ def record_of(study: AnyStudy, batches: Iterable[int], results: Sequence[CellRes
         cells, steps = cell_table(study, results), trajectory_table(study, results)
     failed = {result.cell.key: result.reason for result in results if result.reason}
     tracebacks = tracebacks_by_kind((result.reason, result.traceback) for result in results)
-    return TaskRecord(tuple(batches), cells if results else None, steps, failed, tracebacks)
+    counted = len(results), failed, tracebacks
+    return TaskRecord(tuple(batches), cells if results else None, steps, *counted)
 
 
 def run_remotely(versions: str, pickled: bytes, pickled_task: bytes) -> TaskRecord:
