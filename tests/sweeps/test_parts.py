@@ -22,6 +22,7 @@ from overfit_cli import UserError
 from overfit_cli.core.cell import CellResult
 from overfit_cli.core.files import MANIFEST
 from overfit_cli.core.registry import find_study
+from overfit_cli.sweeps import part as part_module
 from overfit_cli.sweeps import store
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.part import CELLS, STEPS, NotAPartError, digest_of_bytes, read_part
@@ -408,11 +409,11 @@ def test_a_plan_reads_what_it_needs_only_once(
         read.append(path.name)
         return original(path, *others)
 
-    for name in ("read_part", "read_manifest"):
-        original = getattr(store, name)
-        monkeypatch.setattr(store, name, counted)
+    for module, name in ((part_module, "read_part"), (store, "read_manifest")):
+        original = getattr(module, name)
+        monkeypatch.setattr(module, name, counted)
         directory = RunDirectory(swept.path)
         for _ in range(3):
             make_plan(Grid.read(TOY, {"n": "1:3", "snr": "1:2:2"}, (0,)), directory, "cpu")
-        monkeypatch.setattr(store, name, original)
+        monkeypatch.setattr(module, name, original)
     assert len(read) == 3 + 1

@@ -26,17 +26,11 @@ from typing import Any, Literal
 import cloudpickle
 from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 
+from overfit_cli.core import processes
 from overfit_cli.core.cell import CellResult
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.failures import count_alike, is_exception
 from overfit_cli.core.files import error_text
-from overfit_cli.core.processes import (
-    SAFE_PATH,
-    answering_interrupts,
-    delaying_interrupts,
-    start_worker,
-    starting_workers,
-)
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Device, training_conditions
 from overfit_cli.sweeps import worker
@@ -167,7 +161,8 @@ class Executor(contextlib.AbstractContextManager["Executor"], ABC):
             while True:
                 room = ahead * self.jobs  # asked for in each round: it notices a lost cluster
                 room = room if self.is_pool else min(room, self.limit or room)
-                with delaying_interrupts():  # what is handed out by half can't be taken back
+                # What is handed out by half can't be taken back.
+                with processes.delaying_interrupts():
                     while len(in_flight) < room and (task := next(waiting, None)):
                         future = self._send(work, pickled, task)
                         in_flight[future] = task
@@ -232,7 +227,7 @@ class Local(Executor):
         if not self.has_processes:
             threading.Thread(target=_train, args=(work, task, sent), daemon=True).start()
             return sent
-        with starting_workers():
+        with processes.starting_workers():
             self._workers = _pool(self._jobs)
             try:
                 sent = self._workers.submit(worker.run_sent, pickled, cloudpickle.dumps(task))
@@ -271,9 +266,9 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(
         jobs,
         timeout=SECONDS_UNTIL_IDLE_WORKERS_END,
-        initializer=start_worker,
-        initargs=(os.getpid(), os.environ.get(SAFE_PATH)),
-        env=dict.fromkeys((*_ONE_THREAD, "VECLIB_MAXIMUM_THREADS", SAFE_PATH), "1"),
+        initializer=processes.start_worker,
+        initargs=(os.getpid(), os.environ.get(processes.SAFE_PATH)),
+        env=dict.fromkeys((*_ONE_THREAD, "VECLIB_MAXIMUM_THREADS", processes.SAFE_PATH), "1"),
     )
 
 
@@ -351,13 +346,13 @@ class Run:
         summary, directory = self.summary, self.directory
         began = time.monotonic() - summary.seconds
         with (
-            answering_interrupts(),
+            processes.answering_interrupts(),
             training_conditions(),
             contextlib.closing(self._records()) as records,
         ):
             for record in records:
                 if record.cells is not None:
-                    with delaying_interrupts(), writing_to(directory.path):
+                    with processes.delaying_interrupts(), writing_to(directory.path):
                         source = self.work.study.identity.source
                         directory.append(record.cells, record.steps, source)
                 summary.seconds = time.monotonic() - began

@@ -27,7 +27,7 @@ from overfit_cli.claims.seals import Seals, count_further_looks, digests, wordin
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.errors import UserError, first_problem
 from overfit_cli.core.expressions import Expression
-from overfit_cli.core.files import MANIFEST, error_text, read_bounded, write_whole
+from overfit_cli.core.files import MANIFEST, error_text, read_bounded
 from overfit_cli.core.parameters import build, describe
 from overfit_cli.core.registry import claims_of
 from overfit_cli.core.study import AnyStudy
@@ -404,18 +404,6 @@ def _git(folder: Path, command: str, *paths: Path) -> str | None:
 def short_commit(commit: str, digits: int) -> str:
     """Return a commit's first digits, with its mark of changes."""
     return commit.removesuffix(DIRTY)[:digits] + (DIRTY if commit.endswith(DIRTY) else "")
-
-
-def keep_source(directory: Path, study: AnyStudy) -> None:
-    """Copy a function's files into the run directory, once for each digest of them."""
-    if not study.identity.source:
-        return
-    folder = directory / SOURCES / study.identity.source
-    for file in study.identity.files:
-        path = folder / file.name
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, file.content)
 
 
 def count_sources(sources: Mapping[str, str], keys: Iterable[str]) -> dict[str, int]:

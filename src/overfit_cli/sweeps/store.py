@@ -30,34 +30,10 @@ from overfit_cli.core.parameters import describe
 from overfit_cli.core.registry import find_study, study_names
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import plural
+from overfit_cli.sweeps import part as parquet
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.manifest import (
-    SOURCES,
-    Manifest,
-    joined_manifest,
-    keep_source,
-    read_manifest,
-    with_run,
-)
-from overfit_cli.sweeps.part import (
-    CELLS,
-    INDEX,
-    STEPS,
-    TEXT,
-    NotAPartError,
-    Part,
-    cell_schema,
-    change_of,
-    check_same_numbers,
-    counting,
-    groups_to_join,
-    in_order,
-    joined,
-    parameter_types,
-    read_part,
-    steps_schema,
-    write_part,
-)
+from overfit_cli.sweeps.manifest import SOURCES, Manifest, joined_manifest, read_manifest, with_run
+from overfit_cli.sweeps.part import CELLS, INDEX, STEPS, TEXT, NotAPartError, Part
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,14 +84,21 @@ class RunDirectory:
     def record(
         self, grid: Grid, settings: Mapping[str, str | int | float | None], **how: Any
     ) -> None:
-        """Add a run that trains something to the manifest, and keep its code; see `with_run`."""
+        """Add a run that trains something to the manifest, and keep its code; see `with_run`.
+
+        A function's files are kept once for each digest of them.
+        """
 
         def added(before: Manifest) -> Manifest:
             self.check_study(grid.study)
             return with_run(before, grid, settings, **how)
 
         self.update(added)
-        keep_source(self._there, grid.study)
+        folder = self._there / SOURCES / grid.study.identity.source
+        for file in grid.study.identity.files if grid.study.identity.source else ():
+            if not (path := folder / file.name).exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_whole(path, file.content)
 
     def study_name(self) -> str | None:
         """Return the name of the study whose cells it holds; None where it holds none.
@@ -172,9 +155,9 @@ class RunDirectory:
             warnings.warn(sentence, UserWarning, stacklevel=3)
         declared = names = table.column_names
         if study is not None and kind == STEPS:
-            declared = steps_schema(study).names
+            declared = parquet.steps_schema(study).names
         elif study is not None and study.version in table["version"][:1].to_pylist():
-            declared = cell_schema(study, traceback=True).names
+            declared = parquet.cell_schema(study, traceback=True).names
         shown: pd.DataFrame = table.select([n for n in names if n in declared]).to_pandas()
         return shown
 
@@ -192,12 +175,16 @@ class RunDirectory:
     def logged_keys(self) -> set[str]:
         """Return the keys of the cells that have a trajectory."""
         parts = self.parts(STEPS, INDEX[STEPS])
-        return set(pc.unique(joined((part.rows for part in parts), STEPS)["key"]).to_pylist())
+        return set(
+            pc.unique(parquet.joined((part.rows for part in parts), STEPS)["key"]).to_pylist()
+        )
 
     def columns(self, kind: str) -> list[str]:
         """Return the names of the columns that the rows have which are shown."""
         parts = self._shown_parts(kind, INDEX[kind])
-        return list(joined((part.schema.empty_table() for part in parts), kind).column_names)
+        return list(
+            parquet.joined((part.schema.empty_table() for part in parts), kind).column_names
+        )
 
     def sources(self, cells: pd.DataFrame) -> dict[str, str]:
         """Return the digest of the code that trained each of these cells, by key.
@@ -267,14 +254,14 @@ class RunDirectory:
     def append(self, cells: pa.Table, steps: pa.Table | None, source: str = "") -> None:
         """Write rows of cells and of their trajectories, whose cells were trained by one source.
 
-        A cell that is there already stands in two parts then, until these are joined.
+        A cell that is there already stands in two parts then, until these are parquet.joined.
         """
         study, stamp = cells["study"][0].as_py(), time.time_ns()
         with self.lock:
             # Trajectories first: a cell that is there has its trajectory.
             for kind, table in ((STEPS, steps), (CELLS, cells)):
                 if table is not None and table.num_rows:
-                    write_part(self._there / kind, table, kind, study, source, stamp)
+                    parquet.write_part(self._there / kind, table, kind, study, source, stamp)
 
     def compact(self) -> None:
         """Join parts of equal columns and source, and drop rows that stand twice.
@@ -287,7 +274,7 @@ class RunDirectory:
                 parts = self.parts(kind, INDEX[kind])
                 masks = self._counting(kind, parts)
                 kept = {part.name: mask for part, mask in zip(parts, masks, strict=True)}
-                for group in groups_to_join(parts):
+                for group in parquet.groups_to_join(parts):
                     if len(group) > 1 or not kept[group[0].name].all():
                         with contextlib.suppress(NotAPartError):  # one was damaged meanwhile
                             self._join(kind, group, kept)
@@ -296,14 +283,16 @@ class RunDirectory:
         self, kind: str, group: Sequence[Part], kept: Mapping[str, NDArray[np.bool_]]
     ) -> None:
         folder, written = self._there / kind, ""
-        whole = [read_part(folder / part.name, kind) for part in group]
+        whole = [parquet.read_part(folder / part.name, kind) for part in group]
         tables = [part.rows.filter(pa.array(kept[part.name])) for part in whole]
-        table = in_order(pa.concat_tables(tables), kind)
+        table = parquet.in_order(pa.concat_tables(tables), kind)
         if table.num_rows:
             # Newer than any of them, and older than what is written next.
             stamp = max(part.stamp for part in group) + 1
-            written = write_part(folder, table, kind, group[0].study, group[0].source, stamp)
-            read_part(folder / written, kind)
+            written = parquet.write_part(
+                folder, table, kind, group[0].study, group[0].source, stamp
+            )
+            parquet.read_part(folder / written, kind)
         for name in {part.name for part in group} - {written}:
             (folder / name).unlink()
 
@@ -363,7 +352,7 @@ class RunDirectory:
         is_index = columns == INDEX[kind]
         if is_index and (kind, name) in self._index:  # a part never changes
             return self._index[kind, name]
-        part = read_part(self._there / kind / name, kind, columns)
+        part = parquet.read_part(self._there / kind / name, kind, columns)
         if is_index:
             if kind == CELLS:
                 source = pa.repeat(pa.scalar(part.source, TEXT), part.rows.num_rows)
@@ -381,13 +370,13 @@ class RunDirectory:
         function, study, shown = self.manifest.function, self._installed(), list[Part]()
         is_own = study is not None and study.version == version
         described = describe(study.parameters).values() if study is not None and is_own else ()
-        now = parameter_types(described if function is None else function.parameters)
+        now = parquet.parameter_types(described if function is None else function.parameters)
         for part in parts:
             # What an installed study has no more was at its default.
             known = part.parameters if function is not None else now
             before = {name: of for name, of in part.parameters.items() if name in known}
             rows = part.rows.filter(pc.field("version") == version)
-            if rows.num_rows and (change := change_of(before, now)):
+            if rows.num_rows and (change := parquet.change_of(before, now)):
                 why = f"its study has other parameters: {change}"
                 self.left_out[kind, part.name] = NotAPartError(why)
             elif rows.num_rows:
@@ -399,19 +388,19 @@ class RunDirectory:
         replaced = dict[int, pa.Array]()
         if kind == STEPS and len(parts) > 1:
             of_cells = self.parts(CELLS, INDEX[CELLS])
-            masks = counting(CELLS, of_cells, replaced)
+            masks = parquet.counting(CELLS, of_cells, replaced)
             replaced = {
                 part.stamp: part.rows["key"].filter(pa.array(~mask)).combine_chunks()
                 for part, mask in zip(of_cells, masks, strict=True)
                 if part.stamp and not mask.all()
             }
-        return counting(kind, parts, replaced)
+        return parquet.counting(kind, parts, replaced)
 
     def _rows(self, kind: str, parts: Sequence[Part]) -> pa.Table:
         """The rows of parts that count."""
-        table = joined((part.rows for part in parts), kind)
+        table = parquet.joined((part.rows for part in parts), kind)
         mask = np.concatenate([np.zeros(0, bool), *self._counting(kind, parts)])
-        return in_order(table if mask.all() else table.filter(pa.array(mask)), kind)
+        return parquet.in_order(table if mask.all() else table.filter(pa.array(mask)), kind)
 
 
 # Merging
@@ -456,7 +445,7 @@ def merge_directories(sources: Sequence[RunDirectory], out: RunDirectory) -> lis
     frames = {str(one.path): one.load_cells() for one in every if one.names(CELLS)}
     if not frames:
         raise every[-1].error("it holds no cells, and neither do the others.")
-    check_same_numbers(frames)
+    parquet.check_same_numbers(frames)
     notes = out.prepare()
     whole = joined_manifest([one.manifest for one in every], [str(path) for path in others])
     with out.lock:
