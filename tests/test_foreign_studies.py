@@ -82,8 +82,8 @@ MEMBERS: list[tuple[str, Callable[..., object], str]] = [
     ("memory", fails, "fails at the cost or the memory of a cell: RuntimeError: no."),
     ("cost", fails, "fails at the cost of a cell: RuntimeError: no."),
     ("batches", fails, "fails at making batches: RuntimeError: no."),
-    ("batches", lambda *given: [], "puts a cell into no batch, or into more than one"),
-    ("batches", lambda toy, cells, device: [cells, cells], "into no batch, or into more than one"),
+    ("batches", lambda *given: [], "puts a cell into no batch, or into several"),
+    ("batches", lambda toy, cells, device: [cells, cells], "into no batch, or into several"),
 ]
 
 

@@ -93,9 +93,7 @@ class Dask(Cluster):
     """
 
     name, package = "dask", "distributed"
-    absent = (
-        "no dask scheduler answers there ({}); `dask scheduler` starts one and says its address."
-    )
+    absent = "no dask scheduler answers there ({}); `dask scheduler` starts one."
 
     def _connect(self) -> None:
         from distributed import Client
@@ -172,10 +170,7 @@ class Ray(Cluster):
     """
 
     name, package = "ray", "ray"
-    absent = (
-        "no ray cluster answers there ({}); it takes HOST:PORT or auto. `ray start --head` starts "
-        "a cluster and says its address; one with tokens needs RAY_AUTH_MODE=token."
-    )
+    absent = "no ray cluster answers there ({}); `ray start --head` starts one."
 
     def _connect(self) -> None:
         import ray

@@ -433,11 +433,10 @@ class Run:
         self._losses += 1
         self.summary.restarts += lost.kills
         if self._losses > MOST_LOSSES:
-            raise UserError(
-                f"Workers were killed {self.summary.restarts} times; is memory short? Fewer "
-                f"jobs need less. {worker.KEPT}",
-                exit_code=1,
+            words = (
+                f"Workers were killed {self.summary.restarts} times; fewer jobs need less memory."
             )
+            raise UserError(f"{words} {worker.KEPT}", exit_code=1)
         self._strikes.update(lost.batches)
         if len(lost.batches) != 1 or self._strikes[lost.batches[0]] < CHANCES:
             return None

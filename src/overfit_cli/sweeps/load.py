@@ -70,9 +70,9 @@ def load_run(directory: RunDirectory, *, any_version: bool = False) -> Cells:
 def check_version(directory: RunDirectory, study: AnyStudy, version: int | None) -> None:
     """Refuse cells of another version than that of an installed study."""
     if study.identity.function is None and version != study.version:
+        theirs = f"its cells are of version {version} of {study.name}, and this overfit has"
         raise directory.error(
-            f"its cells are of version {version} of {study.name}, and this overfit has version "
-            f"{study.version}; `overfit sweep` with the same axes trains them again."
+            f"{theirs} version {study.version}; the same sweep trains them again."
         )
 
 
@@ -97,19 +97,15 @@ def logged_steps(directory: RunDirectory, cells: pd.DataFrame) -> pd.DataFrame:
     """Return the logged steps of some of a run's cells, as `with_settings` has them."""
     steps = with_settings(directory.load_trajectories(), cells)
     if steps.empty:
-        raise directory.error(
-            "it holds no logged steps of these cells; `overfit train` and a sweep with "
-            "trajectories write them."
-        )
+        accepts = "it holds no logged steps of these cells; a sweep with trajectories writes them."
+        raise directory.error(accepts)
     return steps
 
 
 def with_settings(steps: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
     """One row per cell and logged step, with its cell's parameters, seed, status and steps."""
-    settings = cells[
-        ["key", "study", "seed", "status", "reason", "steps", *parameter_columns(cells)]
-    ]
-    return steps.merge(settings, on="key", suffixes=("", "_parameter"))
+    common = ["key", "study", "seed", "status", "reason", "steps", *parameter_columns(cells)]
+    return steps.merge(cells[common], on="key", suffixes=("", "_parameter"))
 
 
 def conditions(name: str, given: Any) -> list[str]:

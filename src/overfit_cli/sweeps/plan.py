@@ -134,10 +134,7 @@ def _compare_function(study: AnyStudy, directory: RunDirectory) -> str:
     earlier, now = (Path(reference.rpartition(":")[0]) for reference in references)
     changed = bool(manifest.runs) and manifest.runs[-1].source != study.identity.source
     if changed and earlier.is_file() and now.is_file() and not earlier.samefile(now):
-        raise directory.error(
-            f"it holds cells of {earlier}, which is another file than {now}; name another "
-            "directory."
-        )
+        raise directory.error(f"it holds cells of another file, {earlier}; name another directory.")
     return change_of(*(parameter_types(one.parameters) for one in (manifest.function, present)))
 
 
@@ -146,9 +143,7 @@ def _batches(study: AnyStudy, cells: list[Cell], device: Device) -> list[list[Ce
         batches = [list(batch) for batch in study.batches(cells, device)]
     batched = sorted(cell.key for batch in batches for cell in batch)
     if batched != sorted(cell.key for cell in cells):
-        raise UserError(
-            f"The study {study.name!r} puts a cell into no batch, or into more than one."
-        )
+        raise UserError(f"The study {study.name!r} puts a cell into no batch, or into several.")
     return [batch for batch in batches if batch]
 
 

@@ -180,10 +180,8 @@ class Session:
             read = dict(study.prepare(looked_at) if looked_at else {})
         for name, fingerprint in read.items():
             if self.directory.manifest.data.get(name, fingerprint) != fingerprint:
-                raise self.directory.error(
-                    f"its cells were trained on other data ({name} had other content then); name "
-                    "another directory, or the earlier data."
-                )
+                then = f"({name} had other content then); name another directory."
+                raise self.directory.error(f"its cells were trained on other data {then}")
         return Round(plan, executor, Work(study, execution, read))
 
     def describe(self, now: Round, number: int | None = None) -> None:

@@ -116,9 +116,7 @@ class RunDirectory:
     def check_study(self, study: AnyStudy) -> None:
         """Refuse a directory of another study."""
         if (held := self.study_name()) not in (None, study.name):
-            raise self.error(
-                f"it holds cells of {held}, not of {study.name}; name another directory."
-            )
+            raise self.error(f"it holds cells of {held}, not of {study.name}; name another one.")
 
     def unfinished_merge(self) -> str:
         """Return a sentence on a merge into the directory that was cut short; empty if none was."""
@@ -437,11 +435,7 @@ def merge_directories(sources: Sequence[RunDirectory], out: RunDirectory) -> lis
         source.contents(trajectories=True)
         for (kind, name), why in source.left_out.items():
             if why.lost:
-                raise source.error(
-                    f"{kind}/{name} is skipped by every reader: {why}. Move it elsewhere, or "
-                    "repeat the sweep into that directory to run its cells again. Nothing was "
-                    "merged."
-                )
+                raise source.error(f"{kind}/{name} is left out: {why}. Nothing was merged.")
     frames = {str(one.path): one.load_cells() for one in every if one.names(CELLS)}
     if not frames:
         raise every[-1].error("it holds no cells, and neither do the others.")
