@@ -417,9 +417,7 @@ class Run:
         left = self.cost - self.cost_done
         while start < len(numbers) and not self.stop:
             finished = len(self._costs) - len(self.waiting)
-            coming = [
-                self._costs[number] for number in numbers[start : start + worker.MOST_BATCHES]
-            ]
+            coming = [self._costs[one] for one in numbers[start : start + worker.MOST_BATCHES]]
             end = start + self.speed.task_size(coming, left, self.executor.jobs, finished)
             left -= sum(coming[: end - start])
             yield self._task(numbers[start:end])
@@ -433,9 +431,7 @@ class Run:
         self._losses += 1
         self.summary.restarts += lost.kills
         if self._losses > MOST_LOSSES:
-            words = (
-                f"Workers were killed {self.summary.restarts} times; fewer jobs need less memory."
-            )
+            words = f"Workers were killed {self.summary.restarts} times; is memory short?"
             raise UserError(f"{words} {worker.KEPT}", exit_code=1)
         self._strikes.update(lost.batches)
         if len(lost.batches) != 1 or self._strikes[lost.batches[0]] < CHANCES:

@@ -95,11 +95,10 @@ class Grid:
         for text in conditions:
             read_conditions(text, _names(infos), "only")
         tied = {*itertools.chain(*groups)}  # their lists keep what they repeat: it has a partner
-        values = {
-            name: items if name in tied else tuple(dict.fromkeys(items))
-            for name, items in taken.items()
-        }
-        return cls(study, values, parse_seeds(seeds), groups, tuple(dict.fromkeys(conditions)))
+        once = {name: tuple(dict.fromkeys(taken[name])) for name in taken.keys() - tied}
+        return cls(
+            study, taken | once, parse_seeds(seeds), groups, tuple(dict.fromkeys(conditions))
+        )
 
     @property
     def is_product(self) -> bool:
@@ -162,9 +161,8 @@ class Grid:
         """Return every cell."""
         _check_size(self.size)
         study, names = self.study, list(self.given)
-        points = [
-            build(study.parameters, dict(zip(names, row, strict=True))) for row in self.rows()
-        ]
+        rows = (dict(zip(names, row, strict=True)) for row in self.rows())
+        points = [build(study.parameters, row) for row in rows]
         return [
             Cell(study.name, study.version, parameters, seed)
             for seed in self.seeds
@@ -179,20 +177,19 @@ class Grid:
     def _points(self) -> list[tuple[Value, ...]]:
         """The distinct points of a grid that is no product, as `rows` gives them."""
         infos, names = describe(self.study.parameters), list(self.given)
-        factors = [
-            list(zip(*(self.given[name] for name in group), strict=True)) for group in self.groups
-        ]
+        given = self.given.__getitem__
+        factors = [[*zip(*map(given, group), strict=True)] for group in self.groups]
         _check_size(math.prod(map(len, factors)))
         rows = [tuple(itertools.chain(*row)) for row in itertools.product(*factors)]
         taken = dict(zip(itertools.chain(*self.groups), zip(*rows, strict=True), strict=True))
         solved = _solved(infos, taken, self.derived)
-        given = (solved[name] for name in names)
-        points = list(dict.fromkeys(zip(*given, strict=True))) if names else rows
+        every = (solved[name] for name in names)
+        points = list(dict.fromkeys(zip(*every, strict=True))) if names else rows
         for text in self.only:
             for test in read_conditions(text, _names(infos), "only"):
                 columns = dict(zip(names, zip(*points, strict=True), strict=True))
-                every = range(len(points))
-                used = {ref.name: _at(infos, columns, ref.name, every) for ref in test.refs}
+                places = range(len(points))
+                used = {ref.name: _at(infos, columns, ref.name, places) for ref in test.refs}
                 holds = np.broadcast_to(test.holds(used), len(points))
                 points = list(itertools.compress(points, holds))
                 if not points:

@@ -71,9 +71,7 @@ def check_version(directory: RunDirectory, study: AnyStudy, version: int | None)
     """Refuse cells of another version than that of an installed study."""
     if study.identity.function is None and version != study.version:
         theirs = f"its cells are of version {version} of {study.name}, and this overfit has"
-        raise directory.error(
-            f"{theirs} version {study.version}; the same sweep trains them again."
-        )
+        raise directory.error(f"{theirs} version {study.version}; a sweep trains them again.")
 
 
 def study_in(directory: RunDirectory) -> AnyStudy:

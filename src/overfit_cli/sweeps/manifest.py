@@ -201,15 +201,13 @@ class Manifest(BaseModel):
         import pandas as pd
 
         # A sweep that was resumed twenty times has twenty entries of the same cells.
-        runs = {
-            repr((run.values, run.seeds, run.together, run.only)): run for run in self.runs
-        }.values()
+        runs = {repr((one.values, one.seeds, one.together, one.only)): one for one in self.runs}
         frames = [pd.DataFrame(columns=["seed", *describe(study.parameters)])]
-        if sum(run.size // max(1, len(run.seeds)) for run in runs) > MOST_PLANNED:
+        if sum(run.size // max(1, len(run.seeds)) for run in runs.values()) > MOST_PLANNED:
             words = f"Runs of {self.study} plan more than {MOST_PLANNED} points"
             warnings.warn(f"{words}: missing points aren't shown.", UserWarning, stacklevel=3)
             return frames[0]
-        for run in runs:
+        for run in runs.values():
             points = list[dict[str, Any]]()
             with contextlib.suppress(UserError):  # the study refuses what it once accepted
                 grid = run.grid(study)

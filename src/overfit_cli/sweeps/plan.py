@@ -99,7 +99,6 @@ def make_plan(
     study, shard = grid.study, None if how.shard is None else Shard.read(how.shard)
     trajectories = how.trajectories and study.has_steps
     directory.check_study(study)
-    parameters_changed = _compare_function(study, directory)
     cells = grid.cells() if cells is None else cells
     with blaming(study, "the cost or the memory of a cell"):
         cells = cells if shard is None else shard.cells_of(cells, study.cost)
@@ -120,7 +119,7 @@ def make_plan(
         again=int((is_there & ~stays).sum()),
         stale=int((contents["version"] != study.version).sum()),
         of_other_source=int((~stored["source"][stays].isin(["", source])).sum()) if source else 0,
-        parameters_changed=parameters_changed,
+        parameters_changed=_compare_function(study, directory),
         shard=shard,
     )
 
@@ -323,9 +322,8 @@ def estimate(plan: Plan, jobs: int, execution: Execution, within: float) -> Esti
             list(train_all(study, probe, execution))
             took.append(time.perf_counter() - began)
     busy = min(jobs, len(costs))
-    memory = (
-        busy * max(study.memory(cell) or 0.0 for cell in itertools.chain(*plan.batches)) or None
-    )
+    largest = max(study.memory(cell) or 0.0 for cell in itertools.chain(*plan.batches))
+    memory = busy * largest or None
     if not took:
         return Estimate(None, memory)
     rate = took[-1] / (sum(map(study.cost, probe)) or 1.0)
@@ -435,10 +433,8 @@ class Refinement:
             raise BadValue("refine", None, f"{name} varies too; {one}.")
         coarse = sorted(self._values(self.x))
         if len(coarse) < LEAST_COARSE or coarse[0] <= 0:
-            accepts = (
-                f"refining begins with at least {LEAST_COARSE} values of {self.x}, all above 0"
-            )
-            raise BadValue(self.x, None, f"{accepts}.")
+            accepts = f"refining takes at least {LEAST_COARSE} values of {self.x}, all above 0."
+            raise BadValue(self.x, None, accepts)
         return coarse
 
 

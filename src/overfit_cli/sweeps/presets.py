@@ -317,9 +317,7 @@ def named_after(base: str, values: Mapping[str, Sequence[Value]]) -> str:
     Of an axis the name alone is told: it may grow, and its cells are then reused. What no file's
     name may have on some system is an underscore.
     """
-    told = (
-        name if len(taken) > 1 else f"{name}{brief(taken[0], 12)}" for name, taken in values.items()
-    )
+    told = [name if len(v) > 1 else f"{name}{brief(v[0], 12)}" for name, v in values.items()]
     name = re.sub(r'[/\\:<>"|?*]', "_", "-".join([base, *told]))
     if len(name) <= LONGEST:
         return name

@@ -110,8 +110,8 @@ class Session:
     options: SweepOptions = DEFAULTS
     refinement: Refinement | None = None
     stated: Mapping[str, str] = field(default_factory=dict)
-    command: Sequence[str] | None = None
     spell: Callable[[str], str] = str
+    command: Sequence[str] | None = None
 
     def say(self, *sentences: str) -> None:
         """Print sentences, a line each; an empty one is none."""
@@ -249,9 +249,8 @@ class Session:
             return nothing
         places = dict[Any, int]()
         cells = sorted(cells, key=lambda cell: places.setdefault(cell.parameters, len(places)))
-        return pd.DataFrame({"key": [cell.key for cell in cells]}).merge(
-            self.directory.load_cells()
-        )
+        keys = pd.DataFrame({"key": [cell.key for cell in cells]})
+        return keys.merge(self.directory.load_cells())
 
 
 @contextlib.contextmanager
@@ -280,9 +279,7 @@ def open_sweep(
     name = subject.sweep_name(grid) + ("" if refinement is None else "-refined")
     directory = RunDirectory(how.out or results_folder() / name, "out")
     with executor_of(how.backend, how.jobs, how.device, how.address) as executor:
-        yield Session(
-            subject, grid, output, directory, executor, how, refinement, stated, spell=spell
-        )
+        yield Session(subject, grid, output, directory, executor, how, refinement, stated, spell)
 
 
 def train_cell(

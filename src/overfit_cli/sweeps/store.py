@@ -173,16 +173,14 @@ class RunDirectory:
     def logged_keys(self) -> set[str]:
         """Return the keys of the cells that have a trajectory."""
         parts = self.parts(STEPS, INDEX[STEPS])
-        return set(
-            pc.unique(parquet.joined((part.rows for part in parts), STEPS)["key"]).to_pylist()
-        )
+        rows = parquet.joined((part.rows for part in parts), STEPS)
+        return set(pc.unique(rows["key"]).to_pylist())
 
     def columns(self, kind: str) -> list[str]:
         """Return the names of the columns that the rows have which are shown."""
         parts = self._shown_parts(kind, INDEX[kind])
-        return list(
-            parquet.joined((part.schema.empty_table() for part in parts), kind).column_names
-        )
+        rows = parquet.joined((part.schema.empty_table() for part in parts), kind)
+        return list(rows.column_names)
 
     def sources(self, cells: pd.DataFrame) -> dict[str, str]:
         """Return the digest of the code that trained each of these cells, by key.
@@ -280,16 +278,14 @@ class RunDirectory:
     def _join(
         self, kind: str, group: Sequence[Part], kept: Mapping[str, NDArray[np.bool_]]
     ) -> None:
-        folder, written = self._there / kind, ""
+        folder, written, first = self._there / kind, "", group[0]
         whole = [parquet.read_part(folder / part.name, kind) for part in group]
         tables = [part.rows.filter(pa.array(kept[part.name])) for part in whole]
         table = parquet.in_order(pa.concat_tables(tables), kind)
         if table.num_rows:
             # Newer than any of them, and older than what is written next.
             stamp = max(part.stamp for part in group) + 1
-            written = parquet.write_part(
-                folder, table, kind, group[0].study, group[0].source, stamp
-            )
+            written = parquet.write_part(folder, table, kind, first.study, first.source, stamp)
             parquet.read_part(folder / written, kind)
         for name in {part.name for part in group} - {written}:
             (folder / name).unlink()
@@ -419,9 +415,8 @@ def merge_directories(sources: Sequence[RunDirectory], out: RunDirectory) -> lis
         What is wrong with parts of the merged directory.
     """
     # Each once, however it was named.
-    others = {
-        one.path.resolve(): one for one in sources if one.path.resolve() != out.path.resolve()
-    }
+    others = {one.path.resolve(): one for one in sources}
+    others.pop(out.path.resolve(), None)
     held = [out] if out.names(CELLS) or out.manifest else []
     every, shared = [*held, *others.values()], dict[str, tuple[object, Path]]()
     for one in every:
