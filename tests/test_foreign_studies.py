@@ -28,7 +28,7 @@ REASONS = {
     "other-column": "error: the study has no column 'tset_loss'",
     "nothing": "error: the study gave no result for it",
     "text": "error: TypeError: the study gave 'a loss of 0.5', which is not a CellResult",
-    "other-cell": "error: LookupError: the study gave a result of another cell, or a second",
+    "other-cell": "error: LookupError: the study gave a result of another cell, or two of",
     "other-step": "error: the study logs no column 'tset_loss'",
     "wordy-step": "error: ArrowInvalid: Could not convert 'low' with type str: tried to",
 }

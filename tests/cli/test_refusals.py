@@ -317,7 +317,10 @@ PRESETS = {
     "nan": (f"{OF_TOY}[set]\nsnr = nan", "nan.toml: snr='nan' … a number above 0"),
     "elsewhere": (f"{OF_TOY}directory = '../up'", "directory: String should match"),
     "typo": (f"{OF_TOY}[quick]\nsedes = 3\n", "sedes … did you mean 'seeds'"),
-    "unknown": (f"{OF_TOY}figure = ['heatmap']\n", "'figure' … did you mean 'figures'"),
+    "unknown": (
+        f"{OF_TOY}figure = ['heatmap']\n",
+        "figure: there is no such field; did you mean 'figures'",
+    ),
     "lacking": ("title = 'a'\n", "study: it is missing"),
     "stray": ("title = 'a'\nstudy = 'toyy'\n", "'toyy' is neither a study nor a file … toy"),
     "badfigure": (f"{OF_TOY}figures = ['heatmapp']\n", "no figure 'heatmapp' … 'heatmap'"),

@@ -149,7 +149,7 @@ def points(diagram: Diagram, width: int = 80) -> Points:
         halves = [(part.text, part.style) for part in line[1:] if part.style]
         for side in ("color", "bgcolor"):
             colours = [getattr(style, side) for text, style in halves for _ in text]
-            rows.append([None if colour is None else tuple(colour.triplet) for colour in colours])
+            rows.append([tuple(colour.triplet) if colour.triplet else None for colour in colours])
     return rows if any(rows[-1]) else rows[:-1]
 
 
