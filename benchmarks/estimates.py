@@ -20,7 +20,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from overfit_cli.core.console import console
+from overfit_cli.core.text import console
 from overfit_cli.sweeps.executors import Local
 from overfit_cli.sweeps.plan import estimate
 from overfit_cli.sweeps.presets import find_preset, find_subject, preset_names

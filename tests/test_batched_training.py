@@ -9,14 +9,16 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from overfit_cli.core.batched_training import (
+from overfit_cli.core.cell import Cell, CellResult, Results
+from overfit_cli.core.training import (
     BatchedTraining,
     CellState,
+    Execution,
+    Row,
+    Training,
     group_cells,
     without_gradients,
 )
-from overfit_cli.core.cell import Cell, CellResult, Results
-from overfit_cli.core.training import Execution, Row, Training
 from tests.fake_study import FakeParameters
 
 LAST = 12

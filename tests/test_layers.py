@@ -43,4 +43,4 @@ def test_no_text_outside_the_command_line_has_an_option() -> None:
         if part.parts[0] != "cli" and options_in(ast.parse(path.read_text()), pattern):
             spelling.add(part.as_posix())
     commands_of_ray_and_git = {"sweeps/clusters.py", "sweeps/manifest.py"}
-    assert spelling - commands_of_ray_and_git == {"core/console.py"}
+    assert spelling - commands_of_ray_and_git == {"core/text.py"}

@@ -11,7 +11,7 @@ import pytest
 
 from overfit_cli.core.cells import Cells, NoCellsError, UndefinedError
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.schema import Field
+from overfit_cli.core.study import Field
 from overfit_cli.figures.labels import typeset
 from tests.fake_study import FakeStudy, fail, fake_cells
 

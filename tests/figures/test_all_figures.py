@@ -17,7 +17,7 @@ from overfit_cli import UserError
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.figures.draw import draw_figure
-from overfit_cli.figures.panels import side_by_side
+from overfit_cli.figures.inputs import side_by_side
 from overfit_cli.figures.picture import Picture, new_panels, styled
 from tests.command import run
 from tests.fake_study import (

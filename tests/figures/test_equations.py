@@ -11,10 +11,9 @@ import pytest
 
 from overfit_cli import UserError
 from overfit_cli.core.figure import Figure, FigureOptions
+from overfit_cli.figures.axes import EQUATION_DASHES
 from overfit_cli.figures.draw import drawn
-from overfit_cli.figures.inputs import read_options, resolve_options
-from overfit_cli.figures.laws import DASHES
-from overfit_cli.figures.panels import difference
+from overfit_cli.figures.inputs import difference, read_options, resolve_options
 from overfit_cli.figures.picture import Picture
 from tests.fake_study import (
     FIGURES,
@@ -152,7 +151,7 @@ def test_several_equations_have_a_dash_each_and_some_have_no_curve() -> None:
     assert [points(line).size > 0 for line in lines] == [False] * 4 + [True] * 2
     assert len({line.get_color() for line in lines}) == 1
     dashes = [str(line._dash_pattern) for line in lines]  # type: ignore[attr-defined]
-    assert len(set(dashes)) == len(DASHES) == 4
+    assert len(set(dashes)) == len(EQUATION_DASHES) == 4
     assert dashes[:2] == dashes[4:]
 
 

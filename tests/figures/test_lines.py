@@ -15,7 +15,7 @@ from scipy.stats import gmean, t
 
 import overfit_cli
 from overfit_cli import UserError
-from overfit_cli.core.values import Band, Mean
+from overfit_cli.core.options import Band, Mean
 from overfit_cli.figures.lines import draw_lines as plain_lines
 from tests.command import call
 from tests.fake_study import (

@@ -16,9 +16,9 @@ from matplotlib.lines import Line2D
 
 from overfit_cli import Column, UserError
 from overfit_cli.core.cells import Cells
-from overfit_cli.core.values import Mean
+from overfit_cli.core.options import Mean
+from overfit_cli.figures.inputs import side_by_side
 from overfit_cli.figures.map import draw_map
-from overfit_cli.figures.panels import side_by_side
 from overfit_cli.figures.picture import styled
 from overfit_cli.figures.style import MUTED
 from overfit_cli.stats.crossings import crossings, medians_by_row

@@ -15,9 +15,8 @@ from overfit_cli import UserError
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.parameters import StudyParameters, parameter
-from overfit_cli.figures.caption import unpaired
-from overfit_cli.figures.inputs import resolve_options
-from overfit_cli.figures.panels import difference, panels, side_by_side
+from overfit_cli.figures.inputs import difference, panels, resolve_options, side_by_side
+from overfit_cli.figures.labels import unpaired
 from tests.fake_study import (
     FIGURES,
     NS,

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from matplotlib.mathtext import MathTextParser
 
 from overfit_cli import Column, Parameter
-from overfit_cli.core.mathtext import is_plain
-from overfit_cli.core.parameters import describe
+from overfit_cli.core.parameters import describe, is_plain
 from overfit_cli.core.registry import find_study, study_names
 from overfit_cli.core.text import spaced
 from overfit_cli.sweeps.load import study_in

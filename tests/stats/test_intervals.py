@@ -7,7 +7,7 @@ import pytest
 from numpy import inf, nan
 from scipy import stats
 
-from overfit_cli.core.values import Band, Mean
+from overfit_cli.core.options import Band, Mean
 from overfit_cli.stats.bands import Averaging
 from overfit_cli.stats.intervals import (
     FEWEST_FOR_MEDIAN,

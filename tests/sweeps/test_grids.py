@@ -18,8 +18,8 @@ import overfit_cli
 from overfit_cli import UserError
 from overfit_cli.core.registry import find_study
 from overfit_cli.figures.axes import Axis
+from overfit_cli.figures.inputs import Panel
 from overfit_cli.figures.map_data import lay_out
-from overfit_cli.figures.panels import Panel
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.load import load_run
 from overfit_cli.sweeps.store import RunDirectory

@@ -14,7 +14,7 @@ from overfit_cli.core.cell import taken_columns
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import Measurement, add_remark, inconclusive, not_run
 from overfit_cli.core.parameters import StudyParameters
-from overfit_cli.core.schema import has_missed
+from overfit_cli.core.study import has_missed
 from overfit_cli.core.text import plural
 from overfit_cli.stats.intervals import NEAR_COPY, is_short_decimal
 from overfit_cli.stats.pairs import best_of_sweep

@@ -18,7 +18,7 @@ from overfit_cli.core.arrays import varying
 from overfit_cli.core.cell import ROW_COLUMNS
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import UndecidedError
-from overfit_cli.core.errors import BadValue
+from overfit_cli.core.errors import BadValue, count_alike
 from overfit_cli.core.expressions import (
     Among,
     Extreme,
@@ -27,11 +27,9 @@ from overfit_cli.core.expressions import (
     read_conditions,
     read_expression,
 )
-from overfit_cli.core.failures import count_alike
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.registry import claims_of
-from overfit_cli.core.schema import has_missed
-from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.study import AnyStudy, has_missed
 from overfit_cli.core.text import brief, list_numbers, list_values, plural, suggestion
 
 RANGE = "RANGE"

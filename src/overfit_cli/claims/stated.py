@@ -18,8 +18,7 @@ from overfit_cli.core.cells import Cells, NoCellsError, UndefinedError
 from overfit_cli.core.claim import Claim, Measurement, Verdict, inconclusive, not_run
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.parameters import StudyParameters
-from overfit_cli.core.schema import Schema, fields_of
-from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.study import AnyStudy, Schema, fields_of
 from overfit_cli.core.text import plural
 from overfit_cli.stats.intervals import level_of_each, set_level
 

@@ -30,12 +30,11 @@ from overfit_cli.cli.runs import runs
 from overfit_cli.cli.sweep import sweep
 from overfit_cli.cli.train import train
 from overfit_cli.cli.verify import verify
-from overfit_cli.core.console import spelled
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import error_text, usable_path
+from overfit_cli.core.options import NUMBERS, alternatives
 from overfit_cli.core.processes import end_quickly, write_any_letter
-from overfit_cli.core.text import VERSION, visible
-from overfit_cli.core.values import NUMBERS, alternatives
+from overfit_cli.core.text import VERSION, spelled, visible
 
 
 class Command(TyperCommand):

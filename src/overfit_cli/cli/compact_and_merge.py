@@ -6,8 +6,7 @@ from pathlib import Path
 
 from overfit_cli.cli import completion
 from overfit_cli.cli.options import argument, option
-from overfit_cli.core.console import console, print_next
-from overfit_cli.core.text import plural
+from overfit_cli.core.text import console, plural, print_next
 
 
 def compact(

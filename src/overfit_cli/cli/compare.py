@@ -10,9 +10,9 @@ from rich.box import SIMPLE_HEAD
 from overfit_cli.cli.completion import run_directories
 from overfit_cli.cli.export import write_json
 from overfit_cli.cli.options import FIGURE_FILE, JSON_FILE, WHERE, argument, option
-from overfit_cli.core.console import console, print_folded, print_next, text_table, typed_command
 from overfit_cli.core.figure import MOST_AXES
 from overfit_cli.core.files import json_text
+from overfit_cli.core.text import console, print_folded, print_next, text_table, typed_command
 
 
 def compare(
@@ -52,7 +52,7 @@ def compare(
     output = console(quiet=json_file == Path("-"))
     if out is not None:
         from overfit_cli.figures.picture import save
-        from overfit_cli.report.compare_figure import draw_difference
+        from overfit_cli.report.pictures import draw_difference
 
         save(draw_difference(comparison, typed_command(), out), out)
     if json_file is not None:

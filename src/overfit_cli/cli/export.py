@@ -13,11 +13,10 @@ import typer
 
 from overfit_cli.cli import completion
 from overfit_cli.cli.options import WHERE, argument, flag, option
-from overfit_cli.core.console import console, typed_command
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import write_user_file
-from overfit_cli.core.text import VERSION, plural, suggestion, visible
-from overfit_cli.core.values import alternatives
+from overfit_cli.core.options import alternatives
+from overfit_cli.core.text import VERSION, console, plural, suggestion, typed_command, visible
 
 if TYPE_CHECKING:
     import pandas as pd

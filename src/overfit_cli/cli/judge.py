@@ -11,9 +11,9 @@ from overfit_cli.cli.list import verdict_table
 from overfit_cli.cli.options import FIGURE_FILE, JSON_FILE, WHERE, argument, flag
 from overfit_cli.cli.proposals import commands_that_decide
 from overfit_cli.core.claim import HOLDING
-from overfit_cli.core.console import console, typed_command
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import results_folder, usable_path
+from overfit_cli.core.text import console, typed_command
 
 if TYPE_CHECKING:
     from overfit_cli.sweeps.store import RunDirectory
@@ -73,7 +73,7 @@ def judge(
         output.print(line)
     if out is not None:
         from overfit_cli.figures.picture import save
-        from overfit_cli.report.claim_figure import draw_claims
+        from overfit_cli.report.pictures import draw_claims
 
         save(draw_claims(judged, command=typed_command(), out=out), out)
         output.print(f"Drawn: {out}, and its caption in {out.with_suffix('.txt').name}")

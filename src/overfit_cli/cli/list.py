@@ -17,12 +17,11 @@ from overfit_cli.cli import completion
 from overfit_cli.cli.options import argument
 from overfit_cli.core.claim import KINDS as CLAIM_KINDS
 from overfit_cli.core.claim import number_with_interval
-from overfit_cli.core.console import console, print_folded, text_table
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import grid_figures
 from overfit_cli.core.files import results_folder
-from overfit_cli.core.text import brief, most_alike, plural
-from overfit_cli.core.values import alternatives
+from overfit_cli.core.options import alternatives
+from overfit_cli.core.text import brief, console, most_alike, plural, print_folded, text_table
 
 if TYPE_CHECKING:
     from rich.console import Console

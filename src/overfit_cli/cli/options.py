@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import typer
 
 from overfit_cli.cli import completion
-from overfit_cli.core.console import spelled
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.options import declared
-from overfit_cli.core.text import most_alike, shorten
+from overfit_cli.core.text import most_alike, shorten, spelled
 
 if TYPE_CHECKING:
     from overfit_cli.core.study import AnyStudy

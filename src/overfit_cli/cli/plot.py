@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from overfit_cli.cli import completion
 from overfit_cli.cli.options import WHERE, argument, error_as_option, option, with_options
-from overfit_cli.core.console import console, typed_command
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.files import results_folder
-from overfit_cli.core.text import suggestion
+from overfit_cli.core.text import console, suggestion, typed_command
 
 if TYPE_CHECKING:
     from overfit_cli.core.study import AnyStudy
@@ -69,7 +68,7 @@ def _check_names(
 ) -> None:
     """Refuse a name that no cell of a study has, before any is read."""
     from overfit_cli.core.expressions import ANY, read_conditions, read_expression, split
-    from overfit_cli.core.schema import schema_of, with_logged
+    from overfit_cli.core.study import schema_of, with_logged
 
     axes = schema_of(study)
     columns = with_logged(study, axes) if figure.reads == "trajectories" else axes

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from overfit_cli.core.console import command_words, proposed_command
+from overfit_cli.core.text import command_words, proposed_command
 
 if TYPE_CHECKING:
     from overfit_cli.core.study import AnyStudy

@@ -16,10 +16,9 @@ from overfit_cli.cli.list import count_table, verdict_table
 from overfit_cli.cli.options import EXPECT, STRICT, WHERE, argument, flag, option
 from overfit_cli.cli.proposals import lines_on_seeds
 from overfit_cli.core.claim import HOLDING
-from overfit_cli.core.console import console, print_folded
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import make_folder, results_folder
-from overfit_cli.core.text import plural, suggestion
+from overfit_cli.core.text import console, plural, print_folded, suggestion
 
 if TYPE_CHECKING:
     from rich.console import Console

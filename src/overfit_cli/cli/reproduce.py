@@ -10,13 +10,18 @@ from typing import TYPE_CHECKING, Any
 from overfit_cli.cli import completion
 from overfit_cli.cli.options import EXPECT, STRICT, argument, error_as_option, option, with_options
 from overfit_cli.cli.report import Asked, write_and_say
-from overfit_cli.core.console import command_words, console, shell_line, spelled
 from overfit_cli.core.errors import MissingError, UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.files import results_folder, set_data_folder
-from overfit_cli.core.options import SweepOptions
-from overfit_cli.core.text import duration_estimate, plural
-from overfit_cli.core.values import ProfileName
+from overfit_cli.core.options import ProfileName, SweepOptions
+from overfit_cli.core.text import (
+    command_words,
+    console,
+    duration_estimate,
+    plural,
+    shell_line,
+    spelled,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -155,7 +160,7 @@ class Reproduction:
 
     def _sweep(self, preset: Preset) -> bool:
         """Train the cells of a preset; whether one failed, but by what its training came to."""
-        from overfit_cli.core.schema import has_missed
+        from overfit_cli.core.study import has_missed
         from overfit_cli.sweeps.presets import find_subject
         from overfit_cli.sweeps.run import Session, grid_of
 

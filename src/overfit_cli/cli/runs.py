@@ -13,11 +13,20 @@ from overfit_cli.cli import completion
 from overfit_cli.cli.export import write_json
 from overfit_cli.cli.options import argument, flag, option
 from overfit_cli.cli.proposals import continuing_words, plot_words, train_words
-from overfit_cli.core.console import command_words, console, print_folded, shell_line, text_table
-from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.failures import kind_of
+from overfit_cli.core.errors import BadValue, UserError, kind_of
 from overfit_cli.core.files import results_folder
-from overfit_cli.core.text import ago, list_numbers, list_values, natural_key, plural
+from overfit_cli.core.text import (
+    ago,
+    command_words,
+    console,
+    list_numbers,
+    list_values,
+    natural_key,
+    plural,
+    print_folded,
+    shell_line,
+    text_table,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -19,9 +19,9 @@ from overfit_cli.cli.options import (
     with_options,
 )
 from overfit_cli.cli.proposals import plot_words, train_words
-from overfit_cli.core.console import command_words, console, print_next, spelled
 from overfit_cli.core.figure import MOST_PANELS, Figure
 from overfit_cli.core.options import SweepOptions
+from overfit_cli.core.text import command_words, console, print_next, spelled
 
 if TYPE_CHECKING:
     from overfit_cli.sweeps.grid import Grid

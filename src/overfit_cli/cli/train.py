@@ -16,10 +16,9 @@ from overfit_cli.cli.options import (
     texts_by_name,
     with_options,
 )
-from overfit_cli.core.console import command_words, console, proposed_command
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.options import SweepOptions
-from overfit_cli.core.text import duration, visible
+from overfit_cli.core.text import command_words, console, duration, proposed_command, visible
 
 if TYPE_CHECKING:
     from overfit_cli.core.cell import CellResult

@@ -15,8 +15,7 @@ from typing import Any, Generic, Literal, NamedTuple, Self, TypeAlias
 from typing_extensions import TypeVar
 
 from overfit_cli.core.claim import Verdict
-from overfit_cli.core.mathtext import check_texts
-from overfit_cli.core.parameters import StudyParameters, parameters_json
+from overfit_cli.core.parameters import StudyParameters, check_texts, parameters_json
 from overfit_cli.core.text import brief, visible
 
 

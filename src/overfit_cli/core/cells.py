@@ -34,8 +34,7 @@ from overfit_cli.core.expressions import (
     read_expression,
 )
 from overfit_cli.core.parameters import Value
-from overfit_cli.core.schema import RUN, Field, Role, Schema, schema_of, with_logged
-from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.study import RUN, AnyStudy, Field, Role, Schema, schema_of, with_logged
 from overfit_cli.core.text import plural, round_digits
 from overfit_cli.stats.pairs import DIGITS, Pairs, best_of_sweep
 

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.options import checked, option, read_options
+from overfit_cli.core.options import Band, Mean, checked, option, read_options
 from overfit_cli.core.text import shorten
-from overfit_cli.core.values import Band, Mean
 
 MOST_AXES = 3
 """The largest number of parameters that may vary in a figure: two axes, and panels."""

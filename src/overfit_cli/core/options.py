@@ -1,20 +1,82 @@
-"""Options as data: fields of a dataclass, for the command line and for Python alike."""
+"""Options as data, and the readers of values that users give.
+
+Options are fields of a dataclass, for the command line and for Python alike. Typer turns the words
+of a command line into numbers, paths and choices; the readers hold these, and what Python gives, to
+what is accepted.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, Literal, TypeVar, get_type_hints
 
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import DATA_VARIABLE, usable_path
-from overfit_cli.core.values import Backend, DeviceChoice, ProfileName, list_of_texts
+from overfit_cli.core.text import suggestion
+
+DeviceChoice = Literal["auto", "cpu", "cuda"]
+Backend = Literal["loky", "threading", "dask", "ray"]
+ProfileName = Literal["quick", "paper"]
+Mean = Literal["arithmetic", "geometric", "median"]
+Band = Literal["interval", "sd", "quartiles", "seeds"]
+
+LARGEST = 2**63 - 1
+"""The largest whole number that a file of cells holds."""
+
+NUMBERS = {int: "a whole number", float: "a finite number"}
+
+_Choice = TypeVar("_Choice")
+
+
+def whole_number(name: str, given: Any, at_least: int, others: str = "") -> int:
+    """Return a whole number, of any library; the message tells what else is accepted."""
+    is_whole = isinstance(given, Integral) and not isinstance(given, bool)
+    if not is_whole or not at_least <= given <= LARGEST:
+        raise BadValue(name, given, f"it takes {NUMBERS[int]} of at least {at_least}{others}.")
+    return int(given)
+
+
+def finite_number(name: str, given: Any, above: float = -math.inf) -> float:
+    """Return a finite number, of any library."""
+    is_number = isinstance(given, Real) and not isinstance(given, bool)
+    if not is_number or not math.isfinite(given) or given <= above:
+        accepts = NUMBERS[float] if above == -math.inf else f"a number above {above:g}"
+        raise BadValue(name, given, f"it takes {accepts}.")
+    return float(given)
+
+
+def valid_choice(name: str, given: _Choice, choices: Iterable[object]) -> _Choice:
+    """Return one of a few names."""
+    if given not in choices:
+        raise BadValue(name, given, f"it takes {alternatives(choices)}.")
+    return given
+
+
+def list_of_texts(name: str, given: Any) -> list[str]:
+    """Return one text, or several, as a list."""
+    several = isinstance(given, Iterable) and not isinstance(given, str)
+    texts = list(given) if several else [given]
+    if not all(isinstance(text, str) for text in texts):
+        raise BadValue(name, given, "it takes a text, or several.")
+    return texts
+
+
+def alternatives(choices: Iterable[object]) -> str:
+    """Return names as alternatives: `auto, cpu or cuda`."""
+    *others, last = [str(choice) for choice in choices]
+    return f"{', '.join(others)} or {last}" if others else last
+
 
 SEVERAL = (Sequence[str], tuple[str, ...] | None)
 """The types of options that are given several times."""
 
 _Options = TypeVar("_Options")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -59,7 +121,29 @@ def declared(options: Any) -> dict[str, Option]:
 def read_options(options: type[_Options], given: Mapping[str, Any]) -> _Options:
     """Return options that are given in Python, each held to its type."""
     hints = get_type_hints(options)
+    for name in given.keys() - hints.keys():
+        raise BadValue(name, given[name], f"there is no such option; {suggestion(name, hints)}")
     return options(**{name: checked(name, value, hints[name]) for name, value in given.items()})
+
+
+def with_arguments(options: type) -> Callable[[_Function], _Function]:
+    """Show the fields of options among the named arguments of a function that takes any as `**`.
+
+    A `**` that is called `options` takes nothing else.
+    """
+
+    def show(function: _Function) -> _Function:
+        signature = inspect.signature(function)
+        *own, others = signature.parameters.values()
+        own += [
+            others.replace(name=each.name, kind=others.KEYWORD_ONLY, default=each.default)
+            for each in fields(options)
+        ]
+        own += [others] * (others.name != "options")
+        function.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]
+        return function
+
+    return show
 
 
 def checked(name: str, given: Any, kind: Any) -> Any:

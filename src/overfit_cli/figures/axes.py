@@ -1,30 +1,49 @@
-"""A parameter along an axis: its values in order, their scale and their ticks."""
+"""Axes and what is written on them: parameters along them, ticks, legends, curves of equations."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
-import matplotlib.axes
-import matplotlib.axis
+import matplotlib.patheffects
 import numpy as np
-from matplotlib.ticker import AutoLocator, MaxNLocator, NullLocator, ScalarFormatter
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis as MplAxis
+from matplotlib.axis import XAxis
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import (
+    AutoLocator,
+    FixedLocator,
+    FuncFormatter,
+    LogLocator,
+    MaxNLocator,
+    NullFormatter,
+    NullLocator,
+    ScalarFormatter,
+)
+from matplotlib.typing import ColorType, LineStyleType
 
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import BadValue
+from overfit_cli.core.expressions import Compared, read_equation
+from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import Value
-from overfit_cli.core.text import round_digits, suggestion
+from overfit_cli.core.text import round_digits, shorten, suggestion
 from overfit_cli.figures.labels import (
     axis_label,
     brief,
     literal,
+    power,
     tick_number,
     typeset,
     wrap_text,
 )
-from overfit_cli.figures.style import HIGH, WIDE, letters_across, log_ticks
+from overfit_cli.figures.picture import Picture
+from overfit_cli.figures.style import COLUMN, HIGH, HIGHLIGHT, WIDE, Legend, letters_across, points
 from overfit_cli.stats.pairs import is_log_spaced
 
 FEW_VALUES = 8  # the largest number of values that each have a tick
@@ -101,7 +120,7 @@ class Axis:
         """Return the positions whose values on the scale of the axis are these."""
         return np.exp(scaled) if self.scale == "log" else scaled
 
-    def dress(self, axes: matplotlib.axes.Axes, side: Literal["x", "y"]) -> None:
+    def dress(self, axes: Axes, side: Literal["x", "y"]) -> None:
         """Set scale, limits, ticks and label of one side of `axes`."""
         scale = "log" if self.scale == "log" else "linear"
         low, *_, high = self.edges
@@ -109,9 +128,9 @@ class Axis:
         axes.set(**{f"{side}scale": scale, f"{side}lim": (low, high), f"{side}label": label})
         self.place_ticks(axes.xaxis if side == "x" else axes.yaxis, low, high)
 
-    def place_ticks(self, axis: matplotlib.axis.Axis, low: float, high: float) -> None:
+    def place_ticks(self, axis: MplAxis, low: float, high: float) -> None:
         """Put ticks at the values where they are few and stand apart, else at round numbers."""
-        is_across = isinstance(axis, matplotlib.axis.XAxis)
+        is_across = isinstance(axis, XAxis)
         if self.scale == "category" or self._has_room_for_ticks():
             texts = [self._short(value) for value in self.values]
             letters = sum(len(typeset(text)) + 2 for text in texts)
@@ -174,3 +193,190 @@ def parameter_axis(data: Cells, side: str, name: str | None, *, log: bool | None
     return Axis(
         name, label, values[name], scale, whole=field.kind == "int", value_labels=field.value_labels
     )
+
+
+# Legends and ticks
+
+
+def legend_below(figure: Figure, handles: Legend, columns: int = 3, heading: str = "") -> None:
+    """Put a legend under the axes, in as many columns as fit, and at most so many."""
+    if not handles:
+        return
+    letters = int(WIDE * figure.get_figwidth() / COLUMN * 7 / points("legend.fontsize"))
+    texts = [wrap_text(text, letters) for _, text in handles]
+    longest = max(len(typeset(line)) for text in texts for line in text.split("\n"))
+    figure.legend(
+        [artist for artist, _ in handles],
+        texts,
+        loc="outside lower center",
+        ncols=max(1, min(columns, letters // (longest + 4))),
+        title=heading or None,
+    )
+
+
+def log_ticks(axis: MplAxis, low: float, high: float) -> None:
+    """Set the ticks of a logarithmic axis from `low` to `high`, as plain numbers where short."""
+    write = tick_number if low >= 1e-3 and high < 1e5 else power
+    with np.errstate(over="ignore"):
+        ratio = np.float64(high) / low
+    subs = (1.0, 2.0, 5.0) if ratio < 100 else (1.0, 3.0) if ratio < 1000 else (1.0,)
+    axis.set_major_locator(AutoLocator() if ratio < 4 else LogLocator(subs=subs))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_minor_formatter(NullFormatter())
+
+
+def log_steps(axes: Axes, last: float) -> None:
+    """Scale the steps along x as log(t + 1), with ticks at 0 and at powers of ten."""
+    axes.set_xscale("function", functions=(_log_from_zero, np.expm1))
+    decades = int(np.log10(max(last, 1.0)))
+    stride = 1 + decades // 5
+    ticks = [0.0, *(10.0**decade for decade in range(0, decades + 1, stride))]
+    axes.xaxis.set_major_locator(FixedLocator(ticks))
+    axes.xaxis.set_major_formatter(
+        FuncFormatter(lambda tick, _: power(tick) if tick >= 1e4 else tick_number(tick))
+    )
+    axes.xaxis.set_minor_locator(NullLocator())
+
+
+def _log_from_zero(step: Floats) -> Floats:
+    return np.log1p(np.maximum(step, -0.999))  # margins reach below step 0
+
+
+Difference = Callable[[Floats, Floats], Floats]
+POINTS = 400  # per axis: the error of a power law's curve is then about 1e-4
+EQUATION_DASHES: Mapping[str, LineStyleType] = {
+    "Line": "-",
+    "Dashed line": (0, (5, 2)),
+    "Dotted line": (0, (1, 1.5)),
+    "Dash-dotted line": (0, (5, 1.5, 1, 1.5)),
+}
+"""The dashes of equations, in order, by what a caption calls them."""
+CEILING = 1e100  # keeps the arithmetic of contouring finite
+
+
+@dataclass(frozen=True)
+class Place:
+    """The axes on which equations are drawn, with the cells of their constants.
+
+    Attributes:
+        axes: axes with their final scales and limits.
+        colour: the colour of an equation that differs between places of the same axes.
+    """
+
+    axes: Axes
+    cells: pd.DataFrame
+    colour: ColorType = HIGHLIGHT
+    outlined: bool = True
+
+
+def equation_curve(
+    equation: Compared, names: Sequence[str], axes: Axes, constants: Mapping[str, float]
+) -> Floats:
+    """Return the points of axes where an equation holds.
+
+    Args:
+        equation: an equation in the names along x and y, and of the constants.
+
+    Returns:
+        x and y, shape (points, 2); rows of nan separate the pieces.
+    """
+    logs = axes.get_xscale() == "log", axes.get_yscale() == "log"
+
+    def difference(u: Floats, v: Floats) -> Floats:
+        values: dict[str, Any] = dict(constants)
+        for name, at, log in zip(names, (u, v), logs, strict=True):
+            values[name] = np.exp(at) if log else at
+        return np.clip(equation.difference(values), -CEILING, CEILING)
+
+    spans = zip((axes.get_xlim(), axes.get_ylim()), logs, strict=True)
+    ends = [np.log(span) if log else span for span, log in spans]
+    curve = _zero_line(difference, *(np.linspace(low, high, POINTS) for low, high in ends))
+    curve[:, list(logs)] = np.exp(curve[:, list(logs)])
+    return curve
+
+
+def _zero_line(difference: Difference, u: Floats, v: Floats) -> Floats:
+    height = np.ma.masked_invalid(difference(u[None, :], v[:, None]))
+    if not height.count() or height.min() >= 0 or height.max() <= 0:
+        return np.empty((0, 2))
+    contour = Figure().add_subplot().contour(u, v, height, levels=[0.0])
+    gap = np.full((1, 2), np.nan)
+    curve = np.concatenate([part for piece in contour.allsegs[0] for part in (piece, gap)])
+    # At a pole the sign changes too, but there the difference is largest, not smallest.
+    (x, y), step = curve.T, (u[1] - u[0], v[1] - v[0])
+    sides = [(x - step[0], y), (x + step[0], y), (x, y - step[1]), (x, y + step[1])]
+    around = np.fmax.reduce(np.abs([difference(*side) for side in sides]))
+    curve[~(np.abs(difference(x, y)) < around / 2)] = np.nan
+    return curve
+
+
+def draw_equations(
+    figure: Picture,
+    places: Sequence[Place],
+    data: Cells,
+    options: FigureOptions,
+    along: Sequence[Axis],
+    column: str = "",
+    *,
+    colour: str = HIGHLIGHT,
+    first_dash: int = 0,
+) -> Legend:
+    """Draw the equations of the options in every place, each with its own dash; return the legend.
+
+    They are in the names of the axes that are numbers, and of constants.
+
+    Args:
+        places: where they are drawn. Places of the same axes with the same constants have one
+            curve; otherwise each has a curve in its own colour.
+        column: the measured column along y, if no parameter is.
+    """
+    legend: Legend = []
+    names = [*(axis.name for axis in along), *filter(None, [column])]
+    words = {axis.name for axis in along if axis.scale == "category"}
+    known = {*names, *data.number_parameters} - words - data.replaced
+    white = matplotlib.patheffects.withStroke(linewidth=2.0, foreground="white")
+    for index, text in enumerate(options.law or (), start=first_dash):
+        equation = read_equation(text, data.schema.placed.among(known))
+        if not equation.names & {*names}:
+            raise BadValue("law", text, f"it names none of the axes: {', '.join(names)}.")
+        called, dash = list(EQUATION_DASHES.items())[index % len(EQUATION_DASHES)]
+        distinct = dict[tuple[Axes, tuple[float, ...]], tuple[Place, dict[str, float]]]()
+        for place in places:
+            constants = constants_of(equation, names, place.cells)
+            distinct.setdefault((place.axes, tuple(constants.values())), (place, constants))
+        varies = len(distinct) > len({axes for axes, _ in distinct})
+        lines = []
+        for place, constants in distinct.values():
+            curve = equation_curve(equation, names, place.axes, constants)
+            ink, outline = place.colour if varies else colour, [white] if place.outlined else []
+            look: dict[str, Any] = {"color": ink, "linestyle": dash, "path_effects": outline}
+            lines.append(Line2D(*curve.T, label=f"law: {equation.text}", **look))
+            place.axes.add_line(lines[-1])
+        said = f"${equation.mathtext(data.symbol)}$"
+        right = equation.sides[1]
+        if right.names and not right.names & {*names}:  # its value in each place: `= 78, 228`
+            values = [float(right.value(own)) for _, own in distinct.values()]
+            numbers = [tick_number(round_digits(value, 3)) for value in values]
+            said += f" = {', '.join(dict.fromkeys(numbers))}"
+        said += f" ({literal(shorten(equation.label))})" if equation.label else ""
+        if not any(np.isfinite(line.get_xydata()).any() for line in lines):
+            said += " (out of view)"
+        figure.facts.append(f"{called}: {said}.")
+        handle = Line2D([], [], color="0.3", linestyle=dash) if varies else lines[0]
+        legend.append((handle, said))
+    return legend
+
+
+def constants_of(equation: Compared, names: Sequence[str], cells: pd.DataFrame) -> dict[str, float]:
+    """Return the number of each constant of an equation."""
+    constants = {}
+    for name in sorted(equation.names.difference(names)):
+        values = sorted(cells[name].dropna().unique().tolist())
+        if len(values) != 1:
+            shown = ", ".join([*map(str, values[:4]), *["..."] * bool(values[4:])])
+            accepts = f"{name} varies here ({shown}), and is neither an axis nor a constant; "
+            accepts += f"choose one value (option where, {name}=VALUE)."
+            raise BadValue("law", equation.text, accepts)
+        constants[name] = float(values[0])
+    return constants

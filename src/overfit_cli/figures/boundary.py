@@ -19,22 +19,17 @@ from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.text import list_numbers, round_digits
-from overfit_cli.figures.axes import Axis
-from overfit_cli.figures.inputs import measured_column, middle_threshold, require_numbers, two_axes
-from overfit_cli.figures.labels import opening, tick_number, typeset, wrap_text
-from overfit_cli.figures.laws import Place, draw_equations
-from overfit_cli.figures.panels import panels_of_runs
-from overfit_cli.figures.picture import Picture, new_panels, styled
-from overfit_cli.figures.style import (
-    HIGH,
-    HIGHLIGHT,
-    PALETTE,
-    WIDE,
-    Legend,
-    legend_below,
-    log_ticks,
-    value_colour,
+from overfit_cli.figures.axes import Axis, Place, draw_equations, legend_below, log_ticks
+from overfit_cli.figures.inputs import (
+    measured_column,
+    middle_threshold,
+    panels_of_runs,
+    require_numbers,
+    two_axes,
 )
+from overfit_cli.figures.labels import opening, tick_number, typeset, wrap_text
+from overfit_cli.figures.picture import Picture, new_panels, styled
+from overfit_cli.figures.style import HIGH, HIGHLIGHT, PALETTE, WIDE, Legend, value_colour
 from overfit_cli.stats.bands import MEDIAN, mean_of_seeds
 from overfit_cli.stats.boundaries import FEWEST_FOR_LAW, PowerLaw, fit_power_law
 from overfit_cli.stats.crossings import SIDES, crossings, medians_by_row

@@ -15,9 +15,8 @@ from overfit_cli.core.files import short_names
 from overfit_cli.core.registry import figures_of
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import most_alike
-from overfit_cli.figures.caption import caption, stand_ins, unpaired
-from overfit_cli.figures.inputs import prepare, read_options
-from overfit_cli.figures.panels import difference, side_by_side
+from overfit_cli.figures.inputs import difference, prepare, read_options, side_by_side
+from overfit_cli.figures.labels import caption, stand_ins, unpaired
 from overfit_cli.figures.picture import Picture, looking
 from overfit_cli.figures.record import SourceRecord, new_record, record_of_cells
 from overfit_cli.figures.style import Look

@@ -21,8 +21,17 @@ from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import MOST_PANELS, FigureOptions
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.text import suggestion
-from overfit_cli.figures.axes import Axis, parameter_axis
-from overfit_cli.figures.inputs import BAND, averaging, measured_column, require_numbers
+from overfit_cli.figures.axes import Axis, Place, draw_equations, legend_below, parameter_axis
+from overfit_cli.figures.inputs import (
+    BAND,
+    Panel,
+    averaging,
+    is_one_number,
+    measured_column,
+    panels,
+    panels_for_lines,
+    require_numbers,
+)
 from overfit_cli.figures.labels import (
     axis_label,
     brief,
@@ -34,19 +43,9 @@ from overfit_cli.figures.labels import (
     subtracted_means,
     symbols_in_words,
 )
-from overfit_cli.figures.laws import Place, draw_equations
-from overfit_cli.figures.panels import Panel, is_one_number, panels, panels_for_lines
 from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
 from overfit_cli.figures.series import LEAST_SHARE, ROUND_OFF, THEORY, Series
-from overfit_cli.figures.style import (
-    DASHES,
-    HIGH,
-    PALETTE,
-    THRESHOLD,
-    colour_parameter,
-    legend_below,
-    line_looks,
-)
+from overfit_cli.figures.style import DASHES, HIGH, PALETTE, THRESHOLD, colour_parameter, line_looks
 from overfit_cli.figures.summaries import Lines, lines_of_cells, lines_of_steps
 from overfit_cli.stats.bands import MEAN
 from overfit_cli.stats.pairs import best_of_sweep, is_log_spaced

@@ -24,20 +24,12 @@ from overfit_cli.core.arrays import Floats
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.text import round_digits
+from overfit_cli.figures.axes import Place, draw_equations, legend_below, log_ticks
 from overfit_cli.figures.inputs import middle_threshold, usable_cells
 from overfit_cli.figures.labels import tick_number, typeset, wrap_text
-from overfit_cli.figures.laws import Place, draw_equations
 from overfit_cli.figures.map_data import MOST_PRINTED, Map, MapPanel, Mask, lay_out_map
 from overfit_cli.figures.picture import Picture, label_outer, new_panels, styled, title_panels
-from overfit_cli.figures.style import (
-    DIVERGING,
-    HIGH,
-    MUTED,
-    Legend,
-    legend_below,
-    log_ticks,
-    points,
-)
+from overfit_cli.figures.style import DIVERGING, HIGH, MUTED, Legend, points
 from overfit_cli.stats.bands import MEDIAN
 from overfit_cli.stats.crossings import crossings, medians_by_row, share_above
 from overfit_cli.stats.intervals import LEVEL

@@ -18,19 +18,20 @@ from overfit_cli.core.arrays import Floats
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.values import Mean
+from overfit_cli.core.options import Mean
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.inputs import (
+    Panel,
     choose_scale,
     lost_in_words,
     measured_column,
     misses_in_words,
+    panels_of_runs,
     require_grid,
     require_numbers,
     two_axes,
 )
 from overfit_cli.figures.labels import opening, subtracted_means
-from overfit_cli.figures.panels import Panel, panels_of_runs
 from overfit_cli.stats.bands import Averaging, mean_of_seeds
 from overfit_cli.stats.intervals import FEWEST_FOR_MEDIAN, LEVEL
 

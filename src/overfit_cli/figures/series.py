@@ -23,10 +23,9 @@ from matplotlib.typing import ColorType
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.figures.axes import Axis
-from overfit_cli.figures.inputs import choose_scale
+from overfit_cli.figures.axes import Axis, log_steps, log_ticks
+from overfit_cli.figures.inputs import Panel, choose_scale
 from overfit_cli.figures.labels import label_with_note, opening, power, tick_number, wrap_text
-from overfit_cli.figures.panels import Panel
 from overfit_cli.figures.picture import Picture, label_outer, new_panels, title_panels
 from overfit_cli.figures.style import (
     BOUND,
@@ -39,8 +38,6 @@ from overfit_cli.figures.style import (
     LineLook,
     band_look,
     line_looks,
-    log_steps,
-    log_ticks,
 )
 from overfit_cli.figures.summaries import Line, Lines
 

@@ -19,26 +19,14 @@ import matplotlib
 import numpy as np
 from cycler import cycler
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.colors import to_rgb, to_rgba
-from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
-from matplotlib.ticker import (
-    AutoLocator,
-    FixedLocator,
-    FuncFormatter,
-    LogLocator,
-    NullFormatter,
-    NullLocator,
-)
 from matplotlib.typing import ColorType, LineStyleType
 
-from overfit_cli.core.arrays import Floats
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.parameters import ParameterInfo, Value, describe
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import shorten
-from overfit_cli.figures.labels import power, tick_number, typeset, wrap_text
 
 COLUMN = 3.4  # inches: one column of a two-column paper
 PAGE = 7.0  # and both
@@ -329,51 +317,3 @@ def band_look(colour: ColorType) -> dict[str, Any]:
         "edgecolor": to_rgba(colour, 0.5),
         "linewidth": 0.4,
     }
-
-
-# Legends and ticks
-
-
-def legend_below(figure: Figure, handles: Legend, columns: int = 3, heading: str = "") -> None:
-    """Put a legend under the axes, in as many columns as fit, and at most so many."""
-    if not handles:
-        return
-    letters = int(WIDE * figure.get_figwidth() / COLUMN * 7 / points("legend.fontsize"))
-    texts = [wrap_text(text, letters) for _, text in handles]
-    longest = max(len(typeset(line)) for text in texts for line in text.split("\n"))
-    figure.legend(
-        [artist for artist, _ in handles],
-        texts,
-        loc="outside lower center",
-        ncols=max(1, min(columns, letters // (longest + 4))),
-        title=heading or None,
-    )
-
-
-def log_ticks(axis: Axis, low: float, high: float) -> None:
-    """Set the ticks of a logarithmic axis from `low` to `high`, as plain numbers where short."""
-    write = tick_number if low >= 1e-3 and high < 1e5 else power
-    with np.errstate(over="ignore"):
-        ratio = np.float64(high) / low
-    subs = (1.0, 2.0, 5.0) if ratio < 100 else (1.0, 3.0) if ratio < 1000 else (1.0,)
-    axis.set_major_locator(AutoLocator() if ratio < 4 else LogLocator(subs=subs))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
-    axis.set_minor_locator(NullLocator())
-    axis.set_minor_formatter(NullFormatter())
-
-
-def log_steps(axes: Axes, last: float) -> None:
-    """Scale the steps along x as log(t + 1), with ticks at 0 and at powers of ten."""
-    axes.set_xscale("function", functions=(_log_from_zero, np.expm1))
-    decades = int(np.log10(max(last, 1.0)))
-    stride = 1 + decades // 5
-    ticks = [0.0, *(10.0**decade for decade in range(0, decades + 1, stride))]
-    axes.xaxis.set_major_locator(FixedLocator(ticks))
-    axes.xaxis.set_major_formatter(
-        FuncFormatter(lambda tick, _: power(tick) if tick >= 1e4 else tick_number(tick))
-    )
-    axes.xaxis.set_minor_locator(NullLocator())
-
-
-def _log_from_zero(step: Floats) -> Floats:
-    return np.log1p(np.maximum(step, -0.999))  # margins reach below step 0

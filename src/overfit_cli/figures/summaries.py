@@ -12,7 +12,7 @@ from overfit_cli.core.arrays import LARGEST, finite_column
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.parameters import Value
-from overfit_cli.core.schema import MISSES, missed_by
+from overfit_cli.core.study import MISSES, missed_by
 from overfit_cli.core.text import plural
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.inputs import BAND, lost_in_words, misses_in_words

@@ -28,8 +28,14 @@ from pydantic import (
 from overfit_cli.core.cell import ROW_COLUMNS, Column
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.errors import UserError
-from overfit_cli.core.mathtext import without_bad_texts
-from overfit_cli.core.parameters import TRAINING_STEPS, Parameter, StudyParameters, Value, kind_of
+from overfit_cli.core.parameters import (
+    TRAINING_STEPS,
+    Parameter,
+    StudyParameters,
+    Value,
+    kind_of,
+    without_bad_texts,
+)
 from overfit_cli.core.text import is_text
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])

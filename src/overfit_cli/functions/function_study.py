@@ -33,8 +33,7 @@ from overfit_cli.core.cell import (
     taken_columns,
 )
 from overfit_cli.core.claim import Claim
-from overfit_cli.core.errors import BadValue, MissingError, UserError
-from overfit_cli.core.failures import is_installed
+from overfit_cli.core.errors import BadValue, MissingError, UserError, is_installed
 from overfit_cli.core.files import error_text
 from overfit_cli.core.study import Study
 from overfit_cli.core.training import Training

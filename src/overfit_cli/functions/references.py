@@ -20,8 +20,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from overfit_cli.core.cell import Identity, SourceFile
-from overfit_cli.core.errors import UserError
-from overfit_cli.core.failures import error_in_words
+from overfit_cli.core.errors import UserError, error_in_words
 from overfit_cli.core.files import MANIFEST
 from overfit_cli.core.text import suggestion
 from overfit_cli.functions.experiment import description_of

@@ -32,7 +32,7 @@ from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from overfit_cli.core.cell import Identity, SourceFile
-from overfit_cli.core.failures import is_installed
+from overfit_cli.core.errors import is_installed
 
 _OURS = "overfit_cli"
 

@@ -17,13 +17,17 @@ import pandas as pd
 from overfit_cli.core.cell import TRACEBACK, Paper
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import KINDS, VERDICTS, Claim, Kind, Verdict
-from overfit_cli.core.console import command_words, shell_line
-from overfit_cli.core.failures import Alike, count_alike, tracebacks_by_kind
+from overfit_cli.core.errors import Alike, count_alike, tracebacks_by_kind
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.registry import find_study
-from overfit_cli.core.text import duration, natural_key, visible
-from overfit_cli.figures import caption
-from overfit_cli.figures.labels import typeset
+from overfit_cli.core.text import command_words, duration, natural_key, shell_line, visible
+from overfit_cli.figures.labels import (
+    cells_in_words,
+    fixed_parameters,
+    settings_in_words,
+    stand_ins,
+    typeset,
+)
 from overfit_cli.report.judge import Judged
 from overfit_cli.report.runs import JudgedRun
 from overfit_cli.report.words import sentences
@@ -153,8 +157,8 @@ def run_facts(data: Cells, manifest: Manifest) -> Entry:
     }
     return {
         "study": data.study,
-        "cells": typeset(caption.cells_in_words(data)),
-        "settings": typeset(caption.settings_in_words(data)),
+        "cells": typeset(cells_in_words(data)),
+        "settings": typeset(settings_in_words(data)),
         "failures": " ".join(
             sentences("failures.txt", kinds=kinds[:MOST_REASONS], more=len(kinds[MOST_REASONS:]))
         ),
@@ -165,9 +169,9 @@ def run_facts(data: Cells, manifest: Manifest) -> Entry:
         "reasons": _count_reasons(failed),
         "seeds": sorted(data.trained["seed"].unique().tolist()),
         "axes": axes,
-        "parameters": caption.fixed_parameters(data),
+        "parameters": fixed_parameters(data),
         "sweeps": sweeps,
-        "stand_ins": caption.stand_ins({"": data}),
+        "stand_ins": stand_ins({"": data}),
     }
 
 

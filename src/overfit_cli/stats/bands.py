@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from overfit_cli.core.arrays import LARGEST, Floats
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.values import Band, Mean, valid_choice
+from overfit_cli.core.options import Band, Mean, valid_choice
 from overfit_cli.stats.intervals import FEWEST_FOR_MEDIAN, order_ends, t_half_width
 
 MEANS = {"arithmetic": "mean", "geometric": "geometric mean", "median": "median"}

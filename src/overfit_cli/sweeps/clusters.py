@@ -25,9 +25,9 @@ import joblib
 
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import require_extra
+from overfit_cli.core.options import Backend, DeviceChoice, valid_choice, whole_number
 from overfit_cli.core.processes import delaying_interrupts, holding_back
 from overfit_cli.core.training import Device, resolve_device
-from overfit_cli.core.values import Backend, DeviceChoice, valid_choice, whole_number
 from overfit_cli.sweeps.executors import Executor, Local
 from overfit_cli.sweeps.worker import KEPT, VERSIONS, Task, TaskRecord, Work, run_remotely
 

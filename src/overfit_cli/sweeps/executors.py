@@ -28,8 +28,7 @@ from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoo
 
 from overfit_cli.core import processes
 from overfit_cli.core.cell import CellResult
-from overfit_cli.core.errors import UserError
-from overfit_cli.core.failures import count_alike, is_exception
+from overfit_cli.core.errors import UserError, count_alike, is_exception
 from overfit_cli.core.files import error_text
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Device, training_conditions

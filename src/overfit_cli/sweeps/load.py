@@ -24,10 +24,10 @@ from overfit_cli.core.cell import ROW_COLUMNS, parameter_columns
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.expressions import quoted
 from overfit_cli.core.files import error_text
+from overfit_cli.core.options import list_of_texts
 from overfit_cli.core.registry import find_study, study_names
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import natural_key
-from overfit_cli.core.values import list_of_texts
 from overfit_cli.functions.function_study import FunctionStudy
 from overfit_cli.stats.intervals import t_half_width
 from overfit_cli.sweeps.manifest import Manifest

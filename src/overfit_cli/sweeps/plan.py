@@ -27,14 +27,13 @@ from overfit_cli.core.cell import Cell
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.expressions import read_number
 from overfit_cli.core.figure import Figure
-from overfit_cli.core.options import DEFAULTS, SweepOptions
+from overfit_cli.core.options import DEFAULTS, SweepOptions, whole_number
 from overfit_cli.core.parameters import Value, build, describe
 from overfit_cli.core.processes import Interrupted, alarm
 from overfit_cli.core.registry import blaming
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Device, Execution, training_conditions
-from overfit_cli.core.values import whole_number
 from overfit_cli.stats.boundary_search import FIRST_SEEDS, CrossingEstimate, Point, Search
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.load import load_run

@@ -20,11 +20,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import read_toml, set_data_folder, variable_folder
+from overfit_cli.core.options import ProfileName, valid_choice
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.registry import figures_of, find_study, study_names
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import brief, is_text, most_alike, natural_key, shorten, suggestion
-from overfit_cli.core.values import ProfileName, valid_choice
 from overfit_cli.functions.function_study import study_of_reference
 from overfit_cli.functions.references import is_reference, split_reference
 from overfit_cli.sweeps.grid import Given, Grid

@@ -21,14 +21,12 @@ from rich.console import Console
 
 from overfit_cli.claims.designs import read_stated
 from overfit_cli.core.cell import Cell
-from overfit_cli.core.errors import BadValue, MissingError
-from overfit_cli.core.failures import count_alike
+from overfit_cli.core.errors import BadValue, MissingError, count_alike
 from overfit_cli.core.files import results_folder
-from overfit_cli.core.options import DEFAULTS, SweepOptions
+from overfit_cli.core.options import DEFAULTS, SweepOptions, finite_number, whole_number
 from overfit_cli.core.registry import blaming
 from overfit_cli.core.text import duration, duration_estimate, percent, plural, size, visible
 from overfit_cli.core.training import Execution
-from overfit_cli.core.values import finite_number, whole_number
 from overfit_cli.stats.boundary_search import CONFIDENCE
 from overfit_cli.sweeps.clusters import executor_of
 from overfit_cli.sweeps.executors import Executor, Run, writing_to

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import cloudpickle
 
-from overfit_cli.core import failures
+from overfit_cli.core import errors
 from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.errors import MissingError, UserError
 from overfit_cli.core.files import DATA_VARIABLE, keeping_variables
@@ -85,8 +85,8 @@ def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[C
             break
         except BaseException as error:  # a study may raise anything
             check_interrupts()
-            reason = f"error: {failures.error_in_words(error)}"
-            lines = failures.kept_traceback(error)
+            reason = f"error: {errors.error_in_words(error)}"
+            lines = errors.kept_traceback(error)
             again = -(-len(batch) // 2)
             if execution.on_error is not None:
                 execution.on_error(error)
@@ -110,7 +110,7 @@ def _check_result(study: AnyStudy, result: CellResult) -> CellResult:
     A result that has nan for a measurement has diverged, whatever its study says.
     """
     if result.reason:
-        result = replace(result, reason=visible(str(result.reason))[: failures.LONGEST_REASON])
+        result = replace(result, reason=visible(str(result.reason))[: errors.LONGEST_REASON])
     for name in result.trajectory:
         if name != "step" and (why := study.column_problem(name, logged=True)):
             return _failed_result(replace(result, trajectory={}), why)
@@ -136,13 +136,13 @@ def storable(study: AnyStudy, result: CellResult) -> CellResult:
         cell_table(study, [result])
         trajectory_table(study, [result])
     except Exception as error:  # a result may hold anything
-        words = failures.error_in_words(error)
+        words = errors.error_in_words(error)
         return _failed_result(replace(result, trajectory={}, steps=0), words)
     return result
 
 
 def _failed_result(result: CellResult, reason: str) -> CellResult:
-    reason = f"error: {visible(reason)[: failures.LONGEST_REASON]}"
+    reason = f"error: {visible(reason)[: errors.LONGEST_REASON]}"
     return replace(result, measurements={}, reason=reason)
 
 
@@ -245,7 +245,7 @@ class TaskRecord:
     steps: pa.Table | None = None
     count: int = 0
     failed: Mapping[str, str] = field(default_factory=dict)
-    tracebacks: Mapping[failures.FailureKind, str] = field(default_factory=dict)
+    tracebacks: Mapping[errors.FailureKind, str] = field(default_factory=dict)
     seconds: float = 0.0
     is_cold: bool = False
     kills: int = 0
@@ -266,7 +266,7 @@ class Summary:
     trained: int = 0
     reused: int = 0
     failed: Counter[str] = field(default_factory=Counter)
-    tracebacks: dict[failures.FailureKind, str] = field(default_factory=dict)
+    tracebacks: dict[errors.FailureKind, str] = field(default_factory=dict)
     restarts: int = 0
     seconds: float = 0.0
     left: int = 0
@@ -318,7 +318,7 @@ def record_of(study: AnyStudy, batches: Iterable[int], results: Sequence[CellRes
         results = [storable(study, result) for result in results]
         cells, steps = cell_table(study, results), trajectory_table(study, results)
     failed = {result.cell.key: result.reason for result in results if result.reason}
-    tracebacks = failures.tracebacks_by_kind((one.reason, one.traceback) for one in results)
+    tracebacks = errors.tracebacks_by_kind((one.reason, one.traceback) for one in results)
     counted = len(results), failed, tracebacks
     return TaskRecord(tuple(batches), cells if results else None, steps, *counted)
 

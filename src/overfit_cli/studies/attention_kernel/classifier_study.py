@@ -6,13 +6,12 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TypeVar
 
-from overfit_cli.core.batched_training import BYTES_OF_LIBRARIES
 from overfit_cli.core.cell import Batch, Cell, CellResult, Column, Results
 from overfit_cli.core.classification import COLUMNS, TRAJECTORY_COLUMNS, Task
 from overfit_cli.core.figure import Figure, learning_figures
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import percent, plural
-from overfit_cli.core.training import Training
+from overfit_cli.core.training import BYTES_OF_LIBRARIES, Training
 from overfit_cli.studies.attention_kernel import PAPER
 from overfit_cli.studies.attention_kernel.parameters import ClassifierParameters
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from overfit_cli.core.batched_training import BYTES_OF_LIBRARIES, group_cells, shared_values
 from overfit_cli.core.cell import Batch, Batches, Cell, CellResult, Column, Results
 from overfit_cli.core.figure import (
     CURVES,
@@ -21,7 +20,7 @@ from overfit_cli.core.figure import (
 )
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import percent, plural
-from overfit_cli.core.training import Training
+from overfit_cli.core.training import BYTES_OF_LIBRARIES, Training, group_cells, shared_values
 from overfit_cli.studies.multihead import PAPER
 from overfit_cli.studies.multihead.parameters import MultiheadParameters, Problem
 

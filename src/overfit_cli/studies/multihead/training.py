@@ -13,9 +13,17 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from overfit_cli.core.batched_training import BatchedTraining, CellState, without_gradients
 from overfit_cli.core.cell import Cell, CellResult, Results
-from overfit_cli.core.training import Row, Training, drop_nonfinite, failure, logged_steps
+from overfit_cli.core.training import (
+    BatchedTraining,
+    CellState,
+    Row,
+    Training,
+    drop_nonfinite,
+    failure,
+    logged_steps,
+    without_gradients,
+)
 from overfit_cli.studies.multihead import theory
 from overfit_cli.studies.multihead.engine import (
     Gradients,

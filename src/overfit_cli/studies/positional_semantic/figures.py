@@ -18,7 +18,7 @@ from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.text import plural
-from overfit_cli.figures.axes import parameter_axis
+from overfit_cli.figures.axes import legend_below, log_ticks, parameter_axis
 from overfit_cli.figures.labels import axis_label, setting
 from overfit_cli.figures.picture import Picture, styled, title_panels
 from overfit_cli.figures.style import (
@@ -28,8 +28,6 @@ from overfit_cli.figures.style import (
     PALETTE,
     THRESHOLD,
     Legend,
-    legend_below,
-    log_ticks,
     value_colour,
 )
 from overfit_cli.stats.intervals import mean_estimate, median_estimate

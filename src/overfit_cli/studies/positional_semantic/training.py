@@ -8,9 +8,17 @@ import numpy as np
 import torch
 
 from overfit_cli.core.arrays import Floats
-from overfit_cli.core.batched_training import BatchedTraining, CellState, without_gradients
 from overfit_cli.core.cell import Batch, CellResult, Results
-from overfit_cli.core.training import Row, Training, drop_nonfinite, failure, logged_steps
+from overfit_cli.core.training import (
+    BatchedTraining,
+    CellState,
+    Row,
+    Training,
+    drop_nonfinite,
+    failure,
+    logged_steps,
+    without_gradients,
+)
 from overfit_cli.studies.positional_semantic.data import (
     Problem,
     Sentences,

@@ -18,7 +18,7 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.parameters import StudyParameters, describe
 from overfit_cli.core.text import plural
-from overfit_cli.figures.axes import Axis
+from overfit_cli.figures.axes import Axis, log_ticks
 from overfit_cli.figures.labels import (
     brief,
     is_word,
@@ -26,15 +26,7 @@ from overfit_cli.figures.labels import (
     value_label,
 )
 from overfit_cli.figures.picture import Picture
-from overfit_cli.figures.style import (
-    COLUMN,
-    MARKERS,
-    PAGE,
-    Legend,
-    band_look,
-    log_ticks,
-    value_colour,
-)
+from overfit_cli.figures.style import COLUMN, MARKERS, PAGE, Legend, band_look, value_colour
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
 from overfit_cli.studies.softmax_network.powers import fitted_power
 

@@ -17,9 +17,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from overfit_cli.core.batched_training import BatchedTraining, CellState
 from overfit_cli.core.cell import CellResult, Results
-from overfit_cli.core.training import Row, Training, drop_nan, logged_steps, named_rng
+from overfit_cli.core.training import (
+    BatchedTraining,
+    CellState,
+    Row,
+    Training,
+    drop_nan,
+    logged_steps,
+    named_rng,
+)
 from overfit_cli.studies.attention_kernel.parameters import KERNELS
 from overfit_cli.studies.attention_kernel.regression import engine, lemmas
 from overfit_cli.studies.attention_kernel.regression.counts import StepCounts

@@ -17,19 +17,11 @@ from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.text import plural
+from overfit_cli.figures.axes import legend_below, log_ticks
 from overfit_cli.figures.inputs import require_numbers
 from overfit_cli.figures.labels import axis_label, setting, short_setting
 from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
-from overfit_cli.figures.style import (
-    BOUND,
-    COLUMN,
-    MARKERS,
-    PAGE,
-    Legend,
-    legend_below,
-    log_ticks,
-    value_colours,
-)
+from overfit_cli.figures.style import BOUND, COLUMN, MARKERS, PAGE, Legend, value_colours
 from overfit_cli.stats.bands import MIDDLE_HALF
 from overfit_cli.stats.intervals import middle
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from overfit_cli.core.batched_training import BYTES_OF_LIBRARIES, group_cells
 from overfit_cli.core.cell import Batch, Batches, CellResult, Column, Results
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.figure import (
@@ -20,7 +19,7 @@ from overfit_cli.core.figure import (
 )
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
-from overfit_cli.core.training import Training
+from overfit_cli.core.training import BYTES_OF_LIBRARIES, Training, group_cells
 from overfit_cli.studies.attention_kernel import PAPER
 from overfit_cli.studies.attention_kernel.regression.parameters import (
     LARGEST_SPECTRUM,

@@ -10,9 +10,16 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from overfit_cli.core.batched_training import BatchedTraining, CellState, without_gradients
 from overfit_cli.core.cell import CellResult, Results
-from overfit_cli.core.training import Row, Training, drop_nan, logged_steps
+from overfit_cli.core.training import (
+    BatchedTraining,
+    CellState,
+    Row,
+    Training,
+    drop_nan,
+    logged_steps,
+    without_gradients,
+)
 from overfit_cli.studies.attention_kernel.parameters import KERNELS
 from overfit_cli.studies.attention_kernel.regression import engine, lemmas, tangent, theory
 from overfit_cli.studies.attention_kernel.regression import lemmas as measures

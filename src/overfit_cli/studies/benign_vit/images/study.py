@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from overfit_cli.core.batched_training import BYTES_OF_LIBRARIES
 from overfit_cli.core.cell import Batch, Cell, CellResult, Column, Results
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.figure import CURVES, HEATMAP, Figure, FigureOptions, collect_figures, lazily
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import percent, plural
-from overfit_cli.core.training import Training
+from overfit_cli.core.training import BYTES_OF_LIBRARIES, Training
 from overfit_cli.studies.benign_vit import PAPER
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 

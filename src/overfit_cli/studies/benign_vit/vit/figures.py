@@ -24,21 +24,12 @@ from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import map_parameters, parameters_from_row
 from overfit_cli.core.text import plural
-from overfit_cli.figures.inputs import require_numbers
+from overfit_cli.figures.axes import legend_below, log_ticks
+from overfit_cli.figures.inputs import Panel, require_numbers
 from overfit_cli.figures.labels import brief, tick_number
 from overfit_cli.figures.lines import draw_lines
-from overfit_cli.figures.panels import Panel
 from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
-from overfit_cli.figures.style import (
-    BOUND,
-    COLUMN,
-    MARKERS,
-    PAGE,
-    PALETTE,
-    Legend,
-    legend_below,
-    log_ticks,
-)
+from overfit_cli.figures.style import BOUND, COLUMN, MARKERS, PAGE, PALETTE, Legend
 from overfit_cli.figures.summaries import Line, lines_of_steps
 from overfit_cli.stats.bands import MIDDLE_HALF
 from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, BenignVitParameters

@@ -15,11 +15,11 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.text import plural
-from overfit_cli.figures.axes import FEW_VALUES
+from overfit_cli.figures.axes import FEW_VALUES, log_ticks
 from overfit_cli.figures.inputs import misses_in_words
 from overfit_cli.figures.labels import axis_label, setting, tick_number
 from overfit_cli.figures.picture import Picture, is_narrow, styled, title_panels
-from overfit_cli.figures.style import PAGE, PALETTE, Legend, log_ticks, shades
+from overfit_cli.figures.style import PAGE, PALETTE, Legend, shades
 from overfit_cli.studies.benign_vit.vit.boundary import Boundary, boundaries, why_no_boundary
 from overfit_cli.studies.benign_vit.vit.theory import (
     FIGURE_1_CONSTANT,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from overfit_cli.core.batched_training import group_cells
 from overfit_cli.core.cell import Batch, Batches, Cell, CellResult, Column, Results
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.figure import (
@@ -28,7 +27,7 @@ from overfit_cli.core.figure import (
 )
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import percent, plural
-from overfit_cli.core.training import Training
+from overfit_cli.core.training import Training, group_cells
 from overfit_cli.studies.benign_vit import PAPER
 from overfit_cli.studies.benign_vit.vit import theory
 from overfit_cli.studies.benign_vit.vit.columns import MEASUREMENTS, TRAJECTORY

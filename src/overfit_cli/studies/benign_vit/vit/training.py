@@ -13,9 +13,15 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from overfit_cli.core.batched_training import BatchedTraining, CellState, without_gradients
 from overfit_cli.core.cell import Batch, Cell, CellResult, Results
-from overfit_cli.core.training import Row, Training, failure
+from overfit_cli.core.training import (
+    BatchedTraining,
+    CellState,
+    Row,
+    Training,
+    failure,
+    without_gradients,
+)
 from overfit_cli.studies.benign_vit.vit.engine import (
     ForwardPass,
     TokenProjections,

@@ -18,17 +18,10 @@ from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.text import plural
+from overfit_cli.figures.axes import legend_below
 from overfit_cli.figures.labels import brief, short_setting, tick_number
 from overfit_cli.figures.picture import Picture, styled, title_panels
-from overfit_cli.figures.style import (
-    BOUND,
-    COLUMN,
-    MARKERS,
-    PALETTE,
-    Legend,
-    legend_below,
-    value_colours,
-)
+from overfit_cli.figures.style import BOUND, COLUMN, MARKERS, PALETTE, Legend, value_colours
 from overfit_cli.studies.multihead.parameters import STEP_RULES
 
 RATIOS = {

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from overfit_cli.core.batched_training import BYTES_OF_LIBRARIES, group_cells, shared_values
 from overfit_cli.core.cell import Batch, Batches, CellResult, Column, Results
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.figure import (
@@ -21,7 +20,7 @@ from overfit_cli.core.figure import (
 )
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
-from overfit_cli.core.training import Training
+from overfit_cli.core.training import BYTES_OF_LIBRARIES, Training, group_cells, shared_values
 from overfit_cli.studies.softmax_network.convergence.parameters import (
     ConvergenceCell,
     SoftmaxConvergenceParameters,

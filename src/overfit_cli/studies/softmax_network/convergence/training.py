@@ -9,9 +9,17 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from overfit_cli.core.batched_training import BatchedTraining, CellState
 from overfit_cli.core.cell import CellResult, Results
-from overfit_cli.core.training import Row, Training, drop_nan, drop_nonfinite, failure, logged_steps
+from overfit_cli.core.training import (
+    BatchedTraining,
+    CellState,
+    Row,
+    Training,
+    drop_nan,
+    drop_nonfinite,
+    failure,
+    logged_steps,
+)
 from overfit_cli.studies.softmax_network.activations import Outputs, gram_matrix
 from overfit_cli.studies.softmax_network.convergence.data import draw_problem
 from overfit_cli.studies.softmax_network.convergence.engine import (

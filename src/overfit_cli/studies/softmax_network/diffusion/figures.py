@@ -10,8 +10,9 @@ from matplotlib.lines import Line2D
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
+from overfit_cli.figures.axes import legend_below
 from overfit_cli.figures.picture import Picture, styled
-from overfit_cli.figures.style import Legend, legend_below
+from overfit_cli.figures.style import Legend
 from overfit_cli.studies.softmax_network.diffusion.data import mixture
 from overfit_cli.studies.softmax_network.diffusion.parameters import SoftmaxDiffusionParameters
 from overfit_cli.studies.softmax_network.figures import (

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from overfit_cli.core.batched_training import BYTES_OF_LIBRARIES
 from overfit_cli.core.cell import Batch, CellResult, Column, Results
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.figure import (
@@ -18,7 +17,7 @@ from overfit_cli.core.figure import (
     lazily,
 )
 from overfit_cli.core.study import Study
-from overfit_cli.core.training import Training
+from overfit_cli.core.training import BYTES_OF_LIBRARIES, Training
 from overfit_cli.studies.softmax_network.diffusion.parameters import (
     LEAST_STEPS,
     PATIENCE,

@@ -17,7 +17,7 @@ import pandas as pd
 from overfit_cli.claims.cells import Selection, is_unknown
 from overfit_cli.claims.stated import joined
 from overfit_cli.core.claim import Claim
-from overfit_cli.core.schema import MISSES
+from overfit_cli.core.study import MISSES
 from overfit_cli.studies.softmax_network.convergence.claims.kernels import softmax_sentence
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
 from overfit_cli.studies.softmax_network.convergence.widths import (

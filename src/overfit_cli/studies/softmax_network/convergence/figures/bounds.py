@@ -15,9 +15,10 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.text import plural
+from overfit_cli.figures.axes import legend_below
 from overfit_cli.figures.labels import power
 from overfit_cli.figures.picture import Picture, styled
-from overfit_cli.figures.style import BOUND, COLUMN, Legend, legend_below, value_colour
+from overfit_cli.figures.style import BOUND, COLUMN, Legend, value_colour
 from overfit_cli.studies.softmax_network.convergence.claims.bounds import LARGEST_CONSTANT, log10_of
 from overfit_cli.studies.softmax_network.convergence.claims.kernels import FARTHEST, SMALL
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters

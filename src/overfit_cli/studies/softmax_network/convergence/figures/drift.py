@@ -7,8 +7,8 @@ import pandas as pd
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
+from overfit_cli.figures.axes import legend_below
 from overfit_cli.figures.picture import Picture, styled
-from overfit_cli.figures.style import legend_below
 from overfit_cli.studies.softmax_network.figures import (
     done_cells,
     draw_series,

@@ -12,8 +12,9 @@ from matplotlib.lines import Line2D
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.text import plural
+from overfit_cli.figures.axes import legend_below, log_ticks
 from overfit_cli.figures.picture import Picture, styled
-from overfit_cli.figures.style import BOUND, Legend, legend_below, log_ticks
+from overfit_cli.figures.style import BOUND, Legend
 from overfit_cli.stats.intervals import median_estimate
 from overfit_cli.studies.softmax_network.convergence.widths import (
     ENOUGH,

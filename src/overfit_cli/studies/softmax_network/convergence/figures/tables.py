@@ -19,10 +19,11 @@ from matplotlib.patheffects import withStroke
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.text import plural
+from overfit_cli.figures.axes import legend_below
 from overfit_cli.figures.map import draw_map
 from overfit_cli.figures.map_data import MapPanel
 from overfit_cli.figures.picture import Picture, styled
-from overfit_cli.figures.style import BOUND, HIGHLIGHT, Legend, legend_below
+from overfit_cli.figures.style import BOUND, HIGHLIGHT, Legend
 from overfit_cli.stats.intervals import mean_estimate
 from overfit_cli.studies.softmax_network.convergence.claims.table1 import step_ranges, width_range
 from overfit_cli.studies.softmax_network.convergence.widths import (

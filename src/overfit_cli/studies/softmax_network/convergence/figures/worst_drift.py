@@ -14,8 +14,9 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.text import plural
+from overfit_cli.figures.axes import legend_below, log_ticks
 from overfit_cli.figures.picture import Picture, styled
-from overfit_cli.figures.style import BOUND, legend_below, log_ticks
+from overfit_cli.figures.style import BOUND
 from overfit_cli.stats.intervals import mean_estimate
 from overfit_cli.studies.softmax_network.convergence.claims.perturbation import CONSTANTS
 from overfit_cli.studies.softmax_network.convergence.parameters import RADII
