@@ -243,8 +243,9 @@ def _points(upper: Floats, lower: Floats, times: int = 1) -> tuple[str, str]:
         "default" if np.isnan(half[0]) else "rgb({},{},{})".format(*map(int, half))
         for half in (upper, lower)
     ]
-    letter = " " if halves == ["default", "default"] else "▀"
-    return letter * times, " on ".join(halves)
+    if halves == ["default", "default"]:
+        return " " * times, ""
+    return "▀" * times, " on ".join(halves)
 
 
 def _starts(count: int, most: int) -> NDArray[np.int_]:
