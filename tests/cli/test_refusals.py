@@ -79,6 +79,37 @@ sweep --set sigma_h=0.1 => --set sigma_h 0.1 … initialisation=gaussian … it 
 sweep --set n => --set n … NAME=VALUE
 sweep --set =3 => --set =3 … NAME=VALUE
 sweep toy --snr 0:1:5 --refine 2 --threshold 1 => at least 3 values of snr, all above 0.
+sweep --snr 1:9:4 --refine -1 => --refine -1: it takes a whole number of at least 0
+sweep --snr 1:9:4 --refine 1.5 => --refine 1.5: it takes a whole number
+sweep --snr 1,2 --refine 2 => --snr: refining takes at least 3 values of snr, all above 0
+sweep --snr 1:9:4 --label_flip 0,0.1 --refine 2 => --refine: label_flip varies too
+sweep kernel-text --refine 2 => --refine: kernel-text has no figure of a boundary to refine.
+sweep toy --snr 1:9:4 --refine 2 --threshold 1 --shard 1/2 => --shard 1/2: refinement chooses cells
+sweep --snr 0.1-3 => --snr 0.1-3 … 0.1:16:100 (100 points)
+sweep --snr 0.2:3:0.2 => --snr 0.2:3:0.2 … 0.1:16:100 (100 points)
+"""
+
+GRIDS = """
+sweep toy --n snr/2 --snr 1 => --n snr/2: it is 0.5 at snr = 1, and n takes a whole
+sweep toy --n 1/0 => --n 1/0: it is inf
+sweep toy --n 2*snr --snr n => --n: it depends on snr, which depends on n; give one
+sweep toy --n 2*n => --n: it depends on n; give
+sweep toy --n 2*srn => --n 2*srn: 'srn' is no name here; did you mean 'snr'
+sweep toy --n 2*mood => mood is no number
+sweep toy --n "__import__('os')" => --n __import__
+sweep toy --n=-snr --snr 1 => n takes a whole number of at least 1
+sweep toy --n 1,2 --snr 1,2,3 --together n,snr => equal length, not 2 of n and 3 of snr.
+sweep toy --n 1,2 --together n,snr => two lists or more of equal length, not 2 of n and 0 of snr.
+sweep toy --n 1,2 --together n => --together n: it takes two lists or more
+sweep toy --n 1,2 --together n,srn => no parameter 'srn'; did you mean 'snr'
+sweep toy --n 1,2 --snr 1,2 --together n,snr --together n,snr => --together: n is named twice
+sweep toy --n 1,2 --only 'n > 2' => --only n > 2: no point of the grid meets it
+sweep toy --n 1,2 --only 'n >' => write NAME=VALUE
+sweep toy --n 1,2 --only 'n > m' => 'm' is no name here
+sweep toy --n 1,2 --only '2 > 1' => it names no parameter
+sweep toy --claim 'tset_loss < 0.1' => --claim tset_loss < 0.1: 'tset_loss' is no name here; did you
+sweep toy --claim 'power of n in stepss is 1 within 0.1' => 'stepss' is no name here; did you mean '
+sweep toy --claim 'tset_loss < 0.1' --dry-run => --claim tset_loss < 0.1: 'tset_loss' is no name here
 """
 
 NAMES = """
@@ -161,10 +192,12 @@ report nowhere => RUN nowhere … no such directory
 report file.txt => RUN file.txt … that is a file
 runs nowhere => FOLDER|RUN nowhere: it can't be read: No such file or directory.
 runs file.txt => FOLDER|RUN file.txt: it can't be read: Not a directory.
+compact nowhere => DIR nowhere: there is no such directory; name a directory
+compact empty => DIR empty: it holds no cells; name a directory
 merge out results/nowhere --out x => DIR results/nowhere: there is no such directory
 sweep --n 2 --out file.txt => --out file.txt … File exists … a directory is needed
 sweep --n 2 --out file.txt/deeper => --out file.txt/deeper … Not a directory
-sweep --n 2 --out out => --out out … toy … benign-vit … another directory
+sweep --n 2 --out out => --out out … toy … benign-vit; name another one
 sweep --n 2 --out '' => --out
 sweep toy --out {name} => --out xxx … File name too long
 report out --out file.txt => --out file.txt … File exists
@@ -297,7 +330,7 @@ def declared() -> Iterator[list[str]]:
 
 TABLE = [
     line.split(" => ")
-    for part in (VALUES, NAMES, KERNELS, DIRECTORIES, FIGURES, COMPARED)
+    for part in (VALUES, GRIDS, NAMES, KERNELS, DIRECTORIES, FIGURES, COMPARED)
     for line in part.strip().splitlines()
 ]
 TABLE += declared()

@@ -221,7 +221,7 @@ def _tied(infos: Infos, taken: Mapping[str, tuple[Given, ...]], text: str) -> tu
         if name not in infos:
             raise BadValue("together", text, unknown_parameter(name, infos).accepts)
     counts = {name: len(taken.get(name, ())) for name in names}
-    if len(names) < 2 or len({0, *counts.values()}) > 2:
+    if len(names) < 2 or 0 in counts.values() or len({*counts.values()}) > 1:
         given = " and ".join(f"{count} of {name}" for name, count in counts.items())
         accepts = f"it takes two lists or more of equal length, not {given}."
         raise BadValue("together", text, accepts)
