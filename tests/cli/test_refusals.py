@@ -109,7 +109,7 @@ sweep toy --n 1,2 --only 'n > m' => 'm' is no name here
 sweep toy --n 1,2 --only '2 > 1' => it names no parameter
 sweep toy --claim 'tset_loss < 0.1' => --claim tset_loss < 0.1: 'tset_loss' is no name here; did you
 sweep toy --claim 'power of n in stepss is 1 within 0.1' => 'stepss' is no name here; did you mean '
-sweep toy --claim 'tset_loss < 0.1' --dry-run => --claim tset_loss < 0.1: 'tset_loss' is no name here
+sweep toy --claim 'tset_loss < 0.1' --dry-run => --claim tset_loss < 0.1: 'tset_loss' is no name
 """
 
 NAMES = """
@@ -296,7 +296,7 @@ export out --to xlsx => --to xlsx: it takes csv, parquet or latex.
 export out --out a.txt => --out a.txt: add --to csv, parquet or latex, or end the name in .csv, .pa
 export out --means --trajectories => --means: it applies to cells; leave out
 export out --to latex --trajectories => --to latex: it applies to cells; leave out
-export out --trajectories => DIR out: it holds no logged steps of these cells; `overfit train` and
+export out --trajectories => DIR out: it holds no logged steps of these cells; a sweep with traj
 export out --where n=9 => --where n=9: no cell has that; there is 1, 2, 3.
 export nowhere => DIR nowhere: there is no such directory
 export mine.py => DIR mine.py: that is a file
