@@ -184,7 +184,7 @@ def test_a_sweep_says_what_it_did(
     assert "Done: 0 trained" in output
     assert "2 failed (2 error: RuntimeError: the toy | is broken)" in output
     overfit_cli.sweep("toy", n=[1, 2], mood="raises", seeds=1, out="b", jobs=1, fail_fast=True)
-    assert "Stopped after a failed cell (fail_fast): 1 cell was not run." in capsys.readouterr().out
+    assert "Stopped: a cell failed (fail_fast). 1 cell was not run." in capsys.readouterr().out
     overfit_cli.sweep("toy", n=[1, 2], seeds=1, out="a", jobs=1, quiet=True)
     assert capsys.readouterr().out == ""
 
