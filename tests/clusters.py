@@ -26,6 +26,8 @@ class DaskCluster:
         folder: where it writes its logs; workers have folders of their own in it.
     """
 
+    backend = "dask"
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.workers: dict[str, subprocess.Popen[bytes]] = {}
@@ -106,6 +108,8 @@ class RayCluster:
         folder: where it writes its log.
         env: variables of its environment.
     """
+
+    backend = "ray"
 
     def __init__(self, folder: Path, env: Mapping[str, str] | None = None) -> None:
         self._sockets = tempfile.mkdtemp(prefix="ray-")  # their paths must be short

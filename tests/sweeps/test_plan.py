@@ -29,20 +29,12 @@ def test_a_key_is_the_hash_of_the_cell_as_json() -> None:
         *Grid.read(TOY, {"mood": "well,nan", "pause": "0,-0,1e-7"}, (2**40,)).cells(),
     ]
     for cell in cells:
-        content = {
-            "study": cell.study,
-            "version": cell.version,
-            "parameters": cell.parameters.model_dump(),
-            "seed": cell.seed,
-        }
+        content = {"study": cell.study, "version": cell.version, "seed": cell.seed}
+        content["parameters"] = cell.parameters.model_dump()
         text = json.dumps(content, sort_keys=True, separators=(",", ":"))
         assert cell.key == hashlib.sha256(text.encode()).hexdigest()[:20]
     assert len({cell.key for cell in cells}) == len(cells)
     assert str(describe(TOY.parameters)["pause"].parse("-0")) == "0.0", "it has one name"
-
-
-def grid_of(n: str, snr: str, seeds: int = 1, **texts: str) -> Grid:
-    return Grid.read(TOY, {"n": n, "snr": snr, **texts}, tuple(range(seeds)))
 
 
 @pytest.mark.slow
@@ -57,18 +49,12 @@ def test_a_batch_that_takes_long_is_cut(tmp_path: Path, monkeypatch: pytest.Monk
 
 @pytest.mark.slow
 def test_many_jobs_take_no_less_than_the_longest_batch(tmp_path: Path) -> None:
-    plan = make_plan(
-        Grid.read(TOY, {"n": "1:8", "pause": "0.1"}, (0,)), RunDirectory(tmp_path), "cpu"
-    )
+    grid = Grid.read(TOY, {"n": "1:8", "pause": "0.1"}, (0,))
+    plan = make_plan(grid, RunDirectory(tmp_path), "cpu")
     for jobs, batches in ((1, 8), (4, 2), (200, 1)):
         likely = estimate(plan, jobs, Execution(), within=20)
         assert likely.seconds == pytest.approx(0.1 * batches, rel=0.3)
-
-
-def test_what_no_probe_tells_is_not_made_up(tmp_path: Path) -> None:
-    plan = make_plan(grid_of("2", "1"), RunDirectory(tmp_path), "cpu")
-    likely = estimate(plan, 1, Execution(), within=0.0)
-    assert likely.seconds is None
+    assert estimate(plan, 1, Execution(), within=0.0).seconds is None, "nothing is made up"
 
 
 @pytest.mark.slow
@@ -80,14 +66,3 @@ def test_where_costs_are_not_known_a_cell_of_the_middle_is_timed(tmp_path: Path)
     plan = make_plan(grid, RunDirectory(tmp_path), "cpu")
     likely = estimate(plan, 1, Execution(), within=20.0)
     assert likely.seconds == pytest.approx(40 * 0.051, rel=0.2)
-
-
-@pytest.mark.parametrize("claim", ["tset_loss < 0.1", "power of n in stepss is 1 within 0.1"])
-def test_a_claim_that_names_an_unknown_column_is_refused_before_training(
-    tmp_path: Path, claim: str
-) -> None:
-    for how in ((), ("--dry-run",)):
-        said = call("sweep", "toy", "--n=1:3", "--claim", claim, *how, cwd=tmp_path, expect=2)
-        assert f"--claim {claim}: '" in said.stderr
-        assert "is no name here; did you mean '" in said.stderr
-    assert not any(tmp_path.iterdir())

@@ -19,7 +19,7 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from rich.console import Console
 
-from overfit_cli.claims.designs import read_stated
+from overfit_cli.claims.stated import read_stated
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.errors import BadValue, MissingError, count_alike
 from overfit_cli.core.files import results_folder
