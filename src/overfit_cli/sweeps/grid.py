@@ -91,14 +91,12 @@ class Grid:
         for name, times in Counter(itertools.chain(*groups)).items():
             if times > 1:
                 raise BadValue("together", None, f"{name} is named twice; name it once.")
-        conditions = [" ".join(text.split()) for text in only]
+        conditions = dict.fromkeys(" ".join(text.split()) for text in only)
         for text in conditions:
             read_conditions(text, _names(infos), "only")
         tied = {*itertools.chain(*groups)}  # their lists keep what they repeat: it has a partner
         once = {name: tuple(dict.fromkeys(taken[name])) for name in taken.keys() - tied}
-        return cls(
-            study, taken | once, parse_seeds(seeds), groups, tuple(dict.fromkeys(conditions))
-        )
+        return cls(study, taken | once, parse_seeds(seeds), groups, tuple(conditions))
 
     @property
     def is_product(self) -> bool:

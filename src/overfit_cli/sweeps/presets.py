@@ -45,9 +45,7 @@ MEASURED_ON = 2
 
 _Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 _Value = str | bool | _Whole | float
-_Texts = Annotated[
-    tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)
-]
+_Texts = Annotated[tuple[str, ...], BeforeValidator(lambda v: (v,) if isinstance(v, str) else v)]
 
 
 class _Axes(BaseModel):
