@@ -36,8 +36,8 @@ def test_every_row_stays_in_one_part_of_each_kind(tmp_path: Path) -> None:
     directory = sweep_toy(tmp_path / "out", n="1:6")
     before = read(directory)
     done = call("compact", "out", cwd=tmp_path)
-    assert "out/cells: 6 parts, joined into 1.\n" in done.stdout
-    assert "out/trajectories: 6 parts, joined into 1.\n" in done.stdout
+    assert "out/cells: 6 parts joined into 1.\n" in done.stdout
+    assert "out/trajectories: 6 parts joined into 1.\n" in done.stdout
     for kind, rows in ((CELLS, 12), (STEPS, 24)):
         [part] = parts_in(tmp_path / "out" / kind)
         assert pq.read_metadata(part).num_rows == rows
@@ -45,7 +45,7 @@ def test_every_row_stays_in_one_part_of_each_kind(tmp_path: Path) -> None:
     assert digest_of_numbers(*before) == digest_of_numbers(*read(directory))
     assert "12 there already; 0 to run" in call(*GRID, "--jobs=1", cwd=tmp_path).stdout
     twice = call("compact", "out", cwd=tmp_path)
-    assert "out/cells: 1 part, nothing to join.\n" in twice.stdout
+    assert "out/cells: 1 part joined into 1.\n" in twice.stdout
 
 
 def test_a_sweep_joins_what_is_there_at_its_end_if_it_trained(tmp_path: Path) -> None:

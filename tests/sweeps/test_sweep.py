@@ -150,15 +150,11 @@ def test_fresh_takes_no_row_away_before_its_new_one_is_written(tmp_path: Path) -
         ("toy --n=1:3 --set=mood=well,diverges", "heatmap"),
         ("toy --set=pause=0,0.001 --snr=1:2:3", "heatmap"),
         ("toy --n=1:3", "lines"),
-        ("toy --n=1:3 --snr=1:2:2 --set=pause=0,0.001", "heatmap --by pause"),
-        (
-            "toy --n=1:3 --snr=1:2:3 --set=pause=0,0.001 --set=mood=well,prints",
-            "heatmap --by mood --where pause=0.001",
-        ),
+        ("toy --n=1:3 --snr=1:2:2 --set=pause=0,0.001", "report"),
         ("benign-vit --n=3 --snr=1,2,3", "lines"),
         ("benign-vit --n=2,3 --set=sigma_p_tilde=2,4", "heatmap"),
         ("benign-vit --n=3 --set=labels=coin,balanced --set=noise=isotropic,orthogonal", "heatmap"),
-        ("benign-vit --n=2,3 --snr=1,2 --set=label_flip=0,0.2", "heatmap --by label_flip"),
+        ("benign-vit --n=2,3 --snr=1,2 --set=label_flip=0,0.2", "report"),
         ("fig1 --n=2,3 --set=snr=4,9", "heatmap"),
         ("fig1 --n=2,3 --set=snr=9", "lines"),
     ],
@@ -171,11 +167,12 @@ def test_the_next_command_works_whatever_the_axes(
     names = {word.removeprefix("--set=").lstrip("-").partition("=")[0] for word in asked.split()}
     small = [f"--set={name}={value}" for name, value in SETTING.items() if name not in names]
     small = [] if asked.startswith("toy") else [*small, "--seeds=1"]
-    words, failing = (*asked.split(), *small, "--jobs=1", "--out=a b"), int("diverges" in asked)
-    done = run("sweep", *words, cwd=tmp_path, expect=failing)
+    given, failing = (*asked.split(), *small, "--jobs=1", "--out=a b"), int("diverges" in asked)
+    done = run("sweep", *given, cwd=tmp_path, expect=failing)
     [line] = [line for line in done.stdout.splitlines() if line.startswith("Next: overfit ")]
     command = shlex.split(line)[2:]
-    assert command == ["plot", *following.split(), "--from", "a b"]
+    words = ["report"] if following == "report" else ["plot", following, "--from"]
+    assert command == [*words, "a b"]
     run(*command, cwd=tmp_path)
 
 
