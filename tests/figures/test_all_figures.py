@@ -18,7 +18,7 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.figures.draw import draw_figure
 from overfit_cli.figures.inputs import side_by_side
-from overfit_cli.figures.picture import Picture, new_panels, styled
+from overfit_cli.figures.picture import Picture, new_panels
 from tests.command import run
 from tests.fake_study import (
     SNRS,
@@ -76,7 +76,6 @@ def test_figures_of_two_runs_can_be_drawn_too(name: str, options: dict[str, Any]
     assert re.search(r"\n(\(a\) )?one", text) and re.search(r"\n(\(b\) )?other", text)
 
 
-@styled
 def empty(data: object, options: object) -> Picture:
     figure, [axes] = new_panels(1)
     axes.plot([1.0, 2.0], [np.nan, np.nan])

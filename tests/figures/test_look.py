@@ -35,7 +35,6 @@ from overfit_cli.figures.picture import (
     file_content,
     looking,
     new_panels,
-    styled,
     title_panels,
 )
 from overfit_cli.figures.style import RC, LineLook, line_looks, read_look
@@ -198,7 +197,6 @@ def test_every_figure_can_be_drawn_in_matplotlibs_own_styles(style: Path) -> Non
         file_content(draw("boundary", CELLS), "png")
 
 
-@styled
 def titles_of_panels(title: str, count: int) -> list[str]:
     _, all_axes = new_panels(count)
     title_panels(all_axes, [title] * count)

@@ -19,7 +19,6 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.options import Mean
 from overfit_cli.figures.inputs import side_by_side
 from overfit_cli.figures.map import draw_map
-from overfit_cli.figures.picture import styled
 from overfit_cli.figures.style import MUTED
 from overfit_cli.stats.crossings import crossings, medians_by_row
 from tests.fake_study import (
@@ -258,7 +257,7 @@ def test_few_uneven_values_have_cells_of_one_width_unless_their_places_count() -
     even, law, overlaid = (
         draw("heatmap", data),
         draw("heatmap", data, law=("snr = 3",)),
-        styled(draw_map)(data, OPTIONS, lambda axes, part: []),
+        draw_map(data, OPTIONS, lambda axes, part: []),
     )
     assert np.diff(edges(even)[0, :, 0]).tolist() == [1, 1, 1, 1]
     for placed in (law, overlaid):

@@ -28,7 +28,7 @@ from overfit_cli.figures.inputs import (
     two_axes,
 )
 from overfit_cli.figures.labels import opening, tick_number, typeset, wrap_text
-from overfit_cli.figures.picture import Picture, new_panels, styled
+from overfit_cli.figures.picture import Picture, new_panels
 from overfit_cli.figures.style import HIGH, HIGHLIGHT, PALETTE, WIDE, Legend, value_colour
 from overfit_cli.stats.bands import MEDIAN, mean_of_seeds
 from overfit_cli.stats.boundaries import FEWEST_FOR_LAW, PowerLaw, fit_power_law
@@ -69,7 +69,6 @@ class DrawnBoundary:
         return (self.fit.constant.value / ends) ** (1 / self.fit.exponent.value), ends
 
 
-@styled
 def draw_boundary(data: Cells, options: FigureOptions) -> Picture:
     """Draw, for each y, the x at which `options.value` crosses the threshold, on log-log axes.
 

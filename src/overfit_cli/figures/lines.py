@@ -43,7 +43,7 @@ from overfit_cli.figures.labels import (
     subtracted_means,
     symbols_in_words,
 )
-from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
+from overfit_cli.figures.picture import Picture, new_panels, title_panels
 from overfit_cli.figures.series import LEAST_SHARE, ROUND_OFF, THEORY, Series
 from overfit_cli.figures.style import DASHES, HIGH, PALETTE, THRESHOLD, colour_parameter, line_looks
 from overfit_cli.figures.summaries import Lines, lines_of_cells, lines_of_steps
@@ -62,7 +62,6 @@ GUESS = {**dict.fromkeys(_LOSSES, math.log(2)), "train_accuracy": 0.5, "test_acc
 DRAWN_ALREADY = "it is drawn already; name the column of a theory."
 
 
-@styled
 def draw_lines(data: Cells, options: FigureOptions, *, floor: float = 0.0) -> Picture:
     """Draw `options.value` against x, with panels by `by` and a line for each other setting.
 
@@ -137,7 +136,6 @@ def _along(x: Axis, data: Cells, options: FigureOptions, round_off: float) -> Se
 # Against the step
 
 
-@styled
 def draw_curves(data: Cells, options: FigureOptions) -> Picture:
     """Draw logged columns against the step, a panel for each value of the parameter `by`.
 
@@ -163,7 +161,7 @@ def draw_curves(data: Cells, options: FigureOptions) -> Picture:
 def draw_panels(
     parts: Sequence[Panel], options: FigureOptions, *, least_share: float = LEAST_SHARE
 ) -> Picture:
-    """Draw curves as `draw_curves` does, in given panels; the caller is `styled`.
+    """Draw curves as `draw_curves` does, in given panels.
 
     Args:
         least_share: the share of the start below which a logarithmic axis ends.
@@ -285,7 +283,6 @@ def _settings_with(data: Cells, names: Sequence[str], theory: Sequence[str]) -> 
 # At the best step sizes
 
 
-@styled
 def draw_best_curves(data: Cells, options: FigureOptions) -> Picture:
     """Draw logged columns against the step, each setting at its best step size.
 
@@ -301,7 +298,6 @@ def draw_best_curves(data: Cells, options: FigureOptions) -> Picture:
     return figure
 
 
-@styled
 def draw_learning(data: Cells, options: FigureOptions) -> Picture:
     """Draw a classifier's logged columns side by side, each setting at its best step size.
 
@@ -375,7 +371,6 @@ def _draw_columns(
     return figure
 
 
-@styled
 def draw_learning_rates(data: Cells, options: FigureOptions) -> Picture:
     """Draw lines as `draw_lines`, with what guessing one of two classes gives where it is near."""
     figure = draw_lines(data, options)

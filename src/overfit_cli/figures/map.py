@@ -28,7 +28,7 @@ from overfit_cli.figures.axes import Place, draw_equations, legend_below, log_ti
 from overfit_cli.figures.inputs import middle_threshold, usable_cells
 from overfit_cli.figures.labels import tick_number, typeset, wrap_text
 from overfit_cli.figures.map_data import MOST_PRINTED, Map, MapPanel, Mask, lay_out_map
-from overfit_cli.figures.picture import Picture, label_outer, new_panels, styled, title_panels
+from overfit_cli.figures.picture import Picture, label_outer, new_panels, title_panels
 from overfit_cli.figures.style import DIVERGING, HIGH, MUTED, Legend, points
 from overfit_cli.stats.bands import MEDIAN
 from overfit_cli.stats.crossings import crossings, medians_by_row, share_above
@@ -61,7 +61,6 @@ _LEAST_REGION = 0.04
 """The least share of the points of a region with a name in it."""
 
 
-@styled
 def draw_heatmap(data: Cells, options: FigureOptions) -> Picture:
     """Draw a statistic over seeds of `options.value` as colours over the parameters x and y.
 
@@ -80,7 +79,6 @@ def draw_heatmap(data: Cells, options: FigureOptions) -> Picture:
     return draw_map(data, options)
 
 
-@styled
 def draw_cutoff(data: Cells, options: FigureOptions) -> Picture:
     """Draw in two colours the side of the threshold of the statistic over seeds: see `heatmap`.
 
@@ -94,7 +92,7 @@ def draw_cutoff(data: Cells, options: FigureOptions) -> Picture:
 def draw_map(
     data: Cells, options: FigureOptions, overlay: Overlay | None = None, *, sides: bool = False
 ) -> Picture:
-    """Draw a heatmap, or a cutoff, with an overlay on each of its panels; the caller is `styled`.
+    """Draw a heatmap, or a cutoff, with an overlay on each of its panels.
 
     Under an overlay no numbers are printed.
     """

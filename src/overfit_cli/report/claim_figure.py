@@ -24,7 +24,7 @@ from overfit_cli.core.errors import UserError
 from overfit_cli.core.text import plural
 from overfit_cli.figures.axes import legend_below, log_ticks
 from overfit_cli.figures.labels import caption, literal
-from overfit_cli.figures.picture import Picture, lay_out, looking, styled
+from overfit_cli.figures.picture import Picture, lay_out, looking
 from overfit_cli.figures.record import new_record, record_of_cells
 from overfit_cli.figures.style import COLUMN, PALETTE, Look, letters_across
 from overfit_cli.report.judge import Judged
@@ -105,7 +105,6 @@ def _panels(judged: Judged) -> list[_Panel]:
     ]
 
 
-@styled
 def _draw(panels: Sequence[_Panel]) -> Picture:
     counts = [len(parts) for *_, parts in panels]
     shown = [_nearest(parts) for *_, parts in panels]
