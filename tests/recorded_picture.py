@@ -9,8 +9,8 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from overfit_cli.core.figure import FigureOptions
+from overfit_cli.figures.draw import ComparisonRecord, FigureRecord, SourceRecord
 from overfit_cli.figures.picture import Picture, new_panels
-from overfit_cli.figures.record import ComparisonRecord, FigureRecord, SourceRecord
 from overfit_cli.figures.style import Look
 
 RUN = SourceRecord(

@@ -25,7 +25,7 @@ from pypdf import PdfReader, PdfWriter
 import overfit_cli
 from overfit_cli import UserError, __version__
 from overfit_cli.core.figure import HEATMAP, Figure, FigureOptions, defaults_but
-from overfit_cli.figures.draw import drawn
+from overfit_cli.figures.draw import FigureRecord, drawn, read_record, same_picture
 from overfit_cli.figures.picture import (
     COLUMNS,
     Picture,
@@ -34,7 +34,6 @@ from overfit_cli.figures.picture import (
     new_panels,
     save,
 )
-from overfit_cli.figures.record import FigureRecord, read_record, same_picture
 from overfit_cli.figures.style import Look, look_of_record, read_look
 from tests.command import call
 from tests.fake_study import LAW, NS, OPTIONS, SNRS, data_of, fake_cells

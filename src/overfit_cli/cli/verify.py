@@ -21,7 +21,7 @@ from overfit_cli.core.files import error_text, read_bounded
 from overfit_cli.core.text import console, plural, print_folded, visible
 
 if TYPE_CHECKING:
-    from overfit_cli.figures.record import FigureRecord, SourceRecord
+    from overfit_cli.figures.draw import FigureRecord, SourceRecord
 
 SHORT = 12
 """Digits of a digest that are shown."""
@@ -47,7 +47,7 @@ class State(NamedTuple):
 
 
 def _verify(file: Path, named: Sequence[Path], *, redraw: bool) -> tuple[bool, list[str]]:
-    from overfit_cli.figures.record import read_record
+    from overfit_cli.figures.draw import read_record
     from overfit_cli.sweeps.manifest import short_commit, sources_in_words
 
     try:
@@ -125,8 +125,7 @@ def _reason(error: Exception) -> str:
 
 def _record_now(record: FigureRecord, index: int, path: Path) -> SourceRecord:
     """Return the record of a source if the figure were drawn from the data at `path`."""
-    from overfit_cli.figures.draw import figure_and_data, record_of_run
-    from overfit_cli.figures.record import record_of_cells
+    from overfit_cli.figures.draw import figure_and_data, record_of_cells, record_of_run
     from overfit_cli.report import compare, compare_figure
     from overfit_cli.report.runs import load_runs
     from overfit_cli.sweeps.store import RunDirectory
@@ -149,9 +148,8 @@ def _record_now(record: FigureRecord, index: int, path: Path) -> SourceRecord:
 def _redraw(
     record: FigureRecord, paths: Sequence[Path], kind: str, content: bytes
 ) -> tuple[bool, str]:
-    from overfit_cli.figures.draw import draw_figure
+    from overfit_cli.figures.draw import draw_figure, same_picture, versions
     from overfit_cli.figures.picture import file_content
-    from overfit_cli.figures.record import same_picture, versions
     from overfit_cli.figures.style import look_of_record
     from overfit_cli.report.claim_figure import draw_claims
     from overfit_cli.report.compare import compare_sides

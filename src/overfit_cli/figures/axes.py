@@ -46,6 +46,7 @@ from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.style import COLUMN, HIGH, HIGHLIGHT, WIDE, Legend, letters_across, points
 from overfit_cli.stats.pairs import is_log_spaced
 
+Scale = Literal["linear", "log", "category"]
 FEW_VALUES = 8  # the largest number of values that each have a tick
 
 
@@ -61,7 +62,7 @@ class Axis:
     name: str
     label: str
     values: tuple[Value, ...]
-    scale: Literal["linear", "log", "category"]
+    scale: Scale
     whole: bool
     value_labels: Mapping[str, str] = field(default_factory=dict, hash=False)
 
@@ -137,9 +138,7 @@ class Axis:
             is_long = is_across and letters > letters_across(axis.axes, "xtick.labelsize")
             axis.set_ticks(list(self.positions), texts, rotation=90.0 * is_long)
             axis.set_minor_locator(NullLocator())
-        elif (
-            self.whole and self.scale == "log" and len(self.values) > FEW_VALUES and self._is_even()
-        ):
+        elif self.whole and self.scale == "log" and np.ptp(np.diff(np.log(self.positions))) < 1e-9:
             every = -(-len(self.values) // FEW_VALUES)
             replace(self, values=self.values[::every]).place_ticks(axis, low, high)
         elif self.whole and (self.scale == "linear" or high < 4 * low):
@@ -158,13 +157,17 @@ class Axis:
             return brief(value)
         return self.value_labels.get(str(value)) or literal(str(value))
 
-    def _is_even(self) -> bool:
-        return bool(np.ptp(np.diff(self.scaled(self.positions))) < 1e-9)
-
     def _has_room_for_ticks(self) -> bool:
         scaled = self.scaled(self.positions)
         gaps = np.diff(scaled) / max(float(np.ptp(scaled)), 1e-12)
         return scaled.size <= FEW_VALUES and bool((gaps > 0.11).all())
+
+
+def require_parameter(data: Cells, option: str, name: str) -> None:
+    """Refuse a name of no parameter."""
+    if name not in data.values:
+        hint = suggestion(name, data.values)
+        raise BadValue(option, name, f"{data.study.name} has no parameter {name!r}; {hint}")
 
 
 def parameter_axis(data: Cells, side: str, name: str | None, *, log: bool | None = None) -> Axis:
@@ -178,21 +181,17 @@ def parameter_axis(data: Cells, side: str, name: str | None, *, log: bool | None
     hint = f"here varies: {', '.join(varying) or 'nothing'}."
     if name is None:
         raise BadValue(side, None, f"name the parameter on this axis; {hint}")
-    if name not in values:
-        hint = suggestion(name, values)
-        raise BadValue(side, name, f"{data.study.name} has no parameter {name!r}; {hint}")
+    require_parameter(data, side, name)
     if name not in varying:
         raise BadValue(side, name, f"{name} is constant in these cells; {hint}")
-    field, label = data.schema[name], axis_label(data.schema, name)
-    scale: Literal["linear", "log", "category"] = "category"
-    if field.is_number:
-        numbers = np.array(values[name], dtype=np.float64)
-        scale = "log" if (is_log_spaced(numbers) if log is None else log) else "linear"
-    if log and (scale == "category" or numbers[0] <= 0):
+    field, label, at = data.schema[name], axis_label(data.schema, name), values[name]
+    if log and not (field.is_number and at[0] > 0):
         raise BadValue("log", side, f"the values of {name} aren't all positive numbers.")
-    return Axis(
-        name, label, values[name], scale, whole=field.kind == "int", value_labels=field.value_labels
-    )
+    scale: Scale = "category"
+    if field.is_number:
+        is_log = is_log_spaced(np.array(at, dtype=np.float64)) if log is None else log
+        scale = "log" if is_log else "linear"
+    return Axis(name, label, at, scale, field.kind == "int", field.value_labels)
 
 
 # Legends and ticks

@@ -94,10 +94,8 @@ def draw_boundary(data: Cells, options: FigureOptions) -> Picture:
         raise BadValue("threshold", float(f"{threshold:g}"), problem)
     figure, [axes] = new_panels(1, height=3.3)
     _dress(axes, x, y, drawn)
-    points, limit = _points_text(drawn), tick_number(threshold)
-    where = f"Where {label} crosses {limit}, for each value of {y.label}: {points}."
-    figure.facts.append(where)
-    legend: Legend = []
+    points, limit, legend = _points_text(drawn), tick_number(threshold), Legend()
+    figure.facts.append(f"Where {label} crosses {limit}, for each value of {y.label}: {points}.")
     for boundary in drawn:
         _draw_points(axes, boundary, y.name)
         fit = _fit_text(boundary, data, x, y)
@@ -125,9 +123,8 @@ def _boundaries(
         raise BadValue("by", by, problem)
     info = describe(data.study.parameters).get(by or "")
     for part, spare in zip(parts, PALETTE, strict=False):
-        cells, colour = part.data.trained, None
-        if info is not None:
-            colour = value_colour(info, cells[by].iloc[0])
+        cells = part.data.trained
+        colour = None if info is None else value_colour(info, cells[by].iloc[0])
         curves = crossings(cells, *columns, threshold)
         fit, rows = fit_power_law(curves, columns[1]), medians_by_row(curves, columns[1])
         if fit is not None and not (0 < fit.constant.value < np.inf > fit.exponent.value):
@@ -162,16 +159,15 @@ def _draw_points(axes: Axes, boundary: DrawnBoundary, y: str) -> None:
         group = rows[(rows["never"] > 0) == is_open]
         if group.empty:
             continue
-        medians = group["crossing"].to_numpy()
-        low, high = (group[end].clip(*limits) for end in ("low", "high"))
+        medians, ends = group["crossing"].to_numpy(), group[["low", "high"]].clip(*limits)
         look: dict[str, Any] = {"color": colour, "mfc": face, "elinewidth": 0.8, "zorder": 3}
-        bars = np.array([medians - low, high - medians])
+        bars = np.array([medians - ends["low"], ends["high"] - medians])
         artist = axes.errorbar(medians, group[y].to_numpy(), xerr=bars, fmt="o", **look)
         artist.lines[0].set_label("crossings")
         for interval in artist.lines[2]:
             interval.set_label("interval of a crossing")
-    heads = ((rows["low"] < limits[0], "<"), (rows["high"] > limits[1], ">"))
-    for limit, (leaves, marker) in zip(limits, heads, strict=True):
+    leaving = rows["low"] < limits[0], rows["high"] > limits[1]
+    for limit, leaves, marker in zip(limits, leaving, "<>", strict=True):
         at = rows.loc[leaves, y].to_numpy(dtype=np.float64)
         if at.size:
             look = {"color": colour, "markersize": 3, "clip_on": False, "linestyle": "none"}
@@ -219,16 +215,15 @@ def share_in_words(share: float) -> str:
 
 def _off_grid(boundary: DrawnBoundary, data: Cells, y: Axis, limit: str) -> list[str]:
     """The values of y at which the median lies beyond the grid, with what curves do there."""
-    beyond = boundary.rows.loc[~boundary.rows.index.isin(boundary.on_grid.index), y.name]
     words = dict[str, list[float]]()
-    for at in beyond.tolist():
+    for at in boundary.rows.drop(boundary.on_grid.index)[y.name].tolist():
         sides = {*boundary.curves.loc[boundary.curves[y.name] == at, "side"]} - {"unknown"}
         whole = f"{min(sides)} {limit} throughout" if sides < {*SIDES} and sides else ""
         known = whole or ("median beyond the grid" if sides else "not known")
         words.setdefault(known, []).append(at)
     title = f"{boundary.title}, " if boundary.title else ""
-    symbol = data.symbol(y.name)
-    return [f"{title}${symbol}$ = {list_values(at, y)}: {told}." for told, at in words.items()]
+    where = f"{title}${data.symbol(y.name)}$"
+    return [f"{where} = {list_values(at, y)}: {told}." for told, at in words.items()]
 
 
 def list_values(values: Sequence[float], axis: Axis) -> str:

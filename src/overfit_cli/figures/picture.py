@@ -286,8 +286,7 @@ def _points(artist: Artist, cells: Floats | None) -> Iterator[tuple[str, Floats]
         for path in artist.get_paths():
             yield element, np.asarray(path.vertices, dtype=np.float64)
     elif isinstance(artist, Rectangle):
-        (x, y), width, height = artist.get_xy(), artist.get_width(), artist.get_height()
-        yield "bar", np.array([[x, y], [x + width, y + height]], dtype=np.float64)
+        yield "bar", np.asarray(artist.get_bbox().get_points(), dtype=np.float64)
 
 
 def _known(values: object) -> Floats:
@@ -300,11 +299,10 @@ def _of_image(image: AxesImage) -> Floats:
     values = _known(image.get_array())
     values = values if values.ndim == 2 else values.mean(axis=2)
     left, right, bottom, top = image.get_extent()
-    rows, columns = values.shape
-    x = left + (right - left) * (np.arange(columns) + 0.5) / columns
-    y = bottom + (top - bottom) * (np.arange(rows) + 0.5) / rows
-    y = y if image.origin == "lower" else y[::-1]
-    return _with_value(np.column_stack([a.ravel() for a in np.meshgrid(x, y)]), values)
+    row, column = (np.indices(values.shape) + 0.5) / np.reshape(values.shape, (2, 1, 1))
+    row = row if image.origin == "lower" else 1 - row
+    xy = [left + (right - left) * column.ravel(), bottom + (top - bottom) * row.ravel()]
+    return _with_value(np.column_stack(xy), values)
 
 
 def _with_value(points: object, values: Floats | float) -> Floats:

@@ -23,9 +23,9 @@ from overfit_cli.core.claim import UndecidedError
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.text import plural
 from overfit_cli.figures.axes import legend_below, log_ticks
+from overfit_cli.figures.draw import new_record, record_of_cells
 from overfit_cli.figures.labels import caption, literal
 from overfit_cli.figures.picture import Picture, lay_out, looking
-from overfit_cli.figures.record import new_record, record_of_cells
 from overfit_cli.figures.style import COLUMN, PALETTE, Look, letters_across
 from overfit_cli.report.judge import Judged
 from overfit_cli.stats.intervals import error_of_each, level_of_each

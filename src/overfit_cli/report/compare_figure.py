@@ -14,12 +14,17 @@ from overfit_cli.core.figure import Figure, FigureOptions, grid_figures
 from overfit_cli.core.files import read_bounded
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.registry import figures_of
-from overfit_cli.figures import record
-from overfit_cli.figures.draw import drawn
+from overfit_cli.figures.draw import (
+    ComparisonRecord,
+    SourceRecord,
+    drawn,
+    new_record,
+    path_beside,
+    record_of_cells,
+)
 from overfit_cli.figures.inputs import difference, resolve_options
 from overfit_cli.figures.labels import WIDTH
 from overfit_cli.figures.picture import Picture
-from overfit_cli.figures.record import SourceRecord, record_of_cells
 from overfit_cli.figures.style import THRESHOLD
 from overfit_cli.report.compare import Comparison, is_published, path_of
 from overfit_cli.stats.pairs import is_log_spaced
@@ -46,13 +51,13 @@ def draw_difference(
     sources = [record_of_side(side, columns[0], out, name) for name, side in pairs]
     published = sources.pop() if is_published(comparison.b) else None
     where, where_a, where_b = comparison.where
-    picture.metadata = record.new_record(
+    picture.metadata = new_record(
         command=command,
         title=f"{columns[0]}: {second} less {first}",
         figure="difference",
         where=where,
         runs=tuple(sources),
-        compared=record.ComparisonRecord(
+        compared=ComparisonRecord(
             columns=columns, where_a=where_a, where_b=where_b, published=published
         ),
     ).metadata()
@@ -88,7 +93,7 @@ def record_of_side(
     """Return the record of a side; the times of a run count where `column` is `seconds`."""
     if is_published(side):
         path = path_of(side)
-        data, beside = digest_of_file(path), record.path_beside(path, out)
+        data, beside = digest_of_file(path), path_beside(path, out)
         return SourceRecord(path=path.as_posix(), beside=beside, name=name, data=data)
     return record_of_cells(side, seconds=column == "seconds", out=out, name=name)
 

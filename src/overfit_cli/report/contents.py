@@ -171,7 +171,7 @@ def run_facts(data: Cells, manifest: Manifest) -> Entry:
         "axes": axes,
         "parameters": fixed_parameters(data),
         "sweeps": sweeps,
-        "stand_ins": stand_ins({"": data}),
+        "stand_ins": stand_ins(data),
     }
 
 
