@@ -185,7 +185,7 @@ def parameter_axis(data: Cells, side: str, name: str | None, *, log: bool | None
     if name not in varying:
         raise BadValue(side, name, f"{name} is constant in these cells; {hint}")
     field, label, at = data.schema[name], axis_label(data.schema, name), values[name]
-    if log and not (field.is_number and at[0] > 0):
+    if log and not (field.is_number and float(at[0]) > 0):
         raise BadValue("log", side, f"the values of {name} aren't all positive numbers.")
     scale: Scale = "category"
     if field.is_number:

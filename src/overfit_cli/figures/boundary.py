@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
 from matplotlib.typing import ColorType
 
 from overfit_cli.core.arrays import Floats
@@ -31,7 +30,7 @@ from overfit_cli.figures.labels import opening, tick_number, typeset, wrap_text
 from overfit_cli.figures.picture import Picture, new_panels
 from overfit_cli.figures.style import HIGH, HIGHLIGHT, PALETTE, WIDE, Legend, value_colour
 from overfit_cli.stats.bands import MEDIAN, mean_of_seeds
-from overfit_cli.stats.boundaries import FEWEST_FOR_LAW, PowerLaw, fit_power_law
+from overfit_cli.stats.boundaries import PowerLaw, fit_power_law
 from overfit_cli.stats.crossings import SIDES, crossings, medians_by_row
 
 _BLACK = "0.15"
@@ -88,9 +87,7 @@ def draw_boundary(data: Cells, options: FigureOptions) -> Picture:
     threshold = middle_threshold(numbers) if threshold is None else threshold
     drawn = _boundaries(data, options, (x.name, y.name, value), threshold)
     if not any(len(boundary.on_grid) for boundary in drawn):
-        sides = sorted({side for boundary in drawn for side in boundary.curves["side"]} & {*SIDES})
-        stays = f"; it stays {' or '.join(sides)} throughout" if sides else ""
-        problem = f"{typeset(label)} crosses it nowhere on this grid{stays}."
+        problem = f"{typeset(label)} crosses it nowhere on this grid."
         raise BadValue("threshold", float(f"{threshold:g}"), problem)
     figure, [axes] = new_panels(1, height=3.3)
     _dress(axes, x, y, drawn)
@@ -147,8 +144,6 @@ def _dress(axes: Axes, x: Axis, y: Axis, drawn: Sequence[DrawnBoundary]) -> None
     axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(low, high))
     axes.set(xlabel=wrap_text(x.label, WIDE), ylabel=wrap_text(y.label, HIGH))
     log_ticks(axes.xaxis, left, right)
-    if x.whole and right < 4 * left:
-        axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
     replace(y.only(on_grid.tolist()), scale="log").place_ticks(axes.yaxis, low, high)
 
 
@@ -196,9 +191,7 @@ def _fit_text(boundary: DrawnBoundary, data: Cells, x: Axis, y: Axis) -> str:
     law = rf"${{{y_symbol}}} \cdot {{{x_symbol}}}^p = C$"
     title, fit = f"{boundary.title}: " if boundary.title else "", boundary.fit
     if fit is None:
-        few = len(boundary.on_grid) < FEWEST_FOR_LAW
-        why = "fewer than three points" if few else f"it hardly changes with {y.label}"
-        return f"{title}no fit of {law}, {why}"
+        return f"{title}no fit of {law}: too few points, or it hardly changes with {y.label}"
     numbers = []
     for name, estimate in (("p", fit.exponent), ("C", fit.constant)):
         number, low, high = (tick_number(round_digits(each, 3)) for each in estimate[:3])

@@ -349,7 +349,7 @@ def digest_of_numbers(
         if table is not None:
             digest.update(f"{len(table)} rows\n".encode())
             rows = table.sort_values(order, kind="stable")
-            for name in sorted(name for name in rows if not rows[name].isna().all()):
+            for name in sorted(map(str, rows.columns[rows.notna().any()])):
                 digest.update(f"{name}\n".encode() + _values(rows[name]))
     return digest.hexdigest()
 

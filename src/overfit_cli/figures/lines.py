@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,6 @@ from matplotlib.lines import Line2D
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import MOST_PANELS, FigureOptions
-from overfit_cli.core.parameters import Value
 from overfit_cli.core.text import suggestion
 from overfit_cli.figures.axes import Axis, Place, draw_equations, legend_below, parameter_axis
 from overfit_cli.figures.inputs import (
@@ -59,20 +58,17 @@ _LOSSES = ("train_loss", "test_loss", "mean_test_loss", "mean_train_loss")
 GUESS = {**dict.fromkeys(_LOSSES, math.log(2)), "train_accuracy": 0.5, "test_accuracy": 0.5}
 """What guessing one of two classes gives, of the columns of a classifier."""
 
-DRAWN_ALREADY = "it is drawn already; name the column of a theory."
-
 
 def draw_lines(data: Cells, options: FigureOptions, *, floor: float = 0.0) -> Picture:
     """Draw `options.value` against x, with panels by `by` and a line for each other setting.
 
     Points are medians over seeds with their quartiles, or with a line for each seed where there
     are fewer than three seeds, unless the user wants another mean or band. A seed that misses, at
-    its target or by diverging, counts as beyond the others: where half of the seeds miss, the
-    median of the others is an open point on no line, and a cross at the top marks values at which
-    no seed arrives. Where x is no number, points stand side by side, with bars. More settings than
-    colours have panels, if those of one parameter suffice; a number with more values than panels
-    has shades, and no bands. A theory's column is dashed, and so are equations in x, the column and
-    constants; of those that differ between lines, each line has its curve.
+    its target or by diverging, counts as beyond the others: where half of the seeds miss, a cross
+    at the top stands for the median. Where x is no number, points stand side by side, with bars.
+    More settings than colours have panels, if those of one parameter suffice; many values of a
+    number have shades, and no bands. A theory's column is dashed, and so are equations in x, the
+    column and constants; of those that differ between lines, each line has its curve.
 
     Args:
         floor: the round-off of a column that is a share of its start; 0 for the digits of the
@@ -107,26 +103,22 @@ def _along(x: Axis, data: Cells, options: FigureOptions, round_off: float) -> Se
         raise BadValue("where", None, accepts)
     theory = {}
     if options.theory is not None:
-        if data.pairs or options.theory == value:
-            why = "a difference of runs has none." if data.pairs else DRAWN_ALREADY
-            raise BadValue("theory", options.theory, why)
         theory = dict([measured_column(data, options.theory, "theory")])
+        if data.pairs or value in theory:
+            raise BadValue("theory", options.theory, "it takes a column beside that of value.")
     free = free_parameters(data, [x.name])
     by = options.by or panels_for_lines(data, free)
-    if len(data.values.get(by or "", ())) > MOST_PANELS and is_one_number(data, free):
-        by = None  # lines in shades
     parts, names = panels(data, by), [name for name in free if name != by]
     if subtracted_means(data):  # by the means that are subtracted
         options = replace(options, mean=None, band="interval")
     over_seeds = averaging(options, data.trained["seed"].nunique())
     lines = lines_of_cells([part.data for part in parts], names, x, [value, *theory], over_seeds)
     series = Series(parts, lines, {value: label}, theory, x=x)
-    count = len(series.looks)
-    if count > len(PALETTE) and not is_one_number(data, names):
+    if (count := len(series.looks)) > len(PALETTE) and not is_one_number(data, names):
         accepts = f"the other parameters have {count} settings here, and a figure shows up to "
         accepts += f"{len(PALETTE)} lines; make panels of one (option by), or draw a heatmap."
         raise BadValue("x", x.name, accepts)
-    points = [line[value][["middle", "others"]].notna().any(axis=1).sum() for line in lines.every]
+    points = [line[value]["middle"].count() for line in lines.every]
     if x.scale != "category" and max(points) < 2:
         raise BadValue("x", x.name, f"no line of {value} has two points here.")
     start = (1.0, round_off, "start") if round_off else (numbers.max(), LEAST_SHARE, "largest")
@@ -208,15 +200,10 @@ def series_of_steps(
 
 
 def _logged_theory(data: Cells, columns: Sequence[str], theory: str | None) -> list[str]:
-    if theory is None:
-        return []
-    if len(columns) > 1:
-        raise BadValue("theory", theory, "it is drawn beside one column; name one as value.")
-    named = logged_columns(data, theory, "theory")
-    if len(named) > len(THEORY):
-        raise BadValue("theory", theory, f"it takes up to {len(THEORY)} columns.")
-    if columns[0] in named:
-        raise BadValue("theory", theory, DRAWN_ALREADY)
+    named = [] if theory is None else logged_columns(data, theory, "theory")
+    if named and (len(columns) > 1 or columns[0] in named or len(named) > len(THEORY)):
+        accepts = f"it takes up to {len(THEORY)} columns, beside another one as value."
+        raise BadValue("theory", theory, accepts)
     return named
 
 
@@ -228,11 +215,9 @@ def logged_columns(data: Cells, value: str | None, option: str = "value") -> lis
     logged = [name for name in data.logged.named("measured") if name in known]
     shown = [name for name in study.progress_columns if name in logged]
     losses = [name for name in shown if data.logged[name].diverges]
-    requested = [] if value is None else [name.strip() for name in value.split(",")]
-    if value is not None and not all(requested):
-        raise BadValue(option, value, "it takes names of logged columns, separated by commas.")
-    usual = losses or [study.headline] * (study.headline in logged) or logged[:1]
-    selected = list(dict.fromkeys(requested)) or usual
+    selected = losses or [study.headline] * (study.headline in logged) or logged[:1]
+    if value is not None:
+        selected = list(dict.fromkeys(name.strip() for name in value.split(",")))
     for name in (name for name in selected if name not in logged):
         hint = suggestion(name, logged)
         raise BadValue(option, name, f"{study.name} logs no {name!r}; {hint}")
@@ -259,11 +244,16 @@ def told_apart(
         settings = [values for values, _ in data.without_plan().settings(names)]
         coloured = colour_parameter(data.study, settings)
         split = [name for name in names if name != coloured] if coloured else []
-    pieces = list[tuple[Mapping[str, Value], Panel]]()
-    for part in parts:
-        for values, cells in part.data.without_plan().settings(split):
-            title = ", ".join(filter(None, [short_settings(data.schema, values), part.title]))
-            pieces.append((values, Panel(title, cells)))
+    pieces = [
+        (
+            values,
+            Panel(
+                ", ".join(filter(None, [short_settings(data.schema, values), part.title])), cells
+            ),
+        )
+        for part in parts
+        for values, cells in part.data.without_plan().settings(split)
+    ]
     if not split or len(pieces) > MOST_PANELS:
         return parts
     order = list(dict.fromkeys(str(values) for values, _ in pieces))
@@ -293,8 +283,7 @@ def draw_best_curves(data: Cells, options: FigureOptions) -> Picture:
         return draw_panels(panels(data, options.by), options)
     best, words = at_best_step_sizes(data, logged_columns(data, options.value)[0])
     figure = draw_panels(panels(best, options.by), options, least_share=ROUND_OFF)
-    told = data.varying([RATE])
-    figure.facts += [*symbols_in_words(data.schema, told), *words]
+    figure.facts += [*symbols_in_words(data.schema, data.varying([RATE])), *words]
     return figure
 
 
@@ -441,16 +430,14 @@ def _in_words(ranked: Cells, best: Cells, grouping: list[str]) -> list[str]:
     settings = dict[str, list[str]]()
     pairs = zip(ranked.settings(grouping), best.settings(grouping), strict=True)
     for (values, tries), (_, cells) in pairs:
-        every, rate = tries.frame, cells.frame[RATE].iloc[0]
-        rates = sorted(every[RATE].unique())
-        is_end = len(rates) > 2 and rate in (rates[0], rates[-1])
-        end = f" (the {'least' if rate == rates[0] else 'largest'} tried)" if is_end else ""
-        means = every.groupby(RATE)["headline_"].mean()
+        means, rate = tries.frame.groupby(RATE)["headline_"].mean(), cells.frame[RATE].iloc[0]
+        ends = {means.index[0]: " (the least tried)", means.index[-1]: " (the largest tried)"}
+        end = ends.get(rate, "") if len(means) > 2 else ""
         is_any = means.notna().all() and 0 < means.max() <= (1 + 1e-9) * means.min()
         text = "any" if is_any else f"{brief(rate)}{end}"
         settings.setdefault(text, []).append(short_settings(ranked.schema, values))
     told = [f"{text} for {' / '.join(names)}" for text, names in settings.items()]
-    told = told if len(told) > 1 else list(settings)
+    told = told if told[1:] else list(settings)
     headline = axis_label(ranked.schema, ranked.study.headline)
     return [
         f"Best of {len(tried)} step sizes: {'; '.join(told)}.",

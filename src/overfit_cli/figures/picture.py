@@ -39,12 +39,12 @@ _note: contextvars.ContextVar[str] = contextvars.ContextVar("note", default="")
 
 
 @contextmanager
-def looking(look: Look, note: str = "") -> Iterator[None]:
+def looking(look: Look, note: str | None = None) -> Iterator[None]:
     """Give every picture that is made inside this look, and a sentence in small letters above.
 
-    All figures are drawn inside; it leaves no trace after.
+    All figures are drawn inside; it leaves no trace after. None keeps the sentence from outside.
     """
-    before, note_before = current_look.set(look), _note.set(note)
+    before, note_before = current_look.set(look), _note.set(_note.get() if note is None else note)
     try:
         with _style(look):
             yield

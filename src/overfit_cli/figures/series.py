@@ -143,7 +143,7 @@ class Series:
 
         Zeros, such as an underflowed loss, don't prevent it where the others span `WIDE_SPAN`.
         """
-        middles, low, floor = self.numbers("middle", "others"), self.numbers("low"), share * start
+        middles, low, floor = self.numbers("middle"), self.numbers("low"), share * start
         least, positive = middles.min(), middles[middles > 0]
         if log is None and positive.size and middles.min() == 0:
             middles = positive if positive.max() / positive.min() > WIDE_SPAN else middles
@@ -156,7 +156,7 @@ class Series:
         """The least and the largest end of a band that is drawn."""
         shown = itertools.product(self.lines.every, self.columns)
         seeds = [line.seeds[name].to_numpy().ravel() for line, name in shown]
-        every = np.concatenate([self.numbers("middle", "low", "high", "others"), *seeds])
+        every = np.concatenate([self.numbers("middle", "low", "high"), *seeds])
         every = every[np.isfinite(every)]
         if not self.log:
             return -np.inf, every.max() + 0.1 * float(np.ptp(every))
@@ -264,8 +264,6 @@ class Series:
             if banded and not (self.is_category or self.has_seeds) and self.lines.has_bands:
                 low, high = table["low"].clip(*self.span), table["high"].clip(*self.span)
                 axes.fill_between(x, low, high, **band_look(look.colour))
-            if self.x is not None:
-                _draw_others(axes, x, table, look, self.floor)
 
     def _aside(self, line: Line) -> float:
         """How far a line's points stand from a category, so that none hides another."""
@@ -281,7 +279,7 @@ class Series:
             axes.plot(shown.index.to_numpy() + aside, shown, **style)
 
     def _cross_misses(self, axes: Axes, lines: Sequence[Line]) -> None:
-        """Cross values of x at which no seed arrives, a row for each line."""
+        """Cross values of x at which half of the seeds or more miss, a row for each line."""
         missing = [line for line in lines if line.reason]
         for row, line in enumerate(missing):
             table = line[self.value]
@@ -314,19 +312,15 @@ class Series:
 
     def seeds_above(self) -> list[str]:
         """Sentences on how many cells come above each column of a theory at a logged step."""
-        sentences = []
+        sentences, logged = [], pd.concat([part.data.steps for part in self.parts])
         for name, label in self.theory.items():
-            above = total = 0
-            for part in self.parts:
-                logged = part.data.steps
-                logged = logged[logged["key"].isin(part.data.trained["key"])].sort_values("step")
-                steps = logged[["key", self.value, name]].dropna()
-                bound = (steps[name] * (1 + _NEARBY)).clip(lower=self.floor)
-                by_key = (steps[self.value] > bound).groupby(steps["key"])
-                above += int((by_key.any() & ~by_key.first()).sum())
-                total += len(by_key)
-            if above:
-                sentences.append(f"Cells above the {label} at a later step: {above} of {total}.")
+            steps = logged.sort_values("step")[["key", self.value, name]].dropna()
+            bound = (steps[name] * (1 + _NEARBY)).clip(lower=self.floor)
+            by_key = (steps[self.value] > bound).groupby(steps["key"])
+            later = by_key.any() & ~by_key.first()
+            if count := int(later.sum()):
+                many = f"{count} of {len(later)}"
+                sentences.append(f"Cells above the {label} at a later step: {many}.")
         return sentences
 
     def _limit(self, axes: Axes, threshold: float | None) -> None:
@@ -358,8 +352,7 @@ class Series:
         named = np.unique(np.linspace(0, len(texts) - 1, count).round().astype(int))
         for text in (texts[index] for index in named if texts[index]):
             look, same = self.looks[text], [line for line in every if line.text == text]
-            shown = pd.concat([line[self.value][["middle", "others"]] for line in same])
-            if shown.notna().any(axis=None):
+            if any(line[self.value]["middle"].notna().any() for line in same):
                 marker = look.marker if self.x is not None else ""
                 legend.append((_handle(look.colour, "-" if several else look.dash, marker), text))
             else:
@@ -368,10 +361,8 @@ class Series:
         if any(line.ends_early for line in every):
             legend.append((_handle("0.3", "", "o", markersize=2.5), "first seed ends"))
         if reasons := dict.fromkeys(line.reason for line in every if line.reason):
-            legend.append((_handle("0.3", "", "x"), f"every seed: {' or '.join(reasons)}"))
-        if self.x is not None and any(line[self.value]["others"].notna().any() for line in every):
-            circle = _handle("0.3", "", "o", markerfacecolor="white")
-            legend.append((circle, "half of the seeds or more miss"))
+            half = f"half of the seeds or more: {' or '.join(reasons)}"
+            legend.append((_handle("0.3", "", "x"), half))
         for (name, label), dashed in zip(self.theory.items(), THEORY.values(), strict=False):
             differs = any(_differs(lines, name) for lines in self.lines.panels)
             style = {**dashed, **_BEHIND, "color": "0.3"} if differs else dashed
@@ -392,14 +383,3 @@ def _differs(lines: Sequence[Line], name: str) -> bool:
 
 def _handle(colour: Any, dash: Any, marker: str = "", **look: Any) -> Line2D:
     return Line2D([], [], color=colour, linestyle=dash, marker=marker, **look)
-
-
-def _draw_others(axes: Axes, x: Floats, table: pd.DataFrame, look: LineLook, floor: float) -> None:
-    """Draw the median of those that arrive where half of the seeds miss: open, with their count."""
-    style: dict[str, Any] = {"color": look.colour, "markerfacecolor": "white", "linestyle": ""}
-    beside: dict[str, Any] = {"xytext": (3, 3), "textcoords": "offset points"}
-    for index in np.flatnonzero(table["others"].notna()):
-        row = table.iloc[index]
-        place = (x[index], max(row["others"], floor) if floor else row["others"])
-        axes.plot(*place, look.marker or "o", **style)
-        axes.annotate(f"{row['arrived']:g}/{row['seeds']:g}", place, fontsize="x-small", **beside)

@@ -226,7 +226,7 @@ def line_looks(study: AnyStudy, settings: Settings) -> list[LineLook]:
         info = describe(study.parameters).get(name)
         order = info.choices if info is not None and info.kind == "literal" else values
         marks = dict(zip(order, MARKERS, strict=False)) if len(values) <= len(MARKERS) else {}
-        dashes = DASHES if _are_alike(list(colours.values())) else ["-"] * len(values)
+        dashes = DASHES if _are_alike(list(colours.values())) else DASHES[:1] * len(values)
         looks = zip(values, dashes, strict=False)
         return [LineLook(colours[value], marks.get(value, ""), dash) for value, dash in looks]
     others = [tuple(line[key] for key in line if key != name) for line in settings]
