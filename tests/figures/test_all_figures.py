@@ -177,7 +177,9 @@ def test_a_caption_counts_what_is_left_out_and_says_what_hardly_depends_on_y(hos
     span = overfit_cli.draw("heatmap", hostile, value="span").caption
     assert "23 cells without a number left out." in " ".join(span.split())
     flat = overfit_cli.draw("boundary", hostile, value="vertical", threshold=0.5).caption
-    assert "no fit of n·snr^p = C, it hardly changes with n." in " ".join(flat.split())
+    assert "no fit of n·snr^p = C: too few points, or it hardly changes with n." in " ".join(
+        flat.split()
+    )
     with pytest.raises(UserError, match="none of the 60 cells has a number there"):
         overfit_cli.draw("heatmap", hostile, value="largest")
 

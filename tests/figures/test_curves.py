@@ -71,10 +71,10 @@ def test_few_cells_are_a_curve_each_and_more_are_averaged_over_seeds(
 @pytest.mark.parametrize(
     ("value", "theory", "sentence"),
     [
-        ("train_loss,,attention", None, "names of logged columns, separated by commas"),
-        ("train_loss", "train_loss", "drawn already; name the column of a theory"),
-        ("train_loss", "test_loss,train_loss", "drawn already; name the column of a theory"),
-        ("test_loss,train_loss", "n", "^theory='n': it is drawn beside one col"),
+        ("train_loss,,attention", None, "fake logs no ''; known:"),
+        ("train_loss", "train_loss", "^theory='train_loss': it takes up to 3 columns, beside"),
+        ("train_loss", "test_loss,train_loss", "it takes up to 3 columns, beside another"),
+        ("test_loss,train_loss", "n", "^theory='n': it takes up to 3 columns, beside another"),
     ],
 )
 def test_what_is_no_list_of_columns_or_no_theory_is_refused(

@@ -95,7 +95,11 @@ def test_a_picture_says_equations_and_expressions_in_symbols(
         ("lines", {"x": "snr * 2"}, "x='snr * 2': it has one value in these cells; here"),
         ("lines", {"x": "n/width", "law": ("n = 3",)}, "'n' is no name here"),
         ("lines", {"x": "n", "theory": "thoery"}, "theory='thoery': fake measures no 'thoery'"),
-        ("heatmap", {"x": "n/width", "y": "width"}, "its values with those of width make no grid"),
+        (
+            "heatmap",
+            {"x": "n/width", "y": "width"},
+            "its values with those of the other axis make no grid",
+        ),
         ("heatmap", {"x": "n/width", "y": "n", "by": "width"}, "that varies here has an axis or"),
         ("cutoff", {"x": "snr", "y": "n"}, "make it an axis, make panels of it (option by), or ch"),
     ],

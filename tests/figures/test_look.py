@@ -198,8 +198,9 @@ def test_every_figure_can_be_drawn_in_matplotlibs_own_styles(style: Path) -> Non
 
 
 def titles_of_panels(title: str, count: int) -> list[str]:
-    _, all_axes = new_panels(count)
-    title_panels(all_axes, [title] * count)
+    with look():
+        _, all_axes = new_panels(count)
+        title_panels(all_axes, [title] * count)
     return [axes.get_title(loc="left") for axes in all_axes]
 
 

@@ -125,7 +125,7 @@ NAMES = "\nbenign: test loss ≤ 0.2\n … \nharmful: test loss > 0.2\n … \nbe
 CROSSED = "Where test loss crosses 0.2, for each value of training samples N: median of 5"
 OF_FIVE = f"{CROSSED} … Test loss of 0.2: median of 5 seeds, least to greatest … N·SNR² = 1000"
 UNSAID = "throughout … no fit … beyond the grid … 95 % interval"
-OF_ONE = "Test loss of 0.2: one seed … no fit of N·SNR^p = C, fewer than three points"
+OF_ONE = "Test loss of 0.2: one seed … no fit of N·SNR^p = C: too few points"
 THROUGHOUT = "N = 1, 2: above 0.2 throughout. … N = 900: below 0.2 throughout."
 RISES = fake_cells([1, 2], [1.0, 2.0], seeds=1).assign(test_loss=[1, 2, 3, 4])
 SIX, ONE = fake_cells(NS, SNRS, seeds=6), fake_cells([5, 10], SNRS, seeds=1)
@@ -307,7 +307,7 @@ TOO_MANY = "by='width': it makes 9 boundaries, and a figure shows up to 8."
         ("heatmap", {"y": "kernel", "law": ("kernel=1",)}, KERNELS, "'kernel' is no name here"),
         ("boundary", {"y": "kernel"}, KERNELS, "y='kernel': a boundary needs an axis of pos"),
         ("boundary", {"by": "width"}, WIDTHS, TOO_MANY),
-        ("boundary", {"threshold": 0.9}, NOISY, "nowhere on this grid; it stays below through"),
+        ("boundary", {"threshold": 0.9}, NOISY, "nowhere on this grid"),
     ],
 )
 def test_what_a_map_or_boundary_cannot_show_is_refused(

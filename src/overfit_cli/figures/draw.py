@@ -30,7 +30,7 @@ from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.files import short_names
 from overfit_cli.core.registry import figures_of
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import VERSION, shorten, suggestion, visible
+from overfit_cli.core.text import VERSION, most_alike, shorten, visible
 from overfit_cli.figures.inputs import difference, prepare, read_options, side_by_side
 from overfit_cli.figures.labels import caption, stand_ins, unpaired
 from overfit_cli.figures.picture import Picture, looking
@@ -133,7 +133,9 @@ def find_figure(study: AnyStudy, name: str) -> Figure:
     """Return a study's figure by its name."""
     figures = figures_of(study)
     if name not in figures:
-        raise UserError(f"{study.name} has no figure {name!r}; {suggestion(name, figures)}")
+        near = most_alike(name, figures, cutoff=0.7)
+        hint = f"did you mean {near!r}?" if near else f"it has {', '.join(sorted(figures))}."
+        raise UserError(f"{study.name} has no figure {name!r}; {hint}")
     return figures[name]
 
 

@@ -103,7 +103,7 @@ class Look:
         sides = [side for side in (self.width, self.height) if side is not None]
         if not all(SMALLEST <= side <= LARGEST for side in sides):
             accepts = f"both sides are at least {SMALLEST:g} and up to {LARGEST:g} inches."
-            raise BadValue("size", None, accepts)
+            raise BadValue("size", "x".join(f"{side:g}" for side in sides), accepts)
 
     @property
     def dpi(self) -> float:
