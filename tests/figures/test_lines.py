@@ -274,9 +274,9 @@ def test_where_x_is_no_number_points_stand_beside_each_other_with_bars() -> None
 # Panels, and what varies together
 
 
-def test_more_settings_than_colours_get_panels_if_those_of_one_parameter_suffice() -> None:
+def test_lines_of_words_stand_in_panels_under_a_heading() -> None:
     ns = (2, 4, 6, 8, 10)
-    figure = draw("lines", kernels(ns, [1.0, 2.0]))
+    figure = draw("lines", kernels(ns, [1.0, 2.0]), by="n")
     assert titles(figure) == [f"({at}) $N$ = {n}" for at, n in zip("abcde", ns, strict=True)]
     assert all(len(line_heights(axes)) == 2 for axes in figure.axes)
     text = words(figure)

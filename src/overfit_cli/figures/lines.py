@@ -28,7 +28,6 @@ from overfit_cli.figures.inputs import (
     is_one_number,
     measured_column,
     panels,
-    panels_for_lines,
     require_numbers,
 )
 from overfit_cli.figures.labels import (
@@ -66,9 +65,9 @@ def draw_lines(data: Cells, options: FigureOptions, *, floor: float = 0.0) -> Pi
     are fewer than three seeds, unless the user wants another mean or band. A seed that misses, at
     its target or by diverging, counts as beyond the others: where half of the seeds miss, a cross
     at the top stands for the median. Where x is no number, points stand side by side, with bars.
-    More settings than colours have panels, if those of one parameter suffice; many values of a
-    number have shades, and no bands. A theory's column is dashed, and so are equations in x, the
-    column and constants; of those that differ between lines, each line has its curve.
+    Many values of one number have shades, and no bands. A theory's column is dashed, and so are
+    equations in x, the column and constants; of those that differ between lines, each line has its
+    curve.
 
     Args:
         floor: the round-off of a column that is a share of its start; 0 for the digits of the
@@ -107,8 +106,7 @@ def _along(x: Axis, data: Cells, options: FigureOptions, round_off: float) -> Se
         if data.pairs or value in theory:
             raise BadValue("theory", options.theory, "it takes a column beside that of value.")
     free = free_parameters(data, [x.name])
-    by = options.by or panels_for_lines(data, free)
-    parts, names = panels(data, by), [name for name in free if name != by]
+    parts, names = panels(data, options.by), [name for name in free if name != options.by]
     if subtracted_means(data):  # by the means that are subtracted
         options = replace(options, mean=None, band="interval")
     over_seeds = averaging(options, data.trained["seed"].nunique())
@@ -136,8 +134,7 @@ def draw_curves(data: Cells, options: FigureOptions) -> Picture:
     column. Up to eight cells, with fewer than three seeds of a setting, are a curve each. More
     cells are medians over seeds, with their quartiles, up to the last step that all seeds of a
     curve have reached, unless the user wants another mean or band, or a curve of each seed. More
-    settings than colours have panels, if those of one parameter suffice, or otherwise shades of the
-    colour map. Columns of a theory are black.
+    settings than colours have shades of the colour map. Columns of a theory are black.
 
     Steps are logarithmic where they are logged so.
     """
@@ -146,8 +143,7 @@ def draw_curves(data: Cells, options: FigureOptions) -> Picture:
     others = set(logged.index) - set(logged.index[logged])  # their steps have other columns
     kept = data.trained[~data.trained["key"].isin(others)]
     data = data.with_trained(kept) if len(kept) else data
-    by = options.by or panels_for_lines(data, data.varying())
-    return draw_panels(panels(data, by), options)
+    return draw_panels(panels(data, options.by), options)
 
 
 def draw_panels(
