@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from overfit_cli.core.arrays import Floats
-from overfit_cli.report.contrasts import Contrast, Margin
+from overfit_cli.report.compare import Contrast, Margin
 from overfit_cli.stats.intervals import summarise
 
 RUNS = 20_000

@@ -36,7 +36,7 @@ def test_the_functions_of_the_package_are_the_commands(tmp_path: Path) -> None:
 
 
 def test_python_has_the_options_of_the_command() -> None:
-    """With the same defaults; their types are written out, for an editor and for mypy."""
+    """With the same defaults."""
     arguments = inspect.signature(overfit_cli.sweep).parameters
     options = {each.name: each.default for each in fields(SweepOptions)}
     assert {name: arguments[name].default for name in options} == options
@@ -104,7 +104,7 @@ WRONG: list[tuple[Callable[[Path], object], str]] = [
     (sweeps(Other()), "A study 'benign-vit' is installed; give yours another name"),
     (sweeps(Mean), "Mean is a class; give an object of it: Mean()."),
     (sweeps(scaled, fresh="no"), "fresh='no': it takes True or False."),
-    (sweeps(scaled, n=3, parameters={"n": 2}), "n=3: it is in parameters too; give it once."),
+    (sweeps(scaled, n=3, parameters={"n": 2}), "n=3: n is given twice; give it once."),
     (sweeps(scaled, profile="quick"), "profile='quick': only presets have profiles"),
     (lambda run: api.train("toy", n=[1, 2]), "n: a training takes one value of n"),
     (draws(size=3.4), "size=3.4: it takes a text."),
@@ -125,9 +125,9 @@ WRONG: list[tuple[Callable[[Path], object], str]] = [
     (lambda run: api.compare(run, run, tolerance=-1), "tolerance=-1: it takes a share of the mean"),
     (lambda run: api.judge(run, "missed foo"), "claim='missed foo': it compares nothing"),
     (lambda run: api.judge(run, study="toy"), "study: it says whose cells a frame has"),
-    (lambda run: api.judge([1, 2]), "judge takes run directories, or one frame"),
-    (lambda run: api.judge(FRAME, FRAME), "judge takes run directories, or one frame of cells"),
-    (lambda run: api.judge(FRAME), "study: the cells have no column `study`; say whose"),
+    (lambda run: api.judge([1, 2]), "directory=[1, 2]: it takes a path"),
+    (lambda run: api.judge(FRAME, FRAME), "judge takes run directories or one frame"),
+    (lambda run: api.judge(FRAME), "study: the cells have a column `study` of 0 names; name one"),
     (lambda run: api.judge(BOTH), "study: the cells have a column `study` of 2 names"),
     (lambda run: api.judge(FRAME, study="benign"), "not a study; did you mean 'benign-vit'"),
     (lambda run: api.judge(FRAME[["n"]], study="toy"), "The cells have no column 'seed'"),

@@ -24,7 +24,7 @@ from overfit_cli.core.text import escape_markdown, is_text, visible
 from overfit_cli.figures.draw import read_record
 from overfit_cli.figures.picture import file_content
 from overfit_cli.figures.style import look_of_record
-from overfit_cli.report.published import read_published
+from overfit_cli.report.sides import read_published
 from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
 from overfit_cli.sweeps.grid import MOST_VALUES, parse_range, parse_seeds
 from overfit_cli.sweeps.manifest import Manifest

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_overloads, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from overfit_cli.core.cell import CellResult
 from overfit_cli.core.cells import Cells
@@ -14,16 +13,13 @@ from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.files import DATA_VARIABLE, keeping_variables, results_folder, usable_path
 from overfit_cli.core.options import (
-    Backend,
-    Band,
     DeviceChoice,
-    Mean,
-    ProfileName,
     SweepOptions,
     checked,
     declared,
     list_of_texts,
     read_options,
+    with_arguments,
 )
 from overfit_cli.core.parameters import Value, describe, parameter_named
 from overfit_cli.core.registry import add_study, find_study
@@ -33,9 +29,7 @@ from overfit_cli.figures.draw import draw_figure
 from overfit_cli.figures.picture import Picture, save
 from overfit_cli.figures.style import read_look
 from overfit_cli.functions.function_study import study_of_function, study_of_rows
-from overfit_cli.report.claim_figure import draw_claims
-from overfit_cli.report.compare import Comparison, compare_sides, is_published, path_of
-from overfit_cli.report.compare_figure import draw_difference
+from overfit_cli.report.compare import Comparison, compare_sides
 from overfit_cli.report.judge import (
     JudgedClaims,
     decide,
@@ -44,7 +38,9 @@ from overfit_cli.report.judge import (
     lines_on_claims,
     relevant_claims,
 )
+from overfit_cli.report.pictures import draw_claims, draw_difference
 from overfit_cli.report.runs import JudgedRun, complete_cells, load_runs
+from overfit_cli.report.sides import is_published, path_of
 from overfit_cli.sweeps.load import conditions, load_run, logged_steps, means_over_seeds, summaries
 from overfit_cli.sweeps.manifest import warn_of_sources
 from overfit_cli.sweeps.plan import Plan
@@ -71,42 +67,17 @@ def sweep(study: Sweepable, *, dry_run: Literal[True], **options: Any) -> Plan: 
 
 
 @overload
-def sweep(
-    study: Sweepable,
-    *,
-    parameters: Mapping[str, Values] | None = None,
-    together: str | Sequence[str] = (),
-    only: str | Sequence[str] = (),
-    seeds: int | str | Iterable[int] | None = None,
-    profile: ProfileName | None = None,
-    out: str | Path | None = None,
-    data: str | Path | None = None,
-    jobs: int = -1,
-    backend: Backend = "loky",
-    address: str | None = None,
-    shard: str | None = None,
-    device: DeviceChoice = "auto",
-    trajectories: bool = False,
-    dry_run: Literal[False] = False,
-    fresh: bool = False,
-    retry_failed: bool = False,
-    fail_fast: bool = False,
-    time_limit: float | None = None,
-    refine: int | None = None,
-    threshold: float | str | None = None,
-    claim: str | Sequence[str] = (),
-    quiet: bool = False,
-    **axes: Values,
-) -> pd.DataFrame: ...
+def sweep(study: Sweepable, *, dry_run: Literal[False] = False, **options: Any) -> pd.DataFrame: ...
 
 
+@with_arguments(SweepOptions)
 @keeping_variables(DATA_VARIABLE)
 def sweep(
     study: Sweepable,
     *,
     parameters: Mapping[str, Values] | None = None,
     quiet: bool = False,
-    **given: Any,
+    **axes: Any,
 ) -> pd.DataFrame | Plan:
     """Train a grid of cells, as `overfit sweep` does; what is there already is kept.
 
@@ -144,11 +115,11 @@ def sweep(
         of its seeds at each point. With `dry_run`, the plan: how many cells are there already, and
         how many would run.
     """
-    names = given.keys() & declared(SweepOptions).keys()
-    how = read_options(SweepOptions, {name: given.pop(name) for name in names})
+    names = axes.keys() & declared(SweepOptions).keys()
+    how = read_options(SweepOptions, {name: axes.pop(name) for name in names})
     subject = _subject(study, how.profile)
     subject.take_data_folder(how.data)
-    values = _settings(subject.study, parameters, given)
+    values = _settings(subject.study, parameters, axes)
     output = console(quiet=checked("quiet", quiet, bool))
     with open_sweep(subject, values, how, output) as session:
         if how.dry_run:
@@ -157,9 +128,6 @@ def sweep(
             return plan
         session.run()
         return session.cells()
-
-
-sweep.__signature__ = inspect.signature(get_overloads(sweep)[-1])  # type: ignore[attr-defined]
 
 
 @keeping_variables(DATA_VARIABLE)
@@ -244,24 +212,16 @@ def runs(folder: str | Path | None = None) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*columns]).astype({"missing": "Int64"})
 
 
+@with_arguments(FigureOptions)
 def draw(
     figure: str,
     *directories: str | Path,
     minus: str | Path | None = None,
-    x: str | None = None,
-    y: str | None = None,
-    value: str | None = None,
-    by: str | None = None,
-    mean: Mean | None = None,
-    band: Band | None = None,
-    threshold: float | str | None = None,
-    law: str | Sequence[str] | None = None,
-    theory: str | None = None,
     where: Conditions = (),
     size: str | None = None,
-    log: str | None = None,
     style: str | Path | None = None,
     out: str | Path | None = None,
+    **options: Any,
 ) -> Picture:
     """Draw a figure of run directories, as `overfit plot` does.
 
@@ -293,21 +253,12 @@ def draw(
     """
     if not directories:
         raise UserError("draw takes the run directories to draw from, after the figure's name.")
-    named = {"x": x, "y": y, "value": value, "by": by, "mean": mean, "band": band, "theory": theory}
-    asked = FigureOptions.read(threshold=threshold, law=law, log=log, **named)
+    asked = FigureOptions.read(**options)
     runs = [RunDirectory(usable_path("directory", path)) for path in directories]
     less = None if minus is None else RunDirectory(checked("minus", minus, Path), "minus")
     look = read_look(checked("size", size, str), checked("style", style, Path))
-    file = checked("out", out, Path)
-    drawn = draw_figure(
-        checked("figure", figure, str),
-        runs,
-        asked,
-        conditions("where", where),
-        less,
-        look,
-        out=file,
-    )
+    name, file = checked("figure", figure, str), checked("out", out, Path)
+    drawn = draw_figure(name, runs, asked, conditions("where", where), less, look, out=file)
     if file is not None:
         save(drawn, file)
     return drawn
@@ -387,13 +338,13 @@ def judge(
     """
     texts = [str(source) for source in sources if _is_sentence(source)]
     named: list[Any] = [source for source in sources if not _is_sentence(source)]
-    is_frame = any(not isinstance(source, str | Path) for source in named)
-    if texts and len(named) != 1:
-        raise UserError("judge takes sentences after one run directory or one frame of cells.")
+    is_frame = any(hasattr(source, "columns") for source in named)
+    if len(named) != 1 and (is_frame or texts):
+        raise UserError(
+            "judge takes run directories or one frame, and sentences after one of them."
+        )
     if out is not None and (is_frame or not texts):
         raise BadValue("out", str(out), "a figure takes sentences after one run directory.")
-    if is_frame and not (len(named) == 1 and hasattr(named[0], "columns")):
-        raise UserError("judge takes run directories, or one frame of cells.")
     if is_frame:
         of_cells = _study_of(named[0], study)
         if not texts:
@@ -426,13 +377,10 @@ def _study_of(cells: pd.DataFrame, study: AnyStudy | Callable[..., Any] | str | 
         return study
     if callable(study):
         return study_of_function(study)
-    if study is None and "study" not in cells:
-        problem = "the cells have no column `study`; say whose they are"
-        raise UserError(f"study: {problem}, such as study='benign-vit'.")
-    names = {*cells["study"]} if study is None else {study}
+    names = {*cells.get("study", ())} if study is None else {study}
     if len(names) != 1:
-        problem = f"the cells have a column `study` of {len(names)} names; name one"
-        raise UserError(f"study: {problem}, such as study='benign-vit'.")
+        problem = f"the cells have a column `study` of {len(names)} names"
+        raise UserError(f"study: {problem}; name one, such as study='benign-vit'.")
     name = str(names.pop())
     return study_of_rows(name, cells) if ":" in name else find_study(name)
 
@@ -462,15 +410,11 @@ def _settings(
     """
     if parameters is not None and not isinstance(parameters, Mapping):
         raise BadValue("parameters", parameters, "it takes values by name.")
-    named: Mapping[str, Values] = parameters or {}
-    for name in named.keys() & values.keys():
-        raise BadValue(name, values[name], "it is in parameters too; give it once.")
-    infos, settings, spelled = describe(study.parameters), dict[str, Values](), dict[str, str]()
-    for written, taken in {**named, **values}.items():
+    infos, settings = describe(study.parameters), dict[str, Values]()
+    for written, taken in [*(parameters or {}).items(), *values.items()]:
         name = parameter_named(study.parameters, written)
-        if name in spelled:
-            raise UserError(f"{spelled[name]} and {written}: {name} is given twice; give it once.")
-        spelled[name] = written
+        if name in settings:
+            raise BadValue(written, taken, f"{name} is given twice; give it once.")
         is_one = isinstance(taken, str) and name in infos and infos[name].kind == "text"
         settings[name] = [taken] if is_one else taken
     return settings

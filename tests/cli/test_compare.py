@@ -12,7 +12,7 @@ import pytest
 import overfit_cli
 from overfit_cli import UserError
 from overfit_cli.report.compare import Comparison, compare_sides
-from overfit_cli.report.compare_figure import draw_difference
+from overfit_cli.report.pictures import draw_difference
 from tests.command import call
 from tests.fake_study import heights
 from tests.report.toy_numbers import loss, write_run

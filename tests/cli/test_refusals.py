@@ -188,11 +188,11 @@ plot heatmap --from out --threshold nan => --threshold nan … finite
 plot heatmap --from out --threshold 1_0 => --threshold 1_0 … finite number
 plot heatmap --from out --out a.gif => --out a.gif … .png, .pdf, .svg or .csv
 plot heatmap --from out --out file.txt/a.png => --out … file.txt
-plot heatmap --from out --law n=1_000 => --law … can't be read from '_000' on
+plot heatmap --from out --law n=1_000 => --law … can't be read
 plot heatmap --from out --law n*snr**2 => --law n*snr**2 … equals sign
 plot heatmap --from out --law n*width=3 => --law … width
 plot heatmap --from out "--law=__import__('os')=3" => --law
-plot heatmap --from ran --law n=3 --law n= => --law n=: it ends too early
+plot heatmap --from ran --law n=3 --law n= => --law n=: it can't be read
 plot heatmap --from ran --size 3x => --size 3x: it takes column, page, or WIDTHxHEIGHT in inches
 plot heatmap --from ran --size 99x3 => --size 99x3: both sides are at least 0.5 and up to 60 inches.
 plot heatmap --from ran --size 0.5x0.5 => --size 0.5x0.5: the figure needs more room, such as page.
@@ -244,7 +244,6 @@ compare none out => A none: there is no such directory
 compare out none.csv => none.csv: it can't be read (No such file or directory).
 compare given.csv out => A given.csv: A is a run directory; name the published file second.
 compare out given.csv --value draw => --value draw: B has no such numbers
-compare out given.csv --tolerance 10% => --tolerance: given.csv has no uncertainty; beside test_loss
 compare out twice.csv => row 1: another row has the same n; give each its own point
 compare out out --json file.txt/b => --json file.txt/b: it can't be written there
 compare out out --tolerance 1 --out file.txt/b.png => file.txt/b.png: the figure can't be written

@@ -15,8 +15,8 @@ from matplotlib.text import Text
 import overfit_cli
 from overfit_cli.core.errors import UserError
 from overfit_cli.figures.picture import Picture
-from overfit_cli.report.claim_figure import MOST_ROWS, draw_claims
 from overfit_cli.report.judge import Judged, decide
+from overfit_cli.report.pictures import MOST_ROWS, draw_claims
 from overfit_cli.report.runs import load_runs
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call

@@ -21,8 +21,7 @@ from scipy import stats
 import overfit_cli
 from calibration.equivalence import World, edge
 from overfit_cli import UserError
-from overfit_cli.report.compare import Comparison, compare_sides
-from overfit_cli.report.contrasts import Contrast, Margin
+from overfit_cli.report.compare import Comparison, Contrast, Margin, compare_sides
 from overfit_cli.stats.intervals import Summary
 from tests.command import call
 from tests.report.toy_numbers import Numbers, loss, write_run
@@ -187,8 +186,8 @@ def test_runs_that_share_nothing_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError) as refused:
         compare_sides(a, b)
     assert str(refused.value) == (
-        f"where_b: no cell of {b} has a counterpart in A with the same n, snr; snr is 1, 2 in A "
-        "and 3, 4 in B; choose one value on each side."
+        f"where_b: no cell of {b} has a counterpart in A with the same n, snr; choose one value of "
+        "snr on each side."
     )
     comparison = compare_sides(a, b, where_a=["snr=1.0"], where_b=["snr=3.0"])
     assert comparison.pairs.both == 3
@@ -199,7 +198,7 @@ def test_runs_that_share_nothing_are_refused(tmp_path: Path) -> None:
 
 APART = 0.1 * np.array([1, -1, 1, -1, 1, -1])
 """By seed they differ by 0.2 on average, with t intervals of ± 0.0901 (90 %), ± 0.1150 (95 %)."""
-GAP = "4 cells have no number on one side"
+GAP = "4 cells with a number on one side only"
 Change = Callable[[float, int], float | None]
 
 
@@ -400,7 +399,7 @@ BAD = [
     (f"{HEAD}\n2,1,9\n2,,9\n", "row 2: snr: snr takes a number above 0, not ''."),
     (f"{HEAD}\n2,1,low\n", "row 1: test_loss: it takes a finite number, or nothing, not 'low'."),
     (f'{HEAD}\n2,1,"9\n', "it can't be read (unexpected end of data)."),
-    ("n,test_loss\n2,9\n", "1, 2 in A and no column in B; choose one value on each side."),
+    ("n,test_loss\n2,9\n", "in A with the same n, snr; choose one value of snr on each side."),
     (f"{SD}\n2,1,9,-0.1,24\n", UNUSABLE),
     (f"{SD}\n2,1,9,0.1,1\n", UNUSABLE),
     (f"{HEAD},test_loss_sd\n2,1,9,0.1\n", UNUSABLE),

@@ -106,7 +106,7 @@ def test_the_newest_directory_is_one_that_has_such_cells(run: Path, tmp_path: Pa
     [
         ("n=", r"where='n=': write NAME=VALUE, NAME=LOW:HIGH, NAME=A,B or a comparison"),
         ("n=:", r"where='n=:': a range has an end"),
-        ("n=1:2:3", r"where='n=1:2:3': it can't be read from"),
+        ("n=1:2:3", r"where='n=1:2:3': it can't be read"),
         ("n=5:2", r"where='n=5:2': no cell has that; there is 1, 2"),
         ("test_los<1", r"'test_los' is no name here; did you mean 'test_loss'"),
         ("test_loss<1e-9", r"no cell has that; test_loss is 0\.\d+ to 0\.9\d+ here"),

@@ -52,7 +52,7 @@ def compare(
     output = console(quiet=json_file == Path("-"))
     if out is not None:
         from overfit_cli.figures.picture import save
-        from overfit_cli.report.compare_figure import draw_difference
+        from overfit_cli.report.pictures import draw_difference
 
         save(draw_difference(comparison, typed_command(), out), out)
     if json_file is not None:

@@ -73,7 +73,7 @@ def judge(
         output.print(line)
     if out is not None:
         from overfit_cli.figures.picture import save
-        from overfit_cli.report.claim_figure import draw_claims
+        from overfit_cli.report.pictures import draw_claims
 
         save(draw_claims(judged, command=typed_command(), out=out), out)
         output.print(f"Drawn: {out}, and its caption in {out.with_suffix('.txt').name}")

@@ -126,18 +126,19 @@ def _reason(error: Exception) -> str:
 def _record_now(record: FigureRecord, index: int, path: Path) -> SourceRecord:
     """Return the record of a source if the figure were drawn from the data at `path`."""
     from overfit_cli.figures.draw import figure_and_data, record_of_cells, record_of_run
-    from overfit_cli.report import compare, compare_figure
+    from overfit_cli.report import pictures
     from overfit_cli.report.runs import load_runs
+    from overfit_cli.report.sides import load_side
     from overfit_cli.sweeps.store import RunDirectory
 
     source, compared = record.sources[index], record.compared
     directory = RunDirectory(path, "from")
     if not source.study:
-        return source.model_copy(update={"data": compare_figure.digest_of_file(path)})
+        return source.model_copy(update={"data": pictures.digest_of_file(path)})
     if compared is not None:
         letter, where = ("B", compared.where_b) if index else ("A", compared.where_a)
-        side = compare.load_side(path, letter, record.where, where, compared.columns)
-        return compare_figure.record_of_side(side, compared.columns[0])
+        side = load_side(path, letter, record.where, where, compared.columns)
+        return pictures.record_of_side(side, compared.columns[0])
     if record.claims:
         (run,) = load_runs([directory], path, record.where)
         return record_of_cells(run.data)
@@ -151,10 +152,9 @@ def _redraw(
     from overfit_cli.figures.draw import draw_figure, same_picture, versions
     from overfit_cli.figures.picture import file_content
     from overfit_cli.figures.style import look_of_record
-    from overfit_cli.report.claim_figure import draw_claims
     from overfit_cli.report.compare import compare_sides
-    from overfit_cli.report.compare_figure import draw_difference
     from overfit_cli.report.judge import decide
+    from overfit_cli.report.pictures import draw_claims, draw_difference
     from overfit_cli.report.runs import load_runs
     from overfit_cli.sweeps.store import RunDirectory
 

@@ -60,15 +60,9 @@ class MissingValue(BadValue, MissingError):
     """A value that names data which isn't there."""
 
 
-LONGEST_REASON = 200
-MOST_FRAMES = 8
-MOST_CAUSES = 3
-_LONGEST_LINE = 80
-_LONGEST_WORDS = 2000
-_LED_TO = "which led to"
-_OVERFIT = str(Path(__file__).resolve().parents[1])
-_STANDARD_LIBRARY = sysconfig.get_path("stdlib")
-_COMPILED = {".pyx", ".pxi", ".pxd"}
+LONGEST_REASON, MOST_FRAMES, MOST_CAUSES = 200, 8, 3
+_LONGEST_LINE, _LONGEST_WORDS = 80, 2000
+_NO_USERS = Path(__file__).resolve().parents[1], Path(sysconfig.get_path("stdlib"))
 
 _ERROR = re.compile(
     r"error: (?P<type>\w+)(?P<words>: .*?)??"
@@ -78,33 +72,15 @@ _ERROR = re.compile(
 """The parts of the reason of a cell that raised."""
 
 
-# Frames
-
-
 def _is_users(file: str) -> bool:
-    if file.startswith("<"):
-        return file.startswith("<ipython")
     path = Path(file)
-    if path.suffix in _COMPILED or is_installed(path):
-        return False
-    return not (path.is_relative_to(_OVERFIT) or path.is_relative_to(_STANDARD_LIBRARY))
-
-
-def _frames(error: BaseException) -> tuple[list[traceback.FrameSummary], str]:
-    """The frames in the user's files, the outermost first, and the library that the last called."""
-    frames, library = list[traceback.FrameSummary](), ""
-    walked = traceback.walk_tb(error.__traceback__)
-    for (frame, _), summary in zip(walked, traceback.extract_tb(error.__traceback__), strict=True):
-        if _is_users(summary.filename):
-            frames.append(summary)
-            library = ""
-        elif not summary.filename.startswith("<"):
-            library = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-    return frames, library
+    if file.startswith("<") or path.suffix in (".pyx", ".pxi", ".pxd") or is_installed(path):
+        return file.startswith("<ipython")
+    return not any(path.is_relative_to(folder) for folder in _NO_USERS)
 
 
 def _causes(error: BaseException) -> list[BaseException]:
-    """An exception and those that led to it, the first one first; only with frames of the user."""
+    """An exception and those that led to it, the last one first."""
     chain = [error]
     while len(chain) < MOST_CAUSES:
         last = chain[-1]
@@ -112,15 +88,12 @@ def _causes(error: BaseException) -> list[BaseException]:
         if before is None or any(before is link for link in chain):
             break
         chain.append(before)
-    return [link for link in reversed(chain) if _frames(link)[0]]
+    return chain
 
 
 def is_installed(path: Path) -> bool:
     """Whether a file belongs to an installed package, which every process has."""
-    return bool({"site-packages", "dist-packages"} & {*path.parts})
-
-
-# Texts
+    return not {"site-packages", "dist-packages"}.isdisjoint(path.parts)
 
 
 def error_in_words(error: BaseException) -> str:
@@ -136,15 +109,23 @@ def error_in_words(error: BaseException) -> str:
 
 
 def _places(error: BaseException) -> list[str]:
-    """The user's frames as `ridge.py:12 in train: x = data["x"]`, the outermost first."""
-    (frames, library), places = _frames(error), list[str]()
-    for frame in frames:
-        place = f"{Path(frame.filename).name}:{frame.lineno}"
-        place += "" if frame.name == "<module>" else f" in {frame.name}"
-        place += f" (raised in {library})" if library and frame is frames[-1] else ""
-        line = (frame.line or "").strip()[:_LONGEST_LINE]
-        places.append(visible(f"{place}: {line}" if line else place))
-    return places
+    """The user's frames as `ridge.py:12 in train: x = data["x"]`, the outermost first.
+
+    The last one names the library that it called, if that raised.
+    """
+    places, library = list[tuple[str, str]](), ""
+    walked = traceback.walk_tb(error.__traceback__)
+    for (frame, _), summary in zip(walked, traceback.extract_tb(error.__traceback__), strict=True):
+        if _is_users(summary.filename):
+            within = "" if summary.name == "<module>" else f" in {summary.name}"
+            place = f"{Path(summary.filename).name}:{summary.lineno}{within}"
+            places.append((place, (summary.line or "").strip()[:_LONGEST_LINE]))
+            library = ""
+        elif not summary.filename.startswith("<"):
+            library = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    if places and library:
+        places[-1] = f"{places[-1][0]} (raised in {library})", places[-1][1]
+    return [visible(f"{place}: {line}" if line else place) for place, line in places]
 
 
 def kept_traceback(error: BaseException) -> str:
@@ -154,20 +135,18 @@ def kept_traceback(error: BaseException) -> str:
     folder, so that a cell has the same traceback on another machine. It is empty where no frame is
     the user's.
     """
-    lines = list[str]()
-    for link in _causes(error):
+    parts = list[str]()
+    for link in reversed(_causes(error)):
         counted = [(place, len([*same])) for place, same in itertools.groupby(_places(link))]
         frames = [
             f"{place} ({times} times)" if times > 1 else place
             for place, times in counted[-MOST_FRAMES:]
         ]
         words = "".join(traceback.format_exception_only(link))[:_LONGEST_WORDS].rstrip()
-        led_to = [_LED_TO] if lines else []
-        lines += [*led_to, *frames, *map(visible, words.splitlines())]
-    return "\n".join(lines)
+        if frames:
+            parts.append("\n".join([*frames, *map(visible, words.splitlines())]))
+    return "\nwhich led to\n".join(parts)
 
-
-# Kinds of failures
 
 FailureKind: TypeAlias = tuple[str, str]
 
@@ -194,12 +173,10 @@ class Alike:
 
     Attributes:
         words: the example's reason without its place.
-        place: the exception's type and place with its line; empty where no place is known.
     """
 
     example: str
     words: str
-    place: str
     count: int = 0
     varied: bool = False
     traceback: str = ""
@@ -213,10 +190,9 @@ def count_alike(
     for reason, count in reasons.items():
         key, parts = kind_of(reason), _ERROR.match(reason)
         words = f"error: {parts['type']}{parts['words'] or ''}" if parts else reason
-        place = f"{key[0]} at {key[1]}{parts['line'] or ''}" if parts and key[1] else ""
-        kind = kinds.setdefault(key, Alike(reason, words, place))
+        traceback = (tracebacks or {}).get(key, "")
+        kind = kinds.setdefault(key, Alike(reason, words, traceback=traceback))
         kind.count += count
-        kind.traceback = (tracebacks or {}).get(key, "")
         if reason != kind.example and not kind.varied:
             kind.varied, kind.words = True, f"{kind.words}, and similar"
     return sorted(kinds.values(), key=lambda kind: -kind.count)

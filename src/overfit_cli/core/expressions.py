@@ -15,6 +15,7 @@ and typeset, and never run as code.
 
 from __future__ import annotations
 
+import ast
 import functools
 import math
 import re
@@ -51,7 +52,7 @@ class Names(dict[str, ParameterInfo]):
         found: dict[Node, ParameterInfo] = {}
         for spelling in (each for each in self if not re.fullmatch(_NAME, each)):
             with suppress(_RefusedError):  # "test error" is written in backquotes
-                found[_Parser(spelling, self, {}).tree()] = self[spelling]
+                found[_read_tree(spelling, self, {})] = self[spelling]
         return found
 
     def among(self, names: Collection[str]) -> Names:
@@ -80,12 +81,15 @@ CLOSE = 1e-9
 
 FUNCTIONS = ("log", "exp", "sqrt", "round", "floor", "ceil")
 _SIGNS = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "**": np.power}
-_BINDING = {"+": 1, "-": 1, "*": 2, "/": 2, "**": 4}
-_MINUS = 3  # binds closer than a product, and less close than a power
+_SIGN_OF = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
+_UNREADABLE = "it can't be read; it takes names, numbers, + - * / ** and parentheses."
 
 _NAME = r"[^\s\d.+\-*/()\[\]<>=!,:;^`'\"][^\s+\-*/()\[\]<>=!,:;^`'\"]*"
 _NUMBER = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
-_TOKEN = re.compile(rf"\s*({_NUMBER}|`[^`]+`|{_NAME}|\[[^\[\]]*\]|\*\*|[-+*/()])")
+_TOKEN = re.compile(
+    rf"\s*(?:(?P<number>{_NUMBER})|(?P<function>{_NAME})(?=\s*\()"
+    rf"|(?P<name>`[^`]+`|{_NAME})(?:\s*\[(?P<inside>[^\[\]]*)\])?|(?P<sign>\*\*|[-+*/()]))"
+)
 SIGN = r"<=|>=|==|!=|<|>|="
 _UP_TO_AND = r"(?:(?!\band\b)[^,<>=!])*"
 AND = rf"\band\b|,(?={_UP_TO_AND}[<>=!]|{_UP_TO_AND} is (?:largest|smallest)\b|\s*best )"
@@ -337,7 +341,7 @@ def read_conditions(text: str, names: Names, option: str = "where") -> list[Test
 
 
 def _side(text: str, names: Names) -> Expression:
-    side = Expression(text, _Parser(text, names, names.trees).tree())
+    side = Expression(text, _read_tree(text, names, names.trees))
     known = {each.name for each in names.values()}
     for name in (ref.name for ref in side.refs if ref.name not in known):
         names.of(name)  # a name in the text of one that is an expression need not be known
@@ -390,64 +394,57 @@ def split(text: str, separator: str) -> list[str]:
     return [*parts, text[start:].strip()]
 
 
-class _Parser:
-    """Reads arithmetic by how close its signs bind; `trees` are names that are expressions."""
+def _read_tree(text: str, names: Names, trees: Mapping[Node, ParameterInfo]) -> Node:
+    """The tree of a text; `trees` are names that are expressions.
 
-    def __init__(self, text: str, names: Names, trees: Mapping[Node, ParameterInfo]) -> None:
-        self.names, self.trees, at = names, trees, 0
-        self.left = list[str]()  # tokens, the next one last
-        while match := _TOKEN.match(text, at):
-            self.left.insert(0, match[1])
-            at = match.end()
-        if rest := text[at:].strip():
-            self._refuse_rest([rest])
-        if len(self.left) > MOST_SIGNS:  # keeps the recursion shallow
-            refuse(f"it has more than {MOST_SIGNS} names, numbers and signs.")
+    Python's parser reads the text with a placeholder for each operand, so no name is one of its.
+    """
+    words, operands, at = list[str](), list[Node](), 0
+    while match := _TOKEN.match(text, at):
+        at = match.end()
+        if word := match["sign"] or match["function"]:
+            words.append(word)
+            if match["function"] and word not in FUNCTIONS:
+                refuse(f"{word!r} is not a function; {suggestion(word, FUNCTIONS)}")
+        else:
+            words.append(f"_{len(operands)}")
+            operands.append(_operand(match, names))
+    if len(words) > MOST_SIGNS:  # keeps the recursion shallow
+        refuse(f"it has more than {MOST_SIGNS} names, numbers and signs.")
 
-    def tree(self) -> Node:
-        tree = self._sum()
-        return tree if not self.left else self._refuse_rest(self.left[::-1])
+    def tree(part: ast.expr) -> Node:
+        match part:
+            case ast.Name(word):
+                return operands[int(word.removeprefix("_"))]
+            case ast.Call(ast.Name(word), [operand]) if word in FUNCTIONS:
+                return Operation(word, (tree(operand),))
+            case ast.UnaryOp(ast.USub(), operand):
+                return Operation("-", (tree(operand),))
+            case ast.BinOp(left, sign, right):
+                found = Operation(_SIGN_OF[type(sign)], (tree(left), tree(right)))
+                return Ref(trees[found].name) if found in trees else found
+        refuse(_UNREADABLE)
 
-    def _refuse_rest(self, rest: Sequence[str]) -> NoReturn:
-        reason = f"it can't be read from {shorten(' '.join(rest))!r} on."
-        refuse("powers are written **, not ^." if rest[0][0] == "^" else reason)
+    try:
+        parsed = ast.parse(" ".join(words) if at == len(text.rstrip()) else "", mode="eval")
+    except SyntaxError:
+        refuse(_UNREADABLE)
+    return tree(parsed.body)
 
-    def _next(self, token: str) -> bool:
-        return bool(self.left) and self.left[-1].startswith(token)
 
-    def _sum(self, binding: int = 0) -> Node:
-        tree = self._operand()
-        while self.left and _BINDING.get(self.left[-1], 0) > binding:
-            sign = self.left.pop()
-            tree = Operation(sign, (tree, self._sum(_BINDING[sign] - (sign == "**"))))
-            tree = Ref(self.trees[tree].name) if tree in self.trees else tree
-        return tree
-
-    def _operand(self) -> Node:
-        token = self.left.pop() if self.left else refuse("it ends too early.")
-        if token == "-":
-            return Operation("-", (self._sum(_MINUS),))
-        if token == "(":
-            inner = self._sum()
-            return inner if self._next(")") and self.left.pop() else refuse("a ( is not closed.")
-        if re.fullmatch(_NUMBER, token):
-            return float(token) if float(token) < np.inf else refuse(f"{token} is too large.")
-        if re.match(r"[-+*/()\[]", token):
-            self._refuse_rest([token, *self.left[::-1]])
-        if self._next("("):
-            if token not in FUNCTIONS:
-                refuse(f"{token!r} is not a function; {suggestion(token, FUNCTIONS)}")
-            return Operation(token, (self._operand(),))
-        named = self.names.get(token.strip("`"))
-        name = named.name if named else token.strip("`")
-        if named and not named.is_number:
+def _operand(match: re.Match[str], names: Names) -> Node:
+    if number := match["number"]:
+        return float(number) if float(number) < np.inf else refuse(f"{number} is too large.")
+    name, inside = match["name"].strip("`"), match["inside"]
+    if named := names.get(name):
+        name = named.name
+        if not named.is_number:
             refuse(f"{name} is no number; write {name}=VALUE or {name}=A,B.")
-        if not self._next("["):
-            return Ref(name)
-        if self.names.inside is None:
-            refuse("names have no brackets here.")
-        inside = self.left.pop()[1:-1].strip()
-        return Ref(name, inside, tuple(_tests(inside, self.names.inside)))
+    if inside is None:
+        return Ref(name)
+    if names.inside is None:
+        refuse("names have no brackets here.")
+    return Ref(name, inside.strip(), tuple(_tests(inside.strip(), names.inside)))
 
 
 # Typesetting: how close a text binds, in numbers; one that binds less than required stands in ()

@@ -7,8 +7,9 @@ what is accepted.
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any, Literal, TypeVar, get_type_hints
 
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import DATA_VARIABLE, usable_path
+from overfit_cli.core.text import suggestion
 
 DeviceChoice = Literal["auto", "cpu", "cuda"]
 Backend = Literal["loky", "threading", "dask", "ray"]
@@ -74,6 +76,7 @@ SEVERAL = (Sequence[str], tuple[str, ...] | None)
 """The types of options that are given several times."""
 
 _Options = TypeVar("_Options")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,29 @@ def declared(options: Any) -> dict[str, Option]:
 def read_options(options: type[_Options], given: Mapping[str, Any]) -> _Options:
     """Return options that are given in Python, each held to its type."""
     hints = get_type_hints(options)
+    for name in given.keys() - hints.keys():
+        raise BadValue(name, given[name], f"there is no such option; {suggestion(name, hints)}")
     return options(**{name: checked(name, value, hints[name]) for name, value in given.items()})
+
+
+def with_arguments(options: type) -> Callable[[_Function], _Function]:
+    """Show the fields of options among the named arguments of a function that takes any as `**`.
+
+    A `**` that is called `options` takes nothing else.
+    """
+
+    def show(function: _Function) -> _Function:
+        signature = inspect.signature(function)
+        *own, others = signature.parameters.values()
+        own += [
+            others.replace(name=each.name, kind=others.KEYWORD_ONLY, default=each.default)
+            for each in fields(options)
+        ]
+        own += [others] * (others.name != "options")
+        function.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]
+        return function
+
+    return show
 
 
 def checked(name: str, given: Any, kind: Any) -> Any:

@@ -3,33 +3,57 @@
 Cells are paired by the parameters that vary and by seed. Seeds are independent draws, and cells of
 one seed are not: a difference is averaged over the pairs of each seed, and then over seeds. What is
 found stands in one dictionary, which is the JSON, and from which the sentences and tables are made.
+
+Within a margin two means are equivalent where the 90 % interval of their difference lies inside
+(two one-sided tests at 5 %, Schuirmann 1987), and they differ where the 95 % interval lies outside;
+otherwise they are open. The ends of a margin in per cent of a mean are as uncertain as that mean:
+each end is tested by the difference of the one mean from a multiple of the other (Hauschke et al.
+1999).
 """
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from overfit_cli.core.arrays import finite_column
-from overfit_cli.core.cells import Cells, Run
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import Interval, number_with_interval
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.expressions import read_conditions
+from overfit_cli.core.expressions import read_number
 from overfit_cli.core.files import short_names
-from overfit_cli.core.parameters import Value
-from overfit_cli.core.text import brief, shorten, suggestion, three_digits, visible
-from overfit_cli.report.contrasts import Margin, compare_column, places_of
-from overfit_cli.report.published import ENDINGS, beside_study, error_column, read_published
+from overfit_cli.core.options import finite_number
+from overfit_cli.core.text import brief, plural, suggestion, three_digits, visible
+from overfit_cli.report.sides import (
+    ENDINGS,
+    error_column,
+    has_failed,
+    is_published,
+    load_side,
+    mean_of_points,
+    measured_columns,
+    path_of,
+    summary_of_point,
+    values_of,
+)
 from overfit_cli.report.words import sentences, templates
-from overfit_cli.stats.pairs import Pairs, pair_up, setting_key
-from overfit_cli.sweeps.load import load_run
+from overfit_cli.stats import intervals
+from overfit_cli.stats.intervals import Estimate, Summary, summarise
+from overfit_cli.stats.pairs import Kind, Pairs, pair_up, setting_key, setting_keys
 from overfit_cli.sweeps.manifest import provenance_in_words
-from overfit_cli.sweeps.store import RunDirectory
+
+Verdict = Literal["equivalent", "open", "differs"]
+
+FEWEST_SEEDS = 5
+"""With fewer distinct seeds on one side a place is open: there Welch's interval is too short."""
 
 
 @dataclass(frozen=True)
@@ -89,23 +113,16 @@ class Comparison:
         places = [
             {"column": record["column"], **place.pop("at"), **place}
             for record in self.columns
-            for place in places_of(record["column"], self.a, self.b, self.pairs, self.tolerance)
+            for place in _places(record["column"], self.a, self.b, self.pairs, self.tolerance)
         ]
-        unsaid = ["difference.kind", "difference.seeds", "difference.inner", "lacks"]
-        return _flat(places, unsaid)
+        return _flat(places, "difference.kind", "difference.seeds", "difference.inner", "lacks")
 
     def above(self) -> list[str]:
         """Return what is said above the table of columns: verdicts, both sides, and the pairs."""
         versions = [side.study.version for side in (self.a, self.b)]
-        return sentences(
-            "compare_above.txt",
-            **self.content,
-            by=self.pairs.by,
-            names=self.names,
-            current=versions,
-            setting=_setting,
-            furthest=_furthest,
-        )
+        about = {"by": self.pairs.by, "names": self.names, "current": versions}
+        words = {"setting": _setting, "furthest": _furthest}
+        return sentences("compare_above.txt", **self.content, **about, **words)
 
     def below(self) -> list[str]:
         """Return what is said below it: intervals, and numbers that are left out."""
@@ -130,7 +147,7 @@ class Comparison:
         return rows
 
 
-def _flat(records: Sequence[dict[str, Any]], unsaid: Sequence[str] = ()) -> pd.DataFrame:
+def _flat(records: Sequence[dict[str, Any]], *unsaid: str) -> pd.DataFrame:
     """A row for each record, whose numbers are called by their last names."""
     named = {"difference.value": "difference", "largest.difference": "largest"}
     named |= {f"seeds.{side}": f"seeds_{side}" for side in "ab"}
@@ -146,19 +163,6 @@ def _furthest(points: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The points that differ, the furthest first; those without a known error lead."""
     differing = [point for point in points if point["verdict"] == "differs"]
     return sorted(differing, key=lambda point: -np.nan_to_num(abs(point["z"]), nan=np.inf))
-
-
-def path_of(side: Cells) -> Path:
-    """Return the run directory, or the file, of one side."""
-    return side.runs[0].path or Path()
-
-
-def is_published(side: Cells) -> bool:
-    """Return whether a side is a file of published points, and no run."""
-    return "version" not in side.frame
-
-
-# The two sides
 
 
 def compare_sides(
@@ -181,39 +185,35 @@ def compare_sides(
         raise UserError(f"A {path_a}: A is a run directory; name the published file second.")
     a = load_side(path_a, "A", where, where_a, values)
     b = load_side(path_b, "B", where, where_b, values, a if is_file[1] else None)
-    sides = {"a": a, "b": b}
-    names, settings = _pair_parameters(sides)
-    in_a, in_b = (columns_with_numbers(side, values) for side in (a, b))
-    columns = _choose_columns(sides, {"a": in_a, "b": in_b}, values)
-    shared = {*a.frame} & {*b.frame}
-    pairs = pair_up(a.trained, b.trained, names, columns) if shared.issuperset(names) else None
-    if pairs is None or not pairs.both:
-        raise _no_pair(sides, names)
-    if margin and is_file[1] and not any(error_column(name) in pairs.right for name in columns):
-        accepts = (
-            f"{path_of(b)} has no uncertainty; beside {columns[0]} it takes {columns[0]}_sd and "
-            f"seeds, {columns[0]}_se, or {columns[0]}_low and {columns[0]}_high."
-        )
-        raise BadValue("tolerance", None, accepts)
+    in_a, in_b = (measured_columns(side, values) for side in (a, b))
+    for name in values:
+        for letter, measured in (("A", in_a), ("B", in_b)):
+            if name not in measured:
+                lack = f"{letter} has no such numbers; {suggestion(name, measured)}"
+                raise BadValue("value", name, lack)
+    columns = list(dict.fromkeys(values)) or [name for name in in_a if name in in_b]
+    if not columns:
+        lack = f"it has numbers of none of A's columns: {', '.join(in_a)}."
+        raise UserError(f"B {path_of(b)}: {lack}")
+    pairs, settings = _pair(a, b, columns)
     lost_a, lost_b = (rows["status"] == "failed" for rows in (pairs.left, pairs.right))
-    runs = {letter.upper(): side for letter, side in sides.items() if not is_published(side)}
+    sides = (("a", a, where_a), ("b", b, where_b))
     content = {
         "schema": 2,
         "difference": "B - A",
-        "a": _facts(a, where_a),
-        "b": _facts(b, where_b),
+        **{letter: _facts(side, conditions) for letter, side, conditions in sides},
         "settings": settings,
-        "notes": provenance_in_words(runs),
+        "notes": provenance_in_words({"A": a} if is_file[1] else {"A": a, "B": b}),
         "paired_by": list(pairs.keys),
         "pairs": pairs.both,
         "alone": {"a": pairs.here - pairs.both, "b": pairs.there - pairs.both},
         "failed_on_one_side": {
             "a": int((lost_a & ~lost_b).sum()),
-            "b": int((lost_b & ~lost_a & (not is_published(b))).sum()),
+            "b": int((lost_b & ~lost_a & (not is_file[1])).sum()),
         },
         "means_over_seeds": pairs.by != "seed",
         "tolerance": None if margin is None else str(margin),
-        "columns": [compare_column(name, a, b, pairs, margin) for name in columns],
+        "columns": [_compare_column(name, a, b, pairs, margin) for name in columns],
         "columns_on_one_side": {
             "a": [name for name in in_a if not (name in in_b or values or is_file[1])],
             "b": [name for name in in_b if not (name in in_a or values)],
@@ -224,111 +224,252 @@ def compare_sides(
 
 
 def _facts(side: Cells, where: Sequence[str]) -> dict[str, Any]:
-    published, counts = is_published(side), side.counts()
+    counts = side.counts()
     return {
         "path": str(path_of(side)),
         "where": list(where),
-        "published": published,
+        "published": is_published(side),
         "study": side.study.name,
-        "version": None if published else int(side.trained["version"].iloc[0]),
+        "version": None if is_published(side) else int(side.trained["version"].iloc[0]),
         "cells": len(side.trained),
         "failed": counts["failed"],
         "missing": counts["missing"],
     }
 
 
-def load_side(
-    path: Path,
-    letter: str,
-    where: Sequence[str],
-    where_here: Sequence[str],
-    values: Sequence[str] = (),
-    other: Cells | None = None,
-) -> Cells:
-    """Load a run directory, whatever version its cells have, or a file of published numbers.
-
-    Args:
-        path: the run directory, or the CSV file; a name that is no file here may be that of one
-            beside the study's code.
-        where: conditions on both sides; those on columns that a CSV file lacks don't apply to it.
-        values: the columns to compare; an expression becomes one.
-        other: the run that published points are compared with; None for a run.
-    """
-    option = f"where_{letter.lower()}"
-    if other is None:
-        cells = load_run(RunDirectory(path, letter.lower()), any_version=True)
-    else:
-        path = beside_study(path, other.study)
-        points = read_published(path, other.study, {n: _values(other, n) for n in other.parameters})
-        cells = Cells.of(other.study, points, run=Run(path.name, path))
-        tests = {text: read_conditions(text, other.schema.placed) for text in where}
-        where = [
-            text
-            for text, read in tests.items()
-            if all(ref.name in points for test in read for ref in test.refs)
-        ]
-    cells = cells.choose(*where).choose(*where_here, option=option)
-    for text in values:
-        if not (text.isidentifier() or text in cells.frame):
-            cells = cells.with_column(text)
-    return cells
-
-
-def _values(side: Cells, name: str) -> list[Value]:
-    """The distinct values of a parameter, in order; none where it has no column."""
-    values = side.trained[name].dropna().unique().tolist() if name in side.frame else []
-    return sorted({setting_key(value): value for value in values}.values())
-
-
-def columns_with_numbers(side: Cells, values: Sequence[str] = ()) -> list[str]:
-    """Return the measured columns with numbers, the headline first; without `seconds`.
-
-    Those of expressions, which are among `values`, come last.
-    """
-    names = [side.study.headline, *(column.name for column in side.study.columns), "steps"]
-    names += [text for text in values if not text.isidentifier()]
-    present = [name for name in dict.fromkeys(names) if name in side.frame]
-    return [name for name in present if finite_column(side.trained, name).notna().any()]
-
-
-def _pair_parameters(sides: Mapping[str, Cells]) -> tuple[list[str], dict[str, Any]]:
-    """The parameters that vary, and those with one value on each side that isn't the same."""
-    names, settings = list[str](), dict[str, Any]()
-    for name in dict.fromkeys(name for side in sides.values() for name in side.parameters):
-        values = {letter: _values(side, name) for letter, side in sides.items()}
-        keys = {setting_key(value) for taken in values.values() for value in taken}
-        if max(map(len, values.values())) > 1:
+def _pair(a: Cells, b: Cells, columns: Sequence[str]) -> tuple[Pairs, dict[str, Any]]:
+    """Pair by the parameters that vary; and those with one value on each side that differs."""
+    names, apart, settings = list[str](), list[str](), dict[str, Any]()
+    for name in dict.fromkeys([*a.parameters, *b.parameters]):
+        here, there = (values_of(side, name) for side in (a, b))
+        keys, others = ({setting_key(value) for value in values} for values in (here, there))
+        if max(len(keys), len(others)) > 1:
             names.append(name)
-        elif all(values.values()) and len(keys) > 1:
-            settings[name] = {letter: taken[0] for letter, taken in values.items()}
-    return names, settings
+            apart += [name] if keys.isdisjoint(others) else []
+        elif keys and others and keys != others:
+            settings[name] = {"a": here[0], "b": there[0]}
+    is_in_both = {*a.frame} & {*b.frame} >= {*names}
+    pairs = pair_up(a.trained, b.trained, names, columns) if is_in_both else None
+    if pairs is None or not pairs.both:
+        lack = f"no cell of {path_of(b)} has a counterpart in A with the same {', '.join(names)}"
+        accepts = f"{lack}; choose one value of {', '.join(apart or names)} on each side."
+        raise BadValue("where_b", None, accepts)
+    return pairs, settings
 
 
-def _choose_columns(
-    sides: Mapping[str, Cells], measured: Mapping[str, Sequence[str]], values: Sequence[str]
-) -> list[str]:
-    for name in values:
-        for letter, side in sides.items():
-            if name not in measured[letter] and not (name == "seconds" and name in side.frame):
-                lack = f"{letter.upper()} has no such numbers; {suggestion(name, measured[letter])}"
-                raise BadValue("value", name, lack)
-    shared = [name for name in measured["a"] if name in measured["b"]]
-    steps = (finite_column(side.trained, "steps") for side in sides.values() if "steps" in shared)
-    if not any(numbers.any() for numbers in steps):
-        shared = [name for name in shared if name != "steps"]
-    if not shared and not values:
-        lack = f"it has numbers of none of A's columns: {', '.join(measured['a'])}."
-        raise UserError(f"B {path_of(sides['b'])}: {lack}")
-    return list(dict.fromkeys(values)) or shared
+# Differences
 
 
-def _no_pair(sides: Mapping[str, Cells], names: Sequence[str]) -> BadValue:
-    apart = ""
-    for name in names:
-        a, b = (dict.fromkeys(map(setting_key, _values(side, name))) for side in sides.values())
-        if a.keys().isdisjoint(b):
-            here, there = (shorten(", ".join(map(str, each))) or "no column" for each in (a, b))
-            apart += f"{name} is {here} in A and {there} in B; "
-    lack = f"no cell of {path_of(sides['b'])} has a counterpart in A with the same"
-    accepts = f"{lack} {', '.join(names)}; {apart}choose one value on each side."
-    return BadValue("where_b", None, accepts)
+@dataclass(frozen=True)
+class Contrast:
+    """The mean of B less that of A.
+
+    Attributes:
+        a: the numbers of A's seeds.
+        b: those of B's, or a published mean with its error.
+        paired: whether numbers at one position are of one seed.
+    """
+
+    a: NDArray[np.floating[Any]]
+    b: NDArray[np.floating[Any]] | Summary
+    paired: bool = False
+
+    @property
+    def mean_of_b(self) -> Summary:
+        """The mean of B with its error."""
+        return self.b if isinstance(self.b, Summary) else summarise(self.b)
+
+    @property
+    def mean_of_a(self) -> Summary:
+        """The mean of A with its error."""
+        return summarise(self.a)
+
+    def estimate(self, scale: float = 1.0, shift: float = 0.0) -> Estimate:
+        """Return a multiple of B's mean, plus a shift, less A's mean."""
+        if self.paired:
+            return intervals.mean_estimate(scale * np.asarray(self.b) + shift - self.a)
+        mean = self.mean_of_b.scaled(scale, shift)
+        return intervals.difference_of_means(mean, self.mean_of_a)
+
+    @property
+    def error(self) -> float:
+        """The standard error of the difference."""
+        if self.paired:
+            return summarise(self.b - self.a).error
+        return math.hypot(self.mean_of_b.error, self.mean_of_a.error)
+
+
+@dataclass(frozen=True)
+class Margin:
+    """The largest difference of equivalent means.
+
+    Attributes:
+        size: the distance, in the unit of the column, or as a share of the mean of B.
+    """
+
+    size: float
+    is_share: bool
+
+    @classmethod
+    def read(cls, given: object) -> Margin:
+        """Read what a user names: `5%` of the mean of B, or a number in its unit."""
+        text, is_share = given, False
+        if isinstance(given, str):
+            text, is_share = given.strip().removesuffix("%"), given.strip().endswith("%")
+        try:
+            size = finite_number("tolerance", read_number(text, "tolerance"), above=0)
+        except BadValue:
+            accepts = "it takes a share of the mean of B, such as 5%, or a number above 0."
+            raise BadValue("tolerance", given, accepts) from None
+        return cls(size / (100 if is_share else 1), is_share)
+
+    def __str__(self) -> str:
+        """Write it: `10 %` or `0.01`."""
+        return f"{100 * self.size:.12g} %" if self.is_share else f"{self.size:.12g}"
+
+    def verdict(self, contrast: Contrast) -> Verdict:
+        """Return the verdict on two means."""
+        share = math.copysign(self.size, contrast.mean_of_b.value) if self.is_share else 0.0
+        shift = 0.0 if self.is_share else self.size
+        # The difference less each end of the margin: inside, the first is below 0, the other above.
+        upper, lower = contrast.estimate(1 - share, -shift), contrast.estimate(1 + share, shift)
+        if upper.inner is None or lower.inner is None:
+            return "open"
+        if upper.inner[1] < 0 < lower.inner[0]:
+            return "equivalent"
+        return "differs" if upper.low > 0 or lower.high < 0 else "open"
+
+
+def _compare_column(
+    column: str, a: Cells, b: Cells, pairs: Pairs, margin: Margin | None
+) -> dict[str, Any]:
+    """How two sides differ in a column: over all pairs, most, and at published points."""
+    left, right = (finite_column(side, column) for side in (pairs.left, pairs.right))
+    done = (pairs.left["status"] == "done") & (pairs.right["status"] == "done")
+    one_sided, both = left.isna() != right.isna(), left.notna() & right.notna()
+    whole = _whole(column, a, b, pairs, both)
+    changes, points = (right - left)[both].to_numpy(), list[dict[str, Any]]()
+    if pairs.by == "point":
+        points = _places(column, a, b, pairs, margin)
+        changes = np.array([point["difference"]["value"] for point in points])
+        means = np.array([point["b"] for point in points])
+        changes[np.abs(changes) <= 1e-12 * np.abs(means)] = 0.0  # as rounded sums they are equal
+    largest: dict[str, Any] = {"difference": math.nan, "at": {}}
+    if len(changes):
+        most = int(np.abs(changes).argmax())
+        at = points[most]["at"] if points else _at(pairs.left[both].iloc[[most]], pairs.keys)
+        largest = {"difference": float(changes[most]), "at": at}
+    record: dict[str, Any] = {
+        "column": column,
+        "pairs": len(changes),
+        "equal": int((changes == 0).sum()),
+        "numbers_on_one_side": int((done & one_sided).sum()),
+        "mean_a": whole.mean_of_a.value,
+        "mean_b": whole.mean_of_b.value,
+        "difference": whole.estimate()._asdict(),
+        "largest": largest,
+        **({"points": points} if points else {}),
+    }
+    if margin is None:
+        return record
+    if pairs.by == "point":
+        given = Counter(point["verdict"] for point in points)
+        verdicts = {verdict: given[verdict] for verdict in get_args(Verdict)}
+        is_open = given["open"] or not given
+        verdict = "differs" if given["differs"] else "open" if is_open else "equivalent"
+        return record | {"verdicts": verdicts, "verdict": verdict, "lacks": ""}
+    if one_sided.any() or not both.any() or (pairs.left["status"] != pairs.right["status"]).any():
+        cells = plural(int(one_sided.sum()), "cell" if pairs.by == "seed" else "point")
+        lacks = f"{cells} with a number on one side only" if one_sided.any() else ""
+        return record | {"verdict": "open", "lacks": lacks}
+    verdict = "equivalent" if (changes == 0).all() else margin.verdict(whole)
+    return record | {"verdict": verdict, "lacks": ""}
+
+
+def _whole(column: str, a: Cells, b: Cells, pairs: Pairs, both: pd.Series[bool]) -> Contrast:
+    """The contrast of both sides over all pairs with numbers: of each seed the mean over these.
+
+    Without a common seed, a seed may lack some places: its numbers are taken relative to the middle
+    of both sides at their place.
+    """
+    rows, others = pairs.left[both], pairs.right[both]
+    left, right = (finite_column(side, column) for side in (rows, others))
+    first, second = (numbers.groupby(rows["seed"]).mean() for numbers in (left, right))
+    keys = setting_keys(rows, pairs.keys)
+    if pairs.by == "means" and both.any():
+        middle = dict(zip(keys, (left + right) / 2, strict=True))
+        means = []
+        for cells in (a.trained, b.trained):
+            centre = setting_keys(cells, pairs.keys).map(middle).astype(float)
+            relative = (finite_column(cells, column) - centre).groupby(cells["seed"]).mean()
+            means.append(relative.dropna().to_numpy() + np.mean(list(middle.values())))
+        return Contrast(means[0], means[1])
+    if both.any() and error_column(column) in others:
+        mean = mean_of_points(others[~keys.duplicated()], column)
+        return Contrast((first - second).to_numpy() + mean.value, mean)
+    return Contrast(first.to_numpy(), second.to_numpy(), paired=True)
+
+
+def _places(
+    column: str, a: Cells, b: Cells, pairs: Pairs, margin: Margin | None
+) -> list[dict[str, Any]]:
+    """The difference at each setting that has a number on both sides.
+
+    Each has its settings `at`, both means `a` and `b`, their `difference` with its interval, its
+    standard `error` and `z`, the `seeds`, and with a margin the `verdict` and what it `lacks`.
+    """
+    names = [name for name in pairs.keys if name != "seed"]
+    of_a, of_b = (
+        dict(iter(side.groupby(setting_keys(side, names), sort=False)))
+        for side in (a.trained, b.trained)
+    )
+    shared = [key for key in (of_b if pairs.by == "point" else of_a) if key in of_a and key in of_b]
+    places = ((key, _place(column, of_a[key], of_b[key], pairs.by, margin)) for key in shared)
+    return [{"at": _at(of_a[key], names), **place} for key, place in places if place]
+
+
+def _at(rows: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
+    """The values of the first of some rows."""
+    return {name: rows[name].iloc[:1].tolist()[0] for name in names}
+
+
+def _place(
+    column: str, rows: pd.DataFrame, others: pd.DataFrame, by: Kind, margin: Margin | None
+) -> dict[str, Any]:
+    """What is compared at a setting; nothing where one side has no number."""
+    sides = [side.set_index("seed") if "seed" in side else side for side in (rows, others)]
+    numbers = [finite_column(side, column) for side in sides]
+    first, second = (side.dropna() for side in numbers)
+    if by == "seed":
+        first, second = first.align(second, join="inner")
+    if first.empty or second.empty:
+        return {}
+    contrast = Contrast(first.to_numpy(), second.to_numpy(), paired=by == "seed")
+    seeds_of_b: int | None = len(second)
+    distinct = [intervals.count_distinct(side) for side in (first, second)]
+    is_exact = False
+    if by == "point":
+        mean = summary_of_point(others.iloc[0], column)
+        is_exact, seeds_of_b = math.isnan(mean.error), mean.seeds or None
+        exact = Contrast(contrast.a, np.full(len(first), mean.value), paired=True)
+        contrast = exact if is_exact else Contrast(contrast.a, mean)
+        distinct[1] = mean.seeds or len(first)
+    change, error = contrast.estimate(), contrast.error
+    place: dict[str, Any] = {
+        "a": contrast.mean_of_a.value,
+        "b": contrast.mean_of_b.value,
+        "difference": change._asdict(),
+        "error": error,
+        "z": change.value / error if error else math.nan,
+        "seeds": {"a": len(first), "b": seeds_of_b},
+    }
+    if margin is None:
+        return place
+    is_lost = any(side.isna().any() for side in numbers) or has_failed(others)
+    lacking = {
+        "a published uncertainty": is_exact,
+        "the number of a cell": is_lost,
+        f"{FEWEST_SEEDS} distinct seeds on each side": min(distinct) < FEWEST_SEEDS,
+    }
+    lacks = next((words for words, lacks in lacking.items() if lacks), "")
+    return place | {"lacks": lacks, "verdict": "open" if lacks else margin.verdict(contrast)}

@@ -1,47 +1,300 @@
-"""The pictures of a report's page: the figures of its runs, inside the page, and their diagrams.
+"""Pictures of comparisons, of claims, and of a report's page.
 
-A run has the figures that its preset names, else those that are kept in its directory, else, of a
-study without presets, the first general ones. The most important runs are drawn first, until
-`MOST_BYTES` are used. A figure that shows nothing is left out.
+A comparison is drawn as B less A over the parameters that vary. Of claims the numbers are drawn on
+which each is judged, with intervals, against their margins: a clause of a claim has a panel, in
+which its parts stand below each other. These two have a record, with which they are drawn again.
+
+A page holds the figures of its runs, and their phase diagrams as numbers. A run has the figures
+that its preset names, else those that are kept in its directory, else, of a study without presets,
+the first general ones. The most important runs are drawn first, until `MOST_BYTES` are used. A
+figure that shows nothing is left out.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
+import re
+import textwrap
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import matplotlib
 import numpy as np
 import pandas as pd
 from jinja2.utils import htmlsafe_json_dumps
+from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
+from matplotlib.patches import Patch
 from numpy.typing import NDArray
 from PIL import Image
 
+from overfit_cli.claims.parts import Part, Worlds
+from overfit_cli.claims.quantities import Power, Trend
+from overfit_cli.claims.sentences import Clause, chosen
+from overfit_cli.claims.stated import Measure
 from overfit_cli.core.arrays import finite_column
 from overfit_cli.core.cells import Cells
-from overfit_cli.core.errors import UserError
+from overfit_cli.core.claim import UndecidedError
+from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import Figure, FigureOptions, grid_figures
+from overfit_cli.core.files import read_bounded
 from overfit_cli.core.registry import figures_of
-from overfit_cli.core.text import command_words, round_digits, shell_line, shorten, visible
-from overfit_cli.figures.axes import Axis
-from overfit_cli.figures.draw import draw_figure
-from overfit_cli.figures.inputs import resolve_options
-from overfit_cli.figures.labels import brief, typeset
+from overfit_cli.core.text import command_words, plural, round_digits, shell_line, shorten, visible
+from overfit_cli.figures import draw as record
+from overfit_cli.figures import style
+from overfit_cli.figures.axes import Axis, legend_below, log_ticks
+from overfit_cli.figures.draw import draw_figure, drawn
+from overfit_cli.figures.inputs import difference, resolve_options
+from overfit_cli.figures.labels import WIDTH, brief, caption, literal, typeset
 from overfit_cli.figures.map_data import Map, MapPanel, lay_out_map
-from overfit_cli.figures.picture import file_content, reduce_colours
-from overfit_cli.figures.style import RC, Look
-from overfit_cli.report.claim_figure import NAME as CLAIM_FIGURE
-from overfit_cli.report.claim_figure import draw_claims
+from overfit_cli.figures.picture import (
+    Picture,
+    file_content,
+    lay_out,
+    looking,
+    reduce_colours,
+)
+from overfit_cli.figures.style import Look, letters_across
+from overfit_cli.report.compare import Comparison
 from overfit_cli.report.contents import Entry
+from overfit_cli.report.judge import Judged
+from overfit_cli.report.sides import is_published, path_of
 from overfit_cli.stats.bands import MEANS, natural_bounds
+from overfit_cli.stats.intervals import error_of_each, level_of_each
+from overfit_cli.stats.pairs import is_log_spaced
 from overfit_cli.sweeps.presets import Preset, all_presets, presets_run_into
 
-Diagram = Mapping[str, Any]
-"""The numbers of a phase diagram for the page's script, which can be written as JSON."""
+CLAIMS, _DIAGRAM = "claim", "phase diagram"
+"""The names of the figure of claims, in its record and its file, and of a page's diagrams."""
+
+MOST_ROWS = 12
+"""The most intervals of a panel; of more those nearest to their margin's end."""
+
+_NAME_LETTERS = 24
+"""About the longest line of a row's name."""
+
+_SHADE = "#DCE9F2"  # of margins: text and points are legible on it
+_DECADES = 1.5  # from which on numbers have a logarithmic axis
+
+# Comparisons
+
+
+def draw_difference(
+    comparison: Comparison, command: str = "", out: Path | None = None, names: Sequence[str] = ()
+) -> Picture:
+    """Draw the difference in the first compared column: lines over one number, a map over two."""
+    columns = tuple(each["column"] for each in comparison.columns)
+    first, second = names or comparison.names
+    pairs = ((first, comparison.a), (second, comparison.b))  # both may have one name
+    less = difference(comparison.b, comparison.a, (second, first), columns[0])
+    less = replace(less, parts={name: side for name, side in pairs[::-1] if not is_published(side)})
+    figure, options = _figure_of_difference(less, columns[0])
+    picture = drawn(figure, less, options, command)
+    for axes in picture.axes if figure.axes == 1 else ():
+        axes.axhline(0, **style.THRESHOLD)
+    sides = textwrap.fill(f"B less A: B is {second}, A is {first}.", WIDTH)
+    picture.caption = f"{sides}\n\n{picture.caption}"
+    sources = [record_of_side(side, columns[0], out, name) for name, side in pairs]
+    published = sources.pop() if is_published(comparison.b) else None
+    where, where_a, where_b = comparison.where
+    picture.metadata = record.new_record(
+        command=command,
+        title=f"{columns[0]}: {second} less {first}",
+        figure="difference",
+        where=where,
+        runs=tuple(sources),
+        compared=record.ComparisonRecord(
+            columns=columns, where_a=where_a, where_b=where_b, published=published
+        ),
+    ).metadata()
+    return picture
+
+
+def _figure_of_difference(data: Cells, column: str) -> tuple[Figure, FigureOptions]:
+    varying = data.varying()
+    numbers = [name for name in varying if name in data.number_parameters]
+    if not varying:
+        nothing = "no parameter varies in the pairs, so there is nothing to draw."
+        raise BadValue("out", None, nothing)
+    if len(numbers) < 2:
+        along = (numbers or varying)[0]
+        # A difference is never drawn on a logarithmic axis.
+        log = frozenset({"x"} if numbers and is_log_spaced(data.values[along]) else ())
+        return grid_figures()["lines"], FigureOptions(value=column, x=along, log=log)
+    own = figures_of(data.study)["heatmap"].options
+    is_own = {own.x, own.y} <= {*numbers}
+    x, y = (own.x, own.y) if is_own else (numbers[1], numbers[0])
+    by = next((name for name in varying if name not in (x, y)), None)
+    return grid_figures()["heatmap"], FigureOptions(value=column, x=x, y=y, by=by)
+
+
+def record_of_side(
+    side: Cells, column: str, out: Path | None = None, name: str = ""
+) -> record.SourceRecord:
+    """Return the record of a side; the times of a run count where `column` is `seconds`."""
+    if is_published(side):
+        path = path_of(side)
+        data, beside = digest_of_file(path), record.path_beside(path, out)
+        return record.SourceRecord(path=path.as_posix(), beside=beside, name=name, data=data)
+    return record.record_of_cells(side, seconds=column == "seconds", out=out, name=name)
+
+
+def digest_of_file(path: Path) -> str:
+    """Return the SHA-256 of a CSV file's content."""
+    return hashlib.sha256(read_bounded(path)).hexdigest()
+
+
+# Claims
+
+_Panel = tuple[str, Clause, list[Part]]
+"""A title, and a clause of a claim with what it is judged on."""
+
+
+def draw_claims(
+    judged: Sequence[Judged],
+    *,
+    command: str = "",
+    out: Path | None = None,
+    look: Look | None = None,
+) -> Picture:
+    """Draw sentences on the cells that they are judged on, with a caption and a record.
+
+    Those that do not bear on these cells are left out, as the caption says.
+    """
+    panels, left_out, run = list[_Panel](), list[str](), judged[0].run
+    assert run is not None
+    with run.looks_level(), looking(look or Look()):
+        for each in judged:
+            try:
+                panels += _panels(each)
+            except UndecidedError as error:
+                left_out.append(f"{each.name}: {error}")
+        if not panels:
+            raise UserError(" ".join(left_out) or "There is no claim to draw.")
+        picture = _draw(panels)
+    picture.facts += [f"{one.name}: {one.headline}, {one.measurement.number}." for one in judged]
+    picture.facts += [f"Not drawn: {' '.join(left_out)}"] if left_out else []
+    picture.caption = caption(" ".join(picture.facts), run.data, command)
+    known = {claim.name for claim in run.claims()}
+    texts = [
+        each.claim.name if each.claim.name in known else str(each.claim.measure.sentence)
+        for each in judged
+        if isinstance(each.claim.measure, Measure)
+    ]
+    picture.metadata = record.new_record(
+        command=command,
+        title=f"Claims: {'; '.join(each.claim.name for each in judged)}",
+        figure=CLAIMS,
+        where=run.conditions,
+        claims=tuple(texts),
+        runs=(record.record_of_cells(run.data, out=out),),
+    ).metadata()
+    return picture
+
+
+def _panels(judged: Judged) -> list[_Panel]:
+    measure, run = judged.claim.measure, judged.run
+    if not isinstance(measure, Measure) or run is None or not run.study.seeded:
+        raise UserError(f"{judged.name} is no sentence about seeds, and has no drawing.")
+    sentence = measure.sentence
+    cells = chosen(measure.cells(run.rows(judged.claim)), sentence.where)
+    several = len(sentence.clauses) > 1
+    called = judged.claim.name if judged.claim.source or several else sentence.text
+    return [
+        (
+            f"{called}{f', {clause.quantity}' if several else ''}: {judged.headline}",
+            clause,
+            clause.parts(cells, sentence.seeds),
+        )
+        for clause in sentence.clauses
+    ]
+
+
+def _draw(panels: Sequence[_Panel]) -> Picture:
+    most = max(len(parts) for *_, parts in panels)
+    shown = [_nearest(parts) for *_, parts in panels]
+    names = [list(map(_row_name, parts)) for parts in shown]
+    lines = [max((name.count("\n") + 1 for name in each), default=1) for each in names]
+    heights = [1.0 + 0.17 * len(each) * high for each, high in zip(shown, lines, strict=True)]
+    figure = Picture(style.COLUMN, sum(heights) + 0.5)
+    grid = figure.add_gridspec(len(panels), 1, height_ratios=heights)
+    for row, (_, clause, _) in enumerate(panels):
+        _draw_panel(figure.add_subplot(grid[row, 0]), clause, shown[row], names[row])
+    lay_out(figure)
+    for axes, (title, *_) in zip(figure.axes, panels, strict=True):
+        letters = 4 * letters_across(axes, "axes.titlesize") // 5  # names of columns are wide
+        axes.set_title(_wrapped(title, letters))
+        axes.set_xlabel(_wrapped(axes.get_xlabel(), letters))
+    legend_below(figure, [(Patch(color=_SHADE), "where the claim holds")])
+    figure.facts.append(
+        f"Points: over seeds, with {100 * level_of_each(1):.4g} % intervals; a bar without an end "
+        "reaches beyond what was measured. Shaded: where the claim's interval must lie."
+    )
+    if most > MOST_ROWS:
+        nearest = f"{MOST_ROWS} nearest to their margin's end"
+        figure.facts.append(f"Of {plural(most, 'interval')} the {nearest} are drawn.")
+    return figure
+
+
+def _nearest(parts: Sequence[Part]) -> list[Part]:
+    """The parts that are drawn, in their order."""
+    slacks = [*map(Part.slack, parts, Worlds.of(parts).value[0])]
+    return [parts[index] for index in sorted(np.argsort(slacks, kind="stable")[:MOST_ROWS])]
+
+
+def _row_name(part: Part) -> str:
+    name = str(replace(part, quantity="")).removeprefix("at ")
+    name = re.sub(r"\d+\.\d{5,}", lambda number: f"{float(number[0]):.4g}", name)
+    return _wrapped(name, _NAME_LETTERS)
+
+
+def _wrapped(text: str, letters: int) -> str:
+    """Break a text without formulas into lines, a word only where it is longer than a line."""
+    lines = textwrap.wrap(text, letters, break_on_hyphens=False)
+    return "\n".join(map(literal, lines))
+
+
+def _draw_panel(axes: Axes, clause: Clause, parts: Sequence[Part], names: Sequence[str]) -> None:
+    worlds = Worlds.of(parts)
+    margins = [(part.margin.least, part.margin.most) for part in parts]
+    low_ends, high_ends = worlds.ends(error_of_each(1))
+    numbers = np.column_stack([worlds.value[0], low_ends[0], high_ends[0], margins])
+    known, shown = (table[np.isfinite(table)] for table in (numbers, numbers[:, :3]))
+    is_log = len(shown) > 0 and shown.min() > 0 and shown.max() > 10**_DECADES * shown.min()
+    axes.set_xscale("log" if is_log else "linear")
+    axes.margins(x=0.08)
+    axes.update_datalim([(number, 0) for number in known if number > 0 or not is_log])
+    axes.autoscale_view(scaley=False)
+    low, high = axes.get_xlim()
+    if is_log:
+        log_ticks(axes.xaxis, low, high)
+    value = np.where(np.isfinite(numbers[:, 0]), numbers[:, 0], np.nan)
+    ends = np.where(np.isnan(numbers[:, 1:3]), value[:, None], numbers[:, 1:3])
+    start, end, least, most = np.clip([*ends.T, *numbers[:, 3:].T], low, high)
+    rows = np.arange(len(parts))
+    axes.barh(rows, most - least, height=1, left=least, color=_SHADE, zorder=0)
+    axes.hlines(rows, start, end, color=style.PALETTE[0], linewidth=0.9)
+    axes.plot(value, rows, "o", color=style.PALETTE[0])
+    axes.set_yticks(rows if any(names) else [], names if any(names) else [])
+    axes.set(xlim=(low, high), ylim=(len(parts) - 0.5, -0.5))
+    axes.set_xlabel(_what_is_shown(clause).replace("`", ""))
+
+
+def _what_is_shown(clause: Clause) -> str:
+    quantity = clause.quantity
+    if isinstance(quantity, Trend):
+        return "rank correlation; of its end and turn, a share"
+    if isinstance(quantity, Power):
+        return str(quantity)
+    return "share of seeds" if str(quantity) == "the share" else f"{clause.statistic} of {quantity}"
+
+
+# The page
 
 MOST_BYTES = 3_600_000
 """The limit of all figures and diagrams of a page, which has 5 MB in all."""
@@ -57,6 +310,9 @@ COLOURS, SHADES = 96, 32
 
 FEWEST_VALUES, MOST_VALUES = 3, 100
 """The limits of the values along a diagram's longer axis: smaller points can't be pointed at."""
+
+Diagram = Mapping[str, Any]
+"""The numbers of a phase diagram for the page's script, which can be written as JSON."""
 
 
 def draw_all(runs: Sequence[Entry], conditions: Sequence[str]) -> None:
@@ -81,40 +337,36 @@ def draw_all(runs: Sequence[Entry], conditions: Sequence[str]) -> None:
 
 
 def _illustrate(run: Entry, presets: Sequence[Preset], conditions: Sequence[str]) -> None:
-    own, others = figures_of(run["study"]), list[str]()
+    own, others, study = figures_of(run["study"]), list[str](), run["study"]
     named = [name for preset in presets for name in preset.figures]
     if not presets:
         kept = sorted((run["path"] / "figures").glob("*.png"))
         named = [path.stem for path in kept if path.stem in own]
-    named = [CLAIM_FIGURE, *named] if run["claims"] else named
-    if not any(preset.study == run["study"].name for preset in all_presets()):
+    named = [CLAIMS, *named] if run["claims"] else named
+    if not any(preset.study == study.name for preset in all_presets()):
         others = [name for name in grid_figures() if name in own]
-    for name in dict.fromkeys([*named, *others]):
-        if name not in named and len(run["pictures"]) >= MOST_FIGURES:
-            break
+    for name in dict.fromkeys([*named, *others, _DIAGRAM]):
+        if name in others and name not in named and len(run["pictures"]) >= MOST_FIGURES:
+            continue
         try:
-            run["pictures"].append(_picture(name, run, conditions))
+            if name == _DIAGRAM:
+                diagram = make_diagram(run["run"].data, own.get("heatmap"))
+                run["diagram"] = diagram and htmlsafe_json_dumps(diagram, separators=(",", ":"))
+            else:
+                run["pictures"].append(_picture(name, run, conditions))
         except UserError as error:
             if name in named:
                 run["not_drawn"].append(f"{name}: {str(error).removeprefix(f'{name}: ')}")
         except Exception as error:  # one figure must not cost the whole report
-            run["not_drawn"].append(f"{name}: {_defect(error)}")
-    try:
-        diagram = make_diagram(run["run"].data, own.get("heatmap"))
-        run["diagram"] = htmlsafe_json_dumps(diagram, separators=(",", ":")) if diagram else ""
-    except Exception as error:
-        run["not_drawn"].append(f"phase diagram: {_defect(error)}")
-
-
-def _defect(error: Exception) -> str:
-    return f"its drawing failed ({type(error).__name__}: {visible(shorten(str(error)))})."
+            defect = f"{type(error).__name__}: {visible(shorten(str(error)))}"
+            run["not_drawn"].append(f"{name}: its drawing failed ({defect}).")
 
 
 def _picture(name: str, run: Entry, conditions: Sequence[str]) -> Entry:
     """A figure of a run as a `data:` address, with its caption and the command that draws it."""
     judged, path, where = run["run"], run["path"], list(conditions)
     look = Look(settings={"savefig.dpi": DOTS_PER_INCH})
-    if name == CLAIM_FIGURE:
+    if name == CLAIMS:
         command = command_words("judge", path, out=f"{name}.png", where=where)
         picture = draw_claims(run["claims"], look=look)
     else:
@@ -123,10 +375,8 @@ def _picture(name: str, run: Entry, conditions: Sequence[str]) -> Entry:
     if picture.nothing:
         raise UserError(picture.nothing)
     pixels = Image.open(io.BytesIO(file_content(picture, "png"))).convert("RGB")
-    small = io.BytesIO()
-    reduce_colours(pixels, COLOURS).convert("RGB").save(
-        small, "WEBP", lossless=True, quality=100, method=4
-    )
+    small, reduced = io.BytesIO(), reduce_colours(pixels, COLOURS).convert("RGB")
+    reduced.save(small, "WEBP", lossless=True, quality=100, method=4)
     return {
         "name": name,
         "caption": picture.caption.split("\n\n", 1)[0].replace("\n", " "),
@@ -136,9 +386,6 @@ def _picture(name: str, run: Entry, conditions: Sequence[str]) -> Entry:
         "height": pixels.height,
         "is_wide": pixels.width > WIDE * DOTS_PER_INCH,
     }
-
-
-# Phase diagrams
 
 
 def make_diagram(data: Cells, heatmap: Figure | None) -> Diagram | None:
@@ -161,7 +408,7 @@ def make_diagram(data: Cells, heatmap: Figure | None) -> Diagram | None:
         return None
     shown = plan.value == study.headline and study.threshold is not None and all(study.sides)
     threshold = study.threshold if shown else None
-    colours = matplotlib.colormaps[RC["image.cmap"]](np.linspace(0, 1, SHADES))
+    colours = matplotlib.colormaps[style.RC["image.cmap"]](np.linspace(0, 1, SHADES))
     ends = (plan.norm.vmin, float(plan.norm.inverse(0.5)), plan.norm.vmax)
     return {
         "value": typeset(plan.label),
@@ -180,15 +427,11 @@ def make_diagram(data: Cells, heatmap: Figure | None) -> Diagram | None:
 
 
 def _axis(axis: Axis) -> dict[str, Any]:
-    for digits in (2, 3, 4, 17):
-        ticks = [
-            typeset(brief(round_digits(value, digits) if isinstance(value, float) else value))
-            for value in axis.values
-        ]
-        if len(set(ticks)) == len(axis.values):
-            break
     values = [typeset(brief(value)) for value in axis.values]
-    return {"label": typeset(axis.label), "values": values, "ticks": ticks}
+    short = [round_digits(each, 2) if isinstance(each, float) else each for each in axis.values]
+    ticks = [typeset(brief(value)) for value in short]
+    is_clear = len({*ticks}) == len(ticks)
+    return {"label": typeset(axis.label), "values": values, "ticks": ticks if is_clear else values}
 
 
 def _points(plan: Map, part: MapPanel, threshold: float | None) -> dict[str, list[float | None]]:

@@ -1,5 +1,6 @@
-"""Published numbers: a CSV file with a column for each parameter and measured column.
+"""Sides of a comparison: the cells of a run directory, or a file of published numbers.
 
+Such a file is CSV, or parquet, with a column for each parameter and measured column.
 A missing number is an empty field, or one of `MISSING`. Columns that only cells have are ignored.
 Beside a measured column, such as `loss`, stand `loss_low` and `loss_high`, the ends of its 95 %
 interval, `loss_se`, its standard error, or `loss_sd`, the standard deviation over as many seeds as
@@ -18,14 +19,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from overfit_cli.core.arrays import finite_column
 from overfit_cli.core.cell import ROW_COLUMNS
+from overfit_cli.core.cells import Cells, Run
 from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.expressions import read_conditions
 from overfit_cli.core.files import error_text, read_bounded
 from overfit_cli.core.parameters import SEED, ParameterInfo, Value, describe, parameter_named
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import shorten, suggestion
 from overfit_cli.stats.intervals import LEVEL, Summary, t_quantile
-from overfit_cli.stats.pairs import nearest_values, setting_keys
+from overfit_cli.stats.pairs import nearest_values, setting_key, setting_keys
+from overfit_cli.sweeps.load import load_run
+from overfit_cli.sweeps.store import RunDirectory
 
 ENDINGS = (".csv", ".parquet")
 """The endings of files of published numbers."""
@@ -40,6 +46,66 @@ SUFFIXES = ("_low", "_high", "_se", "_sd")
 """What the columns of an uncertainty have behind the name of their measured column."""
 
 _NUMBER = ParameterInfo("it", accepts="a finite number, or nothing")
+
+
+def path_of(side: Cells) -> Path:
+    """Return the run directory, or the file, of one side."""
+    return side.run.path or Path()
+
+
+def is_published(side: Cells) -> bool:
+    """Return whether a side is a file of published points, and no run."""
+    return "version" not in side.frame
+
+
+def load_side(
+    path: Path,
+    letter: str,
+    where: Sequence[str],
+    where_here: Sequence[str],
+    values: Sequence[str] = (),
+    other: Cells | None = None,
+) -> Cells:
+    """Load a run directory, whatever version its cells have, or a file of published numbers.
+
+    Args:
+        path: the run directory, or the CSV file; a name that is no file here may be that of one
+            beside the study's code.
+        where: conditions on both sides; those on columns that a CSV file lacks don't apply to it.
+        values: the columns to compare; an expression becomes one.
+        other: the run that published points are compared with; None for a run.
+    """
+    if other is None:
+        cells = load_run(RunDirectory(path, letter.lower()), any_version=True)
+    else:
+        cells = _load_published(path, other)
+        tests = {text: read_conditions(text, other.schema.placed) for text in where}
+        where = [
+            text
+            for text, read in tests.items()
+            if all(ref.name in cells.frame for test in read for ref in test.refs)
+        ]
+    cells = cells.choose(*where).choose(*where_here, option=f"where_{letter.lower()}")
+    for text in values:
+        if not (text.isidentifier() or text in cells.frame):
+            cells = cells.with_column(text)
+    return cells
+
+
+def measured_columns(side: Cells, values: Sequence[str]) -> list[str]:
+    """Return the measured columns with numbers, the headline first, expressions last.
+
+    `seconds` are compared where they are asked for, and `steps` only where a cell took any.
+    """
+    names = [side.study.headline, *(column.name for column in side.study.columns), "steps"]
+    names += [text for text in values if text == "seconds" or not text.isidentifier()]
+    numbers = {name: finite_column(side.trained, name) for name in names if name in side.frame}
+    if "steps" in numbers and "steps" not in values and not numbers["steps"].any():
+        del numbers["steps"]
+    return [name for name, column in numbers.items() if column.notna().any()]
+
+
+# Published numbers
 
 
 def error_column(name: str) -> str:
@@ -59,15 +125,15 @@ def summary_of_point(point: pd.Series[Any], name: str) -> Summary:
     return Summary(float(point[name]), error, seeds - 1, int(seeds))
 
 
-def error_of_mean(points: pd.DataFrame, name: str) -> Summary:
-    """Return 0 with the error of the mean over published points.
+def mean_of_points(points: pd.DataFrame, name: str) -> Summary:
+    """Return the mean over published points.
 
     Whether published means share their seeds is not known. So their errors count as if they all
     went the same way, which makes the interval too wide rather than too short.
     """
     fewest = summary_of_point(points.min(numeric_only=True), name)
-    error = float(points[error_column(name)].mean(skipna=False))
-    return fewest._replace(value=0.0, error=error)
+    value, error = (float(points[of].mean(skipna=False)) for of in (name, error_column(name)))
+    return fewest._replace(value=value, error=error)
 
 
 def has_failed(points: pd.DataFrame) -> bool:
@@ -75,11 +141,19 @@ def has_failed(points: pd.DataFrame) -> bool:
     return _of_point(FAILED) in points and bool((points[_of_point(FAILED)] > 0).any())
 
 
-def beside_study(path: Path, study: AnyStudy) -> Path:
-    """Return a path, or that of the file of its name beside the study's code."""
-    module = sys.modules[type(study).__module__].__file__
+def _load_published(path: Path, run: Cells) -> Cells:
+    """The points of a file, or of the file of its name beside the code of a run's study."""
+    module = sys.modules[type(run.study).__module__].__file__
     beside = Path(module).with_name(str(path)) if module and path.name == str(path) else path
-    return beside if beside.is_file() and not path.exists() else path
+    path = beside if beside.is_file() and not path.exists() else path
+    grid = {name: values_of(run, name) for name in run.parameters}
+    return Cells.of(run.study, read_published(path, run.study, grid), run=Run(path.name, path))
+
+
+def values_of(cells: Cells, name: str) -> list[Value]:
+    """Return the distinct values of a parameter, in order; none where it has no column."""
+    values = cells.trained[name].dropna().unique().tolist() if name in cells.frame else []
+    return sorted({setting_key(value): value for value in values}.values())
 
 
 def read_published(
