@@ -9,21 +9,12 @@ from typing import Any, Literal
 import matplotlib.patheffects
 import numpy as np
 import pandas as pd
+from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis as MplAxis
 from matplotlib.axis import XAxis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import (
-    AutoLocator,
-    FixedLocator,
-    FuncFormatter,
-    LogLocator,
-    MaxNLocator,
-    NullFormatter,
-    NullLocator,
-    ScalarFormatter,
-)
 from matplotlib.typing import ColorType, LineStyleType
 
 from overfit_cli.core.arrays import Floats
@@ -33,15 +24,7 @@ from overfit_cli.core.expressions import Compared, read_equation
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.text import round_digits, shorten, suggestion
-from overfit_cli.figures.labels import (
-    axis_label,
-    brief,
-    literal,
-    power,
-    tick_number,
-    typeset,
-    wrap_text,
-)
+from overfit_cli.figures import labels
 from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.style import COLUMN, HIGH, HIGHLIGHT, WIDE, Legend, letters_across, points
 from overfit_cli.stats.pairs import is_log_spaced
@@ -125,7 +108,7 @@ class Axis:
         """Set scale, limits, ticks and label of one side of `axes`."""
         scale = "log" if self.scale == "log" else "linear"
         low, *_, high = self.edges
-        label = wrap_text(self.label, WIDE if side == "x" else HIGH)
+        label = labels.wrap_text(self.label, WIDE if side == "x" else HIGH)
         axes.set(**{f"{side}scale": scale, f"{side}lim": (low, high), f"{side}label": label})
         self.place_ticks(axes.xaxis if side == "x" else axes.yaxis, low, high)
 
@@ -134,28 +117,28 @@ class Axis:
         is_across = isinstance(axis, XAxis)
         if self.scale == "category" or self._has_room_for_ticks():
             texts = [self._short(value) for value in self.values]
-            letters = sum(len(typeset(text)) + 2 for text in texts)
+            letters = sum(len(labels.typeset(text)) + 2 for text in texts)
             is_long = is_across and letters > letters_across(axis.axes, "xtick.labelsize")
             axis.set_ticks(list(self.positions), texts, rotation=90.0 * is_long)
-            axis.set_minor_locator(NullLocator())
+            axis.set_minor_locator(ticker.NullLocator())
         elif self.whole and self.scale == "log" and np.ptp(np.diff(np.log(self.positions))) < 1e-9:
             every = -(-len(self.values) // FEW_VALUES)
             replace(self, values=self.values[::every]).place_ticks(axis, low, high)
         elif self.whole and (self.scale == "linear" or high < 4 * low):
-            axis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
-            axis.set_major_formatter(ScalarFormatter())
-            axis.set_minor_locator(NullLocator())
+            axis.set_major_locator(ticker.MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
+            axis.set_major_formatter(ticker.ScalarFormatter())
+            axis.set_minor_locator(ticker.NullLocator())
         elif self.scale == "log":
             log_ticks(axis, low, high)
         else:
-            axis.set_major_locator(AutoLocator())
+            axis.set_major_locator(ticker.AutoLocator())
 
     def _short(self, value: Value) -> str:
         if isinstance(value, float):
-            return tick_number(round_digits(value, 3))
+            return labels.tick_number(round_digits(value, 3))
         if self.whole:
-            return brief(value)
-        return self.value_labels.get(str(value)) or literal(str(value))
+            return labels.brief(value)
+        return self.value_labels.get(str(value)) or labels.literal(str(value))
 
     def _has_room_for_ticks(self) -> bool:
         scaled = self.scaled(self.positions)
@@ -184,7 +167,7 @@ def parameter_axis(data: Cells, side: str, name: str | None, *, log: bool | None
     require_parameter(data, side, name)
     if name not in varying:
         raise BadValue(side, name, f"{name} is constant in these cells; {hint}")
-    field, label, at = data.schema[name], axis_label(data.schema, name), values[name]
+    field, label, at = data.schema[name], labels.axis_label(data.schema, name), values[name]
     if log and not (field.is_number and float(at[0]) > 0):
         raise BadValue("log", side, f"the values of {name} aren't all positive numbers.")
     scale: Scale = "category"
@@ -202,8 +185,8 @@ def legend_below(figure: Figure, handles: Legend, columns: int = 3, heading: str
     if not handles:
         return
     letters = int(WIDE * figure.get_figwidth() / COLUMN * 7 / points("legend.fontsize"))
-    texts = [wrap_text(text, letters) for _, text in handles]
-    longest = max(len(typeset(line)) for text in texts for line in text.split("\n"))
+    texts = [labels.wrap_text(text, letters) for _, text in handles]
+    longest = max(len(labels.typeset(line)) for text in texts for line in text.split("\n"))
     figure.legend(
         [artist for artist, _ in handles],
         texts,
@@ -215,14 +198,14 @@ def legend_below(figure: Figure, handles: Legend, columns: int = 3, heading: str
 
 def log_ticks(axis: MplAxis, low: float, high: float) -> None:
     """Set the ticks of a logarithmic axis from `low` to `high`, as plain numbers where short."""
-    write = tick_number if low >= 1e-3 and high < 1e5 else power
+    write = labels.tick_number if low >= 1e-3 and high < 1e5 else labels.power
     with np.errstate(over="ignore"):
         ratio = np.float64(high) / low
     subs = (1.0, 2.0, 5.0) if ratio < 100 else (1.0, 3.0) if ratio < 1000 else (1.0,)
-    axis.set_major_locator(AutoLocator() if ratio < 4 else LogLocator(subs=subs))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
-    axis.set_minor_locator(NullLocator())
-    axis.set_minor_formatter(NullFormatter())
+    axis.set_major_locator(ticker.AutoLocator() if ratio < 4 else ticker.LogLocator(subs=subs))
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: write(value)))
+    axis.set_minor_locator(ticker.NullLocator())
+    axis.set_minor_formatter(ticker.NullFormatter())
 
 
 def log_steps(axes: Axes, last: float) -> None:
@@ -231,11 +214,13 @@ def log_steps(axes: Axes, last: float) -> None:
     decades = int(np.log10(max(last, 1.0)))
     stride = 1 + decades // 5
     ticks = [0.0, *(10.0**decade for decade in range(0, decades + 1, stride))]
-    axes.xaxis.set_major_locator(FixedLocator(ticks))
+    axes.xaxis.set_major_locator(ticker.FixedLocator(ticks))
     axes.xaxis.set_major_formatter(
-        FuncFormatter(lambda tick, _: power(tick) if tick >= 1e4 else tick_number(tick))
+        ticker.FuncFormatter(
+            lambda tick, _: labels.power(tick) if tick >= 1e4 else labels.tick_number(tick)
+        )
     )
-    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_minor_locator(ticker.NullLocator())
 
 
 def _log_from_zero(step: Floats) -> Floats:
@@ -356,9 +341,9 @@ def draw_equations(
         right = equation.sides[1]
         if right.names and not right.names & {*names}:  # its value in each place: `= 78, 228`
             values = [float(right.value(own)) for _, own in distinct.values()]
-            numbers = [tick_number(round_digits(value, 3)) for value in values]
+            numbers = [labels.tick_number(round_digits(value, 3)) for value in values]
             said += f" = {', '.join(dict.fromkeys(numbers))}"
-        said += f" ({literal(shorten(equation.label))})" if equation.label else ""
+        said += f" ({labels.literal(shorten(equation.label))})" if equation.label else ""
         if not any(np.isfinite(line.get_xydata()).any() for line in lines):
             said += " (out of view)"
         figure.facts.append(f"{called}: {said}.")

@@ -18,14 +18,8 @@ from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.text import list_numbers, round_digits
+from overfit_cli.figures import inputs
 from overfit_cli.figures.axes import Axis, Place, draw_equations, legend_below, log_ticks
-from overfit_cli.figures.inputs import (
-    measured_column,
-    middle_threshold,
-    panels_of_runs,
-    require_numbers,
-    two_axes,
-)
 from overfit_cli.figures.labels import opening, tick_number, typeset, wrap_text
 from overfit_cli.figures.picture import Picture, new_panels
 from overfit_cli.figures.style import HIGH, HIGHLIGHT, PALETTE, WIDE, Legend, value_colour
@@ -78,13 +72,13 @@ def draw_boundary(data: Cells, options: FigureOptions) -> Picture:
     medians, of at least three values of y, with its largest residual. The caption lists the values
     of y whose median lies beyond the grid.
     """
-    value, label = measured_column(data, options.value)
-    x, y = two_axes(data, options)
+    value, label = inputs.measured_column(data, options.value)
+    x, y = inputs.two_axes(data, options)
     for side, axis in (("x", x), ("y", y)):
         if axis.scale == "category" or axis.positions[0] <= 0:
             raise BadValue(side, axis.name, "a boundary needs an axis of positive numbers.")
-    numbers, threshold = require_numbers(data, value)[value], options.threshold
-    threshold = middle_threshold(numbers) if threshold is None else threshold
+    numbers, threshold = inputs.require_numbers(data, value)[value], options.threshold
+    threshold = inputs.middle_threshold(numbers) if threshold is None else threshold
     drawn = _boundaries(data, options, (x.name, y.name, value), threshold)
     if not any(len(boundary.on_grid) for boundary in drawn):
         problem = f"{typeset(label)} crosses it nowhere on this grid."
@@ -114,7 +108,7 @@ def draw_boundary(data: Cells, options: FigureOptions) -> Picture:
 def _boundaries(
     data: Cells, options: FigureOptions, columns: tuple[str, str, str], threshold: float
 ) -> list[DrawnBoundary]:
-    parts, by, drawn = panels_of_runs(data, options.by), options.by, list[DrawnBoundary]()
+    parts, by, drawn = inputs.panels_of_runs(data, options.by), options.by, list[DrawnBoundary]()
     if len(parts) > len(PALETTE):
         problem = f"it makes {len(parts)} boundaries, and a figure shows up to {len(PALETTE)}."
         raise BadValue("by", by, problem)

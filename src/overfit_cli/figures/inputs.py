@@ -23,17 +23,8 @@ from overfit_cli.core.figure import MOST_PANELS, Figure, FigureOptions
 from overfit_cli.core.parameters import Value, describe, parameter_named
 from overfit_cli.core.study import RUN, Field, missed_by
 from overfit_cli.core.text import plural, round_digits, suggestion
+from overfit_cli.figures import labels
 from overfit_cli.figures.axes import Axis, parameter_axis, require_parameter
-from overfit_cli.figures.labels import (
-    axis_label,
-    brief,
-    contrast,
-    free_parameters,
-    independent_parameters,
-    is_word,
-    literal,
-    setting,
-)
 from overfit_cli.figures.style import PALETTE
 from overfit_cli.stats.bands import Averaging
 from overfit_cli.stats.pairs import pair_up
@@ -88,7 +79,7 @@ def _choose_axes(
     axes: int, own: FigureOptions, asked: FigureOptions, data: Cells
 ) -> tuple[str | None, str | None]:
     """The axes of the user, else those of the figure that vary, else parameters that vary."""
-    free = [name for name in independent_parameters(data) if name not in (asked.by, RUN)]
+    free = [name for name in labels.independent_parameters(data) if name not in (asked.by, RUN)]
     if len(free) < axes:
         free = data.varying((asked.by, RUN))
     x, y = asked.x or own.x, asked.y or own.y
@@ -151,7 +142,7 @@ def two_axes(data: Cells, options: FigureOptions) -> tuple[Axis, Axis]:
     if options.by is not None:
         require_parameter(data, "by", options.by)
     taken = [name for name in (x.name, y.name, options.by) if name is not None]
-    for name in free_parameters(data, taken):
+    for name in labels.free_parameters(data, taken):
         if name != RUN:
             values = ", ".join(map(str, data.values[name][:4]))
             accepts = (
@@ -183,7 +174,7 @@ def measured_column(data: Cells, name: str | None, option: str = "value") -> tup
         raise BadValue(option, name, f"{data.study.name} measures no {name!r}; {hint}")
     if name not in data.trained:
         raise BadValue(option, name, f"these cells don't hold {name}; sweep them again.")
-    return name, axis_label(data.schema, name)
+    return name, labels.axis_label(data.schema, name)
 
 
 def middle_threshold(numbers: pd.Series[float]) -> float:
@@ -288,7 +279,7 @@ def panels(data: Cells, *names: str | None) -> list[Panel]:
     for name in by:
         require_parameter(data, "by", name)
     parts = [
-        Panel(", ".join(setting(data.schema, *each) for each in values.items()), part)
+        Panel(", ".join(labels.setting(data.schema, *each) for each in values.items()), part)
         for values, part in data.settings(by)
     ]
     if len(parts) > MOST_PANELS:
@@ -304,7 +295,7 @@ def panels_of_runs(data: Cells, by: str | None) -> list[Panel]:
 
 def is_one_number(data: Cells, names: Sequence[str]) -> bool:
     """Return whether lines differ by one parameter only, and it is a number."""
-    return len(names) == 1 and names[0] != RUN and not is_word(data.schema, names[0])
+    return len(names) == 1 and names[0] != RUN and not labels.is_word(data.schema, names[0])
 
 
 def side_by_side(names: Sequence[str], parts: Sequence[Cells], value: str = "") -> Cells:
@@ -362,10 +353,11 @@ def _differing(parts: Sequence[Cells]) -> dict[str, tuple[Value, ...]]:
 
 def _differences(names: Sequence[str], parts: Sequence[Cells]) -> tuple[str, ...]:
     """How the parameters differ that don't vary: `eta 0.1 (first), 0.2 (second)`."""
-    return tuple(
-        f"{name} {', '.join(f'{brief(v)} ({of})' for v, of in zip(values, names, strict=True))}"
-        for name, values in _differing(parts).items()
-    )
+    words = []
+    for name, values in _differing(parts).items():
+        each = zip(map(labels.brief, values), names, strict=True)
+        words.append(f"{name} {', '.join(f'{value} ({of})' for value, of in each)}")
+    return tuple(words)
 
 
 def difference(data: Cells, minus: Cells, called: tuple[str, str], column: str) -> Cells:
@@ -397,10 +389,10 @@ def difference(data: Cells, minus: Cells, called: tuple[str, str], column: str) 
         status=np.where(lost | also_lost, "failed", "done"),
         reason=reasons[0].where(lost, reasons[1]),
     )
-    differing, less = _differing(parts), f", less that of {literal(called[1])}"
+    differing, less = _differing(parts), f", less that of {labels.literal(called[1])}"
     if len(differing) == 1:
-        less = f": {contrast(data.schema, *differing.items())}"
-    label = f"{axis_label(data.schema, column)}{less}"
+        less = f": {labels.contrast(data.schema, *differing.items())}"
+    label = f"{labels.axis_label(data.schema, column)}{less}"
     # A number that one side missed is no difference: it is not known.
     known: dict[str, Any] = {"unit": "", "symbol": "", "reached": True, "diverges": False}
     return replace(

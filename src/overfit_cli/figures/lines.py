@@ -20,27 +20,8 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import MOST_PANELS, FigureOptions
 from overfit_cli.core.text import suggestion
+from overfit_cli.figures import inputs, labels
 from overfit_cli.figures.axes import Axis, Place, draw_equations, legend_below, parameter_axis
-from overfit_cli.figures.inputs import (
-    BAND,
-    Panel,
-    averaging,
-    is_one_number,
-    measured_column,
-    panels,
-    require_numbers,
-)
-from overfit_cli.figures.labels import (
-    axis_label,
-    brief,
-    free_parameters,
-    heading,
-    label_with_note,
-    opening,
-    short_settings,
-    subtracted_means,
-    symbols_in_words,
-)
 from overfit_cli.figures.picture import Picture, new_panels, title_panels
 from overfit_cli.figures.series import LEAST_SHARE, ROUND_OFF, THEORY, Series
 from overfit_cli.figures.style import DASHES, HIGH, PALETTE, THRESHOLD, colour_parameter, line_looks
@@ -88,13 +69,13 @@ def draw_lines(data: Cells, options: FigureOptions, *, floor: float = 0.0) -> Pi
     ]
     look: dict[str, Any] = {"colour": "0.15", "first_dash": 2 if series.theory else 1}
     legend += draw_equations(figure, places, data, options, [x], series.value, **look)
-    legend_below(figure, legend, 2 * len(all_axes), heading(data.schema, series.lines.names))
+    legend_below(figure, legend, 2 * len(all_axes), labels.heading(data.schema, series.lines.names))
     return figure
 
 
 def _along(x: Axis, data: Cells, options: FigureOptions, round_off: float) -> Series:
-    value, label = measured_column(data, options.value)
-    numbers = require_numbers(data, value)[value]
+    value, label = inputs.measured_column(data, options.value)
+    numbers = inputs.require_numbers(data, value)[value]
     if options.by == x.name:
         raise BadValue("by", options.by, "it is an axis already; panels take another parameter.")
     if data.refined and data.trained["seed"].nunique() > 1:
@@ -102,17 +83,17 @@ def _along(x: Axis, data: Cells, options: FigureOptions, round_off: float) -> Se
         raise BadValue("where", None, accepts)
     theory = {}
     if options.theory is not None:
-        theory = dict([measured_column(data, options.theory, "theory")])
+        theory = dict([inputs.measured_column(data, options.theory, "theory")])
         if data.pairs or value in theory:
             raise BadValue("theory", options.theory, "it takes a column beside that of value.")
-    free = free_parameters(data, [x.name])
-    parts, names = panels(data, options.by), [name for name in free if name != options.by]
-    if subtracted_means(data):  # by the means that are subtracted
+    free = labels.free_parameters(data, [x.name])
+    parts, names = inputs.panels(data, options.by), [name for name in free if name != options.by]
+    if labels.subtracted_means(data):  # by the means that are subtracted
         options = replace(options, mean=None, band="interval")
-    over_seeds = averaging(options, data.trained["seed"].nunique())
+    over_seeds = inputs.averaging(options, data.trained["seed"].nunique())
     lines = lines_of_cells([part.data for part in parts], names, x, [value, *theory], over_seeds)
     series = Series(parts, lines, {value: label}, theory, x=x)
-    if (count := len(series.looks)) > len(PALETTE) and not is_one_number(data, names):
+    if (count := len(series.looks)) > len(PALETTE) and not inputs.is_one_number(data, names):
         accepts = f"the other parameters have {count} settings here, and a figure shows up to "
         accepts += f"{len(PALETTE)} lines; make panels of one (option by), or draw a heatmap."
         raise BadValue("x", x.name, accepts)
@@ -143,11 +124,11 @@ def draw_curves(data: Cells, options: FigureOptions) -> Picture:
     others = set(logged.index) - set(logged.index[logged])  # their steps have other columns
     kept = data.trained[~data.trained["key"].isin(others)]
     data = data.with_trained(kept) if len(kept) else data
-    return draw_panels(panels(data, options.by), options)
+    return draw_panels(inputs.panels(data, options.by), options)
 
 
 def draw_panels(
-    parts: Sequence[Panel], options: FigureOptions, *, least_share: float = LEAST_SHARE
+    parts: Sequence[inputs.Panel], options: FigureOptions, *, least_share: float = LEAST_SHARE
 ) -> Picture:
     """Draw curves as `draw_curves` does, in given panels.
 
@@ -158,19 +139,19 @@ def draw_panels(
     columns = logged_columns(data, options.value)
     theory = _logged_theory(data, columns, options.theory)
     parts = told_apart(parts, columns, theory)
-    over_seeds = averaging(options, BAND)
+    over_seeds = inputs.averaging(options, inputs.BAND)
     lines = lines_of_steps([part.data for part in parts], [*columns, *theory], over_seeds)
     series = series_of_steps(parts, lines, columns, options, theory, least_share)
     figure, _, legend = series.draw(options)
     figure.facts += series.seeds_above()
     if data.study.stop and any(line.ends_early for line in lines.every):
         figure.facts.append(f"{data.study.stop}.")
-    legend_below(figure, legend, 2 * len(parts), heading(data.schema, lines.names))
+    legend_below(figure, legend, 2 * len(parts), labels.heading(data.schema, lines.names))
     return figure
 
 
 def series_of_steps(
-    parts: Sequence[Panel],
+    parts: Sequence[inputs.Panel],
     lines: Lines,
     columns: Sequence[str],
     options: FigureOptions,
@@ -182,7 +163,7 @@ def series_of_steps(
 
     def drawn(names: Sequence[str], least: float = -np.inf) -> dict[str, str]:
         shown = [n for n in names if any((line[n]["middle"] > least).any() for line in every)]
-        return {name: axis_label(data.logged, name) for name in shown}
+        return {name: labels.axis_label(data.logged, name) for name in shown}
 
     series = Series(parts, lines, drawn(columns), drawn(theory))
     steps, log = series.steps(), options.is_log("x")
@@ -223,8 +204,8 @@ def logged_columns(data: Cells, value: str | None, option: str = "value") -> lis
 
 
 def told_apart(
-    parts: Sequence[Panel], columns: Sequence[str], theory: Sequence[str]
-) -> Sequence[Panel]:
+    parts: Sequence[inputs.Panel], columns: Sequence[str], theory: Sequence[str]
+) -> Sequence[inputs.Panel]:
     """Return panels in which colours tell settings apart, dashes columns, and black a theory.
 
     Of several columns and parameters, one parameter has colours and the others have panels. Where
@@ -243,8 +224,9 @@ def told_apart(
     pieces = [
         (
             values,
-            Panel(
-                ", ".join(filter(None, [short_settings(data.schema, values), part.title])), cells
+            inputs.Panel(
+                ", ".join(filter(None, [labels.short_settings(data.schema, values), part.title])),
+                cells,
             ),
         )
         for part in parts
@@ -276,10 +258,10 @@ def draw_best_curves(data: Cells, options: FigureOptions) -> Picture:
     show all of them.
     """
     if options.by == RATE:
-        return draw_panels(panels(data, options.by), options)
+        return draw_panels(inputs.panels(data, options.by), options)
     best, words = at_best_step_sizes(data, logged_columns(data, options.value)[0])
-    figure = draw_panels(panels(best, options.by), options, least_share=ROUND_OFF)
-    figure.facts += [*symbols_in_words(data.schema, data.varying([RATE])), *words]
+    figure = draw_panels(inputs.panels(best, options.by), options, least_share=ROUND_OFF)
+    figure.facts += [*labels.symbols_in_words(data.schema, data.varying([RATE])), *words]
     return figure
 
 
@@ -293,7 +275,7 @@ def draw_learning(data: Cells, options: FigureOptions) -> Picture:
         return draw_best_curves(data, options)
     columns = logged_columns(data, options.value)
     best, words = at_best_step_sizes(data, columns[0])
-    rows = [(lines_of_steps([best], columns, averaging(options, BAND)), "")]
+    rows = [(lines_of_steps([best], columns, inputs.averaging(options, inputs.BAND)), "")]
     less, first = _less_first(best, columns)
     if less is not None:
         of_first = f" minus {first}'s" if first.isalpha() else f"\nminus that of {first}"
@@ -311,7 +293,7 @@ def _less_first(data: Cells, columns: Sequence[str]) -> tuple[Cells | None, str]
     names = data.varying()
     [(values, first), *others] = data.without_plan().settings(names)
     seeds = set(first.frame["seed"]).intersection(*(cells.frame["seed"] for _, cells in others))
-    if not others or len(seeds) < BAND or first.frame["seed"].duplicated().any():
+    if not others or len(seeds) < inputs.BAND or first.frame["seed"].duplicated().any():
         return None, ""
     cells = data.trained[data.trained["seed"].isin(seeds)]
     steps = data.steps.merge(cells[["key", "seed"]], on="key")
@@ -320,14 +302,18 @@ def _less_first(data: Cells, columns: Sequence[str]) -> tuple[Cells | None, str]
     lessened = {name: pairs[name] - pairs[f"{name}_of_first"] for name in columns}
     logged = pairs[["key", "step"]].assign(**lessened)
     less = data.with_trained(cells).with_steps(logged)
-    return less, short_settings(data.schema, values)
+    return less, labels.short_settings(data.schema, values)
 
 
 def _draw_columns(
     data: Cells, rows: Sequence[tuple[Lines, str]], columns: Sequence[str], options: FigureOptions
 ) -> Picture:
     """Draw a panel for each column, and for each row of lines, with what its label ends with."""
-    study, parts, linear = data.study, [Panel("", data)], replace(options, log=frozenset[str]())
+    study, parts, linear = (
+        data.study,
+        [inputs.Panel("", data)],
+        replace(options, log=frozenset[str]()),
+    )
     figure, all_axes = new_panels(len(rows) * len(columns), height=2.6, share_y=False)
     for axes, ((lines, less), name) in zip(all_axes, itertools.product(rows, columns), strict=True):
         series = series_of_steps(parts, lines, [name], linear if less else options)
@@ -339,20 +325,22 @@ def _draw_columns(
         if not less and (guess := GUESS.get(name)) is not None:
             axes.axhline(guess, **THRESHOLD)
         note = note if is_last else note.partition(",")[0]
-        axes.set_ylabel(label_with_note(f"{axis_label(data.logged, name)}{less}", note, HIGH))
+        axes.set_ylabel(
+            labels.label_with_note(f"{labels.axis_label(data.logged, name)}{less}", note, HIGH)
+        )
     for axes in all_axes:
         place = axes.get_subplotspec()
         axes.set_xlabel(study.step if place is None or place.is_last_row() else "")
     title_panels(all_axes, [""] * len(all_axes))
-    labels = ", ".join(axis_label(data.logged, name) for name in columns)
+    named = ", ".join(labels.axis_label(data.logged, name) for name in columns)
     first, *below = [(lines.kind(columns[0]), less.strip()) for lines, less in rows]
     kind = first[0].partition(",")[0] if below else first[0]
-    figure.facts.append(f"{opening(labels)} against {study.step}: {kind}.")
+    figure.facts.append(f"{labels.opening(named)} against {study.step}: {kind}.")
     figure.facts += [f"Below, {less} seed by seed: {kind}." for kind, less in below]
     legend = series_of_steps(parts, rows[0][0], columns[:1], options).legend()
     legend.append((Line2D([], [], **THRESHOLD), "guessing"))
     names = [name for name in rows[0][0].names if name != "seed"]
-    legend_below(figure, legend, 2 * len(columns), heading(data.schema, names))
+    legend_below(figure, legend, 2 * len(columns), labels.heading(data.schema, names))
     return figure
 
 
@@ -430,11 +418,11 @@ def _in_words(ranked: Cells, best: Cells, grouping: list[str]) -> list[str]:
         ends = {means.index[0]: " (the least tried)", means.index[-1]: " (the largest tried)"}
         end = ends.get(rate, "") if len(means) > 2 else ""
         is_any = means.notna().all() and 0 < means.max() <= (1 + 1e-9) * means.min()
-        text = "any" if is_any else f"{brief(rate)}{end}"
-        settings.setdefault(text, []).append(short_settings(ranked.schema, values))
+        text = "any" if is_any else f"{labels.brief(rate)}{end}"
+        settings.setdefault(text, []).append(labels.short_settings(ranked.schema, values))
     told = [f"{text} for {' / '.join(names)}" for text, names in settings.items()]
     told = told if told[1:] else list(settings)
-    headline = axis_label(ranked.schema, ranked.study.headline)
+    headline = labels.axis_label(ranked.schema, ranked.study.headline)
     return [
         f"Best of {len(tried)} step sizes: {'; '.join(told)}.",
         f"The best has the fewest failed seeds, then the lowest mean of {headline}; of several in "

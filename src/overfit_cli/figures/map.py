@@ -25,10 +25,7 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.text import round_digits
 from overfit_cli.figures.axes import Place, draw_equations, legend_below, log_ticks
-from overfit_cli.figures.inputs import (
-    middle_threshold,
-    usable_cells,
-)
+from overfit_cli.figures.inputs import middle_threshold, usable_cells
 from overfit_cli.figures.labels import tick_number, typeset, wrap_text
 from overfit_cli.figures.map_data import MOST_PRINTED, Map, MapPanel, Mask, lay_out_map
 from overfit_cli.figures.picture import Picture, label_outer, new_panels, title_panels

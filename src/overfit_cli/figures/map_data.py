@@ -19,18 +19,8 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.options import Mean
+from overfit_cli.figures import inputs
 from overfit_cli.figures.axes import Axis
-from overfit_cli.figures.inputs import (
-    Panel,
-    choose_scale,
-    lost_in_words,
-    measured_column,
-    misses_in_words,
-    panels_of_runs,
-    require_grid,
-    require_numbers,
-    two_axes,
-)
 from overfit_cli.figures.labels import opening, subtracted_means
 from overfit_cli.stats.bands import Averaging, mean_of_seeds
 from overfit_cli.stats.intervals import FEWEST_FOR_MEDIAN, LEVEL
@@ -149,7 +139,7 @@ class Map:
         """Why cells have no number, in a few words: `diverged`, `target not reached or failed`."""
         cells, numbers = self.data.trained, _of_seeds(self.data, self.value)
         unknown = numbers.isna() & (cells["status"] == "done")
-        told = misses_in_words(cells[~np.isfinite(numbers) & ~unknown])
+        told = inputs.misses_in_words(cells[~np.isfinite(numbers) & ~unknown])
         return " or ".join(filter(None, [told, "no number" if unknown.any() else ""]))
 
     @property
@@ -158,7 +148,7 @@ class Map:
         counts = np.concatenate([part.seeds[np.isfinite(part.number)] for part in self.panels])
         over = subtracted_means(self.data) or mean_of_seeds(counts, self.mean)
         numbers = _of_seeds(self.data, self.value)
-        lost = lost_in_words(self.data.trained, numbers, is_median=self.mean == "median")
+        lost = inputs.lost_in_words(self.data.trained, numbers, is_median=self.mean == "median")
         facts = [f"{opening(self.label)} over {self.x.label} and {self.y.label}: {over}."]
         facts += [f"{words}." for words in lost]
         if self.data.pairs:
@@ -179,15 +169,15 @@ def lay_out_map(data: Cells, options: FigureOptions, *, to_scale: bool = False) 
         to_scale: whether few uneven values stand at their places, as an overlay needs it, and not
             in cells of one width.
     """
-    x, y = two_axes(data, options)
-    require_grid(data, options, x, y)
-    value, label = measured_column(data, options.value)
-    require_numbers(data, value)
+    x, y = inputs.two_axes(data, options)
+    inputs.require_grid(data, options, x, y)
+    value, label = inputs.measured_column(data, options.value)
+    inputs.require_numbers(data, value)
     if not (to_scale or options.law or options.log is not None or data.refined):
         x, y = x.spread(), y.spread()
 
     def averaged(mean: Mean) -> Map:
-        parts = panels_of_runs(data, options.by)
+        parts = inputs.panels_of_runs(data, options.by)
         shown = tuple(lay_out(part, x, y, value, mean) for part in parts)
         return Map(data, x, y, value, label, mean, shown)
 
@@ -199,13 +189,15 @@ def lay_out_map(data: Cells, options: FigureOptions, *, to_scale: bool = False) 
     if data.pairs and log:
         raise BadValue("log", "value", "a difference has no logarithm where it is negative.")
     factor = 10 if small <= MOST_PRINTED else 30
-    if data.pairs or not choose_scale(log, plan.numbers, factor=factor):
+    if data.pairs or not inputs.choose_scale(log, plan.numbers, factor=factor):
         return plan
     is_free = options.mean is None and plan.mean == "arithmetic"
     return replace(averaged("median") if is_free else plan, log=True)
 
 
-def lay_out(part: Panel, x: Axis, y: Axis, value: str, mean: Mean = "arithmetic") -> MapPanel:
+def lay_out(
+    part: inputs.Panel, x: Axis, y: Axis, value: str, mean: Mean = "arithmetic"
+) -> MapPanel:
     """Return the statistic of `value` over seeds at each point of the grid of `x` and `y`.
 
     The axes of the panel have the values that its data has: beside another run directory the axes
