@@ -155,7 +155,7 @@ def lines_of_cells(
             shown = finite_column(cells, name).where(arrived | has_none).groupby(along)
             middle = shown.median() if over_seeds.mean == "median" else shown.mean()
             tables[name] = middle.to_frame("middle")
-        reason = misses_in_words(cells[along.isin(table.index[missed])])
+        reason = misses_in_words(cells[along.isin(table.index[missed]) & ~np.isfinite(numbers)])
         text = short_settings(data.schema, values)
         return Line(text, values, cells, tables, {value: seeds}, reason)
 
