@@ -78,7 +78,7 @@ SHARE = "^minus='other': its cells and the others don't share"
         (lambda: draw("heatmap", two(WIDTHS, WIDTHS), by="width"), "'width': it makes 14 panels"),
         (
             lambda: side_by_side(RUNS, [data_of(small(2)), of_runs()]),
-            "its cells, of runs, have no n, which",
+            "its cells, of fake, have no run, which",
         ),
         (lambda: subtracted(small(2), small(2).drop(columns="test_loss")), f"{SHARE} test_loss.$"),
         (lambda: subtracted(small(2), small(2).drop(columns="snr")), f"{SHARE} snr.$"),

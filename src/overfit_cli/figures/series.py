@@ -182,8 +182,8 @@ class Series:
                 log_ticks(axes.yaxis, *axes.get_ylim())
         legend = self.legend()
         if threshold is not None:
-            line = Line2D([], [], **style.THRESHOLD)
-            legend.append((line, f"threshold {tick_number(threshold)}"))
+            handle = Line2D([], [], **style.THRESHOLD)
+            legend.append((handle, f"threshold {tick_number(threshold)}"))
         if self.floor:
             legend.append(self._shade(all_axes))
         for name, label in self.theory.items() if self.x is None else ():
