@@ -74,7 +74,7 @@ def test_few_cells_are_a_curve_each_and_more_are_averaged_over_seeds(
         ("train_loss,,attention", None, "fake logs no ''; known:"),
         ("train_loss", "train_loss", "^theory='train_loss': it takes up to 3 columns, beside"),
         ("train_loss", "test_loss,train_loss", "it takes up to 3 columns, beside another"),
-        ("test_loss,train_loss", "n", "^theory='n': it takes up to 3 columns, beside another"),
+        ("test_loss,train_loss", "attention", "up to 3 columns, beside another"),
     ],
 )
 def test_what_is_no_list_of_columns_or_no_theory_is_refused(
