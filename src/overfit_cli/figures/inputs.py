@@ -145,9 +145,7 @@ def two_axes(data: Cells, options: FigureOptions) -> tuple[Axis, Axis]:
     for name in labels.free_parameters(data, taken):
         if name != RUN:
             values = ", ".join(map(str, data.values[name][:4]))
-            accepts = (
-                f"y is {y.name}, and {name} varies too ({values}, ...); make it an axis, make "
-            )
+            accepts = f"y is {y.name}, {name} varies too ({values}, ...); make it an axis, make "
             accepts += (
                 f"panels of it (option by), or choose one value (option where, {name}=VALUE)."
             )
