@@ -146,9 +146,7 @@ def two_axes(data: Cells, options: FigureOptions) -> tuple[Axis, Axis]:
         if name != RUN:
             values = ", ".join(map(str, data.values[name][:4]))
             accepts = f"y is {y.name}, {name} varies too ({values}, ...); make it an axis, make "
-            accepts += (
-                f"panels of it (option by), or choose one value (option where, {name}=VALUE)."
-            )
+            accepts += f"panels of it (option by), or choose one (option where, {name}=VALUE)."
             raise BadValue("x", x.name, accepts)
     return x, y
 
