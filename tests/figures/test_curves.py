@@ -15,10 +15,8 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import StudyParameters, parameter
 from overfit_cli.figures.lines import draw_best_curves, draw_learning, draw_learning_rates
-from overfit_cli.stats.pairs import best_of_sweep
 from tests.fake_study import (
     FakeStudy,
-    corners,
     data_of,
     draw,
     fail,
@@ -130,15 +128,6 @@ def test_curves_are_drawn_in_panels_with_one_colour_and_one_axis() -> None:
         assert (axes.get_yscale(), axes.get_ylim()) == ("log", left.get_ylim())
 
 
-def test_several_columns_are_told_apart_by_dashes() -> None:
-    figure = draw("curves", logged(PAIR), value="train_loss, attention")
-    lines = figure.axes[0].lines
-    assert [line.get_linestyle() for line in lines] == ["-", "--", "-", "--"]
-    assert lines[0].get_color() == lines[1].get_color() != lines[2].get_color()
-    assert figure.axes[0].get_ylabel() == "training loss", "the first, where not all are losses"
-    assert not untold(figure, "\ntraining loss\n … \nattention on the signal\n … \nN = 5\n")
-
-
 # Scales, ends and bounds
 
 STEPS, SEEDS = np.arange(201), np.arange(3)[:, None]
@@ -180,32 +169,6 @@ def test_steps_are_logarithmic_where_they_are_logged_so_unless_the_user_says(
     figure = draw("curves", run(loss), log=log)
     assert figure.axes[0].get_xscale() == scale
     assert ("\n0\n1\n10\n100\ngradient steps\n" in words(figure)) == (scale == "function")
-
-
-def test_losses_end_at_a_share_of_the_start_and_what_is_below_is_shaded() -> None:
-    figure = draw("curves", run(FALL**20))
-    assert min(line_heights(figure.axes[0])[0]) == pytest.approx(1e-16)
-    assert figure.axes[0].get_ylim()[0] == pytest.approx(1e-16 / 30)
-    assert not untold(figure, "\nbelow 10⁻¹⁶ of the start\n")
-
-
-def test_the_axis_reaches_to_the_end_of_every_column_and_to_the_lower_end_of_a_band() -> None:
-    [axes] = draw("curves", run(FALL, FALL**3), value="train_loss,test_loss").axes
-    assert axes.get_ylim()[0] < min(map(min, line_heights(axes))) == pytest.approx(1e-6)
-    losses = np.stack([FALL, FALL, FALL**5])
-    [axes] = draw("curves", run(losses)).axes
-    low = np.quantile(losses, 0.25, axis=0).min()
-    assert corners(axes.collections[0])[:, 1].min() == pytest.approx(low)
-    assert axes.get_ylim()[0] < low < 0.6 * FALL.min()
-
-
-def test_a_curve_that_ends_with_its_first_seed_has_a_dot_there() -> None:
-    figure = draw("curves", run(np.where(100 + 10 * SEEDS >= STEPS, LINE, np.nan)))
-    [line] = figure.axes[0].lines
-    assert (line.get_marker(), line.get_markevery()) == ("o", [-1])
-    assert np.asarray(line.get_xdata())[-1] == 100
-    assert not untold(figure, "\nfirst seed ends\n")
-    assert draw("curves", run(LINE)).axes[0].lines[0].get_marker() == ""
 
 
 RISE, CROSSES = np.argmax(RISES > FALL), "\nfirst step above test loss\n"
@@ -310,30 +273,6 @@ def test_a_caption_says_once_which_step_sizes_are_best(
     text = words(draw_best_curves(data, replace(TEST_LOSS, by=by)))
     assert said in text
     assert text.count("step sizes:") == (data is not ONE_RATE)
-
-
-def test_each_kernel_has_a_best_step_size_even_if_every_cell_failed() -> None:
-    for data, along in ((RATES, []), (without("-"), ["kernel"])):
-        found = best_of_sweep(data.trained, "learning_rate", along, "test_loss")
-        assert len(found) == 6
-        assert set(found["kernel"]) == {"softmax", "gaussian"}
-        assert set(found["learning_rate"]) == {0.01}
-
-
-@pytest.mark.slow
-def test_panels_of_step_sizes_have_each_setting_at_its_own() -> None:
-    figure = draw_best_curves(RATES, TEST_LOSS)
-    ends = sorted({line[0] for line in line_heights(figure.axes[0])})
-    assert ends == pytest.approx([0.11, 0.31])
-    assert not untold(figure, "\nsoftmax\n")
-    by_kernel, by_rate = (
-        titles(draw_best_curves(rates((10, 20)), replace(TEST_LOSS, by=by)))
-        for by in ("kernel", "learning_rate")
-    )
-    assert by_kernel == ["(a) kernel: softmax", "(b) kernel: gaussian"]
-    assert by_rate == ["(a) step size = 0.01", "(b) step size = 0.1"]
-    lines = line_heights(draw_best_curves(NOISY_DIGITS, TEST_LOSS).axes[0])
-    assert [1.0, 1e-8, 1e-12, 1e-12] in lines, "the axis ends at round-off"
 
 
 @pytest.mark.slow

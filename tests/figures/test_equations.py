@@ -213,19 +213,6 @@ def test_a_figures_own_value_and_theory_may_be_expressions_with_a_name_in_words(
     assert not untold(other, "", "gap of losses"), "another expression is another number"
 
 
-def test_settings_with_a_theory_have_a_panel_each_in_their_colour() -> None:
-    cells = AT_ONE_SNR[AT_ONE_SNR["width"] == 64]
-    options = {"value": "test_loss - train_loss", "theory": "0.1 - 0.4 * train_loss"}
-    figure = picture("curves", cells, **options)
-    assert titles(figure) == ["(a) $N$ = 4", "(b) $N$ = 8", "(c) $N$ = 16"]
-    for axes in figure.axes:
-        measured, theory = line_heights(axes)
-        assert theory == pytest.approx(measured)
-        assert axes.lines[1].get_color() == "black"
-    assert len({axes.lines[0].get_color() for axes in figure.axes}) == 3
-    assert "Test_loss" not in figure.caption
-
-
 def test_an_axis_may_be_an_expression_and_laws_may_contain_it() -> None:
     """It takes the place of n, which has more values; each width keeps its line."""
     figure = picture("lines", AT_ONE_SNR, x="n/width", law=("test_loss = 2 * (n / width)",))

@@ -7,7 +7,6 @@ import io
 import json
 import os
 import struct
-import xml.etree.ElementTree as ET
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,9 +17,8 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
-from PIL import Image
 from pydantic import TypeAdapter
-from pypdf import PdfReader, PdfWriter
+from pypdf import PdfWriter
 
 import overfit_cli
 from overfit_cli import UserError, __version__
@@ -112,24 +110,6 @@ def test_the_text_is_ascii_and_the_same_in_every_process() -> None:
     assert '"log": ["value", "x", "y"]' in RECORD.text()  # a set, whose order changes
     assert RECORD.text().isascii()
     assert RUN.model_validate({**RUN.model_dump(), "path": "\udcff"}).path == r"\udcff"
-
-
-@pytest.mark.slow
-def test_other_programs_find_title_maker_and_record() -> None:
-    title, maker = 'A \\(ö) "<&> in two lines \\x1b', "overfit 0.1.0"
-    image = Image.open(io.BytesIO(file_content(picture(), "png")))
-    assert (image.mode, image.info["dpi"][0]) == ("P", pytest.approx(50, abs=0.1))
-    assert image.info["Title"] == title
-    assert image.info["Software"] == f"{maker}, matplotlib 3.10.0"
-    assert json.loads(image.info["overfit"])["runs"][0]["commits"] == ["c0ffee", "decade"]
-    names = {"dc": "http://purl.org/dc/elements/1.1/"}
-    drawing = ET.fromstring(file_content(picture(), "svg"))
-    assert [tag.text for tag in drawing.iterfind(".//dc:title", names)] == [title, maker]
-    assert drawing.findtext(".//dc:description", namespaces=names) == RECORD.text()
-    facts = PdfReader(io.BytesIO(file_content(picture(), "pdf"))).metadata
-    assert facts is not None
-    assert (facts.title, facts.creator) == (title, maker)
-    assert (facts.producer, facts.keywords) == ("matplotlib 3.10.0", RECORD.text())
 
 
 def test_a_record_that_another_program_wrote_anew_is_read() -> None:

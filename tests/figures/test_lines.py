@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +28,7 @@ from tests.fake_study import (
     fake_cells,
     heights,
     line_heights,
-    points,
-    titles,
     untold,
-    words,
 )
 
 OF_LOG = {"log": frozenset({"value"})}
@@ -192,16 +188,6 @@ def test_where_half_of_the_seeds_miss_a_cross_stands_for_the_median() -> None:
     assert np.asarray(cross.get_xdata()).tolist() == [4.0, 8.0]
 
 
-def test_crosses_of_two_lines_at_one_value_do_not_hide_each_other() -> None:
-    gone = fail(fake_cells([5, 10, 15], [1.0, 2.0, 4.0]), "snr == 4 and n != 10")
-    [axes] = draw("lines", gone).axes
-    crosses = [line for line in axes.lines if line.get_marker() == "x"]
-    (first, high), (second, low) = (points(cross)[:, 0] for cross in crosses)
-    assert (first, second) == (4.0, 4.0)
-    assert high - low == pytest.approx(0.05), "shares of the height of the axes"
-    assert len({cross.get_color() for cross in crosses}) == 2
-
-
 # Axes
 
 
@@ -225,18 +211,6 @@ def test_few_values_have_a_tick_each_and_a_short_logarithmic_axis_has_two_or_mor
     axis = getattr(axes, f"{side}axis")
     labels = zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True)
     assert " ".join(label.get_text() for at, label in labels if low <= at <= high) == ticks
-
-
-def test_ticks_of_narrow_panels_stand_clear_of_each_other() -> None:
-    cells = fake_cells([2, 4, 8], [16.0, 64.0, 256.0, 1024.0, 4096.0])
-    figure = draw("lines", cells, by="n")
-    figure.draw_without_rendering()
-    for axes in figure.axes:
-        low, high = axes.get_xlim()
-        shown = zip(axes.get_xticks(), axes.get_xticklabels(), strict=True)
-        boxes = [label.get_window_extent() for tick, label in shown if low <= tick <= high]
-        assert len(boxes) > 1
-        assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
 
 
 @pytest.mark.parametrize(
@@ -272,27 +246,6 @@ def test_where_x_is_no_number_points_stand_beside_each_other_with_bars() -> None
 
 
 # Panels, and what varies together
-
-
-def test_lines_of_words_stand_in_panels_under_a_heading() -> None:
-    ns = (2, 4, 6, 8, 10)
-    figure = draw("lines", kernels(ns, [1.0, 2.0]), by="n")
-    assert titles(figure) == [f"({at}) $N$ = {n}" for at, n in zip("abcde", ns, strict=True)]
-    assert all(len(line_heights(axes)) == 2 for axes in figure.axes)
-    text = words(figure)
-    for line in ("softmax", "gaussian", "kernel"):
-        assert text.count(f"\n{line}\n") == 1, "words stand alone, under a heading"
-
-
-@pytest.mark.slow
-def test_many_lines_have_a_few_names_and_no_bands() -> None:
-    """And a shade each."""
-    figure = draw("lines", fake_cells(range(2, 21), SNRS[::6]))
-    [axes] = figure.axes
-    assert not axes.collections
-    assert len({line.get_color() for line in axes.lines}) == 19
-    assert len(figure.legends[0].get_texts()) == 5
-    assert not untold(figure, "without bands … \nN = 20\n")
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import math
 import os
 import re
 import struct
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -17,12 +17,8 @@ from unittest import mock
 import matplotlib as mpl
 import pandas as pd
 import pytest
-from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-import overfit_cli
 from overfit_cli import Column, UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import ParameterInfo, StudyParameters, describe, parameter
@@ -258,42 +254,6 @@ def test_a_number_takes_no_colour_of_a_word() -> None:
         words = {to_hex(f"C{index}") for index in range(8)}
     assert len(colours) == 2
     assert not colours & words
-
-
-NEUTRAL = {"#4c4c4c", "#4d4d4d", "#666666", "#333333", "#262626", "#000000"}
-"""Greys and black: what a dash or a marker means, thresholds and bounds."""
-
-
-def named_colours(figure: Figure) -> list[tuple[str, str]]:
-    """The names in the legends of a figure, and the colours of their handles."""
-    return [
-        (text.get_text(), to_hex(handle.get_color()))
-        for legend in filter(None, [*figure.legends, *map(Axes.get_legend, figure.axes)])
-        for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True)
-        if isinstance(handle, Line2D)
-    ]
-
-
-def is_registered(name: str) -> bool:
-    """Whether a name has one colour: numbers have, if they are of heads."""
-    return not re.search(r"= [\d$]", name) or bool(re.fullmatch(r"\$H\$ = \d+", name))
-
-
-@pytest.mark.slow
-def test_a_name_has_one_colour_in_all_kept_figures() -> None:
-    """More seeds change no colour, and take three times as long."""
-    colours: defaultdict[str, dict[str, str]] = defaultdict(dict)
-    for picture in sorted(Path(__file__).parents[2].glob("results/*/figures/*.png")):
-        run = picture.parents[1]
-        if picture.stem == "images":  # they have no legend, and some need data
-            continue
-        figure = overfit_cli.draw(picture.stem, run, where=["seed=0:2"])
-        with mpl.style.context(RC):
-            for name, colour in named_colours(figure):
-                if is_registered(name) and colour not in NEUTRAL:
-                    colours[name].setdefault(colour, f"{run.name}/{picture.stem}")
-    assert {"softmax", "Gaussian", "$H$ = 5"} <= set(colours)
-    assert {name: of_name for name, of_name in colours.items() if len(of_name) > 1} == {}
 
 
 LONGEST = 28

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.collections import PathCollection, PolyCollection, QuadMesh
-from matplotlib.colors import LogNorm, to_hex
+from matplotlib.colors import LogNorm
 from matplotlib.contour import QuadContourSet
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -17,14 +17,10 @@ from matplotlib.lines import Line2D
 from overfit_cli import Column, UserError
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.options import Mean
-from overfit_cli.figures.inputs import side_by_side
-from overfit_cli.figures.map import draw_map
-from overfit_cli.figures.style import MUTED
 from overfit_cli.stats.crossings import crossings, medians_by_row
 from tests.fake_study import (
     LAW,
     NS,
-    OPTIONS,
     SNRS,
     FakeStudy,
     NamedSides,
@@ -186,16 +182,6 @@ def test_a_heatmap_has_x_to_the_right_and_y_upward_and_averages_seeds() -> None:
     assert edges(figure)[0, :, 0].tolist() == [4.5, 5.5, 6.5]
 
 
-def test_an_axis_that_is_spaced_by_ratio_is_logarithmic_with_ticks_at_some_of_many() -> None:
-    for powers, step in ((4, 1), (10, 2)):
-        doubled = [8 * 2**power for power in range(powers)]
-        [axes, _] = draw("heatmap", fake_cells(doubled, [1.0, 2.0, 3.0])).axes
-        assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "log")
-        assert axes.get_ylim() == pytest.approx((8 * 0.5**0.5, doubled[-1] * 2**0.5))
-        labels = [tick.get_text() for tick in axes.get_yticklabels()]
-        assert labels == list(map(str, doubled[::step]))
-
-
 def test_the_statistic_is_over_all_seeds() -> None:
     """The median of all has those that miss beyond the others; a mean without all is no number."""
     cases: list[tuple[Mean | None, int, float]] = [
@@ -249,20 +235,6 @@ def test_a_map_of_one_colour_or_half_without_a_number_says_nothing() -> None:
     for figure in (draw("heatmap", flat), draw("cutoff", CELLS, threshold=9.0)):
         assert figure.nothing == "all of it has one colour"
     assert draw("heatmap", half).nothing == "half of it or more has no number"
-
-
-def test_few_uneven_values_have_cells_of_one_width_unless_their_places_count() -> None:
-    """They count where a law or an overlay is drawn, which leaves no room for numbers."""
-    data = data_of(fake_cells([1, 2], [1.0, 2.0, 4.0, 5.0]))
-    even, law, overlaid = (
-        draw("heatmap", data),
-        draw("heatmap", data, law=("snr = 3",)),
-        draw_map(data, OPTIONS, lambda axes, part: []),
-    )
-    assert np.diff(edges(even)[0, :, 0]).tolist() == [1, 1, 1, 1]
-    for placed in (law, overlaid):
-        assert edges(placed)[0, :, 0].tolist() == [0.5, 1.5, 3.0, 4.5, 5.5], "between neighbours"
-    assert not overlaid.axes[0].texts
 
 
 FIVE, CLOSE = np.linspace(0.1, 16, 5).tolist(), [1.0, 4.0, 4.1, 16.0]
@@ -336,26 +308,6 @@ def test_a_third_parameter_makes_panels_in_the_same_colours() -> None:
     assert len(missing.get_paths()) == len(NS) * len(SNRS)
 
 
-def test_every_place_has_the_colour_of_its_side() -> None:
-    """And none where there is no number."""
-    figure = draw("cutoff", fail(CELLS, "n == 20 and snr == 25"))
-    median = CELLS.groupby(["n", "snr"])["test_loss"].median().unstack().to_numpy()
-    expected = np.where(median > 0.2, 1.0, 0.0)
-    expected[-1, -1] = np.nan
-    np.testing.assert_array_equal(shown(figure), expected)
-    ends = mesh(figure).get_cmap()([0.0, 1.0])
-    assert tuple(to_hex(colour).upper() for colour in ends) == MUTED
-    assert len(figure.axes) == 1, "two colours need no bar"
-
-
-def test_the_regions_are_named_where_they_are() -> None:
-    axes = draw("cutoff", NAMED, law=("n = 5",)).axes[0]
-    places = {text.get_text(): text.get_position() for text in axes.texts}
-    assert set(places) == {"benign", "harmful"}
-    for name, (snr, n) in places.items():
-        assert (n * snr**2 < 1000) == (name == "harmful")
-
-
 ROWS = [2, 4, 8, 12, 16, 20]
 COARSE = np.linspace(1, 25, 9).tolist()
 
@@ -394,20 +346,6 @@ def test_a_heatmap_colours_sampled_places_alone_by_their_medians() -> None:
     assert mesh(draw("heatmap", as_refined(data, refined=False))) is not None
 
 
-def test_a_cutoff_colours_the_plane_by_the_share_of_seeds_on_a_side() -> None:
-    figure = draw("cutoff", refined())
-    likely, corners = shown(figure), edges(figure)
-    snr, n = np.moveaxis((corners[:-1, :-1] + corners[1:, 1:]) / 2, 2, 0)
-    assert 0 <= np.nanmin(likely) <= np.nanmax(likely) <= 1
-    assert likely[n * snr**2 < 300].mean() > 0.95
-    assert likely[n * snr**2 > 3000].mean() < 0.05
-    told = "\nshare of seeds harmful\n … each seed's curve fitted to be monotone"
-    assert not untold(figure, told, "missing")
-    one_side = draw("cutoff", refined(), threshold=0.9)
-    assert set(shown(one_side).ravel()) == {0.0}
-    assert not labelled(one_side, "crossings").size
-
-
 @pytest.mark.parametrize(("seeds", "band"), [(6, "95 % interval"), (3, "least to greatest")])
 def test_the_boundary_is_the_median_crossing_of_each_row_among_dots(seeds: int, band: str) -> None:
     data = refined(seeds)
@@ -418,17 +356,6 @@ def test_the_boundary_is_the_median_crossing_of_each_row_among_dots(seeds: int, 
     assert {tuple(place) for place in labelled(figure, "cells").tolist()} == places(data)
     other = "95 % interval" if seeds == 3 else "\nleast to greatest\n"
     assert not untold(figure, f"\nmedian crossing\n … \nsampled\n … \n{band}\n", other)
-
-
-def test_panels_of_a_refined_sweep_have_a_boundary_each() -> None:
-    one = refined()
-    other = one.trained.assign(kernel="gaussian", snr=one.trained["snr"] / 1.25)
-    data = one.with_trained(pd.concat([other, one.trained], ignore_index=True))
-    figure = draw("cutoff", data, by="kernel")
-    assert titles(figure) == ["(a) kernel: softmax", "(b) kernel: gaussian"]
-    first, second = (labelled(figure, "crossings", place) for place in (0, 1))
-    assert len(first) > 3
-    np.testing.assert_allclose(second[:, 0], first[:, 0] / 1.25)
 
 
 # Boundaries
@@ -490,23 +417,6 @@ def test_each_value_of_a_parameter_has_a_boundary_of_its_colour() -> None:
         np.testing.assert_allclose(n * snr**2, constant, rtol=0.1)
         assert boundary(figure, place).get_color() == f"C{place}"
     assert laws_of(figure) == ["kernel: softmax", "kernel: gaussian"]
-
-
-def test_run_directories_are_overlaid_with_their_names() -> None:
-    runs = [data_of(fake_cells(ns, SNRS)) for ns in (NS, [1, *NS])]
-    figure = draw("boundary", side_by_side(["before", "after"], runs))
-    assert (len(figure.axes), laws_of(figure)) == (1, ["before", "after"])
-    assert not untold(figure, "after, N = 1: above 0.2 throughout", "before, N")
-
-
-def test_a_boundary_may_rise_and_its_largest_residual_is_a_share_of_x() -> None:
-    """The losses cross 0.2 where SNR is the square root of N, and 1.5 times that at N = 4."""
-    cells = fake_cells([1, 2, 4, 8, 16], SNRS, seeds=2)
-    factor = np.where(cells["n"] == 4, 1.5, 1.0)
-    bent = cells.assign(test_loss=0.2 * factor * cells["n"] ** 0.5 / cells["snr"])
-    exponent, *_, residual = fit_of(draw("boundary", bent))
-    assert exponent == pytest.approx(-2, abs=0.1)
-    assert residual == pytest.approx(38, abs=2)  # 1.5^(4/5) - 1: the fit takes a fifth
 
 
 def test_the_whole_fit_of_a_bent_boundary_is_in_view() -> None:

@@ -19,10 +19,7 @@ from overfit_cli.figures.inputs import difference, panels, resolve_options, side
 from overfit_cli.figures.labels import unpaired
 from tests.fake_study import (
     FIGURES,
-    NS,
-    SNRS,
     FakeStudy,
-    corners,
     data_of,
     draw,
     fail,
@@ -30,9 +27,7 @@ from tests.fake_study import (
     heights,
     logged,
     points,
-    titles,
     untold,
-    words,
 )
 
 RUNS = ["before", "after"]
@@ -124,24 +119,6 @@ def test_of_several_parameters_the_first_that_varies_is_panels(
 # Side by side
 
 
-@pytest.mark.slow
-def test_heatmaps_stand_side_by_side_in_the_same_colours() -> None:
-    """What tells the runs apart is not told twice: their width needs no panels."""
-    other = fake_cells(NS, SNRS, width=128)
-    other["test_loss"] *= 0.5
-    figure = draw("heatmap", two(fake_cells(NS, SNRS), other))
-    assert titles(figure) == ["(a) before", "(b) after"]
-    left, right = (axes.collections[0] for axes in figure.axes[:2])
-    assert np.asarray(right.get_array()) == pytest.approx(0.5 * np.asarray(left.get_array()))
-    assert left.get_clim() == right.get_clim()
-    assert words(figure).count("median of 3 seeds") == 1
-    cells = pd.concat([fake_cells([5, 10], SNRS, kernel=k) for k in ("gaussian", "softmax")])
-    assert " ".join(titles(draw("heatmap", two(cells, cells), by="kernel"))) == (
-        "(a) before, kernel: softmax (b) before, kernel: gaussian "
-        "(c) after, kernel: softmax (d) after, kernel: gaussian"
-    )
-
-
 def test_the_same_cell_in_two_directories_is_drawn_for_each() -> None:
     cells = fake_cells([5], [1.0, 2.0, 4.0])
     data = two(cells, cells)
@@ -158,24 +135,6 @@ def test_curves_are_overlaid_with_the_names_of_their_runs() -> None:
     assert heights(slow)[-1] > heights(fast)[-1], "n = 20 learns faster"
     # The run says N already.
     assert not untold(figure, "\nbefore\n … \nafter\n … median of 3 seeds", "N = ")
-
-
-def test_a_parameter_may_be_called_run() -> None:
-    data = side_by_side(RUNS, [of_runs(), of_runs()])
-    [axes] = draw("lines", data, x="run").axes
-    assert [np.asarray(line.get_xdata()).tolist() for line in axes.lines] == [[1, 2, 3]] * 2
-    assert axes.get_xlabel() == "attempt"
-
-
-def test_a_contour_follows_the_points_of_its_own_run() -> None:
-    """Beside a run with other values of x the contour is that of the run alone."""
-    cells = fake_cells([5, 10, 20, 40], [2.0, 4.0, 8.0, 16.0])
-    others = fake_cells([5, 10, 20, 40], [3.0, 5.0, 6.5, 9.0, 12.0])
-    alone, beside = (
-        corners(draw("heatmap", data, threshold=0.2).axes[0].collections[1])
-        for data in (data_of(cells), two(cells, others))
-    )
-    np.testing.assert_allclose(alone, beside)
 
 
 # What a difference says, and where it is none
@@ -254,15 +213,6 @@ def test_a_seed_without_a_number_may_lie_on_either_side_of_0(unknown: int) -> No
     first = fail(first, f"n == 320 and snr == 12 and seed < {unknown}")
     figure = draw("heatmap", subtracted(first, SECOND), mean="median")
     assert len(dots(figure)) == unknown
-
-
-def test_a_dot_stands_below_a_printed_number() -> None:
-    few = THREE["n"].isin([5, 10]) & (THREE["snr"] < 7)
-    figure = draw("heatmap", subtracted(noisy(THREE)[few], THREE[few]))
-    rows = {float(text.get_position()[1]) for text in figure.axes[0].texts}
-    below = {y for _, y in dots(figure)}
-    assert below and not below & rows
-    assert min(below) < min(rows)
 
 
 # How cells are paired
