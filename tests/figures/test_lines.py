@@ -1,11 +1,13 @@
-"""A measured column against a parameter, a line for each setting, and lines that hide others."""
+"""Lines: a column against a parameter, and logged columns against the step."""
 
 from __future__ import annotations
 
+import itertools
 import shlex
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -13,22 +15,31 @@ import pytest
 from scipy.stats import gmean, t
 
 import overfit_cli
-from overfit_cli import UserError
+from overfit_cli import Column, UserError
+from overfit_cli.core.cells import Cells
+from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.options import Band, Mean
+from overfit_cli.core.parameters import StudyParameters, parameter
+from overfit_cli.figures.lines import draw_best_curves, draw_learning, draw_learning_rates
 from overfit_cli.figures.lines import draw_lines as plain_lines
 from tests.command import call
 from tests.fake_study import (
     ASKED,
     SNRS,
+    FakeStudy,
     as_refined,
     corners,
     data_of,
     draw,
     fail,
     fake_cells,
+    fake_trajectories,
     heights,
     line_heights,
+    logged,
+    titles,
     untold,
+    words,
 )
 
 OF_LOG = {"log": frozenset({"value"})}
@@ -256,3 +267,279 @@ def test_a_parameter_that_goes_with_an_axis_leaves_a_map_two_axes(tmp_path: Path
     for x, y in ((None, None), ("pause", "n"), ("snr", "pause")):
         axes = overfit_cli.draw("heatmap", tmp_path / "a", x=x, y=y).axes[0]
         assert "time a cell takes" in axes.get_xlabel() + axes.get_ylabel()
+
+
+TEST_LOSS = FigureOptions(value="test_loss")
+NINE = fake_cells([5, 10, 20], [1.0])
+LOGS = fake_trajectories(NINE)
+
+
+# What a picture says
+
+SINGLE, TWO_CELLS = fake_cells([5], [1.0], seeds=1), fake_cells([5, 10], [1.0], seeds=1)
+FOUR = logged(fake_cells([5, 20], [1.0], seeds=2))
+FAILS = logged(fail(TWO_CELLS, "n == 5"), train_loss=[0.5] * 11 + [np.inf] * 9 + [0.5] * 20)
+EMPTY = logged(TWO_CELLS, attention=np.nan)
+BOTH = "training loss … test loss … gradient steps"
+MEDIAN = "median of 3 seeds, band: the middle half; each curve up to the last step that all its"
+
+
+@pytest.mark.parametrize(
+    ("data", "value", "lines", "scale", "said", "unsaid"),
+    [
+        (logged(SINGLE), None, 2, "linear", BOTH, "nan"),
+        (logged(SINGLE), "attention", 1, "linear", "", "nan"),  # it has a sign
+        (FOUR, "train_loss", 4, "log", "\nN = 20, seed 1\n", "SNR"),
+        (FAILS, None, 4, "linear", "\nN = 5 (diverged)\n", "nan"),
+        (logged(NINE), "test_loss", 3, "linear", MEDIAN, "nan"),
+        (EMPTY, "train_loss,attention", 2, "linear", "\ntraining loss\n", "attention"),
+        (EMPTY, "train_loss,train_loss", 2, "linear", "\ntraining loss\n", "nan"),
+    ],
+)
+def test_few_cells_are_a_curve_each_and_more_are_averaged_over_seeds(
+    data: Cells, value: str | None, lines: int, scale: str, said: str, unsaid: str
+) -> None:
+    """A column without a number or named twice is left out; a small span has a linear axis."""
+    figure = draw("curves", data, value=value)
+    assert (len(figure.axes[0].lines), figure.axes[0].get_yscale()) == (lines, scale)
+    assert not untold(figure, said, unsaid)
+
+
+@pytest.mark.parametrize(
+    ("value", "theory", "sentence"),
+    [
+        ("train_loss,,attention", None, "fake logs no ''; known:"),
+        ("train_loss", "train_loss", "^theory='train_loss': it takes up to 3 columns, beside"),
+        ("train_loss", "test_loss,train_loss", "it takes up to 3 columns, beside another"),
+        ("test_loss,train_loss", "attention", "up to 3 columns, beside another"),
+    ],
+)
+def test_what_is_no_list_of_columns_or_no_theory_is_refused(
+    value: str, theory: str | None, sentence: str
+) -> None:
+    with pytest.raises(UserError, match=sentence):
+        draw("curves", FOUR, value=value, theory=theory)
+
+
+def test_cells_logged_at_other_steps_are_averaged_between_them() -> None:
+    steps = LOGS.assign(test_loss=100.0 - LOGS["step"])
+    uneven = steps[(steps["step"] % 3 == 0) | ~steps["key"].str.startswith("1-")]
+    figure = draw("curves", data_of(NINE, None, uneven), value="test_loss")
+    for line in figure.axes[0].lines:
+        step = np.asarray(line.get_xdata())
+        assert step.tolist() == list(range(19)), "up to the last step that all were logged at"
+        assert heights(line) == pytest.approx(100 - step)
+
+
+def test_a_cell_that_diverged_is_beyond_the_others_from_its_end_on() -> None:
+    """A median of the others alone would flatter them; one that missed its target is a curve."""
+    seeds = LOGS["key"].map(NINE.set_index("key")["seed"])
+    steps = LOGS.assign(train_loss=1.0 + seeds)[(seeds > 0) | (LOGS["step"] < 5)]
+    data = data_of(fail(NINE, "seed == 0"), None, steps)
+    figure = draw("curves", data)
+    drawn = heights(figure.axes[0].lines[0]).tolist()
+    assert drawn == [2.0] * 5 + [3.0] * 16, "of 1, 2, 3, and then of 2, 3, beyond"
+    assert not untold(figure, "3 cells (diverged) taken as beyond the others")
+    mean = draw("curves", data, mean="arithmetic")
+    assert not untold(mean, "3 cells (diverged) left out")
+    missed = fail(NINE, "seed == 0", "step limit")
+    whole, some = (draw("curves", data_of(frame, None, LOGS)) for frame in (NINE, missed))
+    assert line_heights(some.axes[0]) == line_heights(whole.axes[0])
+    assert not untold(some, "", "left out")
+
+
+# Panels and columns
+
+
+def test_curves_are_drawn_in_panels_with_one_colour_and_one_axis() -> None:
+    """Also of a setting that one panel alone has; one alone would have a linear axis."""
+    parts = fake_cells([5, 400], [1.0], seeds=5), fake_cells([400], [2.0], seeds=5)
+    data = logged(pd.concat(parts))
+    figure = draw("curves", data, by="snr", threshold=0.3)
+    left, right = figure.axes
+    assert titles(figure) == [r"(a) $\mathrm{SNR}$ = 1", r"(b) $\mathrm{SNR}$ = 2"]
+    assert (len(left.lines), len(right.lines)) == (2 + 1, 1 + 1)
+    assert left.lines[1].get_color() == right.lines[0].get_color() != left.lines[0].get_color()
+    for name in ("N = 5", "N = 400", "threshold 0.3"):
+        assert words(figure).count(f"\n{name}\n") == 1
+    for axes in draw("curves", data, by="n").axes:
+        assert axes.get_xlabel() == "gradient steps"
+        assert (axes.get_yscale(), axes.get_ylim()) == ("log", left.get_ylim())
+
+
+# Scales, ends and bounds
+
+STEPS, EACH_SEED = np.arange(201), np.arange(3)[:, None]
+LINE = 1.0 - STEPS / 400
+FALL = 10.0 ** (-STEPS / 100)
+RISES = FALL / 2 + 0.001 * STEPS
+
+
+def run(loss: np.ndarray, bound: np.ndarray | None = None, **gaussian: np.ndarray) -> Cells:
+    """Three seeds of each kernel with one loss, or one each, and its bound: the test loss."""
+    losses = {"softmax": loss, **gaussian}
+    cells = pd.concat([fake_cells([5], [1.0], kernel=kernel) for kernel in losses])
+    cells["key"] += cells["kernel"]
+    pieces = []
+    for key, kernel, seed in zip(cells["key"], cells["kernel"], cells["seed"], strict=True):
+        own = np.broadcast_to(losses[kernel], (3, STEPS.size))[seed]
+        columns = {"train_loss": own, "test_loss": 2 * own if bound is None else bound}
+        pieces.append(pd.DataFrame({"key": key, "step": STEPS, **columns}))
+    return data_of(cells, None, pd.concat(pieces, ignore_index=True).dropna())
+
+
+FALLS = (0.5 + np.exp(-0.01 * STEPS) / 9) * (1 + 0.01 * EACH_SEED)
+AT_RATIOS = np.where(np.isin(STEPS, [0, 1, 2, 4, 8, 16, 32, 64, 128]), FALLS, np.nan)
+
+
+@pytest.mark.parametrize(
+    ("loss", "log", "scale"),
+    [
+        (FALLS, None, "linear"),
+        (AT_RATIOS, None, "function"),
+        (AT_RATIOS, frozenset(), "linear"),
+        (FALLS, frozenset({"x"}), "function"),
+    ],
+)
+def test_steps_are_logarithmic_where_they_are_logged_so_unless_the_user_says(
+    loss: np.ndarray, log: frozenset[str] | None, scale: str
+) -> None:
+    """They begin at 0, and have ticks at powers of ten."""
+    figure = draw("curves", run(loss), log=log)
+    assert figure.axes[0].get_xscale() == scale
+    assert ("\n0\n1\n10\n100\ngradient steps\n" in words(figure)) == (scale == "function")
+
+
+RISE, CROSSES = np.argmax(RISES > FALL), "\nfirst step above test loss\n"
+SOME_RISE = np.stack([FALL / 2, FALL / 3, RISES])
+
+
+@pytest.mark.parametrize(
+    ("data", "crosses", "cells"),
+    [
+        (run(LINE, 1.25 - STEPS / 200), [101], "3 of 3"),
+        (run(LINE, LINE / 9), [], None),  # it lies above this one from the start
+        (run(SOME_RISE, FALL), [], "1 of 3"),  # and the median below
+        (run(FALL / 2, FALL, gaussian=RISES), [RISE], "3 of 6"),
+    ],
+)
+def test_a_curve_that_comes_above_its_bound_is_marked_there_and_its_cells_are_counted(
+    data: Cells, crosses: list[int], cells: str | None
+) -> None:
+    figure = draw("curves", data, theory="test_loss")
+    lines = [line for axes in figure.axes for line in axes.lines if line.get_marker() == "X"]
+    assert [at for line in lines for at in np.asarray(line.get_xdata())] == crosses
+    text = words(figure)
+    assert (CROSSES in text) == bool(crosses)
+    assert cells is None or f"\nCells above the test loss at a later step: {cells}.\n" in text
+
+
+# The best step size
+
+
+class RatesParameters(StudyParameters):
+    kernel: Literal["softmax", "gaussian"] = parameter("softmax", "kernel")
+    n: int = parameter(10, "samples", at_least=1)
+    learning_rate: float = parameter(0.1, "step size", above=0)
+
+
+class RatesStudy(FakeStudy):
+    parameters = RatesParameters  # type: ignore[assignment]
+    trajectory_columns = (
+        Column("test_loss", "test loss", diverges=True),
+        Column("test_accuracy", "test accuracy"),
+    )
+
+
+def run_of(curves: dict[tuple[str, float], list[float]], ns: tuple[int, ...] = (10,)) -> Cells:
+    """Three seeds of each kernel and step size, logged at steps 0, 1, ... up to the last loss."""
+    rows, logs = [], []
+    for (kernel, rate), losses in curves.items():
+        for n, seed in itertools.product(ns, range(3)):
+            row = {"key": f"{kernel}-{rate}-{n}-{seed}", "seed": seed, "study": "fake", "n": n}
+            row |= {"status": "done", "reason": "", "kernel": kernel, "learning_rate": rate}
+            rows.append({**row, "test_loss": losses[-1], "steps": len(losses)})
+            logs.append(pd.DataFrame({"key": row["key"], "test_loss": losses}))
+    steps = pd.concat(logs).reset_index(names="step")
+    return Cells.of(RatesStudy(), pd.DataFrame(rows), pd.DataFrame(), steps)
+
+
+def rates(ns: tuple[int, ...] = (10,)) -> Cells:
+    """Two kernels at two step sizes; what is logged stays at the loss."""
+    losses = {("softmax", 0.01): 0.4, ("softmax", 0.1): 0.3}
+    losses |= {("gaussian", 0.01): 0.1, ("gaussian", 0.1): 0.2}
+    data = run_of({setting: [loss, loss] for setting, loss in losses.items()}, ns)
+    logs = data.steps.assign(test_accuracy=1 - data.steps["test_loss"])
+    logs["test_loss"] += 0.01 * logs["key"].str.rpartition("-")[2].astype(int)
+    return data.with_steps(logs)
+
+
+def without(key: str) -> Cells:
+    """Two kernels at two step sizes, where the cells with this in their key diverged."""
+    data = rates()
+    gone = data.trained["key"].str.contains(key)
+    failed = {"status": "failed", "reason": "diverged", "test_loss": np.nan}
+    instead = {name: data.trained[name].mask(gone, value) for name, value in failed.items()}
+    return data.with_trained(data.trained.assign(**instead))
+
+
+RATES = rates()
+SOFTMAX = RATES.with_trained(RATES.trained.query("kernel == 'softmax'"))
+ONE_RATE = RATES.with_trained(RATES.trained.query("learning_rate == 0.1"))
+RATES_OF_TWO = {("softmax", 0.1): [1, 0.9], ("softmax", 1.0): [1, 0.5], ("softmax", 3.0): [1, 0.1]}
+SLOW, FAST = [1, 1e-3, 1e-5, 1e-15], [1, 1e-8, 1e-13, 3e-13]  # the slow one ends lowest, in noise
+RATES_OF_NOISE = {("softmax", 0.1): SLOW, ("softmax", 1.0): FAST}
+NOISY_DIGITS = run_of(RATES_OF_NOISE | {("softmax", 3.0): [1, 1e-8, 1e-9, 1e-10]})
+BEST, SOFTMAX_AT = "Best of 2 step sizes", [f"softmax, samples = {n}" for n in (10, 20)]
+
+
+@pytest.mark.parametrize(
+    ("data", "by", "said"),
+    [
+        (RATES, None, f"{BEST}: 0.1 for softmax; 0.01 for gaussian."),
+        (rates((10, 20)), "kernel", f"{BEST}: 0.1 for {' / '.join(SOFTMAX_AT)}"),
+        (SOFTMAX, None, f"{BEST}: 0.1."),
+        (NOISY_DIGITS, None, "Best of 3 step sizes: 1."),
+        (run_of(RATES_OF_TWO), None, "Best of 3 step sizes: 3 (the largest tried)."),
+        (without("gaussian-0.01-10-1"), None, f"{BEST}: 0.1."),
+        (run_of({("softmax", 0.1): [1, 1], ("softmax", 1.0): [1, 1]}), None, f"{BEST}: any."),
+        (ONE_RATE, None, "test loss"),
+    ],
+)
+def test_a_caption_says_once_which_step_sizes_are_best(
+    data: Cells, by: str | None, said: str
+) -> None:
+    text = words(draw_best_curves(data, replace(TEST_LOSS, by=by)))
+    assert said in text
+    assert text.count("step sizes:") == (data is not ONE_RATE)
+
+
+@pytest.mark.slow
+def test_columns_stand_side_by_side_with_differences_by_seed_below() -> None:
+    options = FigureOptions(value="test_loss,test_accuracy")
+    figure = draw_learning(RATES, options)
+    assert [axes.get_ylabel() for axes in figure.axes] == [
+        "test loss (median)",
+        "test accuracy (median)",
+        "test loss minus softmax's\n(mean, 95\xa0% interval)",
+        "test accuracy minus softmax's\n(mean, 95\xa0% interval)",
+    ]
+    assert titles(figure) == ["(a)", "(b)", "(c)", "(d)"]
+    softmax, gaussian = figure.axes[2].lines
+    assert softmax.get_ydata() == pytest.approx([0.0, 0.0])
+    assert gaussian.get_ydata() == pytest.approx([0.1 - 0.3] * 2), "seed by seed, at the best rates"
+    best = "The best has the fewest failed seeds, then the lowest mean of test loss;"
+    below = "Below, minus softmax's seed by seed: mean of 3 seeds"
+    assert not untold(figure, f"{best} … {below} … \nguessing\n")
+    assert len(draw_learning(SOFTMAX, options).axes) == 2
+    assert len(draw_learning(RATES, replace(TEST_LOSS, value="test_accuracy")).axes) == 2
+    figure = draw_learning(RATES, replace(TEST_LOSS, by="kernel"))
+    assert figure.axes[0].get_ylabel() == "test loss\n(median, the middle half)"
+
+
+def test_what_guessing_gives_is_drawn_where_it_is_near() -> None:
+    """Far from all lines it would squeeze them."""
+    near = RATES.trained.assign(test_loss=RATES.trained["test_loss"] + 0.35)
+    for data, drawn in ((RATES.with_trained(near), True), (RATES, False)):
+        figure = draw_learning_rates(data, replace(TEST_LOSS, x="learning_rate"))
+        assert ([np.log(2)] * 2 in line_heights(figure.axes[0])) == drawn
