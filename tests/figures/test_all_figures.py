@@ -19,7 +19,6 @@ from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.figures.draw import draw_figure
 from overfit_cli.figures.inputs import side_by_side
 from overfit_cli.figures.picture import Picture, new_panels
-from tests.command import run
 from tests.fake_study import (
     SNRS,
     draw,
@@ -182,12 +181,3 @@ def test_a_caption_counts_what_is_left_out_and_says_what_hardly_depends_on_y(hos
     )
     with pytest.raises(UserError, match="none of the 60 cells has a number there"):
         overfit_cli.draw("heatmap", hostile, value="largest")
-
-
-def test_tables_and_comparisons_take_them_too(hostile: Path, tmp_path: Path) -> None:
-    for kind, means in itertools.product(("csv", "parquet", "tex"), ((), ("--means",))):
-        file = tmp_path / f"table{len(means)}.{kind}"
-        run("export", str(hostile), "--out", str(file), *means, cwd=tmp_path)
-        assert file.stat().st_size > 0
-    assert len(overfit_cli.compare(hostile, hostile).columns)
-    assert "Traceback" not in run("compare", str(hostile), str(hostile), cwd=tmp_path).stderr

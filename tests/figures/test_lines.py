@@ -20,7 +20,7 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.options import Band, Mean
 from overfit_cli.core.parameters import StudyParameters, parameter
-from overfit_cli.figures.lines import draw_best_curves, draw_learning, draw_learning_rates
+from overfit_cli.figures.lines import draw_best_curves
 from overfit_cli.figures.lines import draw_lines as plain_lines
 from tests.command import call
 from tests.fake_study import (
@@ -37,7 +37,6 @@ from tests.fake_study import (
     heights,
     line_heights,
     logged,
-    titles,
     untold,
     words,
 )
@@ -202,28 +201,6 @@ def test_where_half_of_the_seeds_miss_a_cross_stands_for_the_median() -> None:
 # Axes
 
 
-SHORT = fake_cells([5], [1.0, 2.0, 4.0], seeds=1).assign(test_loss=[1.05, 0.6, 0.22])
-
-
-@pytest.mark.parametrize(
-    ("cells", "options", "side", "ticks"),
-    [
-        (fake_cells([62, 250, 1000], [1.0, 2.0]), {"x": "n"}, "x", "62 250 1000"),
-        (fake_cells([1, 2, 4, 8], [1.0, 2.0]), {"x": "n"}, "x", "1 2 4 8"),
-        (fake_cells([5], SNRS), {}, "x", "5 10 15 20 25"),
-        (SHORT, OF_LOG, "y", "0.5 1"),
-    ],
-)
-def test_few_values_have_a_tick_each_and_a_short_logarithmic_axis_has_two_or_more(
-    cells: pd.DataFrame, options: dict[str, Any], side: str, ticks: str
-) -> None:
-    [axes] = draw("lines", cells, **options).axes
-    low, high = getattr(axes, f"get_{side}lim")()
-    axis = getattr(axes, f"{side}axis")
-    labels = zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True)
-    assert " ".join(label.get_text() for at, label in labels if low <= at <= high) == ticks
-
-
 @pytest.mark.parametrize(
     ("options", "drawn", "said"),
     [
@@ -351,87 +328,7 @@ def test_a_cell_that_diverged_is_beyond_the_others_from_its_end_on() -> None:
 # Panels and columns
 
 
-def test_curves_are_drawn_in_panels_with_one_colour_and_one_axis() -> None:
-    """Also of a setting that one panel alone has; one alone would have a linear axis."""
-    parts = fake_cells([5, 400], [1.0], seeds=5), fake_cells([400], [2.0], seeds=5)
-    data = logged(pd.concat(parts))
-    figure = draw("curves", data, by="snr", threshold=0.3)
-    left, right = figure.axes
-    assert titles(figure) == [r"(a) $\mathrm{SNR}$ = 1", r"(b) $\mathrm{SNR}$ = 2"]
-    assert (len(left.lines), len(right.lines)) == (2 + 1, 1 + 1)
-    assert left.lines[1].get_color() == right.lines[0].get_color() != left.lines[0].get_color()
-    for name in ("N = 5", "N = 400", "threshold 0.3"):
-        assert words(figure).count(f"\n{name}\n") == 1
-    for axes in draw("curves", data, by="n").axes:
-        assert axes.get_xlabel() == "gradient steps"
-        assert (axes.get_yscale(), axes.get_ylim()) == ("log", left.get_ylim())
-
-
 # Scales, ends and bounds
-
-STEPS, EACH_SEED = np.arange(201), np.arange(3)[:, None]
-LINE = 1.0 - STEPS / 400
-FALL = 10.0 ** (-STEPS / 100)
-RISES = FALL / 2 + 0.001 * STEPS
-
-
-def run(loss: np.ndarray, bound: np.ndarray | None = None, **gaussian: np.ndarray) -> Cells:
-    """Three seeds of each kernel with one loss, or one each, and its bound: the test loss."""
-    losses = {"softmax": loss, **gaussian}
-    cells = pd.concat([fake_cells([5], [1.0], kernel=kernel) for kernel in losses])
-    cells["key"] += cells["kernel"]
-    pieces = []
-    for key, kernel, seed in zip(cells["key"], cells["kernel"], cells["seed"], strict=True):
-        own = np.broadcast_to(losses[kernel], (3, STEPS.size))[seed]
-        columns = {"train_loss": own, "test_loss": 2 * own if bound is None else bound}
-        pieces.append(pd.DataFrame({"key": key, "step": STEPS, **columns}))
-    return data_of(cells, None, pd.concat(pieces, ignore_index=True).dropna())
-
-
-FALLS = (0.5 + np.exp(-0.01 * STEPS) / 9) * (1 + 0.01 * EACH_SEED)
-AT_RATIOS = np.where(np.isin(STEPS, [0, 1, 2, 4, 8, 16, 32, 64, 128]), FALLS, np.nan)
-
-
-@pytest.mark.parametrize(
-    ("loss", "log", "scale"),
-    [
-        (FALLS, None, "linear"),
-        (AT_RATIOS, None, "function"),
-        (AT_RATIOS, frozenset(), "linear"),
-        (FALLS, frozenset({"x"}), "function"),
-    ],
-)
-def test_steps_are_logarithmic_where_they_are_logged_so_unless_the_user_says(
-    loss: np.ndarray, log: frozenset[str] | None, scale: str
-) -> None:
-    """They begin at 0, and have ticks at powers of ten."""
-    figure = draw("curves", run(loss), log=log)
-    assert figure.axes[0].get_xscale() == scale
-    assert ("\n0\n1\n10\n100\ngradient steps\n" in words(figure)) == (scale == "function")
-
-
-RISE, CROSSES = np.argmax(RISES > FALL), "\nfirst step above test loss\n"
-SOME_RISE = np.stack([FALL / 2, FALL / 3, RISES])
-
-
-@pytest.mark.parametrize(
-    ("data", "crosses", "cells"),
-    [
-        (run(LINE, 1.25 - STEPS / 200), [101], "3 of 3"),
-        (run(LINE, LINE / 9), [], None),  # it lies above this one from the start
-        (run(SOME_RISE, FALL), [], "1 of 3"),  # and the median below
-        (run(FALL / 2, FALL, gaussian=RISES), [RISE], "3 of 6"),
-    ],
-)
-def test_a_curve_that_comes_above_its_bound_is_marked_there_and_its_cells_are_counted(
-    data: Cells, crosses: list[int], cells: str | None
-) -> None:
-    figure = draw("curves", data, theory="test_loss")
-    lines = [line for axes in figure.axes for line in axes.lines if line.get_marker() == "X"]
-    assert [at for line in lines for at in np.asarray(line.get_xdata())] == crosses
-    text = words(figure)
-    assert (CROSSES in text) == bool(crosses)
-    assert cells is None or f"\nCells above the test loss at a later step: {cells}.\n" in text
 
 
 # The best step size
@@ -512,34 +409,3 @@ def test_a_caption_says_once_which_step_sizes_are_best(
     text = words(draw_best_curves(data, replace(TEST_LOSS, by=by)))
     assert said in text
     assert text.count("step sizes:") == (data is not ONE_RATE)
-
-
-@pytest.mark.slow
-def test_columns_stand_side_by_side_with_differences_by_seed_below() -> None:
-    options = FigureOptions(value="test_loss,test_accuracy")
-    figure = draw_learning(RATES, options)
-    assert [axes.get_ylabel() for axes in figure.axes] == [
-        "test loss (median)",
-        "test accuracy (median)",
-        "test loss minus softmax's\n(mean, 95\xa0% interval)",
-        "test accuracy minus softmax's\n(mean, 95\xa0% interval)",
-    ]
-    assert titles(figure) == ["(a)", "(b)", "(c)", "(d)"]
-    softmax, gaussian = figure.axes[2].lines
-    assert softmax.get_ydata() == pytest.approx([0.0, 0.0])
-    assert gaussian.get_ydata() == pytest.approx([0.1 - 0.3] * 2), "seed by seed, at the best rates"
-    best = "The best has the fewest failed seeds, then the lowest mean of test loss;"
-    below = "Below, minus softmax's seed by seed: mean of 3 seeds"
-    assert not untold(figure, f"{best} … {below} … \nguessing\n")
-    assert len(draw_learning(SOFTMAX, options).axes) == 2
-    assert len(draw_learning(RATES, replace(TEST_LOSS, value="test_accuracy")).axes) == 2
-    figure = draw_learning(RATES, replace(TEST_LOSS, by="kernel"))
-    assert figure.axes[0].get_ylabel() == "test loss\n(median, the middle half)"
-
-
-def test_what_guessing_gives_is_drawn_where_it_is_near() -> None:
-    """Far from all lines it would squeeze them."""
-    near = RATES.trained.assign(test_loss=RATES.trained["test_loss"] + 0.35)
-    for data, drawn in ((RATES.with_trained(near), True), (RATES, False)):
-        figure = draw_learning_rates(data, replace(TEST_LOSS, x="learning_rate"))
-        assert ([np.log(2)] * 2 in line_heights(figure.axes[0])) == drawn

@@ -44,7 +44,6 @@ from overfit_cli.figures.picture import (
     looking,
     new_panels,
     save,
-    title_panels,
 )
 from overfit_cli.figures.style import RC, LineLook, Look, line_looks, look_of_record, read_look
 from tests.command import call
@@ -209,19 +208,6 @@ def test_every_figure_can_be_drawn_in_matplotlibs_own_styles(style: Path) -> Non
         file_content(draw("curves", logged(FEW), value=None), "png")
         file_content(draw("heatmap", CELLS, threshold=0.2, law=(LAW,)), "png")
         file_content(draw("boundary", CELLS), "png")
-
-
-def titles_of_panels(title: str, count: int) -> list[str]:
-    with look():
-        _, all_axes = new_panels(count)
-        title_panels(all_axes, [title] * count)
-    return [axes.get_title(loc="left") for axes in all_axes]
-
-
-def test_titles_of_several_panels_have_letters_and_are_wrapped_between_settings() -> None:
-    assert titles_of_panels("$H$ = 5", 1) == ["$H$ = 5"]
-    second = titles_of_panels("optimiser: normed descent, $H$ = 5", 3)[1]
-    assert second == "(b) optimiser: normed descent,\n$H$ = 5"
 
 
 class LooksParameters(StudyParameters):

@@ -17,7 +17,6 @@ from matplotlib.lines import Line2D
 from overfit_cli import Column, UserError
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.options import Mean
-from overfit_cli.stats.crossings import crossings, medians_by_row
 from tests.fake_study import (
     LAW,
     NS,
@@ -29,9 +28,7 @@ from tests.fake_study import (
     draw,
     fail,
     fake_cells,
-    fake_loss,
     points,
-    titles,
     untold,
     words,
 )
@@ -237,31 +234,6 @@ def test_a_map_of_one_colour_or_half_without_a_number_says_nothing() -> None:
     assert draw("heatmap", half).nothing == "half of it or more has no number"
 
 
-FIVE, CLOSE = np.linspace(0.1, 16, 5).tolist(), [1.0, 4.0, 4.1, 16.0]
-
-
-@pytest.mark.parametrize(
-    ("ns", "snrs", "law", "labels"),
-    [
-        *((ns, SNRS, None, None) for ns in (NS, [*range(5, 17)], [*range(30, 39)], [3, 4, 5])),
-        ([1, 2], FIVE, None, ["0.1", "4.08", "8.05", "12", "16"]),
-        ([1, 2], CLOSE, None, ["1", "4", "4.1", "16"]),
-        ([1, 2], CLOSE, ("snr = 2",), None),  # positions count
-    ],
-)
-def test_few_values_have_a_label_each_if_there_is_room_and_whole_numbers_whole_ticks(
-    ns: list[int], snrs: list[float], law: tuple[str] | None, labels: list[str] | None
-) -> None:
-    figure = draw("heatmap", fake_cells(ns, snrs, seeds=1), law=law)
-    words(figure)
-    axes = figure.axes[0]
-    found = [tick.get_text() for tick in axes.get_xticklabels()]
-    assert found == labels or (labels is None and "4.1" not in found)
-    low, high = axes.get_ylim()
-    ticks = [at for at in axes.get_yticks() if low <= at <= high]
-    assert len(ticks) >= 2 and all(at == round(at) for at in ticks)
-
-
 def test_words_can_be_an_axis_in_the_order_of_their_declaration() -> None:
     [axes, _] = draw("heatmap", KERNELS, y="kernel").axes
     assert [tick.get_text() for tick in axes.get_yticklabels()] == ["softmax", "gaussian"]
@@ -290,24 +262,6 @@ def test_what_a_map_or_boundary_cannot_show_is_refused(
         draw(figure, cells, **options)
 
 
-def test_a_third_parameter_makes_panels_in_the_same_colours() -> None:
-    """Of which one without a number is all missing."""
-    gaussian, softmax = (fake_cells(NS, SNRS, kernel=name) for name in ("gaussian", "softmax"))
-    gaussian["test_loss"] *= 0.5
-    both, options = pd.concat([gaussian, softmax]), {"by": "kernel", "law": (LAW,)}
-    heatmap, cutoff = draw("heatmap", both, **options), draw("cutoff", both, **options)
-    for figure in (heatmap, cutoff):
-        assert titles(figure) == ["(a) kernel: softmax", "(b) kernel: gaussian"], "as declared"
-        assert all(axes.lines for axes in figure.axes[:2]), "the law is drawn in every panel"
-    assert mesh(heatmap).get_clim() == mesh(heatmap, 1).get_clim()
-    assert words(heatmap).count("median of 3 seeds") == 1
-    assert words(cutoff).count("\ntest loss > 0.2\n") == 1
-    figure = draw("heatmap", pd.concat([fail(gaussian, "n > 0"), softmax]), **options)
-    assert marks(figure) == {}
-    [missing] = [each for each in figure.axes[1].collections if isinstance(each, PolyCollection)]
-    assert len(missing.get_paths()) == len(NS) * len(SNRS)
-
-
 ROWS = [2, 4, 8, 12, 16, 20]
 COARSE = np.linspace(1, 25, 9).tolist()
 
@@ -327,12 +281,6 @@ def places(data: Cells) -> set[tuple[float, float]]:
     return set(data.trained[["snr", "n"]].itertuples(index=False, name=None))
 
 
-def labelled(figure: Figure, label: str, place: int = 0) -> np.ndarray:
-    """The points of the line with this label, (points, 2)."""
-    (line,) = (line for line in figure.axes[place].lines if line.get_label() == label)
-    return points(line).T
-
-
 def test_a_heatmap_colours_sampled_places_alone_by_their_medians() -> None:
     data = refined()
     figure = draw("heatmap", data)
@@ -344,18 +292,6 @@ def test_a_heatmap_colours_sampled_places_alone_by_their_medians() -> None:
     np.testing.assert_allclose(np.asarray(dots.get_array()), [median[place] for place in where])
     assert not untold(figure, "", "missing … \nsampled\n"), "all that has a colour is sampled"
     assert mesh(draw("heatmap", as_refined(data, refined=False))) is not None
-
-
-@pytest.mark.parametrize(("seeds", "band"), [(6, "95 % interval"), (3, "least to greatest")])
-def test_the_boundary_is_the_median_crossing_of_each_row_among_dots(seeds: int, band: str) -> None:
-    data = refined(seeds)
-    figure = draw("cutoff", data)
-    found = medians_by_row(crossings(data.trained, "snr", "n", "test_loss", 0.2), "n")
-    known = found[(found["crossing"] > 0) & (found["crossing"] <= 25)]
-    np.testing.assert_allclose(labelled(figure, "crossings"), known[["crossing", "n"]].to_numpy())
-    assert {tuple(place) for place in labelled(figure, "cells").tolist()} == places(data)
-    other = "95 % interval" if seeds == 3 else "\nleast to greatest\n"
-    assert not untold(figure, f"\nmedian crossing\n … \nsampled\n … \n{band}\n", other)
 
 
 # Boundaries
@@ -376,11 +312,6 @@ def fit_of(figure: Figure) -> list[float]:
     return [float(number) for number in fit.groups()]
 
 
-def laws_of(figure: Figure) -> list[str]:
-    """Of what boundaries a figure tells a law, in the order of its lines."""
-    return re.findall(r"^(?!Dashed)(.+): N·SNR\^p = C, p", words(figure), re.MULTILINE)
-
-
 def test_a_boundary_recovers_the_law_on_logarithmic_axes() -> None:
     """Only values of y that cross have a point."""
     cells = fake_cells([1, *NS, 900], SNRS[2:], seeds=5, noise=0.05)
@@ -392,31 +323,6 @@ def test_a_boundary_recovers_the_law_on_logarithmic_axes() -> None:
     value, low, high, residual = fit_of(figure)
     assert low <= value <= high and residual < 10
     assert value == pytest.approx(2, abs=0.1)
-
-
-def test_values_of_y_at_which_some_seeds_never_cross_are_open_with_an_arrow_head() -> None:
-    """The interval leaves the axes there."""
-    cells = fake_cells(NS, SNRS, seeds=6)
-    never: Any = cells.eval("n == 4 and seed < 2")
-    figure = draw("boundary", cells.assign(test_loss=cells["test_loss"].mask(never, 0.6)))
-    assert not untold(figure, "some seeds cross off the grid")
-    few = boundary(figure, 1)
-    assert (points(few)[1].tolist(), few.get_markerfacecolor()) == ([4], "white")
-    [head] = [line for line in figure.axes[0].lines if line.get_marker() == ">"]
-    assert points(head).tolist() == [[figure.axes[0].get_xlim()[1]], [4.0]]
-
-
-def test_each_value_of_a_parameter_has_a_boundary_of_its_colour() -> None:
-    """In the order of declaration, not of the cells or of the alphabet."""
-    one, other = fake_cells(NS, SNRS), fake_cells(NS, SNRS, kernel="gaussian")
-    pairs = zip(other["n"], other["snr"], strict=True)
-    other["test_loss"] = [fake_loss(2 * n, snr) for n, snr in pairs]
-    figure = draw("boundary", pd.concat([other, one]), by="kernel")
-    for place, constant in enumerate((1000, 500)):
-        snr, n = points(boundary(figure, place))
-        np.testing.assert_allclose(n * snr**2, constant, rtol=0.1)
-        assert boundary(figure, place).get_color() == f"C{place}"
-    assert laws_of(figure) == ["kernel: softmax", "kernel: gaussian"]
 
 
 def test_the_whole_fit_of_a_bent_boundary_is_in_view() -> None:

@@ -145,15 +145,6 @@ def test_the_same_cell_in_two_directories_is_drawn_for_each() -> None:
     np.testing.assert_array_equal(heights(first), heights(second))
 
 
-def test_curves_are_overlaid_with_the_names_of_their_runs() -> None:
-    data = two(fake_cells([5], [1.0], seeds=3), fake_cells([20], [1.0], seeds=3))
-    figure = draw("curves", data)
-    slow, fast = figure.axes[0].lines
-    assert heights(slow)[-1] > heights(fast)[-1], "n = 20 learns faster"
-    # The run says N already.
-    assert not untold(figure, "\nbefore\n … \nafter\n … median of 3 seeds", "N = ")
-
-
 # What a difference says, and where it is none
 
 MANY_NS = [5, 10, 20, 40, 80, 160, 320]  # so many that no numbers are printed
