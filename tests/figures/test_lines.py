@@ -233,9 +233,6 @@ def test_where_x_is_no_number_points_stand_beside_each_other_with_bars() -> None
     assert drawn == pytest.approx([median[5, "softmax"], median[5, "gaussian"]])
 
 
-# Panels, and what varies together
-
-
 @pytest.mark.slow
 def test_a_parameter_that_goes_with_an_axis_leaves_a_map_two_axes(tmp_path: Path) -> None:
     grid = ("--n=1,2,3", "--snr=2*n", "--set=pause=0,0.0001", "--jobs=1", "--out=a")
@@ -246,12 +243,11 @@ def test_a_parameter_that_goes_with_an_axis_leaves_a_map_two_axes(tmp_path: Path
         assert "time a cell takes" in axes.get_xlabel() + axes.get_ylabel()
 
 
+# Curves
+
 TEST_LOSS = FigureOptions(value="test_loss")
 NINE = fake_cells([5, 10, 20], [1.0])
 LOGS = fake_trajectories(NINE)
-
-
-# What a picture says
 
 SINGLE, TWO_CELLS = fake_cells([5], [1.0], seeds=1), fake_cells([5, 10], [1.0], seeds=1)
 FOUR = logged(fake_cells([5, 20], [1.0], seeds=2))
@@ -323,12 +319,6 @@ def test_a_cell_that_diverged_is_beyond_the_others_from_its_end_on() -> None:
     whole, some = (draw("curves", data_of(frame, None, LOGS)) for frame in (NINE, missed))
     assert line_heights(some.axes[0]) == line_heights(whole.axes[0])
     assert not untold(some, "", "left out")
-
-
-# Panels and columns
-
-
-# Scales, ends and bounds
 
 
 # The best step size
