@@ -37,6 +37,7 @@ from tests.fake_study import (
     heights,
     line_heights,
     logged,
+    titles,
     untold,
     words,
 )
@@ -241,6 +242,13 @@ def test_a_parameter_that_goes_with_an_axis_leaves_a_map_two_axes(tmp_path: Path
     for x, y in ((None, None), ("pause", "n"), ("snr", "pause")):
         axes = overfit_cli.draw("heatmap", tmp_path / "a", x=x, y=y).axes[0]
         assert "time a cell takes" in axes.get_xlabel() + axes.get_ylabel()
+
+
+def test_more_settings_than_colours_get_panels_if_those_of_one_parameter_suffice() -> None:
+    ns = (2, 4, 6, 8, 10)
+    figure = draw("lines", kernels(ns, [1.0, 2.0]))
+    assert titles(figure) == [f"({at}) $N$ = {n}" for at, n in zip("abcde", ns, strict=True)]
+    assert not untold(figure, "\nsoftmax\n … \ngaussian\n")
 
 
 # Curves

@@ -289,6 +289,22 @@ def panels_of_runs(data: Cells, by: str | None) -> list[Panel]:
     return panels(data, RUN if data.run_names else None, by)
 
 
+def panels_for_lines(data: Cells, names: Sequence[str]) -> str | None:
+    """Return the parameter to make panels of where there would be more lines than colours.
+
+    It is None where the lines are few enough, where no single parameter suffices, or where the
+    lines differ by one number, so that shades of a colour show it.
+    """
+    lines = data.trained[list(names)].drop_duplicates()
+    if not names or len(lines) <= len(PALETTE) or is_one_number(data, names):
+        return None
+    for name in names:
+        remaining = lines.drop(columns=name).drop_duplicates()
+        if lines[name].nunique() <= MOST_PANELS and max(len(remaining), 1) <= len(PALETTE):
+            return name
+    return None
+
+
 def is_one_number(data: Cells, names: Sequence[str]) -> bool:
     """Return whether lines differ by one parameter only, and it is a number."""
     return len(names) == 1 and names[0] != RUN and not labels.is_word(data.schema, names[0])

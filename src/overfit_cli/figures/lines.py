@@ -46,9 +46,9 @@ def draw_lines(data: Cells, options: FigureOptions, *, floor: float = 0.0) -> Pi
     are fewer than three seeds, unless the user wants another mean or band. A seed that misses, at
     its target or by diverging, counts as beyond the others: where half of the seeds miss, a cross
     at the top stands for the median. Where x is no number, points stand side by side, with bars.
-    Many values of one number have shades, and no bands. A theory's column is dashed, and so are
-    equations in x, the column and constants; of those that differ between lines, each line has its
-    curve.
+    More settings than colours have panels, if those of one parameter suffice; many values of one
+    number have shades, and no bands. A theory's column is dashed, and so are equations in x, the
+    column and constants; of those that differ between lines, each line has its curve.
 
     Args:
         floor: the round-off of a column that is a share of its start; 0 for the digits of the
@@ -87,7 +87,8 @@ def _along(x: Axis, data: Cells, options: FigureOptions, round_off: float) -> Se
         if data.pairs or value in theory:
             raise BadValue("theory", options.theory, "it takes a column beside that of value.")
     free = labels.free_parameters(data, [x.name])
-    parts, names = inputs.panels(data, options.by), [name for name in free if name != options.by]
+    by = options.by or inputs.panels_for_lines(data, free)
+    parts, names = inputs.panels(data, by), [name for name in free if name != by]
     if labels.subtracted_means(data):  # by the means that are subtracted
         options = replace(options, mean=None, band="interval")
     over_seeds = inputs.averaging(options, data.trained["seed"].nunique())
@@ -115,7 +116,8 @@ def draw_curves(data: Cells, options: FigureOptions) -> Picture:
     column. Up to eight cells, with fewer than three seeds of a setting, are a curve each. More
     cells are medians over seeds, with their quartiles, up to the last step that all seeds of a
     curve have reached, unless the user wants another mean or band, or a curve of each seed. More
-    settings than colours have shades of the colour map. Columns of a theory are black.
+    settings than colours have panels, if those of one parameter suffice, or otherwise shades of the
+    colour map. Columns of a theory are black.
 
     Steps are logarithmic where they are logged so.
     """
@@ -124,7 +126,8 @@ def draw_curves(data: Cells, options: FigureOptions) -> Picture:
     others = set(logged.index) - set(logged.index[logged])  # their steps have other columns
     kept = data.trained[~data.trained["key"].isin(others)]
     data = data.with_trained(kept) if len(kept) else data
-    return draw_panels(inputs.panels(data, options.by), options)
+    by = options.by or inputs.panels_for_lines(data, data.varying())
+    return draw_panels(inputs.panels(data, by), options)
 
 
 def draw_panels(
