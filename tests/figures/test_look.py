@@ -504,33 +504,12 @@ def test_python_has_the_caption_at_hand_and_types_no_command(folder: Path) -> No
 
 
 SMALL = fake_cells([1, 2], [1.0, 2.0])
-HALF = SMALL.assign(status=np.where(SMALL["seed"] == 1, "failed", "done"))
-AXES = "seeds 0 to 3. Axes: N (n) 10 values from 2 to 20; SNR (snr) 25 values from 1 to 25."
-SETTINGS = "Settings: fake (Nobody 2024), version 1: width 64, kernel softmax."
 
 
 def written(cells: pd.DataFrame, figure: Figure = HEATMAP, law: tuple[str, ...] = ()) -> str:
     """The caption of a heatmap of cells, on one line."""
     figure = replace(figure, options=OPTIONS)
     return " ".join(drawn(figure, data_of(cells), FigureOptions(law=law)).caption.split())
-
-
-@pytest.mark.parametrize(
-    ("cells", "told"),
-    [
-        (fake_cells(NS, SNRS, seeds=4), f"{AXES} {SETTINGS}"),
-        (fake_cells(NS, SNRS), "Line: N·SNR² = 1000. Dashed line: N = √(SNR + 1)."),
-        (SMALL.assign(seed=2 * SMALL["seed"]), "seeds 0, 2, 4."),
-        (SMALL[SMALL["seed"] == 0], "Cells: 4 cells done; seeds 0. Axes"),
-        (SMALL[SMALL["seed"] == 0], "samples N: one seed."),
-        (HALF, "Cells: 8 cells done, 4 failed; seeds 0 to 2."),
-    ],
-)
-def test_seeds_axes_and_cells_that_failed_are_told_in_short(cells: pd.DataFrame, told: str) -> None:
-    """In plain Unicode, as the equations are."""
-    text = written(cells, law=(LAW, "n = sqrt(snr + 1)"))
-    assert told in text
-    assert not {"$", "\\"} & set(text)
 
 
 def test_a_figure_of_a_paper_names_its_source_unless_it_has_other_settings() -> None:

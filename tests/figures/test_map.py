@@ -12,7 +12,6 @@ from matplotlib.collections import PathCollection, PolyCollection, QuadMesh
 from matplotlib.colors import LogNorm
 from matplotlib.contour import QuadContourSet
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from overfit_cli import Column, UserError
 from overfit_cli.core.cells import Cells
@@ -28,9 +27,7 @@ from tests.fake_study import (
     draw,
     fail,
     fake_cells,
-    points,
     untold,
-    words,
 )
 
 CELLS = fake_cells(NS, SNRS)
@@ -292,44 +289,3 @@ def test_a_heatmap_colours_sampled_places_alone_by_their_medians() -> None:
     np.testing.assert_allclose(np.asarray(dots.get_array()), [median[place] for place in where])
     assert not untold(figure, "", "missing … \nsampled\n"), "all that has a colour is sampled"
     assert mesh(draw("heatmap", as_refined(data, refined=False))) is not None
-
-
-# Boundaries
-
-
-def boundary(figure: Figure, place: int = 0) -> Line2D:
-    """The points of a boundary."""
-    containers: list[Any] = list(figure.axes[0].containers)
-    line: Line2D = containers[place].lines[0]
-    return line
-
-
-def fit_of(figure: Figure) -> list[float]:
-    """The exponent that a figure tells, the ends of its interval, and the largest residual in %."""
-    text = " ".join(words(figure).split()).replace("−", "-")
-    fit = re.search(r"p\s=\s(\S+)\s\[(\S+),\s(\S+)\], C\s=.*largest residual (\d+) %", text)
-    assert fit is not None, text
-    return [float(number) for number in fit.groups()]
-
-
-def test_a_boundary_recovers_the_law_on_logarithmic_axes() -> None:
-    """Only values of y that cross have a point."""
-    cells = fake_cells([1, *NS, 900], SNRS[2:], seeds=5, noise=0.05)
-    figure = draw("boundary", cells, law=(LAW,))
-    assert (figure.axes[0].get_xscale(), figure.axes[0].get_yscale()) == ("log", "log")
-    snr, n = points(boundary(figure))
-    assert n.tolist() == NS
-    np.testing.assert_allclose(n * snr**2, 1000, rtol=0.1)
-    value, low, high, residual = fit_of(figure)
-    assert low <= value <= high and residual < 10
-    assert value == pytest.approx(2, abs=0.1)
-
-
-def test_the_whole_fit_of_a_bent_boundary_is_in_view() -> None:
-    cells = fake_cells([5, 10, 20, 40, 80, 160], np.geomspace(0.1, 64, 60).tolist())
-    bend = np.where(cells["n"] > 20, (cells["n"] / 20.0) ** 2, 1.0)
-    bent = cells.assign(test_loss=0.7 / (1 + 2.5 * (cells["n"] * cells["snr"] ** 2 * bend / 1000)))
-    [axes] = draw("boundary", bent).axes
-    [fit] = [line for line in axes.lines if line.get_linestyle() == "--"]
-    ends, limits = points(fit)[0], axes.get_xlim()
-    assert limits[0] <= min(ends) <= max(ends) <= limits[1]

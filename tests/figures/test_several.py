@@ -461,12 +461,3 @@ def test_an_axis_may_be_an_expression_and_laws_may_contain_it() -> None:
     uneven = AT_ONE_SNR.assign(width=AT_ONE_SNR["width"].replace({64: 60, 128: 101}))
     lines = picture("lines", uneven, x="n/width").axes[0].lines
     assert [points(line).shape for line in lines] == [(2, 3)] * 2, "also where no two share an x"
-
-
-def test_a_difference_of_runs_takes_an_expression() -> None:
-    value = "test_loss / n"
-    parts = [data_of(CELLS.assign(test_loss=times * CELLS["test_loss"])) for times in (2, 1)]
-    asked = FigureOptions(value=value)
-    double, single = (read_options(FIGURES["lines"], part, asked)[0] for part in parts)
-    less = difference(double, single, ("here", "single"), value)
-    assert less.trained[value].to_numpy() == pytest.approx(CELLS["test_loss"] / CELLS["n"])
