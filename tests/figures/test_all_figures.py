@@ -19,14 +19,7 @@ from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.figures.draw import draw_figure
 from overfit_cli.figures.inputs import side_by_side
 from overfit_cli.figures.picture import Picture, new_panels
-from tests.fake_study import (
-    SNRS,
-    draw,
-    fail,
-    fake_cells,
-    logged,
-    words,
-)
+from tests import fake_study as fake
 from tests.toy_runs import sweep_toy
 
 slow = functools.partial(pytest.param, marks=pytest.mark.slow)
@@ -43,8 +36,8 @@ FIGURES: list[tuple[str, dict[str, Any]]] = [
 
 def few(seeds: int, failed: int = 0) -> Cells:
     """Cells that every figure can draw, of which the first seeds have failed at one n."""
-    cells = fake_cells([2, 5, 10, 20], SNRS[::8], seeds=seeds, noise=0.05)
-    return logged(fail(cells, f"n == 20 and seed < {failed}"))
+    cells = fake.fake_cells([2, 5, 10, 20], fake.SNRS[::8], seeds=seeds, noise=0.05)
+    return fake.logged(fake.fail(cells, f"n == 20 and seed < {failed}"))
 
 
 @pytest.mark.parametrize(("name", "options"), FIGURES)
@@ -56,11 +49,11 @@ def few(seeds: int, failed: int = 0) -> Cells:
 def test_seeds_are_told_in_words_that_a_person_would_use_and_lie_in_the_picture(
     name: str, options: dict[str, Any], seeds: int, failed: int
 ) -> None:
-    figure = draw(name, few(seeds, failed), **options)
+    figure = fake.draw(name, few(seeds, failed), **options)
     figure.draw_without_rendering()
     box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
     assert min(box.x0, box.y0, width - box.x1, height - box.y1) > -0.02
-    text = words(figure)
+    text = fake.words(figure)
     assert not re.search(r"\b1 (seeds|cells)\b|(mean|median|bars?) of 1 (?!to \d)", text)
     assert not re.search(r"\bnan\b|\binf\b|None|0 failed", text)
     if seeds == 1:
@@ -71,7 +64,7 @@ def test_seeds_are_told_in_words_that_a_person_would_use_and_lie_in_the_picture(
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(("name", "options"), FIGURES)
 def test_figures_of_two_runs_can_be_drawn_too(name: str, options: dict[str, Any]) -> None:
-    text = words(draw(name, side_by_side(["one", "other"], [few(3), few(2)]), **options))
+    text = fake.words(fake.draw(name, side_by_side(["one", "other"], [few(3), few(2)]), **options))
     assert re.search(r"\n(\(a\) )?one", text) and re.search(r"\n(\(b\) )?other", text)
 
 
@@ -94,10 +87,10 @@ def test_a_figure_without_anything_on_it_is_a_sentence(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "options"), FIGURES)
 def test_cells_that_all_failed_are_refused(name: str, options: dict[str, Any]) -> None:
-    cells = fake_cells([2, 5, 10, 20], SNRS[::3])
-    gone = fail(cells, "n > 0")
+    cells = fake.fake_cells([2, 5, 10, 20], fake.SNRS[::3])
+    gone = fake.fail(cells, "n > 0")
     with pytest.raises(UserError, match="number"):
-        draw(name, logged(gone, train_loss=np.nan), **options)
+        fake.draw(name, fake.logged(gone, train_loss=np.nan), **options)
 
 
 LARGEST = 1.7e308

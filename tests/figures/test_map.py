@@ -13,24 +13,12 @@ from matplotlib.colors import LogNorm
 from matplotlib.contour import QuadContourSet
 from matplotlib.figure import Figure
 
-from overfit_cli import Column, UserError
+from overfit_cli import UserError
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.options import Mean
-from tests.fake_study import (
-    LAW,
-    NS,
-    SNRS,
-    FakeStudy,
-    NamedSides,
-    as_refined,
-    data_of,
-    draw,
-    fail,
-    fake_cells,
-    untold,
-)
+from tests import fake_study as fake
 
-CELLS = fake_cells(NS, SNRS)
+CELLS = fake.fake_cells(fake.NS, fake.SNRS)
 
 
 def mesh(figure: Figure, place: int = 0) -> QuadMesh:
@@ -65,44 +53,32 @@ def contour(figure: Figure) -> np.ndarray:
 
 def of_ten_seeds(missed: int, reason: str = "diverged") -> pd.DataFrame:
     """Steps over two n and two SNR, 100, 101, ... of ten seeds, of which some miss at the first."""
-    cells = fake_cells([1, 2], [1.0, 2.0], seeds=10)
+    cells = fake.fake_cells([1, 2], [1.0, 2.0], seeds=10)
     cells["steps"] = 100 + cells["seed"] + 100 * (cells["n"] == 2)
-    return fail(cells, f"n == 1 and snr == 1 and seed < {missed}", reason)
-
-
-class Drift(FakeStudy):
-    columns = (*FakeStudy.columns, Column("drift", "change of weights"))
-
-
-def of_drift() -> Cells:
-    """A change of weights, which isn't beyond the others where a cell misses."""
-    some = fail(CELLS, "n == 20", "step limit")
-    some["drift"] = some["snr"].where(some["status"] == "done")
-    return data_of(some, study=Drift())
+    return fake.fail(cells, f"n == 1 and snr == 1 and seed < {missed}", reason)
 
 
 def with_few_crossings() -> pd.DataFrame:
     """Of six seeds two cross at N = 5, and one at N = 6."""
-    cells = fake_cells([*range(5, 15), 20, 40], SNRS, seeds=6)
+    cells = fake.fake_cells([*range(5, 15), 20, 40], fake.SNRS, seeds=6)
     above: Any = cells.eval("n == 5 and seed >= 2 or n == 6 and seed >= 1")
     return cells.assign(test_loss=cells["test_loss"].mask(above, 0.6))
 
 
-NAMED = data_of(CELLS, study=NamedSides())
-NOISY = fake_cells(NS, SNRS, seeds=5, noise=0.1)
-WIDE = pd.concat([fake_cells(NS, SNRS, width=width) for width in (64, 128)])
-WIDTHS = pd.concat([fake_cells([5, 10], SNRS, seeds=1, width=2**k) for k in range(9)])
-KERNELS = pd.concat([fake_cells([10], SNRS, kernel=k) for k in ("gaussian", "softmax")])
-FAR_ROWS = fake_cells([1, 2, 8, 10, 12, 900], SNRS[2:21])
+NAMED = fake.data_of(CELLS, study=fake.NamedSides())
+NOISY = fake.fake_cells(fake.NS, fake.SNRS, seeds=5, noise=0.1)
+WIDE = pd.concat([fake.fake_cells(fake.NS, fake.SNRS, width=width) for width in (64, 128)])
+WIDTHS = pd.concat([fake.fake_cells([5, 10], fake.SNRS, seeds=1, width=2**k) for k in range(9)])
+KERNELS = pd.concat([fake.fake_cells([10], fake.SNRS, kernel=k) for k in ("gaussian", "softmax")])
+FAR_ROWS = fake.fake_cells([1, 2, 8, 10, 12, 900], fake.SNRS[2:21])
 WITHOUT_ONE = CELLS.query("n != 10 or snr != 10")
-WITHOUT_ROW = data_of(CELLS[CELLS["n"] < 20], CELLS)
-NOT_PLANNED = data_of(pd.concat([CELLS, fake_cells([10], [9.5, 10.5])]), CELLS)
-FEW_LOST = fail(CELLS, "seed == 1 and n == 2 and snr < 5.5")
-HOLES = data_of(fail(CELLS, "n == 20 and snr < 4.5").query("n != 2 or snr < 23.5"), CELLS)
+WITHOUT_ROW = fake.data_of(CELLS[CELLS["n"] < 20], CELLS)
+NOT_PLANNED = fake.data_of(pd.concat([CELLS, fake.fake_cells([10], [9.5, 10.5])]), CELLS)
+FEW_LOST = fake.fail(CELLS, "seed == 1 and n == 2 and snr < 5.5")
+HOLES = fake.data_of(fake.fail(CELLS, "n == 20 and snr < 4.5").query("n != 2 or snr < 23.5"), CELLS)
 FIRST, ERROR = "seed == 0 and snr == 1 and n ==", "error: ValueError: boom"
-ONE_OF_EACH = fail(fail(CELLS, f"{FIRST} 2"), f"{FIRST} 10", ERROR)
+ONE_OF_EACH = fake.fail(fake.fail(CELLS, f"{FIRST} 2"), f"{FIRST} 10", ERROR)
 BEYOND = "5 cells (diverged) taken as beyond the others."
-LEFT_OUT = "75 cells (target not reached) left out."
 STEPS, OF_MEANS = {"value": "steps"}, {"value": "steps", "mean": "arithmetic"}
 FEWER, REACHED = "diverged: fewer seeds", "target not reached: half the seeds or more"
 ONE_OF_TEN = "diverged: one seed or more (1) … mean of 10 seeds"
@@ -117,8 +93,11 @@ OF_FIVE = f"{CROSSED} … Test loss of 0.2: median of 5 seeds, least to greatest
 UNSAID = "throughout … no fit … beyond the grid … 95 % interval"
 OF_ONE = "Test loss of 0.2: one seed … no fit of N·SNR^p = C: too few points"
 THROUGHOUT = "N = 1, 2: above 0.2 throughout. … N = 900: below 0.2 throughout."
-RISES = fake_cells([1, 2], [1.0, 2.0], seeds=1).assign(test_loss=[1, 2, 3, 4])
-SIX, ONE = fake_cells(NS, SNRS, seeds=6), fake_cells([5, 10], SNRS, seeds=1)
+RISES = fake.fake_cells([1, 2], [1.0, 2.0], seeds=1).assign(test_loss=[1, 2, 3, 4])
+SIX, ONE = (
+    fake.fake_cells(fake.NS, fake.SNRS, seeds=6),
+    fake.fake_cells([5, 10], fake.SNRS, seeds=1),
+)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +109,7 @@ SIX, ONE = fake_cells(NS, SNRS, seeds=6), fake_cells([5, 10], SNRS, seeds=1)
         ("cutoff", {**STEPS, "threshold": 15}, NAMED, "gradient steps ≤ 15", "benign"),
         ("cutoff", {"threshold": 0.6995}, NAMED, "", "\nharmful\n"),
         ("cutoff", {"threshold": None}, RISES, "test loss > 2.5", ""),
-        ("boundary", {"law": (LAW,)}, NOISY, OF_FIVE, UNSAID),
+        ("boundary", {"law": (fake.LAW,)}, NOISY, OF_FIVE, UNSAID),
         ("boundary", {}, SIX, "median of 6 seeds, 95 % interval", "least to"),
         ("boundary", {}, ONE, OF_ONE, "Dashed"),
         ("boundary", {}, FAR_ROWS, THROUGHOUT, "beyond the grid"),
@@ -141,7 +120,7 @@ def test_a_map_or_boundary_says_what_it_shows(
     figure: str, options: dict[str, Any], cells: Any, said: str, unsaid: str
 ) -> None:
     """Where no threshold is named, a cutoff is in the middle."""
-    assert not untold(draw(figure, cells, **options), said, unsaid)
+    assert not fake.untold(fake.draw(figure, cells, **options), said, unsaid)
 
 
 @pytest.mark.parametrize(
@@ -149,10 +128,9 @@ def test_a_map_or_boundary_says_what_it_shows(
     [
         ({}, HOLES, "half the seeds or more (4)", FEWER, {"lost": 4, "missing": 2}),
         ({}, WITHOUT_ONE, "missing (1)", "failed", {"missing": 1}),
-        ({}, WITHOUT_ROW, "", "failed", {"missing": len(SNRS)}),
+        ({}, WITHOUT_ROW, "", "failed", {"missing": len(fake.SNRS)}),
         ({}, NOT_PLANNED, "", "missing", {}),  # between them
         ({}, FEW_LOST, f"{FEWER} (5) … {BEYOND}", "half the seeds", {"partly": 5}),
-        ({"value": "drift"}, of_drift(), f"{REACHED} (25) … {LEFT_OUT}", "beyond", {"lost": 25}),
         (STEPS, of_ten_seeds(5, "step limit"), f"{REACHED} (1)", "fewer", {"lost": 1}),
         (OF_MEANS, of_ten_seeds(1), ONE_OF_TEN, "beyond the", {"lost": 1}),
         ({}, ONE_OF_EACH, TWO_FAILURES, "or no number", {"partly": 2}),
@@ -161,16 +139,16 @@ def test_a_map_or_boundary_says_what_it_shows(
 def test_a_heatmap_marks_and_tells_what_it_lacks(
     options: dict[str, Any], cells: Any, said: str, unsaid: str, marked: dict[str, int]
 ) -> None:
-    figure = draw("heatmap", cells, **options)
-    assert not untold(figure, said, unsaid)
+    figure = fake.draw("heatmap", cells, **options)
+    assert not fake.untold(figure, said, unsaid)
     assert marks(figure) == marked
 
 
 def test_a_heatmap_has_x_to_the_right_and_y_upward_and_averages_seeds() -> None:
     """With whole cells around the values."""
-    cells = fake_cells([1, 2, 3], [5.0, 6.0], seeds=2)
+    cells = fake.fake_cells([1, 2, 3], [5.0, 6.0], seeds=2)
     cells["test_loss"] = cells["n"] * 10 + cells["snr"] + cells["seed"]
-    figure = draw("heatmap", cells)
+    figure = fake.draw("heatmap", cells)
     assert shown(figure).tolist() == [[15.5, 16.5], [25.5, 26.5], [35.5, 36.5]]
     assert (figure.axes[0].get_xlim(), figure.axes[0].get_ylim()) == ((4.5, 6.5), (0.5, 3.5))
     assert edges(figure)[0, :, 0].tolist() == [4.5, 5.5, 6.5]
@@ -186,12 +164,12 @@ def test_the_statistic_is_over_all_seeds() -> None:
         ("geometric", 0, np.exp(np.log(np.arange(100, 110)).mean())),
     ]
     for mean, missed, number in cases:
-        figure = draw("heatmap", of_ten_seeds(missed), value="steps", mean=mean)
+        figure = fake.draw("heatmap", of_ten_seeds(missed), value="steps", mean=mean)
         assert shown(figure)[0, 0] == pytest.approx(number, nan_ok=True)
         assert shown(figure)[1, 0] == pytest.approx(204.5, abs=0.1)
 
 
-class Headed(FakeStudy):
+class Headed(fake.FakeStudy):
     """A study that says where its headline changes sides."""
 
     threshold = 0.3
@@ -199,40 +177,40 @@ class Headed(FakeStudy):
 
 def test_the_contour_of_the_threshold_lies_where_the_means_cross() -> None:
     """That of a study is about its headline."""
-    figure = draw("heatmap", CELLS, threshold=0.2)
+    figure = fake.draw("heatmap", CELLS, threshold=0.2)
     snr, n = contour(figure).T
     assert snr.size > 20
     np.testing.assert_allclose(n * snr**2, 1000, rtol=0.06)  # it is interpolated between cells
-    assert not untold(figure, "\ntest loss = 0.2\n")
+    assert not fake.untold(figure, "\ntest loss = 0.2\n")
     with pytest.warns(UserWarning, match="no contour: the means don't cross test loss = 0.9"):
-        nowhere = draw("heatmap", CELLS, threshold=0.9)
-    headed = data_of(CELLS, study=Headed())
-    assert not untold(draw("heatmap", headed), "\ntest loss = 0.3\n")
-    others = draw("heatmap", CELLS), draw("heatmap", headed, value="steps")
+        nowhere = fake.draw("heatmap", CELLS, threshold=0.9)
+    headed = fake.data_of(CELLS, study=Headed())
+    assert not fake.untold(fake.draw("heatmap", headed), "\ntest loss = 0.3\n")
+    others = fake.draw("heatmap", CELLS), fake.draw("heatmap", headed, value="steps")
     assert [contour(each).size for each in (nowhere, *others)] == [0, 0, 0]
 
 
 @pytest.mark.parametrize("factor", [9, 11])
 def test_a_small_map_has_its_numbers_and_colours_by_ratio_from_a_factor_of_ten(factor: int) -> None:
-    cells = fake_cells([1, 2], [1.0, 2.0])
+    cells = fake.fake_cells([1, 2], [1.0, 2.0])
     loss = 1.0 + (factor - 1) * (cells["n"] == 2)
-    figure = draw("heatmap", cells.assign(test_loss=loss))
+    figure = fake.draw("heatmap", cells.assign(test_loss=loss))
     texts = [text.get_text() for text in figure.axes[0].texts]
     assert texts == ["1", "1", str(factor), str(factor)]
     assert isinstance(mesh(figure).norm, LogNorm) == (factor > 10)
-    assert not draw("heatmap", CELLS).axes[0].texts
+    assert not fake.draw("heatmap", CELLS).axes[0].texts
 
 
 def test_a_map_of_one_colour_or_half_without_a_number_says_nothing() -> None:
-    flat, half = CELLS.assign(test_loss=0.5), fail(CELLS, "n > 10")
-    assert draw("heatmap", CELLS).nothing == draw("cutoff", CELLS).nothing == ""
-    for figure in (draw("heatmap", flat), draw("cutoff", CELLS, threshold=9.0)):
+    flat, half = CELLS.assign(test_loss=0.5), fake.fail(CELLS, "n > 10")
+    assert fake.draw("heatmap", CELLS).nothing == fake.draw("cutoff", CELLS).nothing == ""
+    for figure in (fake.draw("heatmap", flat), fake.draw("cutoff", CELLS, threshold=9.0)):
         assert figure.nothing == "all of it has one colour"
-    assert draw("heatmap", half).nothing == "half of it or more has no number"
+    assert fake.draw("heatmap", half).nothing == "half of it or more has no number"
 
 
 def test_words_can_be_an_axis_in_the_order_of_their_declaration() -> None:
-    [axes, _] = draw("heatmap", KERNELS, y="kernel").axes
+    [axes, _] = fake.draw("heatmap", KERNELS, y="kernel").axes
     assert [tick.get_text() for tick in axes.get_yticklabels()] == ["softmax", "gaussian"]
 
 
@@ -256,7 +234,7 @@ def test_what_a_map_or_boundary_cannot_show_is_refused(
 ) -> None:
     """A third parameter is never averaged over."""
     with pytest.raises(UserError, match=re.escape(sentence)):
-        draw(figure, cells, **options)
+        fake.draw(figure, cells, **options)
 
 
 ROWS = [2, 4, 8, 12, 16, 20]
@@ -265,13 +243,13 @@ COARSE = np.linspace(1, 25, 9).tolist()
 
 def refined(seeds: int = 6, noise: float = 0.3) -> Cells:
     """A coarse grid of two seeds, and all seeds of each row near its own crossing."""
-    rows = [fake_cells(ROWS, COARSE, seeds=2, noise=noise)]
+    rows = [fake.fake_cells(ROWS, COARSE, seeds=2, noise=noise)]
     for n in ROWS:
         at = float(np.sqrt(1000 / n))
         near = [round(at * factor, 3) for factor in (0.8, 0.9, 1.1, 1.25)]
-        rows.append(fake_cells([n], near, seeds=seeds, noise=noise))
+        rows.append(fake.fake_cells([n], near, seeds=seeds, noise=noise))
     cells = pd.concat(rows, ignore_index=True).query("snr <= 25")
-    return as_refined(data_of(cells.reset_index(drop=True), study=NamedSides()))
+    return fake.as_refined(fake.data_of(cells.reset_index(drop=True), study=fake.NamedSides()))
 
 
 def places(data: Cells) -> set[tuple[float, float]]:
@@ -280,12 +258,12 @@ def places(data: Cells) -> set[tuple[float, float]]:
 
 def test_a_heatmap_colours_sampled_places_alone_by_their_medians() -> None:
     data = refined()
-    figure = draw("heatmap", data)
+    figure = fake.draw("heatmap", data)
     [dots] = figure.axes[0].collections
     assert isinstance(dots, PathCollection)
     where = [tuple(place) for place in np.asarray(dots.get_offsets()).tolist()]
     assert set(where) == places(data)
     median = data.trained.groupby(["snr", "n"])["test_loss"].median()
     np.testing.assert_allclose(np.asarray(dots.get_array()), [median[place] for place in where])
-    assert not untold(figure, "", "missing … \nsampled\n"), "all that has a colour is sampled"
-    assert mesh(draw("heatmap", as_refined(data, refined=False))) is not None
+    assert not fake.untold(figure, "", "missing … \nsampled\n"), "all that has a colour is sampled"
+    assert mesh(fake.draw("heatmap", fake.as_refined(data, refined=False))) is not None

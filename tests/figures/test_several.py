@@ -16,7 +16,6 @@ from overfit_cli import UserError
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.parameters import StudyParameters, parameter
-from overfit_cli.figures.axes import EQUATION_DASHES
 from overfit_cli.figures.draw import drawn
 from overfit_cli.figures.inputs import (
     difference,
@@ -381,17 +380,6 @@ def test_the_curve_of_an_equation_satisfies_it(log: frozenset[str]) -> None:
         assert snr.size > 50 and np.ptp(snr) > 2, text
         scale = np.abs(law.difference({"snr": 1.02 * snr, "n": n}))
         assert (np.abs(law.difference({"snr": snr, "n": n})) <= scale).all(), text
-
-
-def test_several_equations_have_a_dash_each_and_some_have_no_curve() -> None:
-    laws = ("n = n", "9**9**9**9 = n", "log(-n) = 1", "n = -5", *(f"n = {n}" for n in (3, 4)))
-    figure = picture("heatmap", PLAIN, **BOTH, law=laws)
-    lines = figure.axes[0].lines
-    assert [points(line).size > 0 for line in lines] == [False] * 4 + [True] * 2
-    assert len({line.get_color() for line in lines}) == 1
-    dashes = [str(line._dash_pattern) for line in lines]  # type: ignore[attr-defined]
-    assert len(set(dashes)) == len(EQUATION_DASHES) == 4
-    assert dashes[:2] == dashes[4:]
 
 
 def test_a_constant_stands_in_a_law_and_each_panel_has_its_own() -> None:
