@@ -158,6 +158,11 @@ FIVE_NS, MANY_NS = (kernels(ns, [1.0, 2.0]) for ns in (range(2, 11, 2), range(2,
         (MANY_NS, {}, "26 settings here, .* 8 lines; make panels of one"),
         (PAIR.assign(test_loss=0), {"mean": "geometric"}, "geometric': 6 .* not positive"),
         (
+            PAIR,
+            {"x": "kernel", "log": frozenset({"x"})},
+            "the values of kernel aren't all positive",
+        ),
+        (
             fake.as_refined(fake.data_of(REFINED)),
             {},
             "where: points of a refined sweep have different seeds",

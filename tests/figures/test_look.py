@@ -102,11 +102,6 @@ def test_axes_are_logarithmic_as_asked(text: str | None, logarithmic: str) -> No
     assert "".join(one for one, scale in scales.items() if scale == "log") == logarithmic
 
 
-def test_what_has_no_logarithm_is_refused() -> None:
-    with pytest.raises(UserError, match=r"^log='x': the values of kernel aren't all positive"):
-        fake.draw("lines", KERNELS, x="kernel", log=frozenset({"x"}))
-
-
 @pytest.mark.parametrize(
     ("text", "pixels"),
     [("", (680, 520)), ("savefig.dpi: 100", (340, 260)), ("savefig.dpi: figure", (340, 260))],

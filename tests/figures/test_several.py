@@ -382,6 +382,12 @@ def test_the_curve_of_an_equation_satisfies_it(log: frozenset[str]) -> None:
         assert (np.abs(law.difference({"snr": snr, "n": n})) <= scale).all(), text
 
 
+def test_an_equation_without_a_curve_draws_none() -> None:
+    laws = ("n = n", "9**9**9**9 = n", "log(-n) = 1", "n = -5", "n = 3")
+    lines = picture("heatmap", PLAIN, **BOTH, law=laws).axes[0].lines
+    assert [points(line).size > 0 for line in lines] == [False] * 4 + [True]
+
+
 def test_a_constant_stands_in_a_law_and_each_panel_has_its_own() -> None:
     """The curve of n · SNR² = width passes n = 16 at SNR = √(width / 16)."""
     figure = picture("heatmap", CELLS, **MAP, law=("n * snr**2 = width",))
