@@ -11,6 +11,8 @@ import pytest
 from matplotlib.contour import QuadContourSet
 
 import overfit_cli
+from overfit_cli.figures.picture import looking
+from overfit_cli.figures.style import Look
 from overfit_cli.studies.attention_kernel.landscape.figures import Surface, draw_surfaces
 from overfit_cli.studies.attention_kernel.regression.theory import lacks_width
 from tests.fake_study import corners, words
@@ -119,7 +121,8 @@ def ramps() -> list[Surface]:
 
 
 def test_surfaces_have_a_row_each_on_one_scale() -> None:
-    figure = draw_surfaces(ramps(), ("to the right", "upwards", "height"))
+    with looking(Look()):
+        figure = draw_surfaces(ramps(), ("to the right", "upwards", "height"))
     solid = [axes for axes in figure.axes if axes.name == "3d"]
     flat = [axes for axes in figure.axes if axes.get_xlabel() == "to the right"]
     assert len(solid) == len(flat) == 2
