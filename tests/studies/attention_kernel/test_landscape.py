@@ -24,6 +24,8 @@ from overfit_cli.core.classification import Task
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.processes import Interrupted
+from overfit_cli.figures.picture import looking
+from overfit_cli.figures.style import Look
 from overfit_cli.studies.attention_kernel.classifier import Shape, Transformer, evaluate
 from overfit_cli.studies.attention_kernel.landscape import engine, theory
 from overfit_cli.studies.attention_kernel.landscape.claims import REAL
@@ -502,7 +504,8 @@ def test_the_figure_has_a_row_for_each_kernel_of_one_network(tmp_path: Path) -> 
     data = drawing_of(
         *(cell(seed=s, kernel=k, pair=p) for s in (0, 1) for k in kernels for p in (0, 1))
     )
-    figure = study.figures()["landscape"].draw(data, FigureOptions())
+    with looking(Look()):
+        figure = study.figures()["landscape"].draw(data, FigureOptions())
     text = words(figure, tmp_path)
     assert "of those here (networks: 2, pairs of each: 2) its measures are nearest to the" in text
     assert "The loss is that of a fixed batch of" in text
