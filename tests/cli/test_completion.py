@@ -68,7 +68,7 @@ COMPLETED: list[tuple[str, list[str]]] = [
     ("list claims toy ", []),
     # Figures, papers and runs
     ("plot learning", ["learning-rates"]),
-    ("reproduce jiang2024/fig1-", ["jiang2024/fig1-balanced"]),
+    ("reproduce jiang2024/fig1-b", ["jiang2024/fig1-balanced"]),
     ("plot lines --from ", ["results/grid", "results/moods"]),
     ("plot lines --from results/grid --from results/m", ["results/moods"]),
     ("plot lines --minus results/g", ["results/grid"]),
@@ -178,7 +178,7 @@ def test_completion_is_installed_for_the_shell_in_use(
     assert ".bash_completions/overfit.sh" in (tmp_path / ".bashrc").read_text()
     refused = bash(install, tmp_path, HOME=str(tmp_path / "overfit"))
     assert refused.returncode == 1
-    assert refused.stderr.startswith(f"overfit: --install-completion: {tmp_path}/overfit")
+    assert refused.stderr.startswith(f"overfit: {tmp_path}/overfit")
     assert refused.stderr.endswith("can't be read or written (File exists).\n")
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import overfit_cli
-from overfit_cli.cli.export import estimate
+from overfit_cli.cli.export_and_compare import estimate
 from tests.command import call, run
 
 T_OF_3 = 4.302652729749464
@@ -144,12 +144,11 @@ def test_two_columns_of_one_name_are_refused(folder: Path) -> None:
     assert len(exported(folder, "mine", "--means", "--columns=loss")) == 8
 
 
-def test_of_a_refined_run_a_note_says_how_its_cells_were_chosen(tmp_path: Path) -> None:
+def test_means_of_a_refined_run_say_of_how_many_seeds(tmp_path: Path) -> None:
     refined = ("--n=1:4", "--snr=0.1:2:6", "--refine=1", "--threshold=0.5", "--jobs=1")
     call("sweep", "toy", *refined, "--out=out", cwd=tmp_path)
     done = call("export", "out", "--means", "--columns=test_loss", cwd=tmp_path)
     assert done.stdout.startswith("n,snr,seeds,failed,test_loss,")
-    assert "note: out: a sweep with --refine chose its cells" in done.stderr
 
 
 def test_a_table_in_latex_is_of_means_with_the_papers_symbols(folder: Path) -> None:

@@ -84,8 +84,7 @@ def test_a_run_is_judged_by_the_claims_of_its_function(folder: Path) -> None:
 def test_a_claim_of_the_shell_has_a_verdict_an_interval_and_its_rates_of_error(
     folder: Path,
 ) -> None:
-    words = said(folder, "decay.py", "error < 0.03 where n >= 20", "error falls along n")
-    assert "The newest run of decay.py is results/decay-n." in words
+    words = said(folder, "results/decay-n", "error < 0.03 where n >= 20", "error falls along n")
     assert "error-lt-0.03-where-n-ge-20 ours fails" in words
     assert "95 % by order over 10 seeds" in words
     assert "The worst is at n=20." in words
@@ -120,9 +119,8 @@ def test_cells_that_are_absent_or_failed_are_named_and_run_by_the_proposed_comma
     words = said(tmp_path, "results/decay-n", "error < 1")
     assert "error-lt-1 ours inconclusive" in words
     assert "Judged on 3 settings (n 10, 20, 40) and 6 seeds (0 to 5)." in words
-    assert "Absent: 6 cells (n=40, seeds 0 to 5)." in words
-    assert "Failed: 1 cell (n=20, seed 2): 1 error: FileNotFoundError" in words
-    assert "are as good as can be, it holds; if as bad, it is inconclusive." in words
+    lost = "Lost: 7 cells (n=20, seed 2; n=40, seeds 0 to 5): 6 absent; 1 error: FileNotFoundError"
+    assert lost in words
     (tmp_path / "mended").touch()
     _, commands, after = judged_twice(tmp_path, "results/decay-n", "error < 1")
     assert all("--retry-failed" in command for command in commands)
@@ -158,7 +156,7 @@ def test_settings_that_brackets_take_and_no_sweep_has_are_absent_and_proposed(
     for options in sweeps:
         sweep(tmp_path, *options.split(), "--seeds=8", "--out=ragged", text=text)
     before, commands, after = judged_twice(tmp_path, "ragged", "error[n=20] < error[n=10]")
-    assert re.search(r"Absent: .*cells \(.*n=20, seeds 0 to 7", before)
+    assert re.search(r"Lost: .*cells \(.*n=20, seeds 0 to 7", before)
     assert re.search("n=[0-9,]*20", commands[-1])
     assert "--together" not in commands[-1]
     assert "--only" not in commands[-1]
@@ -209,9 +207,9 @@ def test_a_function_without_seeds_is_decided_by_its_cells(tmp_path: Path) -> Non
     sweep(tmp_path, "--n=10,20,40", text=text.replace("0.01 * seed", "0"), expect=1)
     (tmp_path / "mended").touch()
     claims = ("error falls along n", "error[n=80] < 1")
-    before, _, after = judged_twice(tmp_path, "decay.py", *claims)
+    before, _, after = judged_twice(tmp_path, "results/decay-n", *claims)
     assert "Judged on 3 settings (n 10, 20, 40). " in before
-    assert "Failed: 1 cell (n=20): 1 error: FileNotFoundError" in before
+    assert "Lost: 1 cell (n=20): 1 error: FileNotFoundError" in before
     assert "seeds decide" not in before
     assert after.count("ours holds") == 2
     assert "Next:" not in after
@@ -292,7 +290,7 @@ def test_a_preset_states_claims_that_its_run_keeps(folder: Path) -> None:
     (folder / "decay.toml").write_text(PRESET.replace("error < 0.05", "error = 0.05"))
     refused = call("sweep", "decay.toml", cwd=folder, expect=2).stderr
     assert "claims.small" in refused
-    assert "takes a tolerance" in refused
+    assert "is 0.5 within 0.02" in refused
 
 
 def test_python_judges_sentences_on_a_directory_and_on_a_frame(folder: Path) -> None:
@@ -326,9 +324,9 @@ def test_a_functions_claim_about_a_column_that_is_not_there_is_refused(tmp_path:
     refusal = "'eror' is no name here; did you mean 'error'?"
     swept = sweep(tmp_path, "--n=10,20,40", "--seeds=6", text=misspelt)
     assert refusal in " ".join(swept.split())
-    assert refusal in call("judge", "decay.py", cwd=tmp_path, expect=2).stderr
+    assert refusal in call("judge", "results/decay-n", cwd=tmp_path, expect=2).stderr
     (tmp_path / "decay.py").write_text(misspelt.replace("eror", "error"))
-    mended = said(tmp_path, "decay.py")
+    mended = said(tmp_path, "results/decay-n")
     assert "error-falls-along-n" in mended
     assert "eror-falls-along-n" not in mended, "no cell could decide it"
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -47,15 +45,10 @@ def test_a_study_is_listed_with_its_presets_figures_and_claims(tmp_path: Path) -
     assert {*figures_of(study)} <= {*names}
     for column in (*study.columns, *study.trajectory_columns):
         assert any(line.split()[:1] == [column.name] and column.meaning in line for line in said)
-    parameter = r"\n +n +training samples, N +≥ 1, ≤ 1e5 +20\b"
+    parameter = r"\n +n +training samples, N +≥ 1, ≤ 100000 +20\b"
     assert re.search(parameter, call("list", "benign-vit", cwd=tmp_path).stdout)
     assert f"Claims ({len(claims_of(study))})" in said
-    listed = [line.split()[0] for line in said if line.endswith(" not judged")]
-    assert listed == [claim.name for claim in claims_of(study)]
-    assert said[-1] == (
-        "`overfit list claims multihead-paths` prints each claim in full, and `overfit sweep "
-        "multihead-paths --help` lists the options of a sweep."
-    )
+    assert {claim.name for claim in claims_of(study)} <= {*names}
 
 
 @pytest.mark.parametrize("words", [("presets",), ("figures",), ("claims",), ("kernel-regression",)])
@@ -67,27 +60,6 @@ def test_on_a_terminal_no_line_is_longer_than_it_is_wide_and_no_word_is_lost(
     folded = call("list", *words, cwd=ROOT).stdout
     assert sorted(folded.split()) == sorted(whole.split()), "columns of a table fold each by itself"
     assert max(len(line.rstrip()) for line in folded.splitlines()) <= 80
-
-
-def test_claims_have_the_verdict_of_the_report_that_is_kept(tmp_path: Path) -> None:
-    claims: list[dict[str, Any]] = [
-        {"study": "kernel-landscape", "claim": claim.name, "kind": claim.kind, "family": None}
-        | {"verdict": "fails", "directory": "results/there"}
-        for claim in claims_of(find_study("kernel-landscape"))[:2]
-    ]
-    claims[1]["family"] = {"verdict": "inconclusive"}
-    folder = tmp_path / "results" / "report"
-    folder.mkdir(parents=True)
-    (folder / "claims.json").write_text(json.dumps({"claims": claims}))
-    said = call("list", "claims", "kernel-landscape", cwd=tmp_path).stdout
-    assert said.count("  verdict: fails on results/there, in results/report\n") == 1
-    short = call("list", "kernel-landscape", cwd=tmp_path).stdout
-    first, second = (claim["claim"] for claim in claims)
-    assert re.search(rf"^ {first} +fails on results/there$", short, re.MULTILINE)
-    assert re.search(rf"^ {second} +inconclusive on results/there$", short, re.MULTILINE)
-    for text in ("", "[]", '{"claims": [{}]}', '{"claims": 3}'):
-        (folder / "claims.json").write_text(text)
-        assert "verdict" not in call("list", "claims", "kernel-landscape", cwd=tmp_path).stdout
 
 
 def test_claims_of_one_study_are_listed_in_full(tmp_path: Path) -> None:
@@ -115,7 +87,7 @@ def test_claims_of_a_function_are_listed_by_its_file_or_its_module(tmp_path: Pat
     shown_all = call("list", "of_a_user.py", cwd=tmp_path).stdout.splitlines()
     assert shown_all[0] == "of_a_user:train"
     assert "Claims (1)" in shown_all
-    assert [line for line in shown_all if line.split() == ["low", "not", "judged"]]
+    assert " low  loss < 2 where n > 1" in shown_all
 
 
 # Commands

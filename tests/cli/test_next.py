@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from overfit_cli.cli.sweep import next_command
+from overfit_cli.cli.sweep_and_train import next_command
 from overfit_cli.sweeps.presets import find_subject, preset_names
 from overfit_cli.sweeps.run import grid_of
 from tests.command import call

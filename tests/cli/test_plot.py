@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
-from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call
 from tests.toy_runs import sweep_toy
 
@@ -25,21 +23,9 @@ def newer_and_older(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    "misspelt",
-    [("--x", "nn"), ("--y", "snrr / 2"), ("--value", "los - 1"), ("--where", "nn=2")],
-    ids=" ".join,
-)
-def test_a_misspelt_name_is_told_before_any_cell_is_read(
-    misspelt: tuple[str, str], newer_and_older: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def read(*_: object) -> pd.DataFrame:
-        raise AssertionError("cells were read")
-
-    monkeypatch.setattr(RunDirectory, "load_cells", read)
-    said = call("plot", "heatmap", *misspelt, cwd=newer_and_older, expect=2).stderr
-    assert misspelt[0] in said
-    assert "is no name here" in said
+def test_why_the_newest_run_does_not_fit_is_said(newer_and_older: Path) -> None:
+    said = call("plot", "heatmap", "--where", "nn=2", cwd=newer_and_older, expect=2).stderr
+    assert "The newest, results/newer, doesn't: --where nn=2: 'nn' is no name here" in said
 
 
 def test_the_newest_run_is_drawn(newer_and_older: Path) -> None:

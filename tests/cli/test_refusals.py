@@ -97,8 +97,8 @@ sweep nowhere.toml => nowhere.toml … no such preset file
 sweep {name}.toml => xxx.toml … no such preset file
 sweep ../experiments/fig1 => neither a study nor a preset
 sweep mine.py --n => --n: it takes a value: --n VALUE.
-sweep mine.py --k 3 => parameter 'k', and overfit has no such option; known: --d, --kind, --n, --s
-sweep mine.py n=5 => n=5: mine.py is named already; write --n 5.
+sweep mine.py --k 3 => parameter 'k', and overfit has no such option; known: d, kind, n, snr
+sweep mine.py n=5 => n=5: mine.py is named already; a command takes one
 sweep fig1 --no-thing => --no-thing: benign-vit has no parameter 'no_thing'
 sweep fig1 --profile huge => --profile huge: it takes quick or paper.
 sweep --profile paper => --profile paper … benign-vit is not a preset
@@ -112,10 +112,10 @@ sweep --shard 3/2 => --shard 3/2: it takes I/N, such as 2/8
 sweep --device tpu => --device tpu: it takes auto, cpu or cuda.
 sweep --sead 3 => --sead
 sweeep => sweeep
-list claim => KIND|STUDY claim: it takes studies, presets, figures or claims; did you mean 'claims'?
-list nope => KIND|STUDY nope: it takes studies, presets, figures or claims; or a
+list claim => KIND|STUDY claim: it takes studies, presets, figures or claims, or a study; did you
+list nope => KIND|STUDY nope: it takes studies, presets, figures or claims, or a study; known:
 list kernel-txt => 'kernel-text'
-list kernel-text claims => presets, figures or claims; or a study alone.
+list kernel-text claims => or a study; the kind comes first.
 list claims nope => 'nope' is not a study
 reproduce jiang2024/fig11 => did you mean 'jiang2024/fig1'
 reproduce Jiang2024/Fig1 => did you mean 'jiang2024/fig1'
@@ -172,7 +172,7 @@ sweep endless.toml => endless.toml … no such preset file
 """
 
 FIGURES = """
-plot heatmapp => heatmapp … did you mean 'heatmap'
+plot heatmapp => No run directory in results/ fits heatmapp
 plot heatmapp --from out => heatmapp … did you mean 'heatmap'
 plot score --from ran => 'score'; it has boundary, curves, cutoff, heatmap, lines.
 plot samples --from rates => kernel-regression has no figure 'samples' … lines,
@@ -248,21 +248,20 @@ compare out twice.csv => row 1: another row has the same n; give each its own po
 compare out out --json file.txt/b => --json file.txt/b: it can't be written there
 compare out out --tolerance 1 --out file.txt/b.png => file.txt/b.png: the figure can't be written
 judge ran 'tset_loss < 1' => did you mean 'test_loss'?
-judge ran 'test_loss = 1' => takes a tolerance
+judge ran 'test_loss = 1' => is 0.5 within 0.02
 judge ran 'test_loss < 1' 'test_loss < 1' => two are called so
 judge ran 'test_loss < 1 where test_loss < 2' => would choose outcomes
 judge ran 'test_loss < 1' --out a.gif => the file's name must end in .png, .pdf, .svg or .csv
 judge nowhere 'test_loss < 1' => no such directory
-judge other.py 'test_loss < 1' => other.py
-judge mine.py 'test_loss < 1' => there is no run of it
+judge mine.py 'test_loss < 1' => RUN mine.py: that is a file
 export out --columns tset_loss => there is no column 'tset_loss' here; did you mean
-export out --columns n,,snr => --columns n,,snr: write names separated by commas.
+export out --columns n,,snr => there is no column '' here; known:
 export out --means --columns key => there is no column 'key' here; known: draw, failed
-export out --to parquet => --to parquet: it needs a file; add --out FILE.parquet.
+export out --to parquet => --to parquet: add --to csv, parquet or latex, or --out FILE that ends in
 export out --to xlsx => --to xlsx: it takes csv, parquet or latex.
-export out --out a.txt => --out a.txt: add --to csv, parquet or latex, or end the name in .csv, .pa
-export out --means --trajectories => --means: it applies to cells; leave out
-export out --to latex --trajectories => --to latex: it applies to cells; leave out
+export out --out a.txt => --out a.txt: add --to csv, parquet or latex, or --out FILE that ends
+export out --means --trajectories => --trajectories: means and LaTeX are of cells
+export out --to latex --trajectories => --trajectories: means and LaTeX are of cells
 export out --trajectories => DIR out: it holds no logged steps of these cells; `overfit train` and
 export out --where n=9 => --where n=9: no cell has that; there is 1, 2, 3.
 export nowhere => DIR nowhere: there is no such directory
@@ -272,7 +271,7 @@ export out --out out/cells --to csv => --out out/cells: that is no file; name a 
 export out --out /dev/null --to csv => --out /dev/null: that is no file; name a file
 export out --out mine.py/a.csv => --out mine.py/a.csv: it can't be written there
 export broken --means => All 16 cells failed (error: … there are no means over seeds.
-verify none.png => FILE none.png: it can't be read (No such file or directory); name
+verify none.png => FILE none.png: it can't be read (No such file or directory).
 verify out => out has no figure; `overfit plot --from out` draws one.
 verify given.csv => FILE given.csv: it holds no record; it takes a PNG, PDF or SVG file that
 verify /dev/zero => FILE /dev/zero: it can't be read (it isn't a regular file)

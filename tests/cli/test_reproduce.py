@@ -261,10 +261,10 @@ def test_presets_of_unknown_time_are_counted_and_no_total_is_told(
     write_preset(shipped, "p1")
     dry = ("reproduce", "--dry-run", "--profile", "paper", "--jobs", "2")
     unknown = call(*dry, cwd=tmp_path).stdout
-    assert "1 preset on 2 jobs: time not known for 1 of 1." in unknown
+    assert "1 preset on 2 jobs: time not known for all." in unknown
     (shipped / "p2.toml").write_text((shipped / "p1.toml").read_text() + "minutes = 3\n")
     both = call(*dry, cwd=tmp_path).stdout
-    assert "time not known for 1 of 2." in both
+    assert "2 presets on 2 jobs: time not known for all." in both
 
 
 # Where it can't write

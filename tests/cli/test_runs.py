@@ -69,13 +69,13 @@ def test_where_cells_are_missing_the_command_trains_them(folder: Path) -> None:
     for part in [*run.glob("*/*.parquet")]:
         part.unlink()
     line, empty, following = lines_of("runs", "results/toy-10", cwd=folder)
-    assert line.startswith("results/toy-10: toy, 0 of 6 cells, 6 missing, ")
+    assert line.startswith("results/toy-10: toy, cells: 0/6, 6 missing, ")
     assert empty.startswith("It holds no cells")
     words = shlex.split(following.removeprefix("Next: overfit "))
     assert words[-2:] == ["--out", "results/toy-10"]
     call(*words, cwd=folder)
     line, *_ = lines_of("runs", "results/toy-10", cwd=folder)
-    assert line.startswith("results/toy-10: toy, 6 cells, complete, ")
+    assert line.startswith("results/toy-10: toy, cells: 6, complete, ")
 
 
 def test_only_run_directories_are_listed_and_damage_is_counted(folder: Path) -> None:
@@ -91,7 +91,7 @@ def test_only_run_directories_are_listed_and_damage_is_counted(folder: Path) -> 
     assert re.search(r" 0/30 +30 missing, \d+ files? left out", lines[1])
     (results / "toy-10" / "manifest.json").unlink()
     line, *_ = lines_of("runs", "results/toy-10", cwd=folder)
-    assert line == "results/toy-10: toy, 6 cells, planned cells unknown, just now"
+    assert line == "results/toy-10: toy, cells: 6, planned cells unknown, just now"
 
 
 def test_a_folder_without_runs_says_what_makes_them(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_the_list_of_the_kept_runs_fits_80_columns() -> None:
 
 def test_a_run_is_described_with_its_paper_settings_commands_and_next_commands() -> None:
     said = call("runs", "results/fig1-quick", cwd=ROOT).stdout
-    assert said.startswith("results/fig1-quick: benign-vit, 18240 cells, complete, ")
+    assert said.startswith("results/fig1-quick: benign-vit, cells: 18240, complete, ")
     for words in (
         "Paper: Jiang et al. 2024: Unveil Benign Overfitting",
         "Cells: 18240 cells done; seeds 0 to 39. Axes: N (n) 19 values from 2 to 20; SNR (snr) 24",
@@ -151,8 +151,8 @@ def test_failed_cells_are_shown_by_kind_with_the_command_that_repeats_one(folder
     raised, diverged = re.findall(r"^(\d cells: .*)$", said, re.MULTILINE)
     assert re.fullmatch(r"6 cells: error: ValueError: n 3 is no good for \d, and similar", raised)
     assert diverged.startswith("2 cells: diverged")
-    assert "  2 settings, seeds 0 to 2; n = 3; rate = 0.1, 0.2\n" in said
-    assert "  2 settings, seed 1; n = 4; rate = 0.1, 0.2\n" in said
+    assert "  seeds 0 to 2; n = 3; rate = 0.1, 0.2\n" in said
+    assert "  seeds 1; n = 4; rate = 0.1, 0.2\n" in said
     assert "  mine.py:7 in train: raise ValueError" in said
     repeats = re.findall(r"^  Repeat one: overfit (.*)$", said, re.MULTILINE)
     assert "--set n=4" in repeats[1]

@@ -30,7 +30,7 @@ from pathlib import Path
 Path(__file__).with_name("executed").touch()
 {MINE}
 """
-INSIDE = "it lies in the run directory"
+INSIDE = "it lies in a run directory"
 
 
 @pytest.fixture

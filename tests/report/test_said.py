@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from overfit_cli.cli import report
+from overfit_cli.cli import judge_and_report
 from tests.command import call
 from tests.kept import RESULTS
 from tests.screen import shown
@@ -138,7 +138,7 @@ def test_without_a_named_run_many_verdicts_are_counted_and_what_fails_is_named(
     assert {claim["study"] for claim in claims_in(tmp_path / "own")} == {"toy"}, "it has cells"
     said(tmp_path, "--out=more", "--only=toy", "--only=kernel-text")
     assert {claim["study"] for claim in claims_in(tmp_path / "more")} == {"toy", "kernel-text"}
-    monkeypatch.setattr(report, "MOST_LISTED", 0)
+    monkeypatch.setattr(judge_and_report, "MOST_LISTED", 0)
     lines = said(tmp_path, "--only=jiang2024", "--only=toy").splitlines()
     assert len(lines) < 20
     assert any(line.split()[:5] == ["Jiang", "et", "al.", "2024", "paper"] for line in lines)

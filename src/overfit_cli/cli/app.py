@@ -5,31 +5,25 @@ Commands are strict when they run, and lenient while a shell completes them.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperOption
 
-from overfit_cli.cli import completion
-from overfit_cli.cli.compact_and_merge import compact, merge
-from overfit_cli.cli.compare import compare
-from overfit_cli.cli.export import export
-from overfit_cli.cli.judge import judge
+from overfit_cli.cli import options as cli
+from overfit_cli.cli.export_and_compare import compare, export
+from overfit_cli.cli.judge_and_report import judge, report
 from overfit_cli.cli.list import list_everything
-from overfit_cli.cli.options import HELP_OPTIONS, PARAMETER_OPTIONS, TYPED, error_as_option
-from overfit_cli.cli.plot import plot
-from overfit_cli.cli.report import report
+from overfit_cli.cli.plot_and_verify import plot, verify
 from overfit_cli.cli.reproduce import reproduce
-from overfit_cli.cli.runs import runs
-from overfit_cli.cli.sweep import sweep
-from overfit_cli.cli.train import train
-from overfit_cli.cli.verify import verify
+from overfit_cli.cli.run_directories import compact, merge, runs
+from overfit_cli.cli.sweep_and_train import sweep, train
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import error_text, usable_path
 from overfit_cli.core.options import NUMBERS, alternatives
@@ -50,9 +44,8 @@ class Command(TyperCommand):
             return super().parse_args(ctx, args)
         texts, _, given = self.make_parser(ctx).parse_args(list(args))
         for option, times in Counter(given).items():
-            if times < 2 or not isinstance(option, TyperOption) or option.multiple:
-                continue
-            if not option.is_flag:
+            repeats = isinstance(option, TyperOption) and (option.multiple or option.is_flag)
+            if times > 1 and isinstance(option, TyperOption) and not repeats:
                 raise UserError(f"{option.opts[-1]} is given {times} times; give it once.")
         try:
             for parameter in self.params:
@@ -78,23 +71,23 @@ class Command(TyperCommand):
 
     def _as_typed(self, error: BadValue, ctx: Any) -> str:
         """The sentence of a bad value, which begins with an option of this command."""
-        words, dashed = dict[str | None, str](), spelled(error.name)
-        for parameter in self.params:
-            is_option = isinstance(parameter, TyperOption)
-            word = parameter.opts[0] if is_option else str(parameter.metavar).rstrip(".")
-            words |= dict.fromkeys([parameter.name, *parameter.opts], word)
-        option = words.get(error.name) or words.get(dashed)
-        if error.name in (typed := ctx.meta.get(TYPED, {})):
-            option = typed[error.name]
-        elif option and isinstance(error.value, bool):
-            error.value = None
-        elif not option and "--set" in words:
+        typed, dashed = ctx.meta.get(cli.TYPED, {}), spelled(error.name)
+        words = {
+            name: each.opts[0] if isinstance(each, TyperOption) else str(each.metavar).rstrip(".")
+            for each in self.params
+            for name in (each.name, *each.opts)
+        }
+        option = typed.get(error.name) or words.get(error.name) or words.get(dashed)
+        if not option and "--set" in words:
             option = dashed if error.value is None else f"--set {error.name}"
-        return error_as_option(error, option or error.name)
+        elif error.name not in typed and isinstance(error.value, bool):
+            error.value = None
+        return cli.error_as_option(error, option or error.name)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         """Return the options that begin so, and the parameters of the study that do."""
-        offered = completion.parameters(ctx, incomplete) if incomplete.startswith("-") else ()
+        parameters = cli.silently(cli.complete_parameters)
+        offered = parameters(ctx, incomplete) if incomplete.startswith("-") else ()
         return [*super().shell_complete(ctx, incomplete), *offered]
 
 
@@ -107,16 +100,19 @@ def _check_paths(parameter: Any, given: Any) -> None:
 
 NAME = "overfit"
 INTERRUPTED = 130
-INSTALL = "--install-completion"
+
+HELP: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
+PARAMETERS = {"ignore_unknown_options": True, **HELP}
+"""The settings of a command that takes every parameter of its study as an option."""
 
 app = typer.Typer(
-    name=NAME, context_settings=HELP_OPTIONS, rich_markup_mode=None, pretty_exceptions_enable=False
+    name=NAME, context_settings=HELP, rich_markup_mode=None, pretty_exceptions_enable=False
 )
-app.command(cls=Command, add_help_option=False, context_settings=PARAMETER_OPTIONS)(sweep)
-app.command(cls=Command, context_settings=PARAMETER_OPTIONS)(train)
-app.command("list", cls=Command, context_settings=HELP_OPTIONS)(list_everything)
+app.command(cls=Command, add_help_option=False, context_settings=PARAMETERS)(sweep)
+app.command(cls=Command, context_settings=PARAMETERS)(train)
+app.command("list", cls=Command, context_settings=HELP)(list_everything)
 for _command in (plot, verify, report, judge, compare, reproduce, export, compact, merge, runs):
-    app.command(cls=Command, context_settings=HELP_OPTIONS)(_command)
+    app.command(cls=Command, context_settings=HELP)(_command)
 
 
 def _version(context: typer.Context, asked: bool) -> None:
@@ -140,8 +136,17 @@ def main() -> None:
     """Run the command line and exit: 0 done, 1 something failed, 2 bad input, 130 interrupted."""
     write_any_letter()
     end_quickly()
+
+    @functools.cache  # each note is said once
+    def say(text: str) -> None:
+        # Unlike typer.echo, this leaves the picture of a running sweep whole.
+        sys.stderr.write(f"{visible(text)}\n")
+
+    def note(message: Warning | str, *others: Any, **more: Any) -> None:
+        say(f"note: {message}")
+
     with warnings.catch_warnings():
-        warnings.showwarning = _notes()
+        warnings.showwarning = note
         try:
             code = _run()
             sys.stdout.flush()
@@ -152,42 +157,21 @@ def main() -> None:
 
 
 def _run() -> int:
-    code: int
     try:
-        code = app(prog_name=NAME, standalone_mode=False) or 0
+        return int(app(prog_name=NAME, standalone_mode=False) or 0)
     except UserError as error:
-        _say(str(error))
-        code = error.exit_code
+        sentence, code = str(error), error.exit_code
     except typer.Abort:
-        code = INTERRUPTED
+        return INTERRUPTED
     except typer.TyperException as error:
-        _say(error.format_message() if hasattr(error, "format_message") else str(error))
-        code = 2
+        sentence, code = getattr(error, "format_message", error.__str__)(), 2
     except OSError as error:
         if error.filename is None:  # it isn't about a file
             raise
-        place = f"{INSTALL}: {error.filename}" if INSTALL in sys.argv else error.filename
-        _say(f"{place} can't be read or written ({error_text(error)}).")
-        code = 1
+        sentence, code = f"{error.filename} can't be read or written ({error_text(error)}).", 1
     except KeyboardInterrupt:
         # Threads of a backend may still compute; they have nothing half-written.
         sys.stdout.flush()
         os._exit(INTERRUPTED)
-    return code
-
-
-def _say(sentence: str) -> None:
     typer.echo(visible(f"overfit: {sentence}"), err=True)
-
-
-def _notes() -> Callable[..., None]:
-    shown = set[str]()
-
-    def say(message: Warning | str, *others: object) -> None:
-        text = visible(f"note: {message}")
-        if text not in shown:
-            shown.add(text)
-            # Unlike typer.echo, this leaves the picture of a running sweep whole.
-            sys.stderr.write(f"{text}\n")
-
-    return say
+    return code

@@ -1,39 +1,127 @@
-"""Options that several commands share, and parameters as options: `--n 2:20`, `--set d=1024`.
-
-A parameter may be called by its symbol: `--SNR 5`. Unknown names are refused with the nearest one.
-"""
+"""Options that several commands share, parameters as options, and completers of a command line."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import inspect
-import warnings
+import io
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
-from overfit_cli.cli import completion
 from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.files import results_folder
 from overfit_cli.core.options import declared
 from overfit_cli.core.text import most_alike, shorten, spelled
 
 if TYPE_CHECKING:
     from overfit_cli.core.study import AnyStudy
 
+
+def silently(complete: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
+    """Return a completer that offers nothing where this one fails, and prints nothing.
+
+    What it offers are words, or words each with the help that some shells show beside it.
+    """
+
+    @functools.wraps(complete)
+    def completer(*args: Any, **named: Any) -> Sequence[Any]:
+        hidden, failing = io.StringIO(), contextlib.suppress(Exception, SystemExit)
+        with contextlib.redirect_stdout(hidden), contextlib.redirect_stderr(hidden), failing:
+            return complete(*args, **named)
+        return []
+
+    return completer
+
+
+def complete_studies(incomplete: str) -> Sequence[Any]:
+    """Complete the names of studies."""
+    from overfit_cli.core.registry import study_names
+
+    return study_names()
+
+
+def complete_listed(incomplete: str) -> Sequence[Any]:
+    """Complete the kinds of what `list` lists, and the names of studies."""
+    from overfit_cli.core.registry import study_names
+
+    return ["studies", "presets", "figures", "claims", *study_names()]
+
+
+def complete_presets(incomplete: str) -> Sequence[Any]:
+    """Complete papers, their figures, and presets."""
+    from overfit_cli.sweeps.presets import reproducible
+
+    presets = reproducible()
+    return [*{name: one.title for one in presets for name in (one.key, *one.names)}.items()]
+
+
+def complete_runs(incomplete: str) -> Sequence[Any]:
+    """Complete run directories: those in the folder that is typed, else in `results/` and here."""
+    typed = incomplete[: incomplete.rfind("/") + 1]
+    return [
+        f"{folder}{cells.parent.name}"
+        for folder in ([typed] if typed else [f"{results_folder()}/", ""])
+        for cells in sorted(Path(folder).glob("*/cells"))
+    ]
+
+
+def complete_figures(context: typer.Context, incomplete: str) -> Sequence[Any]:
+    """Complete the figures of all studies."""
+    from overfit_cli.core.registry import figures_of, installed_studies
+
+    figures = (figures_of(study).values() for study in installed_studies())
+    return list({figure.name: figure.title for of in figures for figure in of}.items())
+
+
+def complete_subjects(context: typer.Context, incomplete: str) -> Sequence[Any]:
+    """Complete studies and presets."""
+    from overfit_cli.core.registry import study_names
+    from overfit_cli.sweeps.presets import preset_names
+
+    return [] if context.params.get("words") else [*study_names(), *preset_names()]
+
+
+def complete_parameters(context: typer.Context, incomplete: str) -> Sequence[Any]:
+    """Return the options that are parameters of the study that `sweep` or `train` runs."""
+    from overfit_cli.core.parameters import describe
+    from overfit_cli.core.registry import default_study, find_study, study_names
+    from overfit_cli.sweeps.presets import find_preset
+
+    subject = (context.params["words"] or ["--"])[0]
+    subject = default_study() if subject.startswith("--") else subject
+    preset = None if subject in study_names() else find_preset(subject)
+    study = find_study(preset.study if preset else subject)
+    options = {f"--{name}": info.meaning for name, info in describe(study.parameters).items()}
+    declared = {option for parameter in context.command.params for option in parameter.opts}
+    return [
+        SimpleNamespace(value=option, help=meaning)
+        for option, meaning in options.items()
+        if option.startswith(incomplete) and option not in declared
+    ]
+
+
+# Declarations
+
 _Command = TypeVar("_Command", bound=Callable[..., int])
 
 
 def argument(takes: str, meaning: str, complete: Any = None, default: Any = ...) -> Any:
     """Declare an argument of a command, by default a required one."""
-    return typer.Argument(default, metavar=takes, help=meaning, autocompletion=complete)
+    completer = complete and silently(complete)
+    return typer.Argument(default, metavar=takes, help=meaning, autocompletion=completer)
 
 
 def option(
     takes: str, meaning: str, *names: str, default: Any = None, complete: Any = None, **more: Any
 ) -> Any:
     """Declare an option of one command; it takes a value, unless that is empty."""
-    told: dict[str, Any] = {"metavar": takes or None, "help": meaning, "autocompletion": complete}
-    return typer.Option(default, *names, **told, **more)
+    told: dict[str, Any] = {"metavar": takes or None, "help": meaning, **more}
+    return typer.Option(default, *names, **told, autocompletion=complete and silently(complete))
 
 
 def flag(meaning: str, *names: str) -> Any:
@@ -65,9 +153,6 @@ def with_options(options: type, *names: str) -> Callable[[_Command], _Command]:
     return give
 
 
-HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
-PARAMETER_OPTIONS = {"ignore_unknown_options": True, **HELP_OPTIONS}
-"""The settings of a command that takes every parameter of its study as an option."""
 TYPED = "overfit.typed"
 """The key in a context for each parameter as the user typed it: `--snr`, `--set d` or `--SNR`."""
 
@@ -77,7 +162,7 @@ SUBJECT_AND_PARAMETERS: Any = typer.Argument(
     None,
     metavar="STUDY|PRESET|FILE.py] [--NAME RANGE",
     hidden=True,
-    autocompletion=completion.subjects,
+    autocompletion=silently(complete_subjects),
 )
 SETTINGS = option(
     "NAME=RANGE", "Set any parameter; required if its name is also an option.", "--set"
@@ -109,17 +194,13 @@ def error_as_option(error: UserError, option: str = "") -> str:
     return f"{given}{'' if value is None else f' {shown}'}: {error.accepts}"
 
 
-class TypedParameter(NamedTuple):
-    """A parameter as it is typed: its name or symbol, its flag such as `--set n`, and its text."""
-
-    name: str
-    flag: str
-    text: str | None
+Typed = tuple[str, str, str | None]
+"""A parameter as it is typed: its name or symbol, its flag such as `--set n`, and its text."""
 
 
 def read_words(
     words: Sequence[str] | None, settings: Sequence[str] | None
-) -> tuple[str, list[TypedParameter]]:
+) -> tuple[str, list[Typed]]:
     """Return the subject of a command, and the parameters that are given.
 
     Args:
@@ -127,32 +208,29 @@ def read_words(
     """
     from overfit_cli.core.registry import default_study
 
-    subjects, given, left = list[str](), list[TypedParameter](), list(words or [])
+    subjects, given, left = list[str](), list[Typed](), list(words or [])
     while left:
         word = left.pop(0)
         if word.startswith("--"):
             flag, equals, value = word.partition("=")
             has_next = left and not left[0].startswith("--")
             text = value if equals else left.pop(0) if has_next else None
-            given.append(TypedParameter(flag.removeprefix("--").replace("-", "_"), flag, text))
-        elif word.startswith("-") and word[1:2].isalpha():
-            raise UserError(f"{word}: options begin with two dashes, such as --{word[1:]} 5.")
+            given.append((flag.removeprefix("--").replace("-", "_"), flag, text))
         else:
             subjects.append(word)
     if len(subjects) > 1:
-        name, equals, text = subjects[1].partition("=")
-        hint = f"write --{name} {text}" if equals and name.isidentifier() else "a command takes one"
-        raise UserError(f"{subjects[1]}: {subjects[0]} is named already; {hint}.")
+        takes = "a command takes one, and parameters as --NAME VALUE"
+        raise UserError(f"{subjects[1]}: {subjects[0]} is named already; {takes}.")
     for setting in settings or []:
         name, equals, text = setting.partition("=")
         if not equals or not name.strip():
             raise UserError(f"--set {setting}: write NAME=VALUE or NAME=RANGE, such as d=1024.")
-        given.append(TypedParameter(name.strip(), f"--set {name.strip()}", text))
+        given.append((name.strip(), f"--set {name.strip()}", text))
     return (subjects or [default_study()])[0], given
 
 
 def texts_by_name(
-    context: typer.Context, given: Sequence[TypedParameter], study: AnyStudy
+    context: typer.Context, given: Sequence[Typed], study: AnyStudy
 ) -> dict[str, str]:
     """Return the text of each parameter that is given, by its name: `--SNR 5` sets `snr`.
 
@@ -164,7 +242,12 @@ def texts_by_name(
     for written, flag, text in given:
         name = parameter_named(study.parameters, written)
         if name not in parameters and not flag.startswith("--set"):
-            raise UserError(_unknown(context, flag, name, study))
+            options = [option for each in context.command.params for option in each.opts]
+            words = [*parameters, *(option.removeprefix("--") for option in options)]
+            near, known = most_alike(written, words), ", ".join(sorted(parameters)) or "none"
+            hint = f"did you mean '--{near}'?" if near else f"known: {known}."
+            lack = f"{study.name} has no parameter {name!r}, and overfit has no such option"
+            raise UserError(f"{flag}: {lack}; {hint}")
         if name in flags:
             twice = " and ".join(dict.fromkeys([flags[name], flag]))
             raise UserError(f"{shorten(twice)}: {name} is given twice; give it once.")
@@ -172,28 +255,4 @@ def texts_by_name(
             raise UserError(f"{flag}: it takes a value: {flag} VALUE.")
         flags[name], texts[name] = flag, text
     context.meta[TYPED] = flags
-    for option in context.command.params:
-        source = context.get_parameter_source(option.name or "")
-        if option.name in parameters and source is not None and source.name == "COMMANDLINE":
-            way = f"write --set {option.name}=... for the parameter {option.name}"
-            text = f"{option.opts[0]} is an option of overfit; {way}"
-            warnings.warn(text, UserWarning, stacklevel=2)
     return texts
-
-
-def _unknown(context: typer.Context, flag: str, name: str, study: AnyStudy) -> str:
-    parameters = sorted(f"--{name}" for name in study.parameters.model_fields)
-    near = most_alike(flag, [*parameters, *declared_options(context)], cutoff=_CLOSE)
-    has_near = near and len(flag) > len("--n")
-    hint = f"did you mean {near!r}?" if has_near else f"known: {', '.join(parameters) or 'none'}."
-    return f"{flag}: {study.name} has no parameter {name!r}, and overfit has no such option; {hint}"
-
-
-def declared_options(context: typer.Context) -> list[str]:
-    """Return the options that a command declares itself."""
-    options = [option for parameter in context.command.params for option in parameter.opts]
-    return [option for option in options if option.startswith("--")]
-
-
-_CLOSE = 0.65
-"""The least likeness of an option that is suggested; the dashes alone make short ones alike."""

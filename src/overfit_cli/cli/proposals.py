@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from overfit_cli.core.study import AnyStudy
     from overfit_cli.report.judge import Decision, Judged
     from overfit_cli.report.runs import JudgedRun
-    from overfit_cli.sweeps.grid import Grid
     from overfit_cli.sweeps.manifest import Manifest, Run
 
 
@@ -32,28 +30,6 @@ def train_words(study: AnyStudy, values: Mapping[Any, Any], seed: int) -> list[s
     return command_words("train", subject, set=chosen, seed=seed or None) if subject else []
 
 
-def sweep_words(grid: Grid, others: Mapping[str, str] | None = None, **how: Any) -> list[str]:
-    """Return the words of a grid's sweep; none where its function has no file.
-
-    Args:
-        others: other values of some parameters. Nothing ties or leaves out one that has such.
-        how: further options.
-    """
-    from overfit_cli.sweeps.grid import seeds_text
-
-    def kept(rules: Iterable[str]) -> list[str]:
-        return [text for text in rules if not {*re.findall(r"\w+", text)} & {*(others or {})}]
-
-    subject, values = _subject(grid.study), {**grid.texts(), **(others or {})}
-    options = {
-        "set": [f"{name}={text}" for name, text in values.items()],
-        "together": kept(",".join(names) for names in grid.together),
-        "only": kept(grid.only),
-        "seeds": seeds_text(grid.seeds) if grid.study.seeded else None,
-    }
-    return command_words("sweep", subject, **options, **how) if subject else []
-
-
 def plot_words(
     study: AnyStudy,
     path: Path,
@@ -67,17 +43,14 @@ def plot_words(
 
     Args:
         axes: the parameters that vary; `count` of them by themselves.
-        logged: whether its steps are, whose figures come first.
+        logged: whether its steps are there.
     """
     from overfit_cli.core.registry import figures_of
 
-    figures, of_cells, of_steps = figures_of(study), list[str](), list[str]()
+    figures, names = figures_of(study), list[str]()
     for name, figure in ((name, figures[name]) for name in wanted if name in figures):
-        if figure.reads == "trajectories":
-            of_steps += [name] if logged else []
-        elif {figure.options.x, figure.options.y} <= {None, *axes}:
-            of_cells.append(name)
-    names = [*of_steps, *of_cells]
+        has_axes = {figure.options.x, figure.options.y} <= {None, *axes}
+        names += [name] if (logged if figure.reads == "trajectories" else has_axes) else []
     names += [name for name, figure in figures.items() if figure.axes == count > 0]
     return command_words("plot", names[0], from_=path) if names else []
 
@@ -92,18 +65,37 @@ def _subject(study: AnyStudy) -> str:
     return "" if is_gone else function.reference.removeprefix(f"{Path.cwd()}{os.sep}")
 
 
-def continuing_words(path: Path, manifest: Manifest, study: AnyStudy, **how: Any) -> list[str]:
-    """Return the words of a command that trains what is missing of a directory's last run."""
-    return _run_words(manifest.runs[-1], study, **how, out=path) if manifest.runs else []
-
-
-def _run_words(
-    run: Run, study: AnyStudy, seeds: Sequence[int] = (), *, refined: bool = True, **how: Any
+def sweep_words(
+    run: Run,
+    study: AnyStudy,
+    seeds: Sequence[int] = (),
+    others: Mapping[str, str] | None = None,
+    *,
+    refined: bool = True,
+    **how: Any,
 ) -> list[str]:
-    """The sweep of a run, with its own seeds or with others."""
-    grid, names = run.grid(study), ["refine", "threshold"] if refined else []
-    how |= {name: run.settings.get(name) for name in [*names, "trajectories"]}
-    return sweep_words(replace(grid, seeds=tuple(seeds)) if seeds else grid, **how)
+    """Return the words of a run's sweep, with its own seeds or with others; none without a file.
+
+    Args:
+        others: other values of some parameters. Nothing ties or leaves out one that has such.
+        how: further options.
+    """
+    from overfit_cli.sweeps.grid import seeds_text
+
+    def kept(rules: Iterable[str]) -> list[str]:
+        return [text for text in rules if not {*re.findall(r"\w+", text)} & {*(others or {})}]
+
+    grid, subject = run.grid(study), _subject(study)
+    values = {**grid.texts(), **(others or {})}
+    names = ["refine", "threshold", "trajectories"] if refined else ["trajectories"]
+    options = {
+        "set": [f"{name}={text}" for name, text in values.items()],
+        "together": kept(",".join(tied) for tied in grid.together),
+        "only": kept(grid.only),
+        "seeds": seeds_text(tuple(seeds) or grid.seeds) if study.seeded else None,
+        **{name: run.settings.get(name) for name in names},
+    }
+    return command_words("sweep", subject, **options, **how) if subject else []
 
 
 # What decides claims
@@ -118,20 +110,21 @@ def commands_that_decide(run: JudgedRun, decisions: Sequence[Decision]) -> Itera
     manifest, still_open = run.manifest, [each for each in decisions if each.is_open]
     if not manifest.runs or not still_open:
         return
-    path, last = run.directory.path, manifest.runs[-1]
+    path, study, designs = run.directory.path, run.study, [each.design for each in decisions]
     lacking = [each.design for each in still_open if each.design and each.lacks_cells]
+    present = _seeds_of(manifest).union(*(design.seeds for design in designs if design))
     needed = max(each.needed for each in still_open)
-    present = _seeds_of(manifest).union(*(each.design.seeds for each in decisions if each.design))
-    seeds = _more_seeds(present, needed)
-    is_other = manifest.refined and bool(lacking)
+    seeds, whole = _more_seeds(present, needed), manifest.refined and bool(lacking)
     commands = list[list[str]]()
     if lacking or needed > len(present):
         again = any(len(design.failed) for design in lacking)
-        commands += _sweeps(manifest, run.study, seeds, refined=not is_other, retry_failed=again)
-    for each in still_open:
-        if each.lacking:
-            commands.append(sweep_words(replace(last.grid(run.study), seeds=seeds), each.lacking))
-    if is_other:
+        commands += _sweeps(manifest, study, seeds, refined=not whole, retry_failed=again)
+    commands += [
+        sweep_words(manifest.runs[-1], study, seeds, each.lacking, refined=False)
+        for each in still_open
+        if each.lacking
+    ]
+    if whole:
         yield "Refining leaves out cells far from the boundary; a sweep of the whole grid has them:"
         path = path.with_name(f"{path.name}-grid")
     yield from _proposals(commands, path)
@@ -142,20 +135,18 @@ def lines_on_seeds(judged: Sequence[Judged]) -> Iterator[str]:
     lacking = [each for each in judged if each.lacks_seeds]
     for path in dict.fromkeys(each.directory for each in lacking):
         here = [each for each in lacking if each.directory == path]
-        names = dict[int, list[str]]()
-        for each in here:
-            names.setdefault(each.measurement.needed_seeds, []).append(each.claim.name)
-        needs = "; ".join(f"{count} for {', '.join(names[count])}" for count in sorted(names))
-        yield f"More seeds are needed in {path}: {needs}."
+        needed = max(each.measurement.needed_seeds for each in here)
+        names = ", ".join(each.claim.name for each in here)
+        yield f"More seeds are needed in {path}: {needed} for {names}."
         run = here[0].run
         if path and run is not None and (present := _seeds_of(run.manifest)):
-            seeds = _more_seeds(present, max(names))
+            seeds = _more_seeds(present, needed)
             yield from _proposals(_sweeps(run.manifest, run.study, seeds), path)
 
 
 def _proposals(commands: Iterable[list[str]], path: Path) -> Iterator[str]:
     """Yield the lines that propose commands, each once; and say where values are to be put in."""
-    from overfit_cli.claims.designs import RANGE
+    from overfit_cli.claims.stated import RANGE
 
     for words in {tuple(words): words for words in commands if words}.values():
         if any(word.endswith(f"={RANGE}") for word in words):
@@ -168,7 +159,7 @@ def _sweeps(
 ) -> list[list[str]]:
     """The sweeps of a directory with other seeds; its single trainings are left out."""
     runs = [run for run in manifest.runs if run.command[1:2] != ("train",)]
-    return [_run_words(run, study, seeds, **how) for run in runs]
+    return [sweep_words(run, study, seeds, **how) for run in runs]
 
 
 def _seeds_of(manifest: Manifest) -> set[int]:

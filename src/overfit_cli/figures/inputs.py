@@ -26,7 +26,7 @@ from overfit_cli.core.text import plural, round_digits, suggestion
 from overfit_cli.figures import labels
 from overfit_cli.figures.axes import Axis, parameter_axis, require_parameter
 from overfit_cli.figures.style import PALETTE
-from overfit_cli.stats.bands import Averaging
+from overfit_cli.stats.intervals import Averaging
 from overfit_cli.stats.pairs import pair_up
 
 

@@ -22,8 +22,7 @@ from overfit_cli.core.options import Mean
 from overfit_cli.figures import inputs
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.labels import opening, subtracted_means
-from overfit_cli.stats.bands import Averaging, mean_of_seeds
-from overfit_cli.stats.intervals import FEWEST_FOR_MEDIAN, LEVEL
+from overfit_cli.stats.intervals import FEWEST_FOR_MEDIAN, LEVEL, Averaging, mean_of_seeds
 
 Mask = NDArray[np.bool_]
 Counts = NDArray[np.int64]

@@ -11,19 +11,9 @@ import inspect
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_origin
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    FiniteFloat,
-    TypeAdapter,
-    ValidationError,
-    create_model,
-    model_validator,
-)
+import pydantic
 
 from overfit_cli.core.cell import ROW_COLUMNS, Column
 from overfit_cli.core.claim import Claim
@@ -71,12 +61,6 @@ class Experiment:
     claims: Sequence[Claim | str] = ()
     data: Sequence[str] = ()
 
-    def __new__(cls, *without_names: object, **named: object) -> Self:
-        """Refuse `@experiment` without parentheses."""
-        if without_names:
-            raise TypeError("write @experiment(NAME=...), with parentheses and named arguments")
-        return super().__new__(cls)
-
     def __call__(self, function: Decorated) -> Decorated:
         """Mark a function."""
         setattr(function, _ATTRIBUTE, self)
@@ -96,18 +80,18 @@ def description_of(function: Callable[..., Any]) -> Experiment | None:
 
 
 Kind = Literal["int", "float", "bool", "text"]
-_KEPT = BeforeValidator(without_bad_texts)
+_KEPT = pydantic.BeforeValidator(without_bad_texts)
 TYPES: Mapping[Kind, type] = {"int": int, "float": float, "bool": bool, "text": str}
 
 
-class ParameterRecord(BaseModel):
+class ParameterRecord(pydantic.BaseModel):
     """A parameter of a function: its type and its declaration.
 
     `default` is None where the parameter must be given; `choices` are those of a `Literal`;
     `argument` is its name in the signature, where that is another one.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = pydantic.ConfigDict(frozen=True, extra="ignore")
 
     name: str
     kind: Kind
@@ -121,29 +105,27 @@ class ParameterRecord(BaseModel):
         kind: Any = Literal[self.choices] if self.choices else TYPES[self.kind]
         return kind, self.about.field(self.default, real=self.kind == "float")
 
-    @model_validator(mode="after")
+    @pydantic.model_validator(mode="after")
     def _check(self) -> ParameterRecord:
-        if why := self._name_problem():
-            raise ValueError(f"{why}; call it something else, such as my_{self.name}")
+        is_taken = self.name in (*ROW_COLUMNS, "step") or hasattr(StudyParameters, self.name)
+        if is_taken or not self.name.isidentifier() or self.name.startswith("_"):
+            problem = "the name is taken, or doesn't begin with a letter"
+            raise ValueError(f"{problem}; call it something else, such as my_{self.name}")
         if self.default is not None:
             try:
                 kind, field = self.field()
                 accepted: Any = Annotated[kind, field]
-                TypeAdapter(accepted).validate_python(self.default, strict=True)
-            except (ValidationError, TypeError) as error:  # the type of bounds may have no order
+                pydantic.TypeAdapter(accepted).validate_python(self.default, strict=True)
+            except (
+                pydantic.ValidationError,
+                TypeError,
+            ) as error:  # the type of bounds may have no order
                 refused = f"the default of {self.name}, {self.default!r}"
                 raise ValueError(f"{refused}: {why_refused(error)}") from None
         return self
 
-    def _name_problem(self) -> str:
-        if not self.name.isidentifier() or self.name.startswith("_"):
-            return "a name begins with a letter"
-        if self.name in ROW_COLUMNS or self.name == "step":
-            return "every row has a column of that name"
-        return "the name is taken" if hasattr(StudyParameters, self.name) else ""
 
-
-class FunctionRecord(BaseModel):
+class FunctionRecord(pydantic.BaseModel):
     """A function that is a study, as a run directory keeps it.
 
     Attributes:
@@ -152,15 +134,15 @@ class FunctionRecord(BaseModel):
         columns: those that `experiment` declares; the cells may have more.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = pydantic.ConfigDict(frozen=True, extra="ignore")
 
     name: str
     label: str
-    version: int = Field(default=1, ge=1, lt=2**63)
+    version: int = pydantic.Field(default=1, ge=1, lt=2**63)
     title: str = ""
     reference: str = ""
     headline: str = ""
-    threshold: FiniteFloat | None = None
+    threshold: pydantic.FiniteFloat | None = None
     sides: tuple[str, str] = ("", "")
     seeded: bool = True
     parameters: tuple[ParameterRecord, ...] = ()
@@ -168,7 +150,7 @@ class FunctionRecord(BaseModel):
     claims: bool = False
     data: tuple[str, ...] = ()
 
-    @model_validator(mode="after")
+    @pydantic.model_validator(mode="after")
     def _check(self) -> FunctionRecord:
         if not self.name.strip() or not self.name.isprintable():
             raise ValueError(f"its name is {self.name!r}, and no line that can be printed")
@@ -181,7 +163,7 @@ class FunctionRecord(BaseModel):
 
 def why_refused(error: Exception) -> str:
     """Return why a value is refused, by pydantic or by a check of ours."""
-    if isinstance(error, ValidationError):
+    if isinstance(error, pydantic.ValidationError):
         return error.errors()[0]["msg"].removeprefix("Value error, ")
     return str(error)
 
@@ -203,7 +185,7 @@ class FunctionParameters(StudyParameters):
 def parameter_model(record: FunctionRecord) -> type[FunctionParameters]:
     """Return the model of a function's parameters."""
     fields: dict[str, Any] = {item.name: item.field() for item in record.parameters}
-    model = create_model("FunctionParameters", __base__=FunctionParameters, **fields)
+    model = pydantic.create_model("FunctionParameters", __base__=FunctionParameters, **fields)
     model._record = record
     return model
 
@@ -218,13 +200,14 @@ def _parameters_of(record: FunctionRecord, values: Mapping[str, Value]) -> Funct
 SEED = "seed"
 """The parameter that takes the cell's seed."""
 
-_ACCEPTED = "it takes int, float, bool, str, or a Literal of texts or of whole numbers"
+_ACCEPTED = (
+    "it has a name, without * or /, and takes int, float, bool, str, or a Literal of texts or of "
+    "whole numbers below 2**63, with one Parameter(...) at most, and bounds of numbers only"
+)
 
 
 def read_signature(function: Callable[..., Any], where: str) -> tuple[list[ParameterRecord], bool]:
     """Return a function's parameters, and whether it takes a seed."""
-    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-        raise UserError(f"{where}: it is async; a plain function is needed.")
     inner = inspect.unwrap(function.func if isinstance(function, functools.partial) else function)
     called = inner if hasattr(inner, "__globals__") else type(inner).__call__
     try:
@@ -236,60 +219,45 @@ def read_signature(function: Callable[..., Any], where: str) -> tuple[list[Param
         }
     except Exception as error:  # annotations may be anything, even names that don't exist
         raise UserError(f"{where}: its annotations can't be read: {error}.") from error
+    seed = given.pop(SEED, None)
+    is_own = seed is None or seed.default in (None, seed.empty) or type(seed.default) is int
+    if seed and not (is_own and seed.annotation in (int, int | None, seed.empty)):
+        accepts = "it receives the cell's seed, an int; call anything else my_seed"
+        raise UserError(f"{where}, parameter {SEED}: {accepts}.")
     records = list[ParameterRecord]()
     for name, each in given.items():
         try:
-            if name == SEED:
-                _check_seed(each)
-            else:
-                records.append(_read_parameter(each))
+            records.append(_read_parameter(each))
         except (ValueError, TypeError) as error:
             raise UserError(f"{where}, parameter {name}: {why_refused(error)}.") from error
-    return records, SEED in given
-
-
-def _check_seed(given: inspect.Parameter) -> None:
-    is_own = given.default in (None, given.empty) or type(given.default) is int
-    if not is_own or given.annotation not in (int, int | None, given.empty):
-        raise ValueError("it receives the cell's seed, an int; call anything else my_seed")
+    return records, seed is not None
 
 
 def _read_parameter(given: inspect.Parameter) -> ParameterRecord:
-    if given.kind not in (given.POSITIONAL_OR_KEYWORD, given.KEYWORD_ONLY):
-        raise ValueError("each parameter is named in the signature, without * or /")
-    if given.default is None:
-        raise ValueError(f"its default is None; {_ACCEPTED}")
     default = None if given.default is given.empty else given.default
     hint: Any = type(default) if given.annotation is given.empty else given.annotation
     hint, *extras = get_args(hint) if get_origin(hint) is Annotated else (hint,)
     declared = [extra for extra in extras if isinstance(extra, Parameter)]
-    if len(declared) > 1 or Parameter in extras:
-        raise ValueError("it takes one Parameter(...), with its parentheses")
-    about = declared[0] if declared else Parameter()
-    kind, choices = _kind(hint)
-    if not all(is_text(value) for value in (default, *choices) if isinstance(value, str)):
-        raise ValueError("its texts can't be written in UTF-8")
-    if kind == "int" and any(type(v) is int and abs(v) >= 2**63 for v in (default, *choices)):
-        raise ValueError("whole numbers are below 2**63")
+    about, (kind, _) = (declared or [Parameter()])[0], kind_of(hint)
+    choices = get_args(hint) if get_origin(hint) is Literal else ()
     bounds = {about.at_least, about.above, about.at_most, about.below}
-    if (choices or kind in ("bool", "text")) and bounds != {None}:
-        raise ValueError("only numbers have bounds")
+    values = [*choices] if given.default is given.empty else [default, *choices]
+    if (
+        kind is None
+        or given.kind not in (given.POSITIONAL_OR_KEYWORD, given.KEYWORD_ONLY)
+        or given.default is None
+        or len(declared) > 1
+        or Parameter in extras
+        or (bounds != {None} and (choices or kind in ("bool", "literal", "text")))
+        or not all(is_text(value) for value in values if isinstance(value, str))
+        or (kind == "int" and any(isinstance(v, int) and abs(v) >= 2**63 for v in values))
+    ):
+        raise ValueError(f"`{given}` is no parameter of a study; {_ACCEPTED}")
     return ParameterRecord(
         name=TRAINING_STEPS if given.name == "steps" else given.name,
-        kind=kind,
+        kind="text" if kind == "literal" else kind,
         choices=choices,
         default=float(default) if kind == "float" and type(default) is int else default,
         about=about,
         argument=given.name if given.name == "steps" else "",
     )
-
-
-def _kind(hint: Any) -> tuple[Kind, tuple[Any, ...]]:
-    """The kind of a parameter, and its choices."""
-    kind, choices = kind_of(hint)
-    if hint is type(None):
-        raise ValueError(f"it has neither a type nor a default; {_ACCEPTED}")
-    if kind is None:
-        shown = hint if choices else getattr(hint, "__name__", hint)
-        raise ValueError(f"its type is {shown}; {_ACCEPTED}")
-    return "text" if kind == "literal" else kind, get_args(hint) if choices else ()

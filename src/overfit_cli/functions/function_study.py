@@ -37,33 +37,14 @@ from overfit_cli.core.errors import BadValue, MissingError, UserError, is_instal
 from overfit_cli.core.files import error_text
 from overfit_cli.core.study import Study
 from overfit_cli.core.training import Training
-from overfit_cli.functions.experiment import (
-    SEED,
-    Experiment,
-    FunctionParameters,
-    FunctionRecord,
-    ParameterRecord,
-    description_of,
-    parameter_model,
-    read_signature,
-    why_refused,
-)
-from overfit_cli.functions.references import (
-    Function,
-    Source,
-    files_of_reference,
-    find_function,
-    load_sent,
-    refuse_sent_code,
-    source_of,
-)
+from overfit_cli.functions import experiment, references
 from overfit_cli.functions.source import Texts
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class FunctionStudy(Study[FunctionParameters]):
+class FunctionStudy(Study[experiment.FunctionParameters]):
     """A study that a function defines, or that a run directory describes.
 
     Args:
@@ -73,13 +54,13 @@ class FunctionStudy(Study[FunctionParameters]):
     """
 
     step = "steps"
-    name, version, parameters = "", 1, FunctionParameters
+    name, version, parameters = "", 1, experiment.FunctionParameters
     columns: tuple[Column, ...] = ()
 
     def __init__(
         self,
-        record: FunctionRecord,
-        function: Function | None = None,
+        record: experiment.FunctionRecord,
+        function: references.Function | None = None,
         *,
         claims: Sequence[Claim | str] = (),
         code: Identity = Identity(),  # noqa: B008 (it is immutable)
@@ -91,7 +72,7 @@ class FunctionStudy(Study[FunctionParameters]):
         self.record, self.function = record, function
         self.name, self.version, self.seeded = record.name, record.version, record.seeded
         self.title, self.threshold, self.sides = record.title, record.threshold, record.sides
-        self.parameters = parameter_model(record)
+        self.parameters = experiment.parameter_model(record)
         self.columns = _columns(record, measured)
         self.trajectory_columns = _columns(record, logged)
         self.identity = code._replace(function=record)
@@ -109,7 +90,7 @@ class FunctionStudy(Study[FunctionParameters]):
         pickled = b"" if by_text else cloudpickle.dumps(self.function)
         return _received, (self.identity._replace(files=tuple(files)), pickled)
 
-    def prepare(self, cells: Batch[FunctionParameters]) -> Mapping[str, str]:
+    def prepare(self, cells: Batch[experiment.FunctionParameters]) -> Mapping[str, str]:
         """Return fingerprints of the files that `experiment` names as the function's data."""
         own = self.identity.files[0].path if self.identity.files else None
         folder = own.parent if own else Path.cwd()
@@ -150,15 +131,15 @@ class FunctionStudy(Study[FunctionParameters]):
             raise UserError(f"The claims of {self.name} can't be judged: {error}") from error
 
     def train(
-        self, batch: Batch[FunctionParameters], training: Training
-    ) -> Results[FunctionParameters]:
+        self, batch: Batch[experiment.FunctionParameters], training: Training
+    ) -> Results[experiment.FunctionParameters]:
         """Call the function for each cell."""
         if self.function is None:
             raise MissingError(self._problem or f"{self.name}: the function isn't loaded.")
         declared = self.record.parameters
         with self._texts.importing():
             for cell in batch:
-                seed = {SEED: cell.seed} if self.seeded else {}
+                seed = {experiment.SEED: cell.seed} if self.seeded else {}
                 values = cell.parameters.model_dump()
                 named = {item.argument or item.name: values[item.name] for item in declared}
                 returned = self.function(**named, **seed)
@@ -178,13 +159,12 @@ class FunctionStudy(Study[FunctionParameters]):
         return {**numbers, **dict.fromkeys(infinite, math.nan)}  # a cell with nan has diverged
 
 
-def _documentation(function: Function | None) -> str:
-    if isinstance(function, functools.partial):
-        return _documentation(function.func)
-    return (inspect.getdoc(function) or "") if function is not None else ""
+def _documentation(function: references.Function | None) -> str:
+    inner = function.func if isinstance(function, functools.partial) else function
+    return (inspect.getdoc(inner) or "") if inner is not None else ""
 
 
-def _columns(record: FunctionRecord, names: Sequence[str]) -> tuple[Column, ...]:
+def _columns(record: experiment.FunctionRecord, names: Sequence[str]) -> tuple[Column, ...]:
     declared = {column.name: column for column in record.columns}
     return tuple(declared.get(name) or Column(name, "") for name in names)
 
@@ -238,17 +218,17 @@ def study_of_reference(reference: str) -> FunctionStudy:
 
     A file is loaded again after it has changed.
     """
-    return _study_of_files(reference, files_of_reference(reference))
+    return _study_of_files(reference, references.files_of_reference(reference))
 
 
 @functools.cache
 def _study_of_files(reference: str, files: tuple[SourceFile, ...]) -> FunctionStudy:
-    return _make_study(*find_function(reference, files))
+    return _make_study(*references.find_function(reference, files))
 
 
-def study_of_function(function: Function) -> FunctionStudy:
+def study_of_function(function: references.Function) -> FunctionStudy:
     """Return the study of a function that Python gives, as in a notebook."""
-    study = _make_study(function, source_of(function))
+    study = _make_study(function, references.source_of(function))
     _given[study.name] = study
     return study
 
@@ -266,12 +246,13 @@ def study_of_rows(name: str, cells: pd.DataFrame) -> FunctionStudy:
     kinds: Mapping[str, Any] = {"i": "int", "f": "float", "b": "bool"}
     named = parameter_columns(cells)
     parameters = [
-        ParameterRecord(name=each, kind=kinds.get(cells[each].dtype.kind, "text")) for each in named
+        experiment.ParameterRecord(name=each, kind=kinds.get(cells[each].dtype.kind, "text"))
+        for each in named
     ]
     columns = [*map(str, cells)]
     after = columns[columns.index("status") :]  # what a CSV file has before them is no measurement
     measured = [each for each in after if each not in ROW_COLUMNS]
-    record = FunctionRecord(name=name, label=name, parameters=tuple(parameters))
+    record = experiment.FunctionRecord(name=name, label=name, parameters=tuple(parameters))
     return FunctionStudy(record, measured=measured)
 
 
@@ -279,7 +260,7 @@ _given: dict[str, FunctionStudy] = {}
 """Studies of functions that were given in this process, by name."""
 
 
-def study_of_record(record: FunctionRecord) -> FunctionStudy:
+def study_of_record(record: experiment.FunctionRecord) -> FunctionStudy:
     """Return the study of a record, with its function and claims."""
     given = _given.get(record.name)
     if given is not None and given.record.model_copy(update={"claims": record.claims}) == record:
@@ -289,19 +270,18 @@ def study_of_record(record: FunctionRecord) -> FunctionStudy:
             f"{record.name} comes from a script or a notebook; only in that process "
             "overfit_cli.judge has its claims."
         )
-    refuse_sent_code(record.reference)
+    references.refuse_sent_code(record.reference)
     return study_of_reference(record.reference)
 
 
-def _make_study(function: Function, source: Source) -> FunctionStudy:
-    described = description_of(function) or Experiment()
+def _make_study(function: references.Function, source: references.Source) -> FunctionStudy:
+    described = experiment.description_of(function) or experiment.Experiment()
     where, claims = source.where, described.claims
-    if not isinstance(claims, list | tuple) or not all(
-        isinstance(each, Claim | str) for each in claims
-    ):
+    listed = claims if isinstance(claims, list | tuple) else [None]
+    if not all(isinstance(each, Claim | str) for each in listed):
         said = f"experiment(claims={claims!r}): it takes a list of Claim(...) and sentences"
         raise UserError(f"{where}: {said}.")
-    parameters, seeded = read_signature(function, where)
+    parameters, seeded = experiment.read_signature(function, where)
     given: dict[str, Any] = {
         **vars(described),
         "name": described.name or source.name,
@@ -314,10 +294,10 @@ def _make_study(function: Function, source: Source) -> FunctionStudy:
     if described.title is None:
         given["title"] = _documentation(function).partition("\n")[0]
     try:
-        record = FunctionRecord(**given)
+        record = experiment.FunctionRecord(**given)
         study = FunctionStudy(record, function, claims=claims, code=source.code)
     except ValidationError as error:
-        reason, first = why_refused(error), error.errors()[0]
+        reason, first = experiment.why_refused(error), error.errors()[0]
         if first["loc"]:
             reason = f"experiment({first['loc'][0]}=...): {reason}, not {first['input']!r}"
         raise UserError(f"{where}: {reason}.") from error
@@ -357,6 +337,8 @@ def _received(code: Identity, pickled: bytes) -> FunctionStudy:
 
     They are made of the texts, and know the paths that the files have there.
     """
-    record: FunctionRecord = code.function
-    texts, function, problem = load_sent(record.name, record.reference, code.files, pickled)
+    record: experiment.FunctionRecord = code.function
+    texts, function, problem = references.load_sent(
+        record.name, record.reference, code.files, pickled
+    )
     return FunctionStudy(record, function, code=code, texts=texts, problem=problem)

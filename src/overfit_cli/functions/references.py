@@ -80,18 +80,13 @@ def refuse_sent_code(reference: str) -> None:
     """
     where, _ = split_reference(reference)
     is_file = where.endswith(".py")
-    if is_file and not Path(where).is_absolute():
-        raise UserError(
-            f"{where}: a run directory names this file without its folder, which no sweep does; "
-            "the file is not loaded."
-        )
     for path in [Path(where)] if is_file else _paths_of_module(where):
-        for folder in (*path.parents, *path.resolve().parents):
-            if (folder / MANIFEST).exists():
-                raise UserError(
-                    f"{path}: it lies in the run directory {folder}, and code there is executed "
-                    "only when you sweep it by its name; move the file out and sweep it again."
-                )
+        is_whole, folders = path.is_absolute(), (*path.parents, *path.resolve().parents)
+        if not is_whole or any((folder / MANIFEST).exists() for folder in folders):
+            raise UserError(
+                f"{path}: it lies in a run directory, or is named without its folder; such code "
+                "is executed only when you sweep it by its name."
+            )
 
 
 def _paths_of_module(name: str) -> Iterator[Path]:
@@ -144,14 +139,8 @@ def find_function(reference: str, files: Sequence[SourceFile]) -> tuple[Function
     function = getattr(module, known, None)
     if callable(function) and not inspect.isclass(function):
         return function, _source(function, module, known, where)
-    if name:
-        problem = f"no function {name!r}; {suggestion(name, functions)}"
-    elif functions:
-        problem = f"{len(functions)} functions, and none is called {PREFERRED}; name one, such as "
-        problem += f"{reference}:{next(iter(functions))}."
-    else:
-        problem = "no function; define train(...) in it."
-    raise UserError(f"{reference}: it has {problem}")
+    hint = f"{suggestion(name or PREFERRED, functions)} FILE.py:FUNCTION names one."
+    raise UserError(f"{reference}: it has no function {name or PREFERRED!r}; {hint}")
 
 
 def load_sent(
@@ -183,9 +172,7 @@ def telling_why(where: str) -> Iterator[None]:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        is_relative = isinstance(error, ImportError) and "relative import" in str(error)
-        hint = " A file of a package is named package.module:FUNCTION." if is_relative else ""
-        raise UserError(f"{where}: it can't be loaded: {error_in_words(error)}.{hint}") from error
+        raise UserError(f"{where}: it can't be loaded: {error_in_words(error)}.") from error
 
 
 def _functions(module: ModuleType) -> dict[str, Function]:

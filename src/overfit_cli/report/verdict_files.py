@@ -119,14 +119,6 @@ class _KeptReport(BaseModel):
         return cls.model_validate_json(read_bounded(path)).claims
 
 
-def kept_verdicts(folder: Path) -> list[KeptVerdict]:
-    """Return the verdicts in a report's `claims.json`; none where it can't be read as such."""
-    try:
-        return _KeptReport.read(folder / "claims.json")
-    except (OSError, ValueError):
-        return []
-
-
 # What is expected
 
 

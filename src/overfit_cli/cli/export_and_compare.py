@@ -1,25 +1,26 @@
-"""The command `export`: cells, means over seeds or logged steps, in files of other tools."""
+"""The commands `export` and `compare`: numbers of a run in files, and beside others."""
 
 from __future__ import annotations
 
 import math
 import sys
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import typer
+from rich.box import SIMPLE_HEAD
 
-from overfit_cli.cli import completion
-from overfit_cli.cli.options import WHERE, argument, flag, option
+from overfit_cli.cli import options as cli
+from overfit_cli.cli.plot_and_verify import save_picture
+from overfit_cli.core import text
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.files import write_user_file
+from overfit_cli.core.files import json_text, write_user_file
 from overfit_cli.core.options import alternatives
-from overfit_cli.core.text import VERSION, console, plural, suggestion, typed_command, visible
 
 if TYPE_CHECKING:
     import pandas as pd
+    from rich.console import Console
 
     from overfit_cli.core.cells import Cells
     from overfit_cli.core.study import AnyStudy
@@ -33,48 +34,46 @@ ENDINGS: Mapping[str, Format] = {".csv": "csv", ".parquet": "parquet", ".tex": "
 def file_format(to: Format | None, out: Path | None) -> Format:
     """Return the format that is asked for, in words or by the file's ending."""
     form = to or ("csv" if out is None else ENDINGS.get(out.suffix.lower()))
-    if form is None:
+    if form is None or (out is None and form == "parquet"):
+        given = f"--out {out}" if out else "--to parquet"
         formats, endings = alternatives(get_args(Format)), alternatives(ENDINGS)
-        raise UserError(f"--out {out}: add --to {formats}, or end the name in {endings}.")
-    if out is None and form == "parquet":
-        raise UserError("--to parquet: it needs a file; add --out FILE.parquet.")
+        raise UserError(f"{given}: add --to {formats}, or --out FILE that ends in {endings}.")
     return form
 
 
 def print_content(content: bytes) -> None:
     """Put a file's content on standard output; on a terminal, where nothing in it is obeyed."""
-    text = content.decode()
+    shown = content.decode()
     if sys.stdout.isatty():
-        text = "\n".join(visible(line) for line in text.split("\n"))
+        shown = "\n".join(text.visible(line) for line in shown.split("\n"))
     elif hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8")
-    typer.echo(text, nl=False)
+    typer.echo(shown, nl=False)
 
 
-def write_json(path: Path, content: str) -> bool:
-    """Write JSON to a file, or for `-` to standard output; whether it is there."""
-    is_shown = path == Path("-")
-    if is_shown:
+def write_json(output: Console, path: Path | None, content: str) -> None:
+    """Write JSON to a file, or for `-` to standard output; for None nothing."""
+    if path == Path("-"):
         print_content(content.encode())
-    else:
+    elif path is not None:
         write_user_file(path, content.encode(), "json_file")
-    return is_shown
+        output.print(f"Written: {path}")
 
 
 def export(
-    directory: Path = argument("DIR", "Run directory.", completion.run_directories),
-    to: Format | None = option(
+    directory: Path = cli.argument("DIR", "Run directory.", cli.complete_runs),
+    to: Format | None = cli.option(
         "csv|parquet|latex", "Format.  [default: by the name after --out, else csv]"
     ),
-    out: Path | None = option("FILE", "File to write.  [default: standard output]"),
-    means: bool = flag("Means over seeds with intervals, as LaTeX has them.", "--means"),
-    columns: str | None = option(
+    out: Path | None = cli.option("FILE", "File to write.  [default: standard output]"),
+    means: bool = cli.flag("Means over seeds with intervals, as LaTeX has them.", "--means"),
+    columns: str | None = cli.option(
         "A,B,...",
         "Measured columns, and constant parameters; every row has the parameters that "
         "vary.  [default: all; in LaTeX the study's main column]",
     ),
-    where: list[str] | None = WHERE,
-    trajectories: bool = flag("Logged steps instead of cells.", "--trajectories"),
+    where: list[str] | None = cli.WHERE,
+    trajectories: bool = cli.flag("Logged steps instead of cells.", "--trajectories"),
 ) -> int:
     """Write the numbers of a run as CSV, parquet or LaTeX."""
     from overfit_cli.sweeps.load import load_run
@@ -83,14 +82,13 @@ def export(
 
     form = file_format(to, out)
     if trajectories and (means or form == "latex"):
-        flag = "--means" if means else "--to latex"
-        raise UserError(f"{flag}: it applies to cells; leave out --trajectories.")
+        raise UserError("--trajectories: means and LaTeX are of cells; leave it out.")
     run = RunDirectory(directory, "directory")
     data = load_run(run)
     data = data.without_plan().where(*(where or ())).in_order()
     warn_of_sources(run.path, data.run.sources, data.frame)
     if means or form == "latex":
-        rows, measured = _means(data, run, columns, form)
+        rows, measured = _means(data, columns, form)
     else:
         rows, measured = _rows(data, run, columns, trajectories=trajectories), []
     if form == "parquet":
@@ -103,13 +101,11 @@ def export(
         print_content(content)
     else:
         write_user_file(out, content, "out")
-        console().print(f"Written: {out}")
+        text.console().print(f"Written: {out}")
     return 0
 
 
-def _means(
-    data: Cells, run: RunDirectory, columns: str | None, form: Format
-) -> tuple[pd.DataFrame, list[str]]:
+def _means(data: Cells, columns: str | None, form: Format) -> tuple[pd.DataFrame, list[str]]:
     from overfit_cli.sweeps.load import means_over_seeds
 
     study, numbers = data.study, data.measured
@@ -117,13 +113,6 @@ def _means(
     chosen = _read_columns(columns, study, [*settings, *numbers, "seeds", "failed"])
     main = [name for name in numbers if name == study.headline and form == "latex"]
     measured = [name for name in chosen if name in numbers] or main or numbers
-    if run.manifest.refined:
-        warnings.warn(
-            f"{run.path}: a sweep with --refine chose its cells, so that rows have different "
-            "numbers of seeds (column seeds); a mean over few seeds may mislead.",
-            UserWarning,
-            stacklevel=2,
-        )
     parameters = [name for name in chosen if name in settings]
     return means_over_seeds(data, parameters, measured), measured
 
@@ -145,19 +134,16 @@ def _rows(
     return rows[[*(name for name in told_by if name not in chosen), *chosen]]
 
 
-def _read_columns(text: str | None, study: AnyStudy, known: Collection[str]) -> list[str]:
+def _read_columns(given: str | None, study: AnyStudy, known: Collection[str]) -> list[str]:
     from overfit_cli.core.expressions import split
     from overfit_cli.core.parameters import parameter_named
 
     names = list[str]()
-    for part in () if text is None else split(text, ",")[::2]:
-        written = part.strip()
+    for written in () if given is None else split(given, ",")[::2]:
         bare = written.strip("`")
         name = bare if bare in known else parameter_named(study.parameters, written)
-        if not name:
-            raise BadValue("columns", text, "write names separated by commas.")
         if name not in known:
-            hint = suggestion(name, known)
+            hint = text.suggestion(name, known)
             raise BadValue("columns", written, f"there is no column {name!r} here; {hint}")
         names.append(name)
     return [*dict.fromkeys(names)]
@@ -172,11 +158,11 @@ def _in_latex(data: Cells, rows: pd.DataFrame, measured: Sequence[str]) -> str:
     The numbers of seeds and of failed cells have columns where they tell something.
     """
     schema, study, cells = data.schema, data.study, data.frame
-    counts = f"{plural(len(cells), 'cell')}, {plural(cells['seed'].nunique(), 'seed')}"
+    counts = f"{text.plural(len(cells), 'cell')}, {text.plural(cells['seed'].nunique(), 'seed')}"
     notes = [
         r"\usepackage{booktabs}",
         f"{study.name}, version {study.version}: {counts}",
-        f"{typed_command()}  (overfit {VERSION})",
+        f"{text.typed_command()}  (overfit {text.VERSION})",
         r"a \pm b: the mean over seeds, and half of its 95 % t interval",
     ]
     shown = list(rows.columns[: list(rows.columns).index("seeds")])
@@ -190,7 +176,7 @@ def _in_latex(data: Cells, rows: pd.DataFrame, measured: Sequence[str]) -> str:
     table.columns = [_head(schema[str(name)]) if name in schema.names else name for name in table]
     styled = table.style.hide(axis="index").format(escape="latex-math")
     styled = styled.format_index(escape="latex-math", axis=1)
-    comments = "".join(f"% {visible(note)}\n" for note in notes)
+    comments = "".join(f"% {text.visible(note)}\n" for note in notes)
     return comments + str(styled.to_latex(hrules=True, column_format="".join(sides)))
 
 
@@ -232,3 +218,53 @@ def estimate(mean: float, half: float) -> str:
     ]
     both = r" \pm ".join(written)  # the sum with 0.0 above turns -0.0 into 0
     return rf"$({both}) \cdot 10^{{{power}}}$" if power else f"${both}$"
+
+
+def compare(
+    a: Path = cli.argument("A", "Run directory.", cli.complete_runs),
+    b: Path = cli.argument(
+        "B",
+        "Another run directory, or a CSV or parquet file of published numbers with a "
+        "column for each parameter that varies and for each measured column; or the name of a "
+        "file that the study has, such as `published.csv`.",
+        cli.complete_runs,
+    ),
+    values: list[str] | None = cli.option(
+        "COLUMN",
+        "Measured column to compare, or an expression; may be repeated.  "
+        "[default: all that both have]",
+        "--value",
+    ),
+    where: list[str] | None = cli.WHERE,
+    where_a: list[str] | None = cli.option("NAME=RANGE", "As --where, only for A."),
+    where_b: list[str] | None = cli.option("NAME=RANGE", "As --where, only for B."),
+    tolerance: str | None = cli.option(
+        "P%|T",
+        "Say by its interval whether each column is equivalent within 5% of the mean of B, or "
+        "within 0.01 in its unit, differs, or is open. Exit with code 1 if one differs.",
+    ),
+    out: Path | None = cli.FIGURE_FILE,
+    json_file: Path | None = cli.JSON_FILE,
+) -> int:
+    """Compare a run with another run, or with published numbers.
+
+    Cells are paired by their parameters and seed; every difference is B − A.
+    """
+    from overfit_cli.report.compare import compare_sides
+
+    conditions = (where or [], where_a or [], where_b or [])
+    comparison = compare_sides(a, b, values or [], *conditions, tolerance=tolerance)
+    output = text.console(quiet=json_file == Path("-"))
+    if out is not None:
+        from overfit_cli.report.pictures import draw_difference
+
+        save_picture(output, draw_difference(comparison, text.typed_command(), out), out)
+    write_json(output, json_file, json_text(comparison.content))
+    for line in comparison.above():
+        text.print_folded(output, line)
+    output.print(
+        text.text_table(comparison.rows(), box=SIMPLE_HEAD, right=("mean of A", "mean of B"))
+    )
+    for line in comparison.below():
+        text.print_folded(output, line)
+    return int(tolerance is not None and comparison.differs)

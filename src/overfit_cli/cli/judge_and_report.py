@@ -1,0 +1,304 @@
+"""The commands `judge` and `report`: claims on a run, and every claim beside the paper's.
+
+Verdicts are said, the files are written, and verdicts are held to expected ones. `overfit
+reproduce` ends in the same way.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from overfit_cli.cli import options as cli
+from overfit_cli.cli.export_and_compare import write_json
+from overfit_cli.cli.plot_and_verify import save_picture
+from overfit_cli.cli.proposals import commands_that_decide, lines_on_seeds
+from overfit_cli.core.claim import HOLDING, number_with_interval
+from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.files import make_folder, results_folder
+from overfit_cli.core.text import console, print_folded, suggestion, text_table, typed_command
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from overfit_cli.report.contents import Entry
+    from overfit_cli.report.judge import Judged
+    from overfit_cli.report.runs import JudgedRun
+
+
+def judge(
+    run: Path = cli.argument("RUN", "Run directory.", cli.complete_runs),
+    claims: list[str] | None = cli.argument(
+        "CLAIM",
+        "Claims in quotes, such as 'test_error < 0.05 where snr > 2', or names of "
+        "claims that the run has.  [default: all that the run has]",
+        default=None,
+    ),
+    where: list[str] | None = cli.WHERE,
+    strict: bool = cli.flag("Exit with code 1 unless every claim holds.", "--strict"),
+    out: Path | None = cli.FIGURE_FILE,
+    json_file: Path | None = cli.JSON_FILE,
+) -> int:
+    """Judge claims of your own: a verdict, an interval, and how often the verdict is wrong.
+
+    Forms of claims: 'test_error < 0.05 where snr > 2'; 'test_error is 0.5 within 0.02';
+    'test_error falls along snr'; 'test_error[method=ridge] < test_error[method=none]';
+    'power of n in steps is 1 within 0.1'; 'power of n in snr at test_error = 0.1 is -0.5 within
+    0.1'; 'share of seeds with test_error < 0.1 > 0.8'.
+    If a claim is inconclusive, it is said how many seeds would decide it, and by which command.
+    """
+    from overfit_cli.report import judge, runs, verdict_files, words
+    from overfit_cli.sweeps.store import RunDirectory
+
+    output = console(quiet=json_file == Path("-"))
+    (loaded,) = runs.load_runs([RunDirectory(run, "run")], run, where or ())
+    decisions = judge.decide(loaded, claims or ())
+    if not decisions:
+        raise UserError(f"{run}: it has no claims; state one: 'test_error < 0.05'.")
+    judged = [decision.judged for decision in decisions]
+    output.print(verdict_table(judged))
+    if where:
+        output.print(f"Only cells with {' and '.join(where)} are judged.")
+    for decision in decisions:
+        for sentence in (words.claim_sentence(decision.judged), *decision.sentences()):
+            output.print(sentence)
+    families = words.family_sentences([each for each in judged if each.family > 1])
+    for line in (*families, *commands_that_decide(loaded, decisions)):
+        output.print(line)
+    if out is not None:
+        from overfit_cli.report.pictures import draw_claims
+
+        save_picture(output, draw_claims(judged, command=typed_command(), out=out), out)
+    said = [each.judged.noted(each.sentences()) for each in decisions]
+    write_json(output, json_file, verdict_files.judged_json(said))
+    return int(strict and any(claim.headline not in HOLDING for claim in judged))
+
+
+_COLOURS = {
+    "holds": "green",
+    "holds by far": "green",
+    "fails": "bold red",
+    "inconclusive": "yellow",
+    "vacuous": "cyan",
+    "not run": "dim",
+}
+
+
+def verdict_table(judged: Sequence[Judged]) -> Table:
+    """Return the verdicts at the level of all together, and by themselves where those differ."""
+    from overfit_cli.report.words import by_itself
+
+    rows = []
+    for claim in judged:
+        verdict = Text(claim.headline, style=_COLOURS[claim.headline])
+        verdict.append(f", {by_itself(claim)}" if by_itself(claim) else "")
+        verdict.append(", decided after selection" * claim.decided_after_selection)
+        measured = number_with_interval(claim.measurement.value, claim.measurement.interval)
+        about = {"claim": claim.name, "kind": claim.claim.kind}
+        rows.append({**about, "verdict": verdict, "measured": measured})
+    return text_table(rows, box=SIMPLE_HEAD, whole=("kind", "verdict"))
+
+
+def _count_table(papers: Sequence[Entry], shown: Sequence[Judged]) -> Table:
+    """How many of the shown claims of each paper and kind have each verdict."""
+    from overfit_cli.report.contents import count_kinds
+
+    rows = [
+        {"paper": paper["cited"], "kind": kind}
+        | {verdict: str(count or "") for verdict, count in counts.items()}
+        for paper in papers
+        for kind, counts in count_kinds([one for one in paper["judged"] if one in shown]).items()
+    ]
+    return text_table(rows, box=SIMPLE_HEAD, whole=("kind",), right=_COLOURS, styles=_COLOURS)
+
+
+# Reports
+
+MOST_LISTED = 20
+"""More claims than these, measured in `results/`, are counted by their verdicts."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The subject of a report.
+
+    Attributes:
+        sources: run directories, on each of which claims are judged; empty for all in `results/`,
+            of which one decides each claim.
+        presets: those whose claims are asked for; None for all. The page has every claim.
+        directories: where these presets were run; claims without a preset are asked for there.
+        only: studies and papers to report; empty for the studies that have cells.
+        strict: whether a claim that fails, or an unexpected verdict, gives the code 1; so does a
+            report in which nothing is judged.
+        expect: the file of expected verdicts.
+        details: whether each claim is described; otherwise those that do not hold.
+    """
+
+    sources: Sequence[Path] = ()
+    where: Sequence[str] = ()
+    presets: Collection[str] | None = None
+    directories: Collection[Path] = ()
+    profile: str = "quick"
+    only: Sequence[str] = ()
+    strict: bool = False
+    expect: Path | None = None
+    details: bool = False
+
+    def studies(self, runs: Sequence[JudgedRun]) -> set[str]:
+        """Return the names of the studies to report."""
+        from overfit_cli.core.registry import installed_studies
+        from overfit_cli.sweeps.presets import all_presets
+
+        known = {
+            study.name: study.paper.key if study.paper else study.name
+            for study in (*installed_studies(), *(run.study for run in runs))
+        }
+        for name in {*self.only} - {*known, *known.values()}:
+            hint = suggestion(name, {*known, *known.values()})
+            raise BadValue("only", name, f"it is no study and no paper; {hint}")
+        if self.only:
+            return {name for name, paper in known.items() if {name, paper} & {*self.only}}
+        asked = {each.study for each in all_presets() if each.name in (self.presets or ())}
+        return asked | {run.study.name for run in runs} or {*known}
+
+    def wants(self, claim: Judged) -> bool:
+        """Return whether a claim is asked for: of a preset, or with a number on a source."""
+        preset = claim.claim.preset
+        if self.presets is not None:
+            return preset in self.presets or (not preset and claim.directory in self.directories)
+        return preset in ("", *self._own_presets) or claim.measurement.value is not None
+
+    @functools.cached_property
+    def _own_presets(self) -> set[str]:
+        """The presets that are run into directories of the sources' names."""
+        from overfit_cli.sweeps.presets import presets_run_into
+
+        names = [path.resolve().name for path in self.sources]
+        return {preset.name for name in names for preset in presets_run_into(name)}
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the report is on all that there is."""
+        return not self.sources and self.presets is None
+
+
+def write_and_say(asked: Asked, folder: Path, name: str) -> int:
+    """Judge claims, say the verdicts, write the report, and return the exit code.
+
+    The last lines are the counts of verdicts and the page's path.
+
+    Args:
+        name: the argument that names the folder, for messages.
+    """
+    from overfit_cli.report import contents, judge, page, runs, verdict_files, words
+    from overfit_cli.sweeps.store import RunDirectory
+
+    if folder.exists():  # what is wrong with it is said before minutes of work
+        make_folder(folder, name)
+    output, expected = console(), None
+    if asked.expect is not None:
+        expected = verdict_files.read_expected(asked.expect)
+    opened = [RunDirectory(path, "run") for path in asked.sources]
+    loaded = runs.load_runs(opened, results_folder(), asked.where)
+    judged = judge.judge_runs(loaded, on_every_run=bool(opened), profile=asked.profile)
+    studies = asked.studies(loaded)
+    reported = [claim for claim in judged if claim.study in studies]
+    about = [claim for claim in reported if asked.is_whole or asked.wants(claim)]
+    loaded = [run for run in loaded if run.study.name in studies]
+    papers = contents.contents(reported, loaded)
+    shown = _say_verdicts(output, asked, papers, about)
+    compared = None
+    if expected is not None:
+        compared = verdict_files.check_verdicts(judged, expected, None if asked.is_whole else about)
+    outcome = words.sentences(
+        "outcome.txt",
+        about=about,
+        compared=compared,
+        reported=reported,
+        runs=loaded,
+        without=[run for run in loaded if (run.cells["status"] == "failed").all()],
+        results=results_folder(),
+    )
+    for line in outcome:
+        print_folded(output, line)
+    if len(loaded) > 1 and not opened:  # with many figures it takes a minute
+        output.print(f"Drawing the page of {len(loaded)} runs in {results_folder()}/.")
+    unexpected = None if compared is None else compared.unexpected
+    written, *others = page.write_report(papers, folder, asked.where, unexpected, name=name)
+    output.print(f"Written beside the page: {', '.join(path.name for path in others)}")
+    if shown:
+        output.print(words.counts_in_words(each.headline for each in shown))
+    output.print(f"Page: {written}")
+    has_failed = any(claim.headline == "fails" for claim in about)
+    wrong = has_failed if compared is None else not compared.is_fulfilled
+    return int(asked.strict and (wrong or not any(claim.is_measured for claim in about)))
+
+
+def _say_verdicts(
+    output: Console, asked: Asked, papers: Sequence[Entry], about: Sequence[Judged]
+) -> Sequence[Judged]:
+    """Say the counts, a table, and what does not hold; return the claims that are counted.
+
+    Of many claims that no run is named for there are counts alone, unless details are asked for.
+    """
+    from overfit_cli.report import judge, runs, words
+
+    many = asked.is_whole and sum(claim.is_measured for claim in about) > MOST_LISTED
+    shown = about if many else judge.relevant_claims(about)
+    lines = list[str]()
+    if shown:
+        output.print(_count_table(papers, shown))
+    if shown and (asked.details or not many):
+        output.print(verdict_table(shown))
+        is_open = [one for one in shown if one.headline not in HOLDING and not one.lacks_seeds]
+        lines += map(words.claim_sentence, shown if asked.details else is_open)
+        changed = [one for one in shown if words.by_itself(one)]
+        lines += words.family_sentences(shown if asked.details else changed)
+        lines += lines_on_seeds(shown)
+        if late := [each.name for each in shown if each.changed_late and not asked.details]:
+            lines.append(f"Changed {runs.AFTER_THE_FIRST_CELL} (see --details): {', '.join(late)}.")
+    for line in lines:
+        print_folded(output, line)
+    return shown
+
+
+def report(
+    run: list[Path] | None = cli.argument(
+        "RUN",
+        "Run directories, each of which is judged by itself.  [default: for each claim "
+        "the run of its preset in results/ (quick before paper), or else the first run by "
+        "name that has cells for it]",
+        cli.complete_runs,
+        default=None,
+    ),
+    out: Path | None = cli.option(
+        "DIR", "Folder for index.html, report.md and claims.json.  [default: results/report]"
+    ),
+    where: list[str] | None = cli.WHERE,
+    only: list[str] | None = cli.option(
+        "STUDY",
+        "Study or paper to report on; may be repeated.  [default: those with cells]",
+        complete=cli.complete_studies,
+    ),
+    strict: bool = cli.STRICT,
+    expect: Path | None = cli.EXPECT,
+    details: bool = cli.flag(
+        "Describe every claim, including those that hold: level, seeds, notes.", "--details"
+    ),
+) -> int:
+    """Judge claims on your runs, and write a page about them.
+
+    The terminal shows the counts of verdicts, a table of claims, and a description of each claim
+    that does not hold.
+    """
+    asked = Asked(
+        run or [], where or [], only=only or [], strict=strict, expect=expect, details=details
+    )
+    return write_and_say(asked, out or results_folder() / "report", "out")

@@ -1,0 +1,226 @@
+"""The commands `runs`, `compact` and `merge`: run directories listed, shown, tidied and joined."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from overfit_cli.cli import options as cli
+from overfit_cli.cli.export_and_compare import write_json
+from overfit_cli.cli.proposals import plot_words, sweep_words, train_words
+from overfit_cli.core import text
+from overfit_cli.core.errors import BadValue, UserError, kind_of
+from overfit_cli.core.files import results_folder
+
+if TYPE_CHECKING:
+    from overfit_cli.core.cells import Cells
+    from overfit_cli.sweeps.load import RunSummary
+
+
+def runs(
+    folder: Path | None = cli.argument(
+        "FOLDER|RUN",
+        "Folder of run directories, or one of them.  [default: results]",
+        cli.complete_runs,
+        default=None,
+    ),
+    failed: bool = cli.flag(
+        "Only runs with failed cells; of one run its failed cells by reason, with commands "
+        "that repeat them.",
+        "--failed",
+    ),
+    json_file: Path | None = cli.JSON_FILE,
+) -> int:
+    """List run directories, one line each; or show one of them in full.
+
+    A line has the cells, what is missing or failed, and the age. In full, a run has its settings,
+    commands, figures and next steps.
+    """
+    from overfit_cli.sweeps.load import summaries
+
+    root, output = folder or results_folder(), text.console(quiet=json_file == Path("-"))
+    listed = [] if folder is None and not root.exists() else summaries(root)
+    is_one = [run.path for run in listed] == [root]
+    listed = [run for run in listed if run.failed or is_one or not failed]
+    if is_one and not output.quiet:
+        for line in filter(None, _lines(listed[0], failed=failed)):
+            indent = line[: len(line) - len(line.lstrip())]
+            text.print_folded(output, line.lstrip(), indent, f"{indent}  ")
+    elif listed:
+        rows = [_row(run) for run in sorted(listed, key=lambda run: text.natural_key(run.study))]
+        output.print(text.text_table(rows, right=("cells",)))
+        count = text.plural(len(listed), "run directory")
+        text.print_folded(output, f"{count}; `overfit runs RUN` shows one in full.")
+    else:
+        what = "no run with failed cells" if failed else "no run directory"
+        output.print(f"{root} holds {what}; `overfit sweep` makes them.")
+    content: Any = [_as_data(run) for run in listed]
+    written = json.dumps(content[0] if is_one else content, indent=2, default=str)
+    write_json(output, json_file, f"{written}\n")
+    return 0
+
+
+def _row(run: RunSummary) -> dict[str, str]:
+    """What a run's line has under each heading."""
+    from overfit_cli.sweeps.manifest import BEFORE
+
+    states = {
+        f"{run.failed} failed": run.failed,
+        f"{run.missing} missing": run.missing,
+        "complete": run.missing == 0 and not run.failed,
+        "refined" if run.manifest.refined else "planned cells unknown": run.missing is None,
+        f"{run.outdated} of another version": run.outdated,
+        f"{run.before_digest} {BEFORE}": run.before_digest,
+        f"{text.plural(run.left_out, 'file')} left out": run.left_out,
+    }
+    of = run.planned if run.missing and run.planned else run.done + run.failed
+    return {
+        "run directory": str(run.path),
+        "study": run.study,
+        "cells": f"{run.done}/{of}" if run.missing or run.failed else str(run.done),
+        "state": ", ".join(words for words, is_so in states.items() if is_so),
+        "age": text.ago((datetime.now(UTC) - run.written).total_seconds()),
+    }
+
+
+def _as_data(run: RunSummary) -> dict[str, Any]:
+    names = ("path", "study", "done", "failed", "missing", "planned", "outdated", "axes", "seeds")
+    commands = [shlex.join(each.command) for each in run.manifest.runs if each.command]
+    others = {"files_left_out": run.left_out, "written": run.written.isoformat()}
+    return {**{name: getattr(run, name) for name in names}, **others, "commands": commands}
+
+
+# One run in full
+
+
+def _lines(run: RunSummary, *, failed: bool) -> Iterator[str]:
+    from overfit_cli.sweeps.load import load_run
+
+    row = _row(run)
+    yield f"{run.path}: {run.study}, cells: {row['cells']}, {row['state']}, {row['age']}"
+    try:
+        data = load_run(run.directory)
+    except UserError as error:  # no cells yet, or of a study that can't read them
+        reason = error.accepts if isinstance(error, BadValue) else str(error)
+        yield f"{reason[:1].upper()}{reason[1:]}"
+        yield from _next_commands(run)
+    else:
+        yield from _lines_on_failures(run, data) if failed else _lines_on_cells(run, data)
+
+
+def _lines_on_cells(run: RunSummary, data: Cells) -> Iterator[str]:
+    from overfit_cli.core.registry import claims_of
+    from overfit_cli.report.contents import run_facts
+    from overfit_cli.sweeps.part import STEPS
+    from overfit_cli.sweeps.presets import presets_run_into
+
+    study, folder = data.study, run.path / "figures"
+    facts = run_facts(data, run.manifest)
+    yield study.title and f"Study: {study.title.removesuffix('.')}."
+    yield f"Paper: {study.paper}: {study.paper.title}, {study.paper.url}" if study.paper else ""
+    yield from (facts["cells"], facts["settings"], facts["failures"])
+    yield facts["provenance"] and f"Made: {facts['provenance']}"
+    yield from (f"Command: {command}" for command in facts["commands"])
+    pictures = (path.name for path in folder.glob("*") if path.suffix in (".png", ".pdf", ".svg"))
+    if drawn := ", ".join(sorted(pictures)):
+        yield f"Figures in {folder}: {drawn}."
+    presets, varying = presets_run_into(run.path.resolve().name), data.varying()
+    wanted = [name for preset in presets for name in preset.figures]
+    logged = bool(run.directory.names(STEPS))
+    drawing = plot_words(study, run.path, wanted, varying, len(varying), logged=logged)
+    can_judge = run.done and (claims_of(study) or run.manifest.sentences or run.manifest.stated)
+    judging = ["judge" if study.identity.function else "report", str(run.path)]
+    yield from _next_commands(run, drawing, judging if can_judge else [])
+
+
+def _next_commands(run: RunSummary, *others: Sequence[str]) -> Iterator[str]:
+    continuing = _continuing(run) if run.missing else []
+    failures = text.command_words("runs", run.path, failed=True) if run.failed else []
+    for words in filter(None, [continuing, failures, *others]):
+        yield f"Next: {text.shell_line(words)}"
+
+
+def _continuing(run: RunSummary, **how: Any) -> list[str]:
+    from overfit_cli.sweeps.load import study_in
+
+    runs, study = run.manifest.runs, study_in(run.directory)
+    return sweep_words(runs[-1], study, **how, out=run.path) if runs else []
+
+
+def _lines_on_failures(run: RunSummary, data: Cells) -> Iterator[str]:
+    from overfit_cli.report.contents import kinds_of_failures
+
+    failed = data.trained[data.trained["status"] == "failed"]
+    kinds = kinds_of_failures(failed)
+    if not kinds:
+        yield "No cell failed."
+        return
+    for kind in kinds:
+        shared = kind_of(kind.example)
+        cells = failed[[kind_of(reason) == shared for reason in failed["reason"].astype(str)]]
+        reason = kind.words if kind.varied or kind.traceback else kind.example
+        yield f"{text.plural(kind.count, 'cell')}: {reason}"
+        where = [f"seeds {text.list_numbers(sorted(cells['seed'].unique().tolist()))}"]
+        where += [
+            f"{name} = {text.list_values(cells[name].unique().tolist())}" for name in data.varying()
+        ]
+        yield f"  {'; '.join(where)}"
+        yield from (f"  {line}" for line in kind.traceback.splitlines())
+        example = cells.iloc[0].dropna().to_dict()
+        command = train_words(data.study, example, example["seed"])
+        yield f"  Repeat one: {text.shell_line(command)}" if command else ""
+    again = _continuing(run, retry_failed=True)
+    yield f"Next: {text.shell_line(again)}" if again else ""
+
+
+# Tidied and joined
+
+
+def compact(
+    directory: Path = cli.argument(
+        "DIR", "Run directory; a sweep may still write to it.", cli.complete_runs
+    ),
+) -> int:
+    """Join the many part files of a run directory into a few."""
+    from overfit_cli.sweeps.part import CELLS, STEPS
+    from overfit_cli.sweeps.store import RunDirectory
+
+    opened, output = RunDirectory(directory, "directory"), text.console()
+    before = {kind: opened.names(kind) for kind in (CELLS, STEPS)}
+    if not before[CELLS]:
+        raise opened.error(opened.why_empty())
+    opened.compact()
+    for kind, names in before.items():
+        if now := opened.names(kind):
+            parts = text.plural(len(names), "part")
+            output.print(f"{directory / kind}: {parts} joined into {len(now)}.")
+        for sentence in opened.notes(kind):
+            output.print(sentence)
+    return 0
+
+
+def merge(
+    directories: list[Path] = cli.argument(
+        "DIR...", "Run directories of one study; they stay as they are.", cli.complete_runs
+    ),
+    out: Path = cli.option("DIR", "Output directory; cells in it are merged too.", default=...),
+) -> int:
+    """Join run directories of one study, such as those of a sweep's shards.
+
+    The command refuses directories of different studies, versions, code or data, damaged files, and
+    two directories with different numbers for one cell.
+    """
+    from overfit_cli.sweeps.merge import merge_directories
+    from overfit_cli.sweeps.store import RunDirectory
+
+    sources = [RunDirectory(directory, "directories") for directory in directories]
+    merged, output = RunDirectory(out, "out"), text.console()
+    for note in merge_directories(sources, merged):
+        output.print(note)
+    cells = text.plural(len(merged.contents()), "cell")
+    output.print(f"{text.plural(len(sources), 'directory')} merged into {out}: {cells}.")
+    return 0
