@@ -299,9 +299,10 @@ def _of_image(image: AxesImage) -> Floats:
     values = _known(image.get_array())
     values = values if values.ndim == 2 else values.mean(axis=2)
     left, right, bottom, top = image.get_extent()
-    row, column = (np.indices(values.shape) + 0.5) / np.reshape(values.shape, (2, 1, 1))
-    row = row if image.origin == "lower" else 1 - row
-    xy = [left + (right - left) * column.ravel(), bottom + (top - bottom) * row.ravel()]
+    rows, columns = values.shape
+    row, column = np.indices(values.shape).reshape(2, -1) + 0.5
+    row = row if image.origin == "lower" else rows - row
+    xy = [left + (right - left) * column / columns, bottom + (top - bottom) * row / rows]
     return _with_value(np.column_stack(xy), values)
 
 
