@@ -20,8 +20,6 @@ from torch.nn import functional
 from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.processes import Interrupted
-from overfit_cli.figures.picture import looking
-from overfit_cli.figures.style import Look
 from overfit_cli.studies.attention_kernel.classifier import Shape, Transformer, evaluate
 from overfit_cli.studies.attention_kernel.landscape import engine, theory
 from overfit_cli.studies.attention_kernel.landscape.engine import (
@@ -488,8 +486,7 @@ def test_one_bar_has_the_colours_of_all_surfaces_and_small_heights_a_unit() -> N
 
 
 def test_contours_rise_along_the_direction_that_the_surface_does() -> None:
-    with looking(Look()):
-        figure = draw_surfaces(ramps(), ("to the right", "upwards", "height"))
+    figure = draw_surfaces(ramps(), ("to the right", "upwards", "height"))
     right, up = (axes for axes in figure.axes if axes.get_xlabel() == "to the right")
     for axes, side in ((right, 0), (up, 1)):
         lowest = corners(axes.collections[0])
