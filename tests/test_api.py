@@ -22,7 +22,7 @@ import overfit_cli
 from overfit_cli import UserError
 from overfit_cli.core.options import SweepOptions
 from overfit_cli.core.registry import find_study
-from overfit_cli.figures.record import same_picture
+from overfit_cli.figures.draw import same_picture
 from tests.command import call, python
 from tests.functions.mine import Scaled, scaled
 from tests.toy_runs import rows

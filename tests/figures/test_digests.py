@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.figures.record import digest_of_numbers, key_of_cells
+from overfit_cli.figures.draw import digest_of_numbers, key_of_cells
 
 CELLS = pd.DataFrame(
     {

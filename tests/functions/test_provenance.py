@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import overfit_cli
-from overfit_cli.figures.record import read_record
+from overfit_cli.figures.draw import read_record
 from overfit_cli.sweeps.manifest import Run, read_manifest
 from tests.command import call, run
 from tests.functions.mine import written

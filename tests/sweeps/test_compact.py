@@ -12,7 +12,7 @@ import pytest
 
 import overfit_cli
 from overfit_cli.core.cell import CellResult
-from overfit_cli.figures.record import digest_of_numbers
+from overfit_cli.figures.draw import digest_of_numbers
 from overfit_cli.sweeps import part as part_module
 from overfit_cli.sweeps.part import CELLS, STEPS
 from overfit_cli.sweeps.store import RunDirectory
