@@ -188,6 +188,7 @@ plot heatmap --from nowhere => --from nowhere … no such directory
 plot heatmap --from file.txt => --from file.txt … that is a file
 plot heatmap --from empty => --from empty … holds no cells
 plot heatmap --from foreign => --from foreign … holds no cells
+report --only kernel-txt => --only kernel-txt … no study and no paper; did you mean 'kernel-text'
 report nowhere => RUN nowhere … no such directory
 report file.txt => RUN file.txt … that is a file
 runs nowhere => FOLDER|RUN nowhere: it can't be read: No such file or directory.
