@@ -70,7 +70,7 @@ def test_names_found_in_results_are_as_harmless(tmp_path: Path) -> None:
 def test_a_name_that_is_no_text_is_refused_in_a_sentence(tmp_path: Path, option: str) -> None:
     command = ("-m", "overfit_cli", "sweep", "toy", option, "bad\udcffname")
     assert python(*command, cwd=tmp_path, expect=2).stderr == (
-        f"overfit: {option} bad\\udcffname: the name isn't text; it takes a path in UTF-8.\n"
+        f"overfit: {option} bad\\udcffname: it takes a path, in UTF-8.\n"
     )
     assert not list(tmp_path.iterdir())
 

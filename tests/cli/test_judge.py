@@ -305,7 +305,7 @@ def test_python_judges_sentences_on_a_directory_and_on_a_frame(folder: Path) -> 
         assert "With 10 seeds it would hold in" in judged.measurement.note
     [undecided] = overfit_cli.judge(cells[cells["seed"] < 3], "error < 0.03 where n >= 40")
     assert "As measured it takes 6 seeds to decide it" in undecided.measurement.note
-    with pytest.raises(UserError, match="after one run directory"):
+    with pytest.raises(UserError, match="sentences after one of them"):
         overfit_cli.judge("error < 1")
     with pytest.raises(BadValue, match="did you mean 'error'"):
         overfit_cli.judge(cells, "eror < 1")

@@ -44,18 +44,18 @@ sweep --snr nan:3 => --snr nan … a number above 0
 sweep --n '' => --n
 sweep --n 1:99999999999999999999 => --n 99999999999999999999 … a whole number
 sweep --n 1:99999999 => --n 1:99999999 … more than 100000
-sweep --n 2:20:19 => --n 2:20:19 … step is larger than the range
+sweep --n 2:20:19 => --n 2:20:19 … its step is 0, or larger than the range
 sweep --n 2:20:3:4 => --n 2:20:3:4 … 2:20:3
 sweep --n 2:20:log => --n 2:20:log … 2:20:3
-sweep --n 2: => --n … a whole number … ''
-sweep --n 2,,3 => --n 2,,3 … empty value
+sweep --n 2: => --n 2: … 2:20:3
+sweep --n 2,,3 => --n 2,,3 … a value is empty
 sweep --n 1_0 => --n 1_0 … a whole number
 sweep --n \uff12 => --n … a whole number
-sweep --snr 1:2:1 => --snr 1:2:1 … from 2 to 100000 points … 1
+sweep --snr 1:2:1 => --snr 1:2:1 … fewer points than ends … 100 points
 sweep --snr 1:2:10:cubic => --snr 1:2:10:cubic … 0.1:16:100:log
 sweep --snr 1e999999999 => --snr 1e999999999 … a number above 0
-sweep --n 2:20:{zeros} => --n 2:20:000 … step of a range is at least 1
-sweep --snr 1:2:{nines} => --snr 1:2:999 … from 2 to 100000 points
+sweep --n 2:20:{zeros} => --n 2:20:000 … a range 2:20, 2:20:3
+sweep --snr 1:2:{nines} => --snr 1:2:999 … 0.1:16:100 (100 points)
 sweep --n {nines} => --n 999 … a whole number
 sweep --n {many} => --n 1,2,3 … more than 100000
 sweep --n 1:1000 --snr 0.1:16:100000 => 300000000 … 5000000
@@ -78,7 +78,38 @@ sweep --initialisation gaussian --sigma_h 1e-18 --sigma_p 1e-12 => float32 … t
 sweep --set sigma_h=0.1 => --set sigma_h 0.1 … initialisation=gaussian … it is pytorch
 sweep --set n => --set n … NAME=VALUE
 sweep --set =3 => --set =3 … NAME=VALUE
-sweep toy --snr 0:1:5 --refine 2 --threshold 1 => all above 0; snr = 0 isn't.
+sweep toy --snr 0:1:5 --refine 2 --threshold 1 => at least 3 values of snr, all above 0.
+sweep --snr 1:9:4 --refine -1 => --refine -1: it takes a whole number of at least 0
+sweep --snr 1:9:4 --refine 1.5 => --refine 1.5: it takes a whole number
+sweep --snr 1,2 --refine 2 => --snr: refining takes at least 3 values of snr, all above 0
+sweep --snr 1:9:4 --label_flip 0,0.1 --refine 2 => --refine: label_flip varies too
+sweep kernel-text --refine 2 => --refine: kernel-text has no figure of a boundary to refine.
+sweep toy --snr 1:9:4 --refine 2 --threshold 1 --shard 1/2 => --shard 1/2: refinement chooses cells
+sweep --snr 0.1-3 => --snr 0.1-3 … 0.1:16:100 (100 points)
+sweep --snr 0.2:3:0.2 => --snr 0.2:3:0.2 … 0.1:16:100 (100 points)
+"""
+
+GRIDS = """
+sweep toy --n snr/2 --snr 1 => --n snr/2: it is 0.5 at snr = 1, and n takes a whole
+sweep toy --n 1/0 => --n 1/0: it is inf
+sweep toy --n 2*snr --snr n => --n: it depends on snr, which depends on n; give one
+sweep toy --n 2*n => --n: it depends on n; give
+sweep toy --n 2*srn => --n 2*srn: 'srn' is no name here; did you mean 'snr'
+sweep toy --n 2*mood => mood is no number
+sweep toy --n "__import__('os')" => --n __import__
+sweep toy --n=-snr --snr 1 => n takes a whole number of at least 1
+sweep toy --n 1,2 --snr 1,2,3 --together n,snr => equal length, not 2 of n and 3 of snr.
+sweep toy --n 1,2 --together n,snr => two lists or more of equal length, not 2 of n and 0 of snr.
+sweep toy --n 1,2 --together n => --together n: it takes two lists or more
+sweep toy --n 1,2 --together n,srn => no parameter 'srn'; did you mean 'snr'
+sweep toy --n 1,2 --snr 1,2 --together n,snr --together n,snr => --together: n is named twice
+sweep toy --n 1,2 --only 'n > 2' => --only n > 2: no point of the grid meets it
+sweep toy --n 1,2 --only 'n >' => write NAME=VALUE
+sweep toy --n 1,2 --only 'n > m' => 'm' is no name here
+sweep toy --n 1,2 --only '2 > 1' => it names no parameter
+sweep toy --claim 'tset_loss < 0.1' => --claim tset_loss < 0.1: 'tset_loss' is no name here; did you
+sweep toy --claim 'power of n in stepss is 1 within 0.1' => 'stepss' is no name here; did you mean '
+sweep toy --claim 'tset_loss < 0.1' --dry-run => --claim tset_loss < 0.1: 'tset_loss' is no name
 """
 
 NAMES = """
@@ -141,11 +172,11 @@ train kernel-pathfinder --set antialiasing=100 => antialiasing 100 … less of e
 train kernel-landscape --set source=lra => --set source lra … task=text … imdb.
 train kernel-landscape --set heads=5 => --set heads 5 … divisor of d, which is 64
 sweep kernel-landscape --task pathfinder --source imdb => imdb … task=pathfinder … generated, lra.
-train kernel-text --data nowhere => --data nowhere … no such folder or file
+train kernel-text --data nowhere => --data nowhere … no such folder, or archive
 train kernel-text --set source=imdb => --data: source=imdb needs data … OVERFIT_DATA
 sweep kernel-fig2 --profile paper --set tokens=99 => --data: source=imdb needs data … OVERFIT_DATA
 train kernel-text --data empty --set source=imdb => empty … IMDb isn't there
-train kernel-text --data file.txt --source imdb => --data file.txt … name a folder, or an archive
+train kernel-text --data file.txt --source imdb => --data file.txt … no such folder, or archive
 train kernel-text --set source=imdb --n 25001 => --n 25001 … up to 25000
 train kernel-pathfinder --set source=lra => --data: source=lra needs data … OVERFIT_DATA
 sweep kernel-pathfinder --data empty --source lra => empty … curv_contour_length_14 … pathfinder32
@@ -157,14 +188,17 @@ plot heatmap --from nowhere => --from nowhere … no such directory
 plot heatmap --from file.txt => --from file.txt … that is a file
 plot heatmap --from empty => --from empty … holds no cells
 plot heatmap --from foreign => --from foreign … holds no cells
+report --only kernel-txt => --only kernel-txt … no study and no paper; did you mean 'kernel-text'
 report nowhere => RUN nowhere … no such directory
 report file.txt => RUN file.txt … that is a file
-runs nowhere => FOLDER|RUN nowhere: there is no such folder.
-runs file.txt => FOLDER|RUN file.txt: that is a file; name a folder.
+runs nowhere => FOLDER|RUN nowhere: it can't be read: No such file or directory.
+runs file.txt => FOLDER|RUN file.txt: it can't be read: Not a directory.
+compact nowhere => DIR nowhere: there is no such directory; name a directory
+compact empty => DIR empty: it holds no cells; name a directory
 merge out results/nowhere --out x => DIR results/nowhere: there is no such directory
 sweep --n 2 --out file.txt => --out file.txt … File exists … a directory is needed
 sweep --n 2 --out file.txt/deeper => --out file.txt/deeper … Not a directory
-sweep --n 2 --out out => --out out … toy … benign-vit … another directory
+sweep --n 2 --out out => --out out … toy … benign-vit; name another one
 sweep --n 2 --out '' => --out
 sweep toy --out {name} => --out xxx … File name too long
 report out --out file.txt => --out file.txt … File exists
@@ -184,8 +218,8 @@ plot heatmap --from out --by q => --by q: toy has no parameter 'q'; known:
 plot heatmap --from out --value test_los => --value test_los … 'test_loss'
 plot heatmap --from out --where n=99 => --where n=99: no cell has that; there is 1, 2, 3.
 plot heatmap --from out --where N=low => --where N=low: 'low' is no name here
-plot heatmap --from out --threshold nan => --threshold nan … finite
-plot heatmap --from out --threshold 1_0 => --threshold 1_0 … finite number
+plot heatmap --from out --threshold nan => --threshold nan: 'nan' is no name here
+plot heatmap --from out --threshold 1_0 => --threshold 1_0: it can't be read
 plot heatmap --from out --out a.gif => --out a.gif … .png, .pdf, .svg or .csv
 plot heatmap --from out --out file.txt/a.png => --out … file.txt
 plot heatmap --from out --law n=1_000 => --law … can't be read
@@ -205,7 +239,7 @@ plot heatmap --from ran --style unknown.mplstyle => Bad key fnt.size, line 1
 plot heatmap --from ran --band sd => --band sd: heatmap has no such option; it accepts by
 plot heatmap --from ran --from nowhere => --from nowhere: there is no such directory
 plot heatmap --from ran --from ran => --from ran: a run directory is named twice.
-plot heatmap --from ran --from moods => --from moods: mine:train has no parameter 'mood', which var
+plot heatmap --from ran --from moods => --from ran: its cells, of mine:train, have no mood, which va
 plot heatmap --from ran --minus nowhere => --minus nowhere: there is no such directory
 plot heatmap --from ran --minus ran => a run directory is named twice.
 plot heatmap --from ran --minus other => --minus other: no cell of it has the seed and the values
@@ -249,7 +283,6 @@ compare out out --json file.txt/b => --json file.txt/b: it can't be written ther
 compare out out --tolerance 1 --out file.txt/b.png => file.txt/b.png: the figure can't be written
 judge ran 'tset_loss < 1' => did you mean 'test_loss'?
 judge ran 'test_loss = 1' => is 0.5 within 0.02
-judge ran 'test_loss < 1' 'test_loss < 1' => two are called so
 judge ran 'test_loss < 1 where test_loss < 2' => would choose outcomes
 judge ran 'test_loss < 1' --out a.gif => the file's name must end in .png, .pdf, .svg or .csv
 judge nowhere 'test_loss < 1' => no such directory
@@ -262,11 +295,11 @@ export out --to xlsx => --to xlsx: it takes csv, parquet or latex.
 export out --out a.txt => --out a.txt: add --to csv, parquet or latex, or --out FILE that ends
 export out --means --trajectories => --trajectories: means and LaTeX are of cells
 export out --to latex --trajectories => --trajectories: means and LaTeX are of cells
-export out --trajectories => DIR out: it holds no logged steps of these cells; `overfit train` and
+export out --trajectories => DIR out: it holds no logged steps of these cells; a sweep with traj
 export out --where n=9 => --where n=9: no cell has that; there is 1, 2, 3.
 export nowhere => DIR nowhere: there is no such directory
 export mine.py => DIR mine.py: that is a file
-export '' => DIR '': it takes a path.
+export '' => DIR '': it takes a path, in UTF-8.
 export out --out out/cells --to csv => --out out/cells: that is no file; name a file
 export out --out /dev/null --to csv => --out /dev/null: that is no file; name a file
 export out --out mine.py/a.csv => --out mine.py/a.csv: it can't be written there
@@ -275,7 +308,7 @@ verify none.png => FILE none.png: it can't be read (No such file or directory).
 verify out => out has no figure; `overfit plot --from out` draws one.
 verify given.csv => FILE given.csv: it holds no record; it takes a PNG, PDF or SVG file that
 verify /dev/zero => FILE /dev/zero: it can't be read (it isn't a regular file)
-verify '' => FILE|DIR '': it takes a path.
+verify '' => FILE|DIR '': it takes a path, in UTF-8.
 verify => Missing argument 'FILE|DIR'.
 """
 
@@ -296,7 +329,7 @@ def declared() -> Iterator[list[str]]:
 
 TABLE = [
     line.split(" => ")
-    for part in (VALUES, NAMES, KERNELS, DIRECTORIES, FIGURES, COMPARED)
+    for part in (VALUES, GRIDS, NAMES, KERNELS, DIRECTORIES, FIGURES, COMPARED)
     for line in part.strip().splitlines()
 ]
 TABLE += declared()
@@ -305,18 +338,21 @@ OF_TOY = "title = 'a'\nstudy = 'toy'\n"
 SO_DEEP = "title = 'a'\nset = " + "{a = " * 5000 + "1" + "}" * 5000
 PRESETS = {
     "deep": (SO_DEEP, "can't be read as TOML"),
-    "hex": (f"{OF_TOY}[quick]\nseeds = 0x{'f' * 5000}", "seeds is a number too long to show"),
-    "hexset": (f"{OF_TOY}[set]\nn = 0x{'f' * 5000}", "set.n is a number too long to show"),
+    "hex": (f"{OF_TOY}[quick]\nseeds = 0x{'f' * 5000}", "quick.seeds: Input should be"),
+    "hexset": (f"{OF_TOY}[set]\nn = 0x{'f' * 5000}", "set.n: it takes one value"),
     "long": (f"{OF_TOY}[quick]\nseeds = 1{'0' * 5000}", "can't be read as TOML"),
     "notext": ("title = 'a\udcff'", "can't be read as TOML"),
     "broken": ("title = = 'a'\n", "can't be read as TOML"),
     "nested": (f"{OF_TOY}[set]\nn = {{a = {{b = 1}}}}", "set.n … one value, or a range in quotes"),
     "badvalue": (f"{OF_TOY}[quick]\nset.n = [2, 3]\n", "quick.set.n … one value, or a range in qu"),
     "nan": (f"{OF_TOY}[set]\nsnr = nan", "nan.toml: snr='nan' … a number above 0"),
-    "elsewhere": (f"{OF_TOY}directory = '../up'", "directory is '../up'"),
+    "elsewhere": (f"{OF_TOY}directory = '../up'", "directory: String should match"),
     "typo": (f"{OF_TOY}[quick]\nsedes = 3\n", "sedes … did you mean 'seeds'"),
-    "unknown": (f"{OF_TOY}figure = ['heatmap']\n", "'figure' … did you mean 'figures'"),
-    "lacking": ("title = 'a'\n", "lacks 'study'"),
+    "unknown": (
+        f"{OF_TOY}figure = ['heatmap']\n",
+        "figure: there is no such field; did you mean 'figures'",
+    ),
+    "lacking": ("title = 'a'\n", "study: it is missing"),
     "stray": ("title = 'a'\nstudy = 'toyy'\n", "'toyy' is neither a study nor a file … toy"),
     "badfigure": (f"{OF_TOY}figures = ['heatmapp']\n", "no figure 'heatmapp' … 'heatmap'"),
     "badaxis": ("title = 'a'\nstudy = 'benign-vit'\nset.sigma = '1:2'\n", "sigma … did you mean"),

@@ -19,8 +19,8 @@ from PIL.PngImagePlugin import PngInfo
 
 import overfit_cli
 from overfit_cli.core.text import plural
+from overfit_cli.figures.draw import SourceRecord, read_record
 from overfit_cli.figures.picture import file_content
-from overfit_cli.figures.record import SourceRecord, read_record
 from tests.command import call
 from tests.toy_runs import parts_in, put
 
@@ -312,7 +312,7 @@ def test_cells_of_another_version_are_told(folder: Path, monkeypatch: pytest.Mon
         (["bare.png"], "FILE bare.png: it holds no record; it takes a PNG, PDF or SVG file that"),
         (["torn.png"], "FILE torn.png: it isn't a whole figure ("),
         (["heatmap.png", "--from=none"], "--from none: it isn't there; name the figure's run or"),
-        (["heatmap.png", "--from="], "--from '': it takes a path."),
+        (["heatmap.png", "--from="], "--from '': it takes a path"),
     ],
 )
 def test_bad_input_is_one_sentence(drawn: Path, words: list[str], sentence: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import overfit_cli
-from overfit_cli.figures.record import read_record
+from overfit_cli.figures.draw import read_record
 from overfit_cli.sweeps.manifest import Run, read_manifest
 from tests.command import call, run
 from tests.functions.mine import written
@@ -149,7 +149,7 @@ def test_a_run_is_held_to_the_files_that_a_function_names(folder: Path) -> None:
     assert "Data that differs: points.csv" in said
     assert "Data that differs: points.csv" in call("compare", "a", "b", cwd=folder).stdout
     refused = call("merge", "a", "b", "--out=c", cwd=folder, expect=2).stderr
-    assert "points.csv had other content" in refused
+    assert "its data points.csv is another than that of a" in refused
 
 
 @pytest.mark.slow
