@@ -145,7 +145,6 @@ def test_a_cell_gives_the_same_row_whatever_it_is_trained_with(name: str) -> Non
                 assert last == pytest.approx(alone.measurements[column], nan_ok=True), column
 
 
-@pytest.mark.xfail(strict=True, reason="a CNN gives test_margin, which the study does not log")
 @pytest.mark.slow
 def test_a_cnn_can_be_logged() -> None:
     [result] = train(find_study("benign-cnn"), cells_of("benign-cnn")[0], trajectories=True)

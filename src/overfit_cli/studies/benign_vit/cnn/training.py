@@ -43,6 +43,7 @@ def train_cnn(cell: Cell[P], p: BenignCnnParameters, training: Training) -> Cell
         filters.step(now)
     measured = {
         **_measure(filters, now),
+        "test_margin": float(filters.test().margins.mean()),
         "label_imbalance": abs(float(filters.y.mean())),
         "updates": step,
     }
@@ -57,5 +58,4 @@ def _measure(filters: Filters, now: ForwardPass) -> dict[str, float]:
         "test_error": float((test.margins <= 0).double().mean()),
         "train_margin": float(now.margins.mean()),
         "train_margin_min": float(now.margins.min()),
-        "test_margin": float(test.margins.mean()),
     }
