@@ -385,3 +385,18 @@ def test_a_plan_reads_what_it_needs_only_once(swept: RunDirectory) -> None:
         for _ in range(3):
             make_plan(grid, directory, "cpu")
     assert (parts.call_count, manifests.call_count) == (3, 1)
+
+
+@pytest.mark.unix
+def test_a_directory_of_very_many_parts_is_joined_when_it_is_opened_if_it_can_be(
+    swept: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "MANY_PARTS", 2)
+    expected = rows(swept.path)
+    assert [len(parts_in(swept.path / kind)) for kind in (CELLS, STEPS)] == [1, 1]
+    pd.testing.assert_frame_equal(rows(swept.path), expected)
+    read_only = sweep_toy(swept.path / "read-only")
+    (read_only.path / ".lock").unlink()
+    (read_only.path / ".lock").mkdir()
+    pd.testing.assert_frame_equal(rows(read_only.path), expected)
+    assert len(parts_in(read_only.path / CELLS)) == 3

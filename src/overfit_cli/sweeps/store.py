@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+MANY_PARTS = 1000
+"""A directory of more parts than this is joined when it is opened: each takes about 1 ms."""
+
 PASSES = 20
 """The listings of a folder that changes, before its lock is taken."""
 
@@ -308,6 +311,10 @@ class RunDirectory:
 
     def parts(self, kind: str, columns: list[str] | None) -> list[Part]:
         """Return the parts of the directory's study, the newest first, with some columns or all."""
+        many = len(self.names(kind)) > MANY_PARTS and not self.lock.is_locked
+        with contextlib.suppress(OSError):  # it may be read-only
+            if many:
+                self.compact()
         own, parts = self.study_name(), self._whole(kind, columns)
         for part in parts:
             if part.study != own:
