@@ -352,7 +352,8 @@ def _illustrate(run: Entry, presets: Sequence[Preset], conditions: Sequence[str]
         try:
             if name == _DIAGRAM:
                 diagram = make_diagram(run["run"].data, own.get("heatmap"))
-                run["diagram"] = diagram and htmlsafe_json_dumps(diagram, separators=(",", ":"))
+                if diagram:
+                    run["diagram"] = htmlsafe_json_dumps(diagram, separators=(",", ":"))
             else:
                 run["pictures"].append(_picture(name, run, conditions))
         except UserError as error:
