@@ -73,18 +73,6 @@ def test_help_names_the_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert f"[env var: {name}" in shown
 
 
-def test_a_function_opens_its_files_by_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The variable is for studies that read real data; the option is refused."""
-    (tmp_path / "mine.py").write_text("def train(n: int = 1): return {'loss': n}\n")
-    monkeypatch.setenv("OVERFIT_DATA", str(tmp_path))
-    call("train", "mine.py", "--n=2", cwd=tmp_path)
-    (tmp_path / "other").mkdir()
-    said = call("train", "mine.py", "--data=other", cwd=tmp_path, expect=2).stderr
-    assert "--data other: mine:train opens its files by itself" in said
-
-
 @pytest.mark.parametrize("text", ["two", "0"])
 def test_what_a_variable_has_wrong_is_a_sentence(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
