@@ -95,17 +95,6 @@ def test_an_interrupted_diagram_stays_and_a_resumed_one_has_the_cells_of_both(
     assert "to come" not in diagram_in(whole)[-1]
 
 
-def test_what_is_shown_before_the_first_result_says_what_it_waits_for(
-    tmp_path: Path, terminal: None
-) -> None:
-    grid = ("sweep", "toy", "--n=1:2", "--seeds=1")
-    alone = call(*grid, "--snr=1", "--jobs=1", cwd=tmp_path).stdout
-    assert "0 of 2 cells; waiting for the first\r" in alone
-    threads = call(*grid, "--snr=3:4:3", "--jobs=2", "--backend=threading", cwd=tmp_path).stdout
-    assert "0 of 6 cells; waiting for the first" in threads
-    assert "starting" not in alone + threads
-
-
 def test_a_terminal_that_takes_nothing_back_gets_lines(
     tmp_path: Path, terminal: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

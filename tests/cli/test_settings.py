@@ -10,7 +10,7 @@ import pytest
 
 import overfit_cli
 from overfit_cli import UserError
-from tests.command import call, run
+from tests.command import call
 
 pytestmark = pytest.mark.usefixtures("no_variables")
 SWEEP = ("sweep", "toy", "--n=2", "--snr=1", "--seeds=1")
@@ -73,47 +73,35 @@ def test_help_names_the_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert f"[env var: {name}" in shown
 
 
+NO_FOLDER = "that is no folder; a directory is needed."
+WRONG = [
+    ("DATA", "gone", "there is no such folder or file."),
+    ("DATA", "a.txt", "it is a file; name a folder, or an archive .tar.gz."),
+    ("RESULTS", "a.txt", NO_FOLDER),
+    ("RESULTS", "a.txt/mine", NO_FOLDER),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "problem"), WRONG)
+def test_a_folder_that_a_variable_has_wrong_is_refused_by_its_name_before_anything_runs(
+    name: str, text: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a stand-in would take the place of the data."""
+    (tmp_path / "a.txt").write_text("")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(f"OVERFIT_{name}", text)
+    sentence = f"OVERFIT_{name}={text}: {problem}"
+    assert call(*SWEEP, cwd=tmp_path, expect=2).stderr == f"overfit: {sentence}\n"
+    for function in (overfit_cli.sweep, overfit_cli.train):
+        with pytest.raises(UserError, match=re.escape(sentence)):
+            function("toy", n=2, quiet=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
 @pytest.mark.parametrize("text", ["two", "0"])
-def test_what_a_variable_has_wrong_is_a_sentence(
+def test_a_number_that_a_variable_has_wrong_is_a_sentence(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OVERFIT_JOBS", text)
     said = call(*SWEEP, cwd=tmp_path, expect=2).stderr
     assert re.fullmatch(r"overfit: .*--jobs.*\n", said)
-
-
-@pytest.mark.parametrize(
-    ("name", "problem"),
-    [
-        ("gone", "there is no such folder or file."),
-        ("a.txt", "it is a file; name a folder, or an archive .tar.gz."),
-    ],
-)
-def test_data_that_the_variable_has_wrong_is_refused_by_its_name(
-    name: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Else a stand-in would take the place of the data."""
-    (tmp_path / "a.txt").write_text("")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OVERFIT_DATA", name)
-    sentence = f"OVERFIT_DATA={name}: {problem}"
-    assert call(*SWEEP, cwd=tmp_path, expect=2).stderr == f"overfit: {sentence}\n"
-    for function in (overfit_cli.sweep, overfit_cli.train):
-        with pytest.raises(UserError, match=re.escape(sentence)):
-            function("toy", n=2, quiet=True)
-
-
-@pytest.mark.parametrize("name", ["a.txt", "a.txt/mine"])
-def test_results_that_are_no_folder_are_refused_before_anything_runs(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "a.txt").write_text("")
-    monkeypatch.chdir(tmp_path)
-    sentence = f"OVERFIT_RESULTS={name}: that is no folder; a directory is needed."
-    said = run(*SWEEP, cwd=tmp_path, expect=2, env={"OVERFIT_RESULTS": name}).stderr
-    assert sentence in said
-    monkeypatch.setenv("OVERFIT_RESULTS", name)
-    for function in (overfit_cli.sweep, overfit_cli.train):
-        with pytest.raises(UserError, match=re.escape(sentence)):
-            function("toy", n=2, quiet=True)
-    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
