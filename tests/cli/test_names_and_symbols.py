@@ -141,7 +141,7 @@ def test_python_takes_symbols_too(tmp_path: Path) -> None:
     cells = overfit_cli.sweep("benign-vit", N=[2, 3], SNR=9, parameters=given, **how)
     assert sorted(cells[["n", "tokens"]].to_numpy().tolist()) == [[2, 3], [3, 3]]
     assert len(overfit_cli.load(tmp_path / "a", where="N=2")) == 1
-    with pytest.raises(UserError, match="n and N: n is given twice; give it once"):
+    with pytest.raises(UserError, match="N=3: n is given twice; give it once"):
         overfit_cli.sweep("benign-vit", n=2, N=3, out=tmp_path / "b", quiet=True)
 
 

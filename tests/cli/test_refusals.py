@@ -84,6 +84,10 @@ sweep nothing-like-it => FILE.py; `overfit list` names those that are installed.
 sweep fig9 => fig9 … did you mean 'fig2'
 sweep {name}.toml => xxx.toml … no such preset file
 sweep mine.py --n => --n: it takes a value: --n VALUE.
+sweep mine.py --claim 'loss is low' => it compares nothing
+sweep mine.py --claim 'loss falls along m' => it takes a parameter that is a number
+sweep mine.py --claim 'a: loss < 1' --claim 'a: loss < 1' => another claim is called so
+sweep mine.py --refine 2 => mine:train has no threshold of its own
 sweep mine.py --k 3 => parameter 'k', and overfit has no such option; known: d, kind, n, snr
 sweep mine.py n=5 => n=5: mine.py is named already; a command takes one
 sweep fig1 --profile huge => --profile huge: it takes quick or paper.
@@ -311,7 +315,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "given.csv").write_text("n,snr,test_loss\n1,1,1\n")
     (folder / "twice.csv").write_text("n,test_loss\n1,1\n1,2\n")
     (folder / "bad.mplstyle").write_text("font.size: big")
-    (folder / "unknown.mplstyle").write_text("fnt.size: 8")
     for name, (text, _) in PRESETS.items():
         (folder / f"{name}.toml").write_bytes(text.encode(errors="surrogateescape"))
     (folder / "endless.toml").symlink_to("/dev/zero")

@@ -48,24 +48,20 @@ def failed_row(folder: Path, text: str) -> dict[Hashable, Any]:
     return row
 
 
-@pytest.fixture(scope="module")
-def failed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a sweep `out`, half of whose cells failed, in the second of two runs."""
-    folder = tmp_path_factory.mktemp("failed")
-    swept(folder, BROKEN, "--n=1:2")
-    swept(folder, BROKEN, "--n=1:4", "--seeds=6", expect=1)
-    return folder
-
-
 # Where it is shown
 
 
-def test_a_summary_shows_the_lines_that_led_to_a_failure(tmp_path: Path) -> None:
+def test_a_summary_and_the_rows_have_the_lines_that_led_to_a_failure(tmp_path: Path) -> None:
     written(tmp_path, BROKEN)
     done = run(*SWEEP, "--jobs=1", cwd=tmp_path, expect=1)
     assert "6 failed (6 error: KeyError: 'x')." in done.stdout
     shown = "\n".join(["Failed (6 cells):", *(f"  {line}" for line in LINES)])
     assert f"{shown}\nNext: " in done.stdout
+    cells = overfit_cli.load(tmp_path / "out")
+    fails = cells["status"] == "failed"
+    assert {*cells["reason"][fails]} == {f"error: KeyError: 'x' at {LINES[1]}"}
+    assert {*cells["traceback"][fails]} == {"\n".join(LINES)}
+    assert cells["traceback"][~fails].isna().all()
     again = run(*SWEEP, "--jobs=1", cwd=tmp_path, expect=1)
     assert "6 reused, 6 failed earlier; --retry-failed runs them again." in again.stdout
     written(tmp_path, BROKEN.replace("n > 2", "n > 9"))
@@ -73,15 +69,6 @@ def test_a_summary_shows_the_lines_that_led_to_a_failure(tmp_path: Path) -> None
     assert "6 trained" in mended.stdout
     with pytest.warns(UserWarning, match="Cells of 2 sources"):
         assert "traceback" not in overfit_cli.load(tmp_path / "out"), "no row needs the column"
-
-
-def test_a_row_keeps_the_lines_and_its_reason_the_innermost_place(failed: Path) -> None:
-    cells = overfit_cli.load(failed / "out")
-    fails = cells["status"] == "failed"
-    assert {*cells["reason"][fails]} == {f"error: KeyError: 'x' at {LINES[1]}"}
-    assert {*cells["traceback"][fails]} == {"\n".join(LINES)}
-    assert cells["traceback"][~fails].isna().all()
-    assert [*cells.columns][-2:] == ["loss", "traceback"]
 
 
 @pytest.mark.slow

@@ -19,16 +19,14 @@ from overfit_cli.claims.cells import require_done
 from overfit_cli.claims.rules import Margin, judge_estimate
 from overfit_cli.stats.intervals import mean_estimate
 
-ABOUT = Margin({margin}, because="a tenth")
+ABOUT = Margin(0.0, 0.1, because="a tenth")
 
 def measure(cells):
     errors = require_done(cells).groupby("seed")["error"].mean()
     return judge_estimate(mean_estimate(errors), ABOUT)
 
-MEAN = Claim(
-    name="mean", source="mine", statement="The error is small on average.",
-    holds_where=ABOUT.in_words("the mean"), measure=measure,
-)
+MEAN = Claim(name="mean", source="mine", statement="It is small on average.",
+             holds_where=ABOUT.in_words("the mean"), measure=measure)
 
 @experiment(claims={claims})
 def train(n: int = 10, seed: int = 0):
@@ -42,10 +40,10 @@ LOW = "low: error < 0.2"
 SWEEP = ("sweep", "decay.py", "--n", "10,20,40", "--jobs=1")
 
 
-def state(folder: Path, *claims: str, margin: str = "0.0, 0.1") -> None:
+def state(folder: Path, *claims: str) -> None:
     """Write the function's file with these claims; MEAN is the one that measures by itself."""
     listed = f"[{', '.join(each if each == 'MEAN' else repr(each) for each in claims)}]"
-    written(folder, FILE.format(claims=listed, margin=margin), "decay.py")
+    written(folder, FILE.format(claims=listed), "decay.py")
 
 
 def sweep(folder: Path, seeds: int, *more: str, out: str = "out") -> str:
