@@ -41,18 +41,6 @@ def test_one_cell_learns_before_ones_eyes(tmp_path: Path) -> None:
     assert len(overfit_cli.load(directory)) == 1
 
 
-@pytest.mark.parametrize(
-    ("study", "measured"), [("mixture", "attention"), ("planted", "alignment")]
-)
-def test_heads_are_seen_learning_what_the_paper_plots(
-    tmp_path: Path, study: str, measured: str
-) -> None:
-    small = ("--n=20", "--set=heads=2", "--set=training_steps=20", "--set=test_samples=20")
-    headings = run("train", f"multihead-{study}", *small, cwd=tmp_path).stdout.splitlines()[:2]
-    assert measured in " ".join(headings)
-    assert "log10" not in " ".join(headings), "the loss stands beside it"
-
-
 @pytest.mark.slow
 def test_a_long_training_prints_ever_fewer_lines_and_the_last(tmp_path: Path) -> None:
     small = ("d=30", "d_h=20", "d_v=6", "tokens=4", "test_samples=9", "learning_rate=0.0001")
@@ -63,13 +51,6 @@ def test_a_long_training_prints_ever_fewer_lines_and_the_last(tmp_path: Path) ->
     assert steps[-1] == 500
     assert len(steps) < 60
     assert "Not fitted (step limit)" in done.stdout
-
-
-def test_a_training_from_a_preset_lies_under_its_name_and_what_was_changed(tmp_path: Path) -> None:
-    changed = ["--n=4", "--snr=3", "--set=d=1e6", "--set=d_h=10", "--set=epsilon=0.3"]
-    run("train", "dimension", *changed, cwd=tmp_path)
-    [folder] = (tmp_path / "results").iterdir()
-    assert folder.name == "dimension-n4-snr3-d1000000-d_h10-epsilon0.3"
 
 
 ROOT = Path(__file__).parents[2]
@@ -127,14 +108,6 @@ def test_a_name_is_never_longer_than_a_disk_takes() -> None:
     names = {named_after("toy", values), named_after("toy", {**values, "parameter_39": (0,)})}
     assert len(names) == 2
     assert all(len(name) <= LONGEST for name in names)
-
-
-def test_a_sweep_and_a_training_of_other_values_are_kept_apart(tmp_path: Path) -> None:
-    for values in (("--n=2",), ("--n=3",), ("--n=2,3",), ("--n=2", "--snr=3")):
-        call("sweep", "toy", *values, "--seeds=1", "--jobs=1", cwd=tmp_path)
-    call("train", "toy", "--n=2", "--seed=1", cwd=tmp_path)
-    found = {path.name for path in (tmp_path / "results").iterdir()}
-    assert found == {"toy-n2", "toy-n3", "toy-n", "toy-n2-snr3", "toy-n2-seed1"}
 
 
 STRIKE = "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(5)\n"
