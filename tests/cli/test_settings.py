@@ -56,16 +56,6 @@ def test_runs_lie_in_the_results_folder(tmp_path: Path, monkeypatch: pytest.Monk
     assert len(overfit_cli.runs()) == 2
 
 
-def test_a_style_sheet_of_the_user_colours_the_figures(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OVERFIT_STYLE", "my.mplstyle")
-    (tmp_path / "my.mplstyle").write_text("figure.facecolor: 102030\n")
-    call("train", "toy", "--n=2", "--out=here", cwd=tmp_path)
-    call("plot", "curves", "--from=here", "--out=styled.svg", cwd=tmp_path)
-    assert "#102030" in (tmp_path / "styled.svg").read_text()
-
-
 def test_help_names_the_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OVERFIT_JOBS", "7")
     shown = " ".join(call("sweep", "toy", "--help", cwd=tmp_path).stdout.split())

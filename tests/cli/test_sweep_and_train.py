@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -112,17 +113,24 @@ def test_a_name_is_never_longer_than_a_disk_takes() -> None:
 
 STRIKE = "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(5)\n"
 
-
 # As an import takes its locks: Python passes over what is raised there.
-IN_A_CALLBACK = (
-    "import weakref\n"
-    "class Lock: ...\n"
-    "lock = Lock()\n"
-    "def strike(_):\n"
-    + "".join(f"    {line}\n" for line in STRIKE.splitlines())
-    + "watched = weakref.ref(lock, strike)\n"
-    "del lock\n"
-)
+IN_A_CALLBACK = f"""
+import weakref
+class Lock: ...
+lock = Lock()
+def strike(_):
+{textwrap.indent(STRIKE, "    ")}
+watched = weakref.ref(lock, strike)
+del lock
+"""
+AT_EXIT = f"""
+import atexit
+def strike():
+{textwrap.indent(STRIKE, "    ")}
+atexit.register(strike)
+def train(n: int = 1, seed: int = 0):
+    return {{'test_loss': 1.0}}
+"""
 
 
 @pytest.mark.unix
@@ -140,14 +148,7 @@ def test_ctrl_c_while_a_library_is_imported(tmp_path: Path, module: str, strike:
 @pytest.mark.unix
 @pytest.mark.slow
 def test_ctrl_c_while_python_ends(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(
-        "import atexit\n"
-        "def strike():\n"
-        + "".join(f"    {line}\n" for line in STRIKE.splitlines())
-        + "atexit.register(strike)\n"
-        "def train(n: int = 1, seed: int = 0):\n"
-        "    return {'test_loss': 1.0}\n"
-    )
+    (tmp_path / "mine.py").write_text(AT_EXIT)
     process = start("sweep", "mine.py", "--n=1", "--jobs=1", cwd=tmp_path)
     output, errors = process.communicate(timeout=20)
     assert "Done: 3 trained" in output
