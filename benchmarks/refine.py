@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 import overfit_cli
-from overfit_cli.stats.crossings import crossings, medians_by_row
+from overfit_cli.stats.boundaries import crossings, medians_by_row
 
 LOW, HIGH, POINTS, COARSE = 0.16, 15.6, 100, 8
 SPACING = (HIGH - LOW) / (POINTS - 1)

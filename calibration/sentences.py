@@ -19,8 +19,7 @@ import pandas as pd
 
 from calibration.rates import World, design, worlds_of
 from overfit_cli.claims.parts import FEWEST, Margin, Part, Statistic
-from overfit_cli.claims.rates import rates
-from overfit_cli.claims.rules import judge
+from overfit_cli.claims.rules import judge, rates
 from overfit_cli.claims.sentences import read
 from overfit_cli.claims.stated import Measure
 from overfit_cli.core.arrays import Floats

@@ -10,15 +10,14 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from overfit_cli import Measurement
 from overfit_cli.claims import parts as made
 from overfit_cli.claims import rules
-from overfit_cli.claims.parts import FEW, FEWEST, Margin, Part, Statistic, Worlds
-from overfit_cli.claims.rules import decide, judge, judge_estimate, judge_theorem
+from overfit_cli.claims.parts import FEWEST, Margin, Part, Statistic, Worlds, decide
+from overfit_cli.claims.rules import judge, judge_estimate, judge_theorem
 from overfit_cli.claims.stated import worst_verdict
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.claim import Interval, Verdict
-from overfit_cli.stats.intervals import Estimate, level_of_each, set_level
+from overfit_cli.stats.intervals import FEW, Estimate, level_of_each, set_level
 
 INF, NAN = math.inf, math.nan
 Ends = list[tuple[float, float]]
@@ -72,14 +71,6 @@ def test_a_margin_and_a_measurement_say_what_they_are_of() -> None:
     assert found.by_chance
 
 
-def test_a_stricter_level_may_leave_open_what_one_interval_decides() -> None:
-    parts = [Part.of(1.5 + 0.05 * np.array([-5, -3, -1, 1, 3, 5]), Margin(1.3, 1.7))]
-    assert judge(parts).verdict == "holds"
-    assert judge(parts, among=20).verdict == "inconclusive"
-    with set_level(level_of_each(20)):
-        assert judge(parts).verdict == "inconclusive"
-
-
 # Several numbers together
 
 
@@ -99,7 +90,9 @@ def test_of_several_that_hold_the_one_with_the_least_room_is_told() -> None:
     assert judge([far, at_end]).verdict == "inconclusive"
 
 
-def test_one_of_many_parts_that_fails_barely_refutes_nothing() -> None:
+def test_a_stricter_level_leaves_open_what_one_interval_decides_and_so_do_many_parts() -> None:
+    even = [Part.of(1.5 + 0.05 * np.array([-5, -3, -1, 1, 3, 5]), Margin(1.3, 1.7))]
+    assert (judge(even).verdict, judge(even, among=20).verdict) == ("holds", "inconclusive")
     barely = Part.of(np.linspace(-0.08, 0.4, 8), Margin(most=0.0), called="barely")
     assert judge([barely]).verdict == "fails"
     found = judge([barely, *[Part.of(np.linspace(-2, -1, 8), Margin(most=0.0))] * 8])
@@ -121,12 +114,9 @@ def test_the_worst_verdict_stands_for_all() -> None:
     [
         (1, 10, 10, 0, "holds"),
         (1, 10, 9, 0, "inconclusive"),
-        (1, 10, 1, 0, "inconclusive"),
-        (1, 10, 50, 1, "fails"),  # one exception refutes a theorem
-        (1, 10, 1, 1, "fails"),
+        (1, 10, 1, 1, "fails"),  # one exception refutes a theorem
         (10, 14, 10, 0, "inconclusive"),  # many claims together need more seeds without one
         (10, 14, 20, 0, "holds"),
-        (10, 14, 5, 1, "fails"),
     ],
 )
 def test_a_theorem_holds_without_exception_on_enough_seeds(
@@ -141,15 +131,6 @@ def test_a_theorem_holds_without_exception_on_enough_seeds(
     assert (f"It needs {needed} seeds" in found.note) == (verdict == "inconclusive")
     # No other draw takes an exception back; that there is none is a matter of seeds.
     assert found.by_chance == (wrong == 0)
-
-
-@pytest.mark.parametrize("verdict", ["holds", "fails", "inconclusive"])
-def test_what_could_not_have_been_otherwise_says_nothing(verdict: Verdict) -> None:
-    before = Measurement(verdict=verdict, value=0.5, details={"cells": 2}, note="Measured.")
-    found = rules.mark_vacuous(before, "The bound is above 1.", {"bound": 7.0})
-    assert (found.verdict, found.value, found.by_chance) == ("vacuous", 0.5, False)
-    assert found.details == {"cells": 2, "bound": 7.0}
-    assert found.note == "Measured. The bound is above 1."
 
 
 SEED = pd.Series(range(20))
@@ -191,22 +172,6 @@ def test_a_bound_that_all_cells_lie_far_below_could_not_have_been_broken(
 ) -> None:
     over = pd.Series(decades, SEED.index)
     assert judge_theorem(over > 0, SEED, decades_over=over).verdict == verdict
-
-
-def test_a_share_of_seeds_allows_for_both_outcomes_of_a_cell_that_failed() -> None:
-    cells = pd.Series(range(40))  # two of each seed; those of three seeds are lost
-    part = Part.of_cells(cells >= 0, cells < 6, cells // 2, Margin(least=0.5))
-    interval = judge([part]).interval
-    assert interval is not None
-    assert interval.low == pytest.approx(stats.binomtest(17, 20).proportion_ci().low)
-    assert interval.high == 1.0
-
-
-def test_equivalence_errs_one_time_in_twenty_at_an_end_of_its_margin() -> None:
-    draws = np.random.default_rng(0).normal(1.0, 0.1, (2000, 10))
-    verdicts = decide(Worlds([Part.of(draws[0], Margin(0.0, 1.0))], [draws], [draws]), 0.05).verdict
-    assert (verdicts > 0).mean() == pytest.approx(0.05, abs=0.015)
-    assert (verdicts < 0).mean() == pytest.approx(0.025, abs=0.012)
 
 
 # The rule beside a slow oracle
@@ -350,22 +315,19 @@ def test_many_worlds_are_judged_at_once_as_each_is_by_itself(
 
 
 @pytest.mark.parametrize(
-    ("seeds", "least", "statistic", "within", "verdict"),
+    ("seeds", "within", "verdict", "words"),
     [
-        (10, 0.9, "mean", (-INF, INF), "inconclusive"),
-        (10, 0.5, "mean", (0.0, 1.0), "holds"),
-        (10, 0.9, "mean", (0.0, 1.0), "inconclusive"),
-        (30, 0.9, "mean", (-INF, INF), "holds"),
-        (10, 0.9, "median", (-INF, INF), "holds"),
+        (10, (-INF, INF), "inconclusive", "Nothing is known of the interval's ends"),
+        (10, (0.0, 1.0), "holds", ""),
+        (30, (-INF, INF), "holds", ""),
     ],
 )
 def test_equal_numbers_bound_a_mean_by_the_limits_of_what_they_can_be(
-    seeds: int, least: float, statistic: Statistic, within: tuple[float, float], verdict: Verdict
+    seeds: int, within: tuple[float, float], verdict: Verdict, words: str
 ) -> None:
-    found = judge([Part.of(np.full(seeds, 0.999), Margin(least), statistic, within=within)])
+    found = judge([Part.of(np.full(seeds, 0.999), Margin(0.5), within=within)])
     assert found.verdict == verdict
-    nothing = "Of fewer than 30 equal numbers nothing is known"
-    assert found.note.startswith(nothing) == (verdict == "inconclusive" and within == (-INF, INF))
+    assert words in found.note
 
 
 def test_a_mean_of_zeros_and_ones_seldom_holds_wrongly() -> None:

@@ -201,17 +201,17 @@ def test_the_forms_that_messages_name_are_claims(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "why", "form"),
     [
-        ("test_error", "compares nothing", "test_error < 0.05"),
-        ("test_error is 0.5", "takes a tolerance", "test_error is 0.5 within 0.02"),
-        ("test_error falls", "along which parameter it falls", "test_error falls along snr"),
-        ("power of n in steps", "what the power is", "power of n in steps is 1"),
+        ("test_error", "no form of a claim", "test_error < 0.05"),
+        ("test_error is 0.5", "no form of a claim", "test_error is 0.5 within 0.02"),
+        ("test_error falls", "no form of a claim", "test_error falls along snr"),
+        ("power of n in steps", "no form of a claim", "power of n in steps is 1"),
         ("the power is 1 within 2", "not arithmetic of columns", "power of n in steps is 1"),
-        ("share of seeds with x < 1", "compares twice", "share of seeds with"),
-        ("a < b < c", "more than once", "test_error < 0.05"),
-        ("< 3", "one side is empty", "test_error < 0.05"),
+        ("share of seeds with x < 1", "no form of a claim", "share of seeds with"),
+        ("a < b < c", "no form of a claim", "test_error < 0.05"),
+        ("< 3", "no form of a claim", "test_error < 0.05"),
         ("x < 1e999", "too large", "test_error < 0.05"),
         ("x is 1 within -1", "a tolerance is above 0", "test_error is 0.5 within 0.02"),
-        ("x < 1 where", "condition is empty", "test_error < 0.05"),
+        ("x < 1 where", "behind one `where`", "test_error < 0.05"),
         ("__import__('os').system('true') < 1", "not arithmetic", "test_error < 0.05"),
         ("x" * 1500 + " < 1", "more than 1000", "test_error < 0.05"),
     ],
@@ -334,14 +334,11 @@ def test_a_number_that_came_too_late_lies_above_what_was_waited_for(
 
 
 def test_the_number_that_a_paper_states_stands_beside_the_end_of_its_margin() -> None:
+    given = {"name": "a", "source": "", "statement": "a"}
     stated = read("test_error <= 0.9 at worst").with_target(0)
-    fields = {"source": "", "statement": "a"}
-    small = stated_claim(
-        lambda rows: rows, STUDY.parameters, stated, between={}, name="a", **fields
-    )
+    small = stated_claim(lambda rows: rows, STUDY.parameters, stated, between={}, **given)
     measured = small.judge(ALL)
-    assert measured.margin is not None
-    assert (measured.target, measured.margin[1]) == (0, 0.9)
+    assert (measured.target, measured.margin) == (0, (-np.inf, 0.9))
 
 
 # Trends along the lines of a grid are Spearman's
@@ -359,14 +356,6 @@ def test_the_trend_is_the_mean_over_seeds_of_spearmans_on_each_line() -> None:
         by_seed.append(np.mean([slow_trend(line) for _, line in of_seed.groupby("snr")]))
     trend, *_ = read(FALLS).parts(cells_of(frame, STUDY.parameters))
     np.testing.assert_allclose([trend.low, trend.high], [by_seed, by_seed], atol=1e-12)
-
-
-def test_a_trend_on_few_lines_does_not_stand_for_all() -> None:
-    """Constant lines count: else one that falls would decide for seven that don't."""
-    frame = grid(-0.3)
-    frame.loc[frame["snr"] > 0, "test_error"] = 1.0
-    value = judged(FALLS, frame).value
-    assert value is not None and value > -0.15
 
 
 def test_the_ends_of_a_trend_are_those_of_all_values_that_are_missing() -> None:
@@ -389,17 +378,6 @@ def test_the_ends_of_a_trend_are_those_of_all_values_that_are_missing() -> None:
         assert known.max() - 1e-12 <= high[0]
         assert high[0] - low[0] <= known.max() - known.min() + 0.12  # a pair's order
         assert np.ravel(_end_ranks(values[None])) == pytest.approx((ends.min(), ends.max()))
-
-
-def test_a_trend_depends_on_order_alone() -> None:
-    frame = grid(-0.3)
-    scaled = frame.assign(test_error=np.exp(frame["test_error"]), n=frame["n"] ** 3)
-    first, second = (
-        {name: each for name, each in judged(FALLS, rows).details.items() if "turn" not in name}
-        for rows in (frame, scaled.sample(frac=1, random_state=1))
-    )
-    assert first == pytest.approx(second)
-    assert len(first) >= 6
 
 
 # One claim of several parts, against its parts

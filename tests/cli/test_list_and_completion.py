@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from unittest import mock
 
@@ -207,12 +208,11 @@ def test_an_option_that_prints_and_ends_is_not_run(option: str, folder: Path) ->
     assert "sweep" in in_bash(option, "", cwd=folder)
 
 
-def test_a_study_that_cannot_be_loaded_or_that_prints_disturbs_nobody(installed_here: Path) -> None:
-    info = installed_here / "loud-0.1.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: loud\nVersion: 0.1\n")
-    (info / "entry_points.txt").write_text("[overfit.studies]\nloud = loud:study\n")
-    (installed_here / "loud.py").write_text("print('LOUD')\nraise SystemExit('no')\n")
+def test_a_study_that_cannot_be_loaded_or_that_prints_disturbs_nobody(
+    install: Callable[..., None], tmp_path: Path
+) -> None:
+    install({"loud": "loud:study"}, loud="print('LOUD')\nraise SystemExit('no')\n")
+    [info] = tmp_path.glob("*.dist-info")
     assert in_bash("sweep", "lo", cwd=info) == ["loud"]
     assert in_bash("sweep", "loud", "--n", cwd=info) == []
     figures = in_bash("plot", "", cwd=info)

@@ -84,7 +84,7 @@ sweep nothing-like-it => FILE.py; `overfit list` names those that are installed.
 sweep fig9 => fig9 … did you mean 'fig2'
 sweep {name}.toml => xxx.toml … no such preset file
 sweep mine.py --n => --n: it takes a value: --n VALUE.
-sweep mine.py --claim 'loss is low' => it compares nothing
+sweep mine.py --claim 'loss is low' => it has no form of a claim
 sweep mine.py --claim 'loss falls along m' => it takes a parameter that is a number
 sweep mine.py --claim 'a: loss < 1' --claim 'a: loss < 1' => another claim is called so
 sweep mine.py --refine 2 => mine:train has no threshold of its own
@@ -203,7 +203,7 @@ compare out twice.csv => row 1: another row has the same n; give each its own po
 compare out out --json file.txt/b => --json file.txt/b: it can't be written there
 compare out out --tolerance 1 --out file.txt/b.png => file.txt/b.png: the figure can't be written
 judge ran 'tset_loss < 1' => did you mean 'test_loss'?
-judge ran 'test_loss = 1' => takes a tolerance
+judge ran 'test_loss = 1' => is 0.5 within 0.02
 judge ran 'test_loss < 1' 'test_loss < 1' => two are called so
 judge ran 'test_loss < 1 where test_loss < 2' => would choose outcomes
 judge ran 'test_loss < 1' --out a.gif => the file's name must end in .png, .pdf, .svg or .csv

@@ -21,7 +21,7 @@ from overfit_cli.figures.inputs import side_by_side
 from overfit_cli.figures.map import draw_map
 from overfit_cli.figures.picture import styled
 from overfit_cli.figures.style import MUTED
-from overfit_cli.stats.crossings import crossings, medians_by_row
+from overfit_cli.stats.boundaries import crossings, medians_by_row
 from tests.fake_study import (
     LAW,
     NS,

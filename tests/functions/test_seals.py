@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from overfit_cli.claims.seals import count_further_looks
-from overfit_cli.sweeps.manifest import read_manifest
+from overfit_cli.sweeps.manifest import NO_MANIFEST, Run, read_manifest
 from tests.command import call, run
 from tests.functions.mine import written
 
@@ -78,9 +77,12 @@ def test_further_looks_share_half_of_the_error(tmp_path: Path) -> None:
     assert list(manifest.claims or {}) == ["mean"]
 
 
-def test_a_look_is_further_where_it_has_new_seeds() -> None:
-    assert count_further_looks([]) == count_further_looks([[0, 1]]) == 0
-    assert count_further_looks([[0, 1], [1, 0], [0, 1, 2], [5], [5, 0]]) == 2
+@pytest.mark.parametrize(
+    ("runs", "further"), [([], 0), ([[0, 1]], 0), ([[0, 1], [1, 0], [0, 1, 2], [5], [5, 0]], 2)]
+)
+def test_a_look_is_further_where_it_has_new_seeds(runs: list[list[int]], further: int) -> None:
+    made = tuple(Run.model_construct(seeds=tuple(seeds)) for seeds in runs)
+    assert NO_MANIFEST.model_copy(update={"runs": made}).further_looks == further
 
 
 @pytest.mark.slow
@@ -150,7 +152,7 @@ def test_the_claims_of_a_preset_are_sealed_too_beside_those_of_its_user(tmp_path
     assert "This claim was removed after the first cell was trained" in words
     preset.write_text(PRESET.format(claims='small = "error is low"'))
     refused = call("judge", "out", cwd=tmp_path, expect=2).stderr
-    assert "decay.toml: claims.small: it compares nothing." in " ".join(refused.split())
+    assert "decay.toml: claims.small: it has no form of a claim." in " ".join(refused.split())
     preset.unlink()
     words = judge(tmp_path)
     assert "small ours fails" in words
@@ -184,7 +186,7 @@ def test_a_dry_run_says_how_many_seeds_would_decide_a_claim(tmp_path: Path) -> N
     needs = "It needs cells where n = 10. 6 seeds or more could decide it; this sweep has 3.\n"
     assert f"near: {needs}" in first
     assert "best: It needs 2 values of n or more." in first
-    assert "small: It takes any cells. 6 seeds or more could decide it" in first
+    assert "small: It needs any cells. 6 seeds or more could decide it" in first
     sweep(tmp_path, 10)
     again = sweep(tmp_path, 10, *dry)
     assert "near: inconclusive in out.\n" in again

@@ -12,8 +12,13 @@ from numpy import inf, nan
 from numpy.typing import ArrayLike
 
 from overfit_cli.core.arrays import Floats
-from overfit_cli.stats.boundaries import fit_power_law
-from overfit_cli.stats.crossings import crossing, crossings, medians_by_row, share_above
+from overfit_cli.stats.boundaries import (
+    crossing,
+    crossings,
+    fit_power_law,
+    medians_by_row,
+    share_above,
+)
 from tests.fake_study import fail, fake_cells
 
 near = pytest.approx

@@ -14,13 +14,13 @@ import pandas as pd
 import pytest
 
 import overfit_cli
+from overfit_cli.stats.boundaries import crossings, medians_by_row
 from overfit_cli.stats.boundary_search import (
     FIRST_SEEDS,
     CrossingEstimate,
     Point,
     Search,
 )
-from overfit_cli.stats.crossings import crossings, medians_by_row
 from tests.command import run
 
 NS = [float(n) for n in range(2, 21)]

@@ -58,13 +58,13 @@ class Selection:
             these = f" of {describe_values(self.at)}" if self.at else ""
             raise not_run(f"It needs cells{these}{example}.")
         selected = one_setting(selected, [name for name in names if name in self.alike])
-        here = {name: selected[name].unique().tolist() for name in (*self.fewest, *self.includes)}
         for name, count in self.fewest.items():
-            if len(here[name]) < count:
-                have = f"these cells have {len(here[name])}"
-                raise not_run(f"It needs {count} values of {name}; {have}{example}.")
+            if (have := selected[name].nunique()) < count:
+                raise not_run(
+                    f"It needs {count} values of {name}; these cells have {have}{example}."
+                )
         for name, values in self.includes.items():
-            if lacking := tuple(value for value in values if value not in here[name]):
+            if lacking := tuple(value for value in values if value not in {*selected[name]}):
                 raise not_run(f"It needs cells of {describe_values({name: lacking})} too{example}.")
         if not self.balanced:
             return selected
@@ -120,14 +120,14 @@ def add_absent(
     if "step" in cells:
         return cells
     varied = varying(cells, names if free is None else free)
-    settings, seeds = cells[varied].drop_duplicates(), cells[["seed"]].drop_duplicates()
-    if len(cells[[*varied, "seed"]].drop_duplicates()) == len(settings) * len(seeds):
+    keys = [*varied, "seed"]
+    settings, design = cells[varied].drop_duplicates(), cells[["seed"]].drop_duplicates()
+    design = settings.merge(design, how="cross") if varied else design
+    is_there = pd.concat([cells[keys], design]).duplicated().to_numpy()[len(cells) :]
+    if is_there.all():
         return cells
-    design = settings.merge(seeds, how="cross") if varied else seeds
-    marked = design.merge(cells[[*varied, "seed"]], how="left", indicator=True)
-    lacking = marked.loc[marked["_merge"] == "left_only", [*varied, "seed"]]
     fixed = {name: cells[name].iloc[0] for name in names if name not in varied}
-    rows = lacking.assign(**fixed, status="failed", reason=ABSENT)
+    rows = design[~is_there].assign(**fixed, status="failed", reason=ABSENT)
     return pd.concat([cells, rows], ignore_index=True)
 
 
@@ -136,8 +136,9 @@ def rows_with_absent(cells: Cells) -> pd.DataFrame:
     frame, missing = cells.frame, cells.frame["status"] == "missing"
     if not missing.any():
         return frame
-    status, reason = frame["status"].mask(missing, "failed"), frame["reason"].mask(missing, ABSENT)
-    return frame.assign(status=status, reason=reason)
+    return frame.assign(
+        status=frame["status"].mask(missing, "failed"), reason=frame["reason"].mask(missing, ABSENT)
+    )
 
 
 def is_unknown(cells: pd.DataFrame) -> pd.Series[bool]:
@@ -181,18 +182,16 @@ def repeated_seeds(cells: pd.DataFrame, parameters: type[StudyParameters]) -> li
     )
     table = np.full((setting.max() + 1, len(long), len(seeds)), np.nan)
     table[setting.to_numpy(), :, of_seed] = np.stack(long, axis=1)
-    table = table.reshape(-1, len(seeds))
-    earlier, later = np.triu_indices(len(seeds), 1)
-    shares = np.zeros(len(earlier), dtype=bool)
-    for rows in np.array_split(table, range(8, len(table), max(8, len(table) // 8))):
-        first, second = rows[:, earlier], rows[:, later]
-        missing = np.isnan(first) | np.isnan(second)
+    table, repeated = table.reshape(-1, len(seeds)), list[int]()
+    for at in range(1, len(seeds)):
+        earlier, later = table[:, :at], table[:, at : at + 1]
+        both = ~np.isnan(earlier) & ~np.isnan(later)
         with np.errstate(invalid="ignore"):  # between infinities
-            near = np.abs(first - second) <= NEAR_COPY * np.abs(second)
-        alike = (near | (first == second) | missing).all(axis=0)
-        shares = (shares | ~missing.all(axis=0))[alike]
-        earlier, later = earlier[alike], later[alike]
-    return [int(seeds[index]) for index in np.unique(later[shares])]
+            near = np.abs(earlier - later) <= NEAR_COPY * np.abs(later)
+        alike = near | (earlier == later) | ~both
+        if (alike.all(axis=0) & both.any(axis=0)).any():
+            repeated.append(int(seeds[at]))
+    return repeated
 
 
 def finite_numbers(cells: pd.DataFrame, name: str) -> pd.Series[float]:
@@ -206,12 +205,11 @@ def finite_numbers(cells: pd.DataFrame, name: str) -> pd.Series[float]:
 def positive_numbers(cells: pd.DataFrame, name: str) -> pd.Series[float]:
     """Return a measured column of positive numbers, to take its logarithm."""
     column = finite_numbers(cells, name)
-    if column.empty:
-        raise inconclusive(f"There is no cell with a number of {name}.")
-    if (nonpositive := int((column <= 0).sum())) > 0:
+    positive = int((column > 0).sum())
+    if positive < max(len(cells), 1):
         raise inconclusive(
-            f"{nonpositive} of {plural(len(cells), 'cell')} have a {name} of 0 or less, which has "
-            "no logarithm."
+            f"Of {plural(len(cells), 'cell')} {positive} have a {name} above 0; others have no "
+            "logarithm."
         )
     return column
 
@@ -256,11 +254,9 @@ class BestSetting:
 
     def in_words(self) -> str:
         """Write the setting, its best value, the sweep, and whether the value lies at the edge."""
-        if len(self.tried) == 1:
-            return f"{self.name} at {self.value:g}"
-        tried = ", ".join(f"{value:g}" for value in self.tried)
+        of = f" of {', '.join(f'{value:g}' for value in self.tried)}" if len(self.tried) > 1 else ""
         edge = ", at the edge of the sweep" if self.at_edge else ""
-        return f"{self.name} at {self.value:g} of {tried}{edge}"
+        return f"{self.name} at {self.value:g}{of}{edge}"
 
 
 def check_edge(measured: Measurement, first: BestSetting, second: BestSetting) -> Measurement:
@@ -284,36 +280,14 @@ class Comparison:
     swept_in_words: str
     best_in: str
 
-    def at_best(self, cells: pd.DataFrame, setting: Setting) -> BestSetting:
-        """Return a setting at its best value."""
-        chosen = cells[cells[self.compared] == setting]
-        finite_numbers(chosen[chosen["status"] == "done"], self.best_in)
-        best = best_of_sweep(chosen, self.swept, [], self.best_in) if len(chosen) else chosen
-        if best.empty or (best["status"] == "failed").any():
-            raise inconclusive(
-                f"A {self.compared} has no {self.swept_in_words} at which all seeds are done."
-            )
-        tried = tuple(sorted(chosen[self.swept].unique().tolist()))
-        value = float(best[self.swept].iloc[0])
-        return BestSetting(setting, value, tried, best.set_index("seed"))
-
-    def several(
-        self, cells: pd.DataFrame, parameters: Collection[str], settings: Sequence[Setting]
+    def at_best(
+        self,
+        cells: pd.DataFrame,
+        parameters: Collection[str],
+        settings: Sequence[Setting],
+        fewest: int = 2,
     ) -> list[BestSetting]:
-        """Return settings at their best of two values or more; otherwise as `at_any`."""
-        best = self.at_any(cells, parameters, settings)
-        counts = [len(setting.tried) for setting in best]
-        if min(counts) < 2:
-            raise inconclusive(
-                f"The {self.compared}s were tried at {' and '.join(map(str, counts))} "
-                f"{self.swept_in_words}s; it takes 2, so that the verdict depends on no single one."
-            )
-        return best
-
-    def at_any(
-        self, cells: pd.DataFrame, parameters: Collection[str], settings: Sequence[Setting]
-    ) -> list[BestSetting]:
-        """Return settings at their best of any number of values, on the seeds of all.
+        """Return settings at their best of so many values or more, on the seeds of all.
 
         Nothing else may vary.
         """
@@ -321,16 +295,28 @@ class Comparison:
         if cells[self.compared].nunique() < len(settings):
             raise not_run(f"It needs cells of {self.compared}={','.join(map(str, settings))}.")
         fixed = [name for name in parameters if name not in (self.compared, self.swept)]
-        cells = one_setting(cells, fixed)
-        self._check_whole(require_trained(cells))
-        best = [self.at_best(cells, name) for name in settings]
-        seeds = set.intersection(*({*each.cells.index} for each in best))
-        return [replace(each, cells=each.cells[each.cells.index.isin(seeds)]) for each in best]
+        cells = require_trained(one_setting(cells, fixed))
+        seeds = cells.groupby([self.compared, self.swept])["seed"].nunique().unstack()
+        if (seeds.nunique(axis=1, dropna=False) > 1).any() or seeds.isna().to_numpy().any():
+            raise inconclusive(
+                f"Each {self.compared} has to be tried at the same {self.swept_in_words}s, with "
+                "all of its seeds at each."
+            )
+        if len(seeds.columns) < fewest:
+            raise inconclusive(
+                f"It was tried at one {self.swept_in_words} alone; it takes {fewest}, so that the "
+                "verdict depends on no single one."
+            )
+        best = [self._best(cells[cells[self.compared] == name], name) for name in settings]
+        shared = set.intersection(*({*each.cells.index} for each in best))
+        return [replace(each, cells=each.cells[each.cells.index.isin(shared)]) for each in best]
 
-    def _check_whole(self, cells: pd.DataFrame) -> None:
-        tried = cells.groupby([self.compared, self.swept])["seed"].nunique().unstack()
-        places = f"{self.swept_in_words}s"
-        if tried.isna().to_numpy().any():
-            raise inconclusive(f"The {self.compared}s weren't tried at the same {places}.")
-        if (tried.nunique(axis=1) > 1).any():
-            raise inconclusive(f"Some {places} were tried with fewer seeds than others.")
+    def _best(self, cells: pd.DataFrame, setting: Setting) -> BestSetting:
+        finite_numbers(cells[cells["status"] == "done"], self.best_in)
+        best = best_of_sweep(cells, self.swept, [], self.best_in)
+        if (best["status"] == "failed").any():
+            raise inconclusive(
+                f"A {self.compared} has no {self.swept_in_words} at which all seeds are done."
+            )
+        tried = tuple(sorted(cells[self.swept].unique().tolist()))
+        return BestSetting(setting, float(best[self.swept].iloc[0]), tried, best.set_index("seed"))

@@ -1,4 +1,11 @@
-"""The numbers that a claim is judged on, one for each seed of each part, and their intervals.
+"""The numbers that a claim is judged on, one for each seed of each part, and the rule of verdicts.
+
+The rule is one, on arrays of shape (worlds, parts, seeds): a run is one world, and the error rates
+of a claim are its verdicts in thousands. A claim on several parts is an intersection: it holds
+where each part holds at the level of one (Berger 1982), and fails where i of k parts lie outside at
+the error α·i/k (Bonferroni, Simes 1986). A margin with two ends holds by two one-sided tests, each
+at half the error of the whole interval (Schuirmann 1987). A theorem is refuted by a single
+exception.
 
 What a failed or missing cell lacks lies between `low` and `high`, and so do a target that was
 missed and a crossing beyond the grid, between an edge and infinity. An interval runs from that of
@@ -10,7 +17,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -21,7 +28,7 @@ from numpy.typing import NDArray
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.claim import IN_MARGIN
 from overfit_cli.core.text import plural
-from overfit_cli.stats.intervals import exact_ends, medians, order_ends, t_half_width
+from overfit_cli.stats.intervals import Samples, error_of_each, order_tail
 
 Statistic = Literal["median", "mean", "geometric mean", "share", "no exception", "given", "case"]
 """What of the seeds' numbers has the margin.
@@ -42,9 +49,6 @@ FEWEST: Mapping[Statistic, int] = {
 
 UNBROKEN = 2 / 3
 """Where nothing breaks a theorem, it is said of more than this share of all draws."""
-
-FEW = 30
-"""Fewer equal numbers bound a mean by the limits of what they can be, if they have any."""
 
 
 @dataclass(frozen=True)
@@ -187,64 +191,9 @@ def prepared(part: Part) -> Part:
     return replace(part, statistic="share", margin=replace(part.margin, fewest_seeds=fewest))
 
 
-# Intervals
+# Verdicts in worlds
 
-
-class Numbers:
-    """The numbers of a part in all worlds, (worlds, seeds), and their intervals at any level.
-
-    Args:
-        low, high: the least and the most that they may be; one object where all are known.
-    """
-
-    def __init__(self, part: Part, low: Floats, high: Floats) -> None:
-        self.part, self.count = part, low.shape[-1]
-        self.in_logs, self.statistic = part.statistic == "geometric mean", part.statistic
-        if self.statistic == "median":
-            self.low, self.high = _both(lambda end: np.sort(end, axis=-1), low, high)
-            below, above = _both(medians, self.low, self.high)
-        elif self.statistic in ("share", "no exception"):
-            self.low, self.high = _both(lambda end: end.sum(axis=-1), low, high)
-            below, above = self.low / self.count, self.high / self.count
-        elif self.statistic in ("given", "case"):
-            below, above = self.low, self.high = low[..., 0], high[..., 0]
-        else:
-            if self.in_logs:
-                low, high = _both(lambda end: np.log(np.maximum(end, 0.0)), low, high)
-            below, above = self.low, self.high = _both(lambda end: end.mean(axis=-1), low, high)
-            centre = (below + above)[..., None] / 2
-            squares = _both(lambda end: (end - centre) ** 2, low, high)
-            summed = np.maximum(*squares).sum(axis=-1)
-            self.deviation = np.sqrt(summed / max(self.count - 1, 1))
-            # Whether all are one number, up to round-off: their spread is that of no interval.
-            equal = self.deviation <= 4 * np.finfo(float).eps * np.abs(centre[..., 0])
-            self.equal = equal & (self.count < FEW)
-        self.value: Floats = np.where(below == above, below, (below + above) / 2)  # (worlds,)
-        self.value = np.exp(self.value) if self.in_logs else self.value
-
-    def ends(self, alpha: float) -> tuple[Floats, Floats]:
-        """The ends of intervals that miss their number with this probability, (worlds,)."""
-        if self.statistic in ("given", "case"):
-            return self.low, self.high
-        if self.statistic == "median":
-            return order_ends(self.low, self.high, alpha)
-        if self.statistic in ("share", "no exception"):
-            return exact_ends(self.low, self.high, self.count, alpha)
-        least, most = (-np.inf, np.inf) if self.in_logs else self.part.within
-        half = t_half_width(self.deviation, self.count if self.count > 1 else np.nan, 1 - alpha)
-        # Of n equal numbers, others may have so large a share that they are not seen.
-        others = 1 - (alpha / 2) ** (1 / self.count)
-        low = np.where(self.equal, self.low - others * (self.low - least), self.low - half)
-        high = np.where(self.equal, self.high + others * (most - self.high), self.high + half)
-        low, high = np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
-        ends = np.exp((low, high)) if self.in_logs else np.clip((low, high), least, most)
-        return ends[0], ends[1]
-
-
-def _both(function: Callable[[Floats], Any], low: Floats, high: Floats) -> tuple[Any, Any]:
-    """A function of both ends, computed once where all numbers are known."""
-    of_low = function(low)
-    return of_low, of_low if low is high else function(high)
+_SAMPLED: Mapping[str, str] = {"no exception": "share", "case": "given"}
 
 
 class Worlds:
@@ -259,9 +208,12 @@ class Worlds:
         self, parts: Sequence[Part], low: Sequence[Floats], high: Sequence[Floats]
     ) -> None:
         self.parts = parts
-        self.numbers = [*map(Numbers, parts, low, high)]
-        self.counts = np.array([each.count for each in self.numbers])
-        self.value = np.stack([each.value for each in self.numbers], axis=1)
+        self.samples = [
+            Samples(_SAMPLED.get(part.statistic, part.statistic), least, most, part.within)
+            for part, least, most in zip(parts, low, high, strict=True)
+        ]
+        self.counts = np.array([each.count for each in self.samples])
+        self.value = np.stack([each.value for each in self.samples], axis=1)
 
     @classmethod
     def of(cls, parts: Sequence[Part]) -> Worlds:
@@ -274,13 +226,77 @@ class Worlds:
     @np.errstate(invalid="ignore")
     def ends(self, alpha: float) -> tuple[Floats, Floats]:
         """The ends of the intervals that miss their number with this probability."""
-        low, high = np.stack([each.ends(alpha) for each in self.numbers], axis=-1)
+        low, high = np.stack([each.ends(alpha) for each in self.samples], axis=-1)
         return low, high
 
-    def exceptions(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Whether a seed breaks a part without exception, and whether one may; False of others."""
-        broken, may_be = np.zeros((2, *self.value.shape), dtype=bool)
-        for index, each in enumerate(self.numbers):
-            if each.statistic == "no exception":
-                broken[:, index], may_be[:, index] = each.high < each.count, each.low < each.count
-        return broken, may_be
+
+@dataclass(frozen=True)
+class Verdicts:
+    """Verdicts: 1 holds, −1 fails, 0 neither. Shapes (worlds,) and (worlds, parts).
+
+    Attributes:
+        low, high: the intervals at the error `alpha` of each world that decided.
+        inner: the intervals that miss their number twice as often as one does.
+    """
+
+    verdict: NDArray[np.int8]
+    each: NDArray[np.int8]
+    value: Floats
+    low: Floats
+    high: Floats
+    inner: tuple[Floats, Floats]
+    alpha: Floats
+
+
+def decide(worlds: Worlds, alpha: float) -> Verdicts:
+    """The verdict in each world."""
+    parts = worlds.parts
+    least, most = (np.array([getattr(p.margin, end) for p in parts]) for end in ("least", "most"))
+    case, sole = (np.array([p.statistic == s for p in parts]) for s in ("case", "no exception"))
+    broken, may_be_broken = np.zeros((2, *worlds.value.shape), dtype=bool)
+    for index in np.flatnonzero(sole):
+        seeds = worlds.samples[index]
+        broken[:, index], may_be_broken[:, index] = (
+            seeds.high < seeds.count,
+            seeds.low < seeds.count,
+        )
+    enough = worlds.counts >= [part.margin.fewest_seeds for part in parts]
+
+    def out_at(error: float) -> tuple[NDArray[np.bool_], tuple[Floats, Floats]]:
+        low, high = worlds.ends(error)  # a single infinity is beyond what was measured
+        outside = ((-np.inf < high) & (high < least)) | ((most < low) & (low < np.inf))
+        return np.where(sole, broken, outside & enough), (low, high)
+
+    inner = worlds.ends(2 * alpha)
+    out, (below, above) = out_at(alpha)
+    two_ends = np.isfinite(most - least) | sole
+    low, high = (np.where(two_ends, *ends) for ends in zip(inner, (below, above), strict=True))
+    # One number at an end lies inside only as a case.
+    at_end = (low == high) & ((low == least) | (low == most)) & ~case
+    inside = (least <= low) & (high <= most) & ~at_end & enough & ~may_be_broken
+    verdict: NDArray[np.int8] = np.asarray(inside.all(axis=1), np.int8)
+    errors = np.full(len(inside), alpha)
+    each = inside.astype(np.int8) - (out & ~inside)
+    for fewest in counts_that_refute(len(parts)):
+        error = alpha * fewest / len(parts)
+        out, ends = out_at(error)
+        refuted = (verdict == 0) & ((out.sum(axis=1) >= fewest) | (out & (sole | case)).any(axis=1))
+        verdict[refuted], errors[refuted] = -1, error
+        each[refuted] = np.where(out, -1, inside)[refuted]
+        below[refuted], above[refuted] = (end[refuted] for end in ends)
+    return Verdicts(verdict, each, worlds.value, below, above, inner, errors)
+
+
+def counts_that_refute(parts: int) -> list[int]:
+    """Return how many of so many parts refute a claim together: one, half of them, or all."""
+    return sorted({1, math.ceil(parts / 2), parts})
+
+
+def fewest_seeds(parts: Sequence[Part]) -> int:
+    """Return the fewest seeds that can decide at the level in force."""
+    alpha, count = error_of_each(1), max(part.margin.fewest_seeds for part in parts)
+    statistics = {part.statistic for part in parts}
+    while "median" in statistics and not order_tail(count, alpha):
+        count += 1
+    unbroken = math.ceil(math.log(alpha, UNBROKEN)) if "no exception" in statistics else 0
+    return max(count, unbroken)

@@ -20,7 +20,7 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import add_remark, inconclusive, not_run
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.expressions import Expression, Ref, compare
-from overfit_cli.stats.crossings import crossing_table, crossings
+from overfit_cli.stats.boundaries import crossing_table, crossings
 
 
 class Line(NamedTuple):
@@ -251,15 +251,13 @@ def number_parameter(cells: Cells, text: str) -> str:
 def _lines(cells: Cells, measured: Expression, along: str) -> Iterator[Line]:
     """The lines of the grid along a parameter, with the values that are there."""
     axis, found = number_parameter(cells, along), cells.by_seed(measured.text)
-    needs = f"It needs {LEAST_FOR_POWER} values of {axis}"
-    if found.settings and axis not in found.settings[0]:
-        raise not_run(f"{needs}; these cells have one.")
     lines: dict[str, list[int]] = {}
     for index, setting in enumerate(found.settings):
         place = describe_values({name: setting[name] for name in setting if name != axis})
         lines.setdefault(place, []).append(index)
     if not any(len(at) >= LEAST_FOR_POWER for at in lines.values()):
-        raise not_run(f"{needs} on a line; these cells have fewer.")
+        needs = f"It needs {LEAST_FOR_POWER} values of {axis} on a line"
+        raise not_run(f"{needs}; these cells have fewer.")
     for place, at in lines.items():
         if len(at) < LEAST_FOR_POWER:
             add_remark(f"Left out: {place}, with fewer than {LEAST_FOR_POWER} values of {axis}.")

@@ -1,10 +1,13 @@
-"""The verdict of a claim: one rule, on arrays of shape (worlds, parts, seeds).
+"""Measurements of claims by the rule of `claims.parts`, theorems, and rates of error.
 
-A run is one world; the error rates of a claim are the verdicts of the same rule in thousands. A
-claim on several parts is an intersection: it holds where each part holds at the level of one
-(Berger 1982), and fails where i of k parts lie outside at the error α·i/k (Bonferroni, Simes 1986).
-A margin with two ends holds by two one-sided tests, each at half the error of the whole interval
-(Schuirmann 1987). A theorem is refuted by a single exception.
+The rates of a claim are those of its own cells: seeds resampled in worlds of known truth. The
+numbers of all seeds are moved by one amount, so that the worst part lies at the margin's end. There
+the claim is as nearly false as it can be, and as nearly true: a verdict `holds` is a false one, and
+so is `fails`. As measured, without the move, they give the power.
+
+Whole seeds are resampled, with what they have in common at several settings. A resampled number
+moves by a little noise (a smoothed bootstrap; Silverman 1981): a median of resampled numbers would
+otherwise often lie at a margin's end exactly.
 """
 
 from __future__ import annotations
@@ -19,92 +22,22 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from overfit_cli.claims.parts import (
-    FEW,
     FEWEST,
     UNBROKEN,
     Margin,
     Part,
     Statistic,
+    Verdicts,
     Worlds,
+    decide,
     end_in_words,
+    fewest_seeds,
     prepared,
 )
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.claim import BY_CELL, Interval, Measurement, Verdict, inconclusive
 from overfit_cli.core.text import plural
-from overfit_cli.stats.intervals import Estimate, error_of_each, order_tail
-
-Flags = NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class Verdicts:
-    """Verdicts: 1 holds, −1 fails, 0 neither. Shapes (worlds,) and (worlds, parts).
-
-    Attributes:
-        low, high: the intervals at the error `alpha` of each world that decided.
-        inner: the intervals that miss their number twice as often as one does.
-    """
-
-    verdict: NDArray[np.int8]
-    each: NDArray[np.int8]
-    value: Floats
-    low: Floats
-    high: Floats
-    inner: tuple[Floats, Floats]
-    alpha: Floats
-
-
-def decide(worlds: Worlds, alpha: float) -> Verdicts:
-    """The verdict in each world."""
-    parts = worlds.parts
-    least, most = (np.array([getattr(p.margin, end) for p in parts]) for end in ("least", "most"))
-    case, sole = (np.array([p.statistic == s for p in parts]) for s in ("case", "no exception"))
-    broken, may_be_broken = worlds.exceptions()
-    enough = worlds.counts >= [part.margin.fewest_seeds for part in parts]
-
-    def out_at(error: float) -> tuple[Flags, tuple[Floats, Floats]]:
-        low, high = worlds.ends(error)  # a single infinity is beyond what was measured
-        outside = ((-np.inf < high) & (high < least)) | ((most < low) & (low < np.inf))
-        return np.where(sole, broken, outside & enough), (low, high)
-
-    inner = worlds.ends(2 * alpha)
-    out, (below, above) = out_at(alpha)
-    two_ends = np.isfinite(most - least) | sole
-    low, high = (np.where(two_ends, *ends) for ends in zip(inner, (below, above), strict=True))
-    # One number at an end lies inside only as a case.
-    at_end = (low == high) & ((low == least) | (low == most)) & ~case
-    inside = (least <= low) & (high <= most) & ~at_end & enough & ~may_be_broken
-    verdict: NDArray[np.int8] = np.asarray(inside.all(axis=1), np.int8)
-    errors = np.full(len(inside), alpha)
-    each = inside.astype(np.int8) - (out & ~inside)
-    for fewest in counts_that_refute(len(parts)):
-        error = alpha * fewest / len(parts)
-        out, ends = out_at(error)
-        refuted = (verdict == 0) & ((out.sum(axis=1) >= fewest) | (out & (sole | case)).any(axis=1))
-        verdict[refuted], errors[refuted] = -1, error
-        each[refuted] = np.where(out, -1, inside)[refuted]
-        below[refuted], above[refuted] = (end[refuted] for end in ends)
-    return Verdicts(verdict, each, worlds.value, below, above, inner, errors)
-
-
-def counts_that_refute(parts: int) -> list[int]:
-    """Return how many of so many parts refute a claim together: one, half of them, or all."""
-    return sorted({1, math.ceil(parts / 2), parts})
-
-
-def fewest_seeds(parts: Sequence[Part]) -> int:
-    """Return the fewest seeds that can decide at the level in force."""
-    alpha, count = error_of_each(1), max(part.margin.fewest_seeds for part in parts)
-    statistics = {part.statistic for part in parts}
-    while "median" in statistics and not order_tail(count, alpha):
-        count += 1
-    unbroken = math.ceil(math.log(alpha, UNBROKEN)) if "no exception" in statistics else 0
-    return max(count, unbroken)
-
-
-# A run: one world
-
+from overfit_cli.stats.intervals import FEW, Estimate, error_of_each, middle
 
 MOST_LISTED = 12
 """Of more settings than these only the worst is said."""
@@ -147,16 +80,16 @@ def judge(
         return of_verdict, beside, parts[index].slack(made.value[0, index])
 
     worst = min(range(len(parts)), key=nearness)
-    part, count, alone = parts[worst], len(parts[worst].low), code[worst]
+    part, count = parts[worst], len(parts[worst].low)
     value, low, high = (float(numbers[0, worst]) for numbers in (made.value, made.low, made.high))
     fewest = fewest_seeds(parts) if verdict == "inconclusive" else 0
     needed = fewest if min(len(each.low) for each in parts) < fewest else 0
     words = [f"The worst is {part}." if len(parts) > 1 else "", note]
     if needed:
         words.append(f"It needs {plural(needed, 'seed')}; these cells have {count}.")
-    elif alone == 0 and part.statistic != "no exception":
+    elif code[worst] == 0 and part.statistic not in ("no exception", "case"):
         words.append(_why_open(low, high, part))
-    elif alone < 0 and verdict == "inconclusive":
+    elif code[worst] < 0 and verdict == "inconclusive":
         words.append("By itself it fails; of so many settings one may.")
     if verdict == "holds" and np.isinf([low, high]).all() and math.isfinite(value):
         inner = (float(end[0, worst]) for end in made.inner)
@@ -181,19 +114,16 @@ def judge(
 
 
 def _why_open(low: float, high: float, part: Part) -> str:
-    least, most = part.margin.least, part.margin.most
-    if part.statistic == "case":
-        return ""
     if math.isinf(low) and math.isinf(high) and low != high:
-        if np.allclose(np.append(part.low, part.high), part.low[0], rtol=1e-14, atol=0.0):
-            return (
-                f"Of fewer than {FEW} equal numbers nothing is known of a mean; see their median."
-            )
-        return "Nothing is known of an end of the interval."
-    ends = [end_in_words(end) for end in (least, most) if low <= end <= high]
-    if ends:
-        return f"The interval contains the margin's end {' and '.join(ends)}."
-    return "The interval lies beyond what was measured."
+        return (
+            "Nothing is known of the interval's ends, as of a mean that lacks a number, or of "
+            f"fewer than {FEW} equal ones; see their median."
+        )
+    ends = " and ".join(
+        end_in_words(end) for end in (part.margin.least, part.margin.most) if low <= end <= high
+    )
+    where = f"contains the margin's end {ends}" if ends else "lies beyond what was measured"
+    return f"The interval {where}."
 
 
 def _details(parts: Sequence[Part], made: Verdicts) -> dict[str, float]:
@@ -207,36 +137,6 @@ def _details(parts: Sequence[Part], made: Verdicts) -> dict[str, float]:
             names = (name, f"{name}, from", f"{name}, to")
             details |= zip(names, map(float, numbers), strict=True)
     return details
-
-
-def verdicts_at_extremes(parts: Sequence[Part]) -> tuple[Verdict, Verdict] | None:
-    """Return the verdicts if numbers that are not known were as good as can be, and as bad.
-
-    None where all are known, and where a mean is of one that may be anything.
-    """
-    unknown = [part for part in parts if part.unknown]
-    ends = [end for part in unknown if "mean" in part.statistic for end in (part.low, part.high)]
-    if not unknown or any(np.isinf(end).any() for end in ends):
-        return None
-    numbers = [_extremes(part) for part in parts]
-    worlds = Worlds([*map(prepared, parts)], numbers, numbers)
-    good, *bad = decide(worlds, error_of_each(1)).verdict
-    names: Mapping[int, Verdict] = {1: "holds", 0: "inconclusive", -1: "fails"}
-    return names[good], names[-1 if -1 in bad else min(bad)]
-
-
-def _extremes(part: Part) -> Floats:
-    """A part's numbers where those not known are as good as can be, and as bad on each side.
-
-    What may be anything lies beyond the known numbers and the margin; the order is what counts.
-    """
-    least, most = part.margin.least, part.margin.most
-    finite = [end for end in (*part.low, *part.high, least, most) if math.isfinite(end)]
-    low = np.maximum(part.low, min(finite) - abs(min(finite)) - 1)
-    high = np.minimum(part.high, max(finite) + abs(max(finite)) + 1)
-    good = np.clip((least + most) / 2, low, high)
-    below, above = low if math.isfinite(least) else high, high if math.isfinite(most) else low
-    return np.stack([good, below, above])
 
 
 def judge_estimate(
@@ -346,16 +246,9 @@ def judge_theorem(
     if lost:
         details[unknown_because] = lost
         words += f" {unknown_because[0].upper()}{unknown_because[1:]} may break it."
-    measured = judge(
-        [
-            Part.of_cells(
-                ~broken[judged], unknown[judged], seeds[judged], WITHOUT_EXCEPTION, "no exception"
-            )
-        ],
-        note=words,
-        details=details,
-    )
-    measured = replace(measured, margin=None)
+    ends = ~broken[judged], unknown[judged], seeds[judged]
+    part = Part.of_cells(*ends, WITHOUT_EXCEPTION, "no exception")
+    measured = replace(judge([part], note=words, details=details), margin=None)
     return measured if decades_over is None else mark_by_far(measured, -decades_over[judged].max())
 
 
@@ -371,3 +264,193 @@ def mark_vacuous(measured: Measurement, reason: str, details: Mapping[str, float
     """Return a measurement as vacuous, for a reason, as a sentence: it could not be broken."""
     note = f"{measured.note} {reason}".strip()
     return replace(measured, verdict="vacuous", details={**measured.details, **details}, note=note)
+
+
+# Rates of error
+
+REPEATS = 2000
+"""How many worlds there are."""
+
+FEWEST_PILOT = 3
+"""The fewest seeds of a pilot."""
+
+MOST_SEEDS = 1000
+"""More seeds than these are not proposed."""
+
+MOST_NUMBERS = 4_000_000
+"""The most resampled numbers that are held at a time."""
+
+MOST_SEARCHED, FEWEST_REPEATS = 20_000_000, 200
+"""In a search for seeds, the numbers of one step, and the fewest worlds of claims with more."""
+
+WANTED = 0.9
+"""The power with which the proposed seeds decide."""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """The rates at which a claim would be judged wrongly or rightly, at a number of seeds.
+
+    `false_holds` is the share of `holds` where it is barely false, `false_fails` that of `fails`
+    where it is barely true; `holds` and `fails` are those where it is as measured.
+    """
+
+    seeds: int
+    false_holds: float
+    false_fails: float
+    holds: float
+    fails: float
+
+    def in_words(self) -> str:
+        """Return the rates in a sentence."""
+        return (
+            f"With {plural(self.seeds, 'seed')} it would hold in {100 * self.false_holds:.1f} % of "
+            f"simulated data in which it is barely false, and fail in {100 * self.false_fails:.1f} "
+            f"% of those in which it is barely true; as measured it would hold in "
+            f"{100 * self.holds:.0f} % and fail in {100 * self.fails:.0f} %."
+        )
+
+
+def rates(parts: Sequence[Part], seeds: int = 0, *, repeats: int = REPEATS, seed: int = 0) -> Rates:
+    """Return the rates of error and the power of a claim, by default with as many seeds as here.
+
+    In the worlds in which it is barely false, and barely true, all parts move by one amount, so
+    that the worst lies at an end of its margin; those that would lie beyond theirs lie at that.
+    """
+    random, pilots = np.random.default_rng(seed), [*map(_Pilot, parts)]
+    count, centres = seeds or len(parts[0].low), [pilot.centre for pilot in pilots]
+    margins = [pilot.part.margin for pilot in pilots]
+    slacks = [pilot.part.slack(pilot.centre) for pilot in pilots]
+    worst = slacks.index(min(slacks))
+    moves = [[0.0] * len(parts)]
+    for end in (margins[worst].least, margins[worst].most):
+        if math.isfinite(end):
+            aims = np.add(centres, end - centres[worst])
+            ends = np.array([(margin.least, margin.most) for margin in margins])
+            moves.append([*(aims.clip(*ends.T) - centres)])
+    measured, *moved = (_verdicts(pilots, each, count, repeats, random) for each in moves)
+    return Rates(
+        seeds=count,
+        false_holds=max(float((made > 0).mean()) for made in moved),
+        false_fails=max(float((made < 0).mean()) for made in moved),
+        holds=float((measured > 0).mean()),
+        fails=float((measured < 0).mean()),
+    )
+
+
+def seeds_to_decide(parts: Sequence[Part], *, more_than: int = 0, seed: int = 0) -> int | None:
+    """Return the fewest seeds that decide a claim in `WANTED` of the worlds as measured.
+
+    They are more than `more_than`. None where `MOST_SEEDS` do not.
+    """
+    random, pilots = np.random.default_rng(seed), [*map(_Pilot, parts)]
+
+    def decides(count: int) -> bool:
+        affordable = max(MOST_SEARCHED // (len(parts) * count), FEWEST_REPEATS)
+        repeats = min(REPEATS // 2, affordable)
+        verdicts = _verdicts(pilots, [0.0] * len(parts), count, repeats, random)
+        return max(float((verdicts > 0).mean()), float((verdicts < 0).mean())) >= WANTED
+
+    low = max(more_than, *(pilot.part.margin.fewest_seeds - 1 for pilot in pilots))
+    high = low + 1
+    while not decides(high):
+        if high >= MOST_SEEDS:
+            return None
+        low, high = high, min(2 * high, MOST_SEEDS)
+    while high - low > 1:
+        half = (low + high) // 2
+        low, high = (low, half) if decides(half) else (half, high)
+    return high
+
+
+class _Pilot:
+    """A part whose seeds are resampled, the deviation of the noise, and the number of the worlds.
+
+    A geometric mean is a mean of logarithms. Numbers of a mean shrink towards it beforehand, so
+    that with the noise they spread as widely as the seeds' numbers do by the unbiased estimate.
+
+    The number of means and shares is that of the seeds whose numbers are known. A missed target
+    counts for the median too, and noise moves that of skewed numbers towards their long tail.
+    """
+
+    def __init__(self, part: Part) -> None:
+        part = prepared(part)
+        if part.statistic == "geometric mean":
+            ends = (part.low, part.high, part.margin.least, part.margin.most)
+            with np.errstate(divide="ignore"):
+                low, high, least, most = (np.log(np.maximum(end, 0.0)) for end in ends)
+            margin = replace(part.margin, least=float(least), most=float(most))
+            part = replace(part, low=low, high=high, margin=margin, statistic="mean")
+        known = part.low[part.low == part.high]
+        self.part, self.low, self.high, self.width = part, part.low, part.high, 0.0
+        self.centre = float(known.mean()) if len(known) else 0.0
+        known = known[np.isfinite(known)]
+        count, share = len(known), 0.9 * max(len(known), 1) ** -0.2
+        if part.statistic == "mean" and count > 1:
+            self.width, mean = float(share * known.std(ddof=1)), known.mean()
+            factor = math.sqrt((1 - share**2) * count / (count - 1))
+            self.low, self.high = (mean + factor * (end - mean) for end in (part.low, part.high))
+        if part.statistic == "median":
+            lower, upper = np.percentile(known, [25, 75]) if count else (0.0, 0.0)
+            self.width = float(0.45 * (upper - lower) / 1.349 * max(count, 1) ** -0.2)
+            both = [_noisy_median(end, self.width) for end in (part.low, part.high)]
+            finite = [end for end in both if math.isfinite(end)]
+            self.centre = sum(finite) / len(finite) if finite else 0.0
+
+    def turned(
+        self, low: Floats, high: Floats, move: float, random: np.random.Generator
+    ) -> tuple[Floats, Floats]:
+        """Zeros and ones of which some are turned, so that their share moves; unknown ones stay."""
+        if not move:
+            return low, high
+        room = 1 - self.centre if move > 0 else self.centre
+        chance = abs(move) / room if room else 1.0
+        known, turns = low == high, random.random(low.shape) < chance
+        turned = np.where(turns & known, float(move > 0), low)
+        return turned, np.where(known, turned, high)
+
+
+def _noisy_median(numbers: Floats, width: float) -> float:
+    from scipy.special import ndtr
+
+    plain, finite = middle(numbers), numbers[np.isfinite(numbers)]
+    if not (width > 0 and math.isfinite(plain)):
+        return plain
+    low, high = float(finite.min()) - 9 * width, float(finite.max()) + 9 * width
+    for _ in range(60):
+        half = (low + high) / 2
+        below = float(ndtr((half - numbers) / width).mean())
+        low, high = (half, high) if below < 0.5 else (low, half)
+    return (low + high) / 2
+
+
+def _verdicts(
+    pilots: Sequence[_Pilot],
+    moves: Sequence[float],
+    count: int,
+    repeats: int,
+    random: np.random.Generator,
+) -> NDArray[np.int8]:
+    """The verdicts in worlds in which each part's number is moved, some of them at a time."""
+    verdicts, at_a_time = list[NDArray[np.int8]](), max(1, MOST_NUMBERS // (len(pilots) * count))
+    for start in range(0, repeats, at_a_time):
+        size = min(at_a_time, repeats - start), count
+        draws = dict[int, tuple[NDArray[np.int_], Floats]]()  # parts with as many seeds share them
+        low, high = list[Floats](), list[Floats]()
+        for pilot, move in zip(pilots, moves, strict=True):
+            seeds = len(pilot.low)
+            if seeds not in draws:
+                draws[seeds] = random.integers(seeds, size=size), random.normal(size=size)
+            drawn, noise = draws[seeds]
+            below = pilot.low[drawn]
+            above = pilot.high[drawn] if pilot.part.unknown else below
+            if pilot.part.statistic == "share":
+                below, above = pilot.turned(below, above, move, random)
+            elif pilot.width or move:
+                more = noise * pilot.width + move
+                below, above = below + more, above + more
+            low.append(below)
+            high.append(above if pilot.part.unknown else below)
+        worlds = Worlds([pilot.part for pilot in pilots], low, high)
+        verdicts.append(decide(worlds, error_of_each(1)).verdict)
+    return np.concatenate(verdicts)

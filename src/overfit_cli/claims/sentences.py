@@ -78,11 +78,7 @@ class Clause:
     def parts(self, cells: Cells, seeds: int) -> list[Part]:
         """Return the numbers that it is judged on."""
         parts = [
-            replace(
-                part,
-                statistic=self.statistic,
-                margin=replace(part.margin, fewest_seeds=seeds),
-            )
+            replace(part, statistic=self.statistic, margin=replace(part.margin, fewest_seeds=seeds))
             for part in self.quantity.parts(cells)
         ]
         if not parts:
@@ -135,15 +131,13 @@ def combine(parts: Sequence[Part], over: Over) -> list[Part]:
         aspect, *others = {part.place.rpartition(", ")[2] for part in alike}
         called = "" if others or "=" in aspect or not aspect else f", {aspect}"
         in_logs = alike[0].statistic == "geometric mean"
+        ends = np.array([(part.low, part.high) for part in alike])  # (settings, ends, seeds)
         ways: dict[str, Any] = {"mean": gmean if in_logs else np.mean}
         if over == "worst":
             both = (("least", np.min, margin.least), ("most", np.max, margin.most))
             ways = {name: reduce for name, reduce, end in both if math.isfinite(end)}
         for way, reduce in ways.items():
-            numbers = [[getattr(part, end) for part in alike] for end in ("low", "high")]
-            low, high = (
-                reduce(np.maximum(each, 0.0) if in_logs else each, axis=0) for each in numbers
-            )
+            low, high = reduce(np.maximum(ends, 0.0) if in_logs else ends, axis=0)
             place = f"{way} over {plural(len(alike), 'setting')}{called}"
             combined.append(replace(alike[0], place=place, low=low, high=high))
     return combined
@@ -251,24 +245,25 @@ def _slug(claimed: str) -> str:
 
 # Reading
 
-FORMS = (
-    "test_error < 0.05 where snr > 2",
-    "test_error is 0.5 within 0.02 where snr = 0.1",
-    "test_error falls along snr",
-    "test_error rises along snr",
-    "test_error[method=ridge] < test_error[method=none] where n >= 10",
-    "power of n in steps is 1 within 0.1",
-    "power of n in snr at test_error = 0.1 is -0.5 within 0.1",
-    "share of seeds with test_error < 0.1 > 0.8",
-)
-"""One sentence of each form, for messages and documents."""
+FORMS = {
+    "share of seeds with test_error < 0.1 > 0.8": "share",
+    "power of n in snr at test_error = 0.1 is -0.5 within 0.1": r"(power|slope|exponent).* at ",
+    "power of n in steps is 1 within 0.1": "power|slope|exponent|scales",
+    "test_error falls along snr": r"falls?|decreas\w*|drops?",
+    "test_error rises along snr": r"rises?|increas\w*|grows?",
+    "test_error[method=ridge] < test_error[method=none] where n >= 10": r".*\[",
+    "test_error is 0.5 within 0.02 where snr = 0.1": "is|equals|.*=",
+    "test_error < 0.05 where snr > 2": ".*",
+}
+"""One sentence of each form, for messages and documents; and the words of a text that meant it."""
 
 _SIGN = r"(?:<=|>=|<|>)"
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?:/\d+)?"
 """A number, or a fraction such as 2/3."""
 _NAME = r"[^\W\d]\w*"
-_IS = rf"(?:is(?= {_NUMBER})|{_SIGN})"
-"""The word or the sign after which a margin begins."""
+_MARGIN = (
+    rf"(?:{_SIGN}\s*{_NUMBER}|\bis {_NUMBER} within (?:a factor of {_NUMBER}|{_NUMBER}(?:\s*%)?))"
+)
 
 
 def read(text: str) -> Sentence:
@@ -277,32 +272,31 @@ def read(text: str) -> Sentence:
         return _read(tidy)
 
 
+def _nearest(tidy: str) -> str:
+    words = {form: rf"(?<!\w)(?:{words})(?!\w)" for form, words in FORMS.items()}
+    nearest = next(form for form in words if re.search(words[form], tidy.lower()))
+    return f" The nearest form is {nearest!r}."
+
+
 def _read(tidy: str) -> Sentence:
-    named = re.fullmatch(r"([\w][\w .-]*?)\s*:\s*(.+)", tidy)
+    named = re.fullmatch(r"(\w[\w .-]*?)\s*:\s*(.+)", tidy)
     title, claimed = named.groups() if named else ("", tidy)
     body, *conditions = re.split(r"\bwhere\b", claimed)
-    if len(conditions) > 1:
-        refuse("it has two wheres; join conditions by `and`, and put them last.")
     # Conditions are joined by `and`; a comma may join values: `n = 10,20`.
     where = tuple(split(conditions[0], AND)[::2]) if conditions else ()
-    if not all(where):
-        refuse("a condition is empty.")
-    seeds = re.search(r"\s+with at least (\d+) seeds?\s*$", body)
-    if seeds:
-        body = body[: seeds.start()]
+    if len(conditions) > 1 or not all(where):
+        refuse("conditions stand behind one `where` at its end, with `and` between them.")
+    body, *seeds = re.split(r"\s+with at least (\d+) seeds?\s*$", body)
     clauses = tuple(_clause(part.strip()) for part in body.split(";"))
-    return Sentence(clauses, where, int(seeds[1]) if seeds else 0, title, claimed)
+    return Sentence(clauses, where, int(seeds[0]) if seeds else 0, title, claimed)
 
 
 def _clause(text: str) -> Clause:
+    share = rf"share of seeds with (.+?)(\s+everywhere)?\s*({_SIGN})\s*({_NUMBER})(\s*%)?"
+    if match := re.fullmatch(share, text):
+        return Clause(_share(*match.groups()), "share")
     body, *said = re.split(r"\s+(on average|at worst)$", text)
-    if re.search(r"\s(on average|at worst)$", body):
-        refuse("settings are judged on average or at worst, not both.")
-    over: Over = "every" if not said else "average" if said[0] == "on average" else "worst"
-    if match := re.fullmatch(r"share of seeds with (.+)", body):
-        if said:
-            refuse("a share counts seeds; write `everywhere` after its condition.")
-        return Clause(_share(match[1]), "share")
+    over = cast("Over", said[0].split()[1]) if said else "every"
     statistic: Statistic = "median"
     if match := re.fullmatch(r"(mean|median|geometric mean) of (.+)", body):
         statistic, body = cast("Statistic", match[1]), match[2]
@@ -311,73 +305,53 @@ def _clause(text: str) -> Clause:
 
 def _quantity(body: str, *, in_ratios: bool) -> Quantity:
     """The quantity of a clause without what is judged of settings and seeds."""
-    if match := re.fullmatch(rf"(.+?) (falls|rises)(?: along ({_NAME}))?", body):
-        if match[3] is None:
-            refuse(f"it does not say along which parameter it {match[2]}.")
+    if match := re.fullmatch(rf"(.+?) (falls|rises) along ({_NAME})", body):
         return Trend(_measured(match[1]), match[3], match[2] == "rises")
-    if match := re.fullmatch(rf"power of ({_NAME}) in (.+)", body):
-        return _power(match[1], match[2])
-    return _level(body, in_ratios)
+    contour = rf"power of ({_NAME}) in ({_NAME}) at (.+?) = ({_NUMBER}) ({_MARGIN})"
+    if match := re.fullmatch(contour, body):
+        axis, x, column, threshold, margin = match.groups()
+        return Power(_measured(column), axis, _margin(margin), contour=(x, _number(threshold)))
+    if match := re.fullmatch(rf"power of ({_NAME}) in (.+?) ({_MARGIN})( throughout)?", body):
+        power = Power(_measured(match[2]), match[1], _margin(match[3]), match[4] is not None)
+        if power.throughout and not (power.margin.least >= 0) ^ (power.margin.most <= 0):
+            refuse("throughout takes a power below 0, or one above 0.")
+        return power
+    if match := re.fullmatch(rf"(.+?)\s*({_MARGIN})", body):
+        return Level(_measured(match[1]), _margin(match[2]))
+    return _comparison(*_sides(body), in_ratios=in_ratios)
 
 
-def _power(axis: str, rest: str) -> Quantity:
-    contour = re.fullmatch(rf"({_NAME}) at (.+?) = ({_NUMBER}) ({_IS} .+)", rest)
-    if contour:
-        x, measured, threshold, relation = contour.groups()
-        margin = _relation(relation)
-        return Power(_measured(measured), axis, margin, contour=(x, _number(threshold)))
-    match = re.fullmatch(rf"(.+?) ({_IS} .+?)( throughout)?", rest)
-    if match is None:
-        refuse("it does not say what the power is.")
-    margin = _relation(match[2])
-    if match[3] and not (margin.least >= 0) ^ (margin.most <= 0):
-        refuse("throughout takes a power below 0, or one above 0.")
-    return Power(_measured(match[1]), axis, margin, match[3] is not None)
-
-
-def _share(rest: str) -> Share:
-    match = re.fullmatch(rf"(.+?)(\s+everywhere)?\s*({_SIGN})\s*({_NUMBER})(\s*%)?", rest)
-    sides = [split(text, _SIGN) for text in split(match[1], r"\sand\s")[::2]] if match else []
-    if match is None or any(len(parts) != 3 or not all(parts) for parts in sides):
-        refuse("a share compares twice: the number of a seed, and the share.")
-    _, everywhere, relation, number, percent = match.groups()
-    share = _number(number) / (100 if percent else 1)
-    if not 0 < share < 1:
-        refuse(f"a share lies between 0 and 1, not at {share:g}.")
-    conditions = tuple((_difference(left, right), sign) for left, sign, right in sides)
-    return Share(conditions, _one_side(relation, share), everywhere is not None)
-
-
-def _level(body: str, in_ratios: bool) -> Level:
-    equivalence = re.fullmatch(rf"(.+?) (is {_NUMBER}.*)", body)
-    if equivalence and not re.search(_SIGN, body):
-        return Level(_measured(equivalence[1]), _relation(equivalence[2]))
-    sides = split(body, _SIGN)
-    if len(sides) == 1:
-        if len(split(body, "=")) > 1:
-            refuse("equality takes a tolerance: `is NUMBER within TOLERANCE`.")
-        refuse("it compares nothing.")
-    if len(sides) > 3:
-        refuse("it compares more than once.")
-    left, sign, right = sides
-    if not left or not right:
-        refuse("one side is empty.")
-    if re.fullmatch(_NUMBER, left) and not re.fullmatch(_NUMBER, right):
-        left, sign, right = right, sign.translate(str.maketrans("<>", "><")), left
-    if re.fullmatch(_NUMBER, right):
-        return Level(_measured(left), _one_side(sign, _number(right)))
+def _comparison(left: str, sign: str, right: str, *, in_ratios: bool) -> Level:
+    if re.fullmatch(_NUMBER, left):
+        turned = sign.translate(str.maketrans("<>", "><"))
+        return Level(_measured(right), _one_side(turned, _number(left)))
     if in_ratios:
         ratio = _measured(f"({_measured(left)}) / ({_measured(right)})")
         return Level(ratio, _one_side(sign, 1.0))
     return Level(_difference(left, right), _one_side(sign, 0.0))
 
 
+def _share(conditions: str, everywhere: str, relation: str, number: str, percent: str) -> Share:
+    sides = [_sides(text) for text in split(conditions, r"\sand\s")[::2]]
+    share = _number(number) / (100 if percent else 1)
+    if not 0 < share < 1:
+        refuse(f"a share lies between 0 and 1, not at {share:g}.")
+    met = tuple((_difference(left, right), sign) for left, sign, right in sides)
+    return Share(met, _one_side(relation, share), everywhere is not None)
+
+
+def _sides(text: str) -> list[str]:
+    """The left side of a comparison, its sign, and its right side."""
+    sides = split(text, _SIGN)
+    return sides if len(sides) == 3 and all(sides) else refuse("it has no form of a claim.")
+
+
 def _difference(left: str, right: str) -> Expression:
     """The left side of a comparison less its right side; one of them may be a number."""
-    sides = [
+    left, right = (
         side if re.fullmatch(_NUMBER, side) else str(_measured(side)) for side in (left, right)
-    ]
-    return _measured(f"{sides[0]} - ({sides[1]})")
+    )
+    return _measured(f"{left} - ({right})")
 
 
 def _measured(text: str) -> Expression:
@@ -386,39 +360,26 @@ def _measured(text: str) -> Expression:
         expression = read_expression(text, ANY, "claim")
     except BadValue as error:
         refuse(f"{text.strip()!r} is not arithmetic of columns: {error.accepts}")
-    if not expression.refs:
-        refuse(f"{text.strip()!r} names no column.")
-    return expression
+    return expression if expression.refs else refuse(f"{text.strip()!r} names no column.")
 
 
 def _number(text: str) -> float:
     """A number, or a fraction of two: `2/3`."""
     above, _, below = text.partition("/")
-    divisor = float(below or 1)
-    value = float(above) / divisor if divisor else math.inf
-    if not math.isfinite(value):
-        refuse("it has a number too large to compute with.")
-    return value
+    value = float(above) / float(below or 1) if float(below or 1) else math.inf
+    return value if math.isfinite(value) else refuse("it has a number too large to compute with.")
 
 
-def _relation(text: str) -> Margin:
+def _margin(text: str) -> Margin:
     """A margin: `is 1 within 0.1`, `is 1 within 10%`, `is 1 within a factor of 2`, `< 3`."""
     if match := re.fullmatch(rf"({_SIGN})\s*({_NUMBER})", text):
         return _one_side(match[1], _number(match[2]))
-    match = re.fullmatch(rf"is ({_NUMBER})(?: within (?:(a factor of )?({_NUMBER})(\s*%)?))?", text)
-    if match is None:
-        refuse(f"{text!r} is no margin.")
-    value, factor, tolerance, percent = match.groups()
-    if tolerance is None:
-        refuse("equality takes a tolerance: `is NUMBER within TOLERANCE`.")
-    number, width = _number(value), _number(tolerance)
-    if factor:
-        if percent or width <= 1 or number <= 0:
-            refuse("a factor is above 1, of a number above 0.")
+    number, width = map(_number, re.findall(_NUMBER, text))
+    if "factor" in text and number > 0 and width > 1:
         return factor_margin(number, width)
-    width = abs(number) * width / 100 if percent else width
-    if not (math.isfinite(width) and width > 0):
-        refuse("a tolerance is above 0.")
+    width = abs(number) * width / 100 if "%" in text else width
+    if "factor" in text or not 0 < width < math.inf:
+        refuse("a tolerance is above 0; a factor is above 1, of a number above 0.")
     return tolerance_margin(number, width)
 
 
@@ -427,22 +388,3 @@ def _one_side(sign: str, number: float) -> Margin:
     towards = {"<": -math.inf, ">": math.inf}.get(sign, number)
     end = math.nextafter(number, towards)
     return Margin(most=end) if sign[0] == "<" else Margin(least=end)
-
-
-_KEYWORDS = (
-    (r"share", FORMS[7]),
-    (r"(power|slope|exponent).* at ", FORMS[6]),
-    (r"power|slope|exponent|scales", FORMS[5]),
-    (r"falls?|decreas\w*|drops?", FORMS[2]),
-    (r"rises?|increas\w*|grows?", FORMS[3]),
-    (r".*\[", FORMS[4]),
-    (r"is|equals|.*=", FORMS[1]),
-)
-"""Words that tell which form a text was meant to have."""
-
-
-def _nearest(tidy: str) -> str:
-    for words, form in _KEYWORDS:
-        if re.search(rf"(?<!\w)(?:{words})(?!\w)", tidy.lower()):
-            return f" The nearest form is {form!r}."
-    return f" The nearest form is {FORMS[0]!r}."

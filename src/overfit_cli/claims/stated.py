@@ -1,25 +1,39 @@
-"""Claims that are stated as sentences, of a user's study or a paper's, and several as one."""
+"""Claims that are stated as sentences, and their designs: the settings and seeds of a verdict."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, cast
 
+import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.parts import Part
-from overfit_cli.claims.rules import counts_that_refute, judge
-from overfit_cli.claims.sentences import Sentence, read
-from overfit_cli.core.cell import Column
+from overfit_cli.claims.cells import ABSENT, add_absent
+from overfit_cli.claims.parts import Part, counts_that_refute
+from overfit_cli.claims.quantities import references
+from overfit_cli.claims.rules import judge
+from overfit_cli.claims.sentences import Sentence, chosen, read
+from overfit_cli.core.arrays import varying
+from overfit_cli.core.cell import ROW_COLUMNS, Column
 from overfit_cli.core.cells import Cells, NoCellsError, UndefinedError
-from overfit_cli.core.claim import Claim, Measurement, Verdict, inconclusive, not_run
-from overfit_cli.core.errors import UserError
-from overfit_cli.core.parameters import StudyParameters
-from overfit_cli.core.study import AnyStudy, Schema, fields_of
-from overfit_cli.core.text import plural
+from overfit_cli.core.claim import (
+    Claim,
+    Measurement,
+    UndecidedError,
+    Verdict,
+    inconclusive,
+    not_run,
+)
+from overfit_cli.core.errors import BadValue, UserError, count_alike
+from overfit_cli.core.expressions import Among, Extreme, Ref, read_conditions, read_expression
+from overfit_cli.core.parameters import StudyParameters, describe
+from overfit_cli.core.registry import claims_of
+from overfit_cli.core.study import AnyStudy, Schema, fields_of, has_missed
+from overfit_cli.core.text import brief, list_numbers, list_values, plural, suggestion
 from overfit_cli.stats.intervals import level_of_each, set_level
 
 Choose = Callable[[pd.DataFrame], pd.DataFrame]
@@ -59,18 +73,22 @@ class Measure:
             parts = self.parts(cells)
         except UserError as error:
             raise inconclusive(f"{error}") from error
-        if not self.drawn:
-            return judge([as_case(part) for part in parts], note="Nothing is drawn.")
+        if not self.drawn:  # a single number decides
+            cases = [
+                replace(
+                    part,
+                    low=part.low[:1],
+                    high=part.high[:1],
+                    margin=replace(part.margin, fewest_seeds=1),
+                    statistic="case",
+                )
+                for part in parts
+            ]
+            return judge(cases, note="Nothing is drawn.")
         details = {"seeds": len(parts[0].low)}
         if unknown := sum(part.unknown for part in parts):
             details["numbers that are not known"] = unknown
         return judge(parts, details=details)
-
-
-def as_case(part: Part) -> Part:
-    """Return a part that a single number decides, because nothing is drawn."""
-    margin = replace(part.margin, fewest_seeds=1)
-    return replace(part, low=part.low[:1], high=part.high[:1], margin=margin, statistic="case")
 
 
 def cells_of(
@@ -207,3 +225,236 @@ def joined(parts: Mapping[str, Claim], **fields: Any) -> Claim:
             margin, are those of the first part.
     """
     return replace(next(iter(parts.values())), measure=JointMeasure(parts), **fields)
+
+
+# Designs
+
+RANGE = "RANGE"
+"""Stands for values that the user chooses."""
+
+_MOST_SETTINGS = 3
+
+
+@dataclass(frozen=True)
+class Design:
+    """The cells that a sentence is judged on.
+
+    Attributes:
+        every: the number of settings of all cells of the run.
+        unnamed: the values of parameters in brackets that no bracket names, in words.
+        unswept: the parameters' values of settings that brackets take and no cell has.
+        drawn: whether seeds change anything.
+    """
+
+    cells: pd.DataFrame
+    parameters: Sequence[str]
+    every: int
+    unnamed: str = ""
+    unswept: Mapping[str, str] = field(default_factory=dict)
+    drawn: bool = True
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds, in order."""
+        return sorted(int(seed) for seed in self.cells["seed"].unique())
+
+    @property
+    def lost(self) -> pd.DataFrame:
+        """The cells that failed or are not there."""
+        return self.cells[self.cells["status"] != "done"]
+
+    @property
+    def failed(self) -> pd.DataFrame:
+        """The cells that failed."""
+        return self.lost[self.lost["reason"] != ABSENT]
+
+    @property
+    def is_mendable(self) -> bool:
+        """Whether cells are missing, and none of them by what training came to."""
+        return len(self.lost) > 0 and not has_missed(self.lost).any()
+
+    def sentences(self) -> Iterator[str]:
+        """Yield what it is judged on, what it leaves out, and which cells it lacks."""
+        values = [
+            f"{name} {list_values(self.cells[name].unique().tolist(), 6)}"
+            for name in self.parameters
+        ]
+        here = _count_settings(self.cells, self.parameters)
+        settings = f"{here} of " * (here < self.every) + plural(self.every, "setting")
+        those = f" ({'; '.join(values)})" if values else ""
+        seeds = f" and {plural(len(self.seeds), 'seed')} ({list_numbers(self.seeds)})"
+        yield f"Judged on {settings}{those}{seeds * self.drawn}."
+        if self.unnamed:
+            yield f"Left out, because the claim does not name them: {self.unnamed}."
+        if len(self.lost):
+            where = _in_words(self.lost, self.parameters, seeds=self.drawn)
+            kinds = count_alike(Counter(self.lost["reason"].astype(str)))
+            why = "; ".join(f"{kind.count} {kind.words}" for kind in kinds).rstrip(".")
+            count = plural(len(self.lost), "cell")
+            yield f"Lost: {count}{f' ({where})' * bool(where)}: {why}."
+
+
+def _in_words(cells: pd.DataFrame, names: Sequence[str], *, seeds: bool = False) -> str:
+    """Settings of cells, with their seeds if wanted: `n=10, method=ridge, seeds 0 to 3; ...`."""
+    listed = list[str]()
+    for values, rows in cells.groupby(list(names), dropna=False) if names else [((), cells)]:
+        pairs = zip(names, cast("tuple[Any, ...]", values), strict=True)
+        words = [f"{name}={brief(value, 6)}" for name, value in pairs]
+        noun = "seed" if len(rows) == 1 else "seeds"
+        words += [f"{noun} {list_numbers(sorted(rows['seed'].astype(int)))}"] if seeds else []
+        listed.append(", ".join(words))
+    more = f"; {plural(len(listed) - _MOST_SETTINGS, 'other setting')}"
+    return "; ".join(listed[:_MOST_SETTINGS]) + (more if len(listed) > _MOST_SETTINGS else "")
+
+
+def _count_settings(cells: pd.DataFrame, names: Iterable[str]) -> int:
+    varied = varying(cells, names)
+    return len(cells[varied].drop_duplicates()) if varied else 1
+
+
+def design_of(measure: Measure, rows: pd.DataFrame) -> Design:
+    """Return the design of a sentence on cells."""
+    cells, sentence = measure.cells(rows), measure.sentence
+    left, names = chosen(cells, sentence.where), cells.parameters
+    frame, keep, pinned = left.frame, np.zeros(len(left.frame), dtype=bool), set[str]()
+    unswept = [frame[:0]]
+    for clause in sentence.clauses:
+        brackets = [
+            {name: value for name, value, _ in _pinned(left, ref) if value is not None}
+            for ref in references(clause.quantity)
+            if ref.at
+        ]
+        for values in brackets or [{}]:
+            keep |= np.logical_and.reduce([frame[n] == v for n, v in values.items()], axis=0)
+            pinned |= values.keys()
+        unswept += [_unswept(frame, names, brackets)] if brackets else []
+    every, absent = pd.concat([cells.frame, *unswept]), pd.concat(unswept)
+    judged = pd.concat([frame[keep], absent]).drop_duplicates([*names, "seed"])
+    complete = add_absent(judged.reset_index(drop=True), names)
+    lacking = {
+        name: ",".join(dict.fromkeys(map(str, absent[name])))
+        for name in (varying(every, names) if len(absent) else ())
+    }
+    unnamed = _in_words(frame[~keep], sorted(pinned)) if not keep.all() else ""
+    settings = _count_settings(every, names)
+    return Design(complete, varying(complete, names), settings, unnamed, lacking, measure.drawn)
+
+
+def _pinned(cells: Cells, ref: Ref) -> Iterator[tuple[str, Any, bool]]:
+    """The parameters in the brackets of a reference, their values, and whether those are named.
+
+    The best value is not known: it is None.
+    """
+    # The column may be one that nobody knows yet: brackets are read behind a name that cells have.
+    inside = f"seed[{ref.inside}]" if ref.at else "seed"
+    for test in read_expression(inside, cells.schema.names, "claim").refs[0].at:
+        if isinstance(test, Among):
+            yield test.name, test.values[0], True
+        elif isinstance(test, Extreme):
+            ends = {"largest": pd.Series.max, "smallest": pd.Series.min}
+            yield (
+                test.name,
+                ends.get(test.which, lambda column: None)(cells.frame[test.name]),
+                False,
+            )
+
+
+def _unswept(
+    cells: pd.DataFrame, names: Sequence[str], brackets: Sequence[Mapping[str, Any]]
+) -> pd.DataFrame:
+    """The settings that brackets take and no cell has, as cells that are absent."""
+    others = cells[[name for name in names if name not in brackets[0]]].drop_duplicates()
+    wanted = pd.concat([others.assign(**values) for values in brackets])[list(names)]
+    marked = wanted.drop_duplicates().merge(cells[names].drop_duplicates(), "left", indicator=True)
+    lacking = marked.loc[marked["_merge"] == "left_only", list(names)]
+    seeds = cells[["seed"]].drop_duplicates()
+    return lacking.merge(seeds, "cross").assign(status="failed", reason=ABSENT)
+
+
+# What is lacking
+
+
+def _needs(sentence: Sentence, cells: Cells) -> Iterator[tuple[str, Sequence[Any], int]]:
+    """The parameters that a sentence needs: their values by name, or the fewest that there are."""
+    for name, fewest in sentence.axes(cells).items():
+        yield name, [], fewest
+    for ref in sentence.references:
+        for name, value, is_named in _pinned(cells, ref):
+            yield name, [value] if is_named else [], 2
+
+
+def settings_lacking(measure: Measure, rows: pd.DataFrame) -> dict[str, str]:
+    """Return the parameters of which cells lack values that a sentence needs, with those values."""
+    cells, sentence = measure.cells(rows), measure.sentence
+    lacking = dict[str, list[Any]]()
+    for name, values, _ in _needs(sentence, cells):
+        if missing := [value for value in values if value not in set(cells.frame[name])]:
+            lacking.setdefault(name, []).extend(missing)
+    unmet = [condition for condition in sentence.where if not _is_met(cells, [condition])]
+    if not (unmet or lacking or _is_met(cells, sentence.where)):
+        unmet = [*sentence.where]
+    for condition in unmet:
+        for test in read_conditions(condition, cells.schema.placed):
+            values = test.values if isinstance(test, Among) and not test.excludes else ()
+            lacking |= {ref.name: [*values] for ref in test.refs}
+    if not lacking:
+        axes, left = sentence.axes(cells), chosen(cells, sentence.where).frame
+        short = [name for name, fewest in axes.items() if left[name].nunique() < fewest]
+        lacking = {name: [] for name in short or axes}
+    return {
+        name: ",".join(dict.fromkeys(map(str, values))) or RANGE for name, values in lacking.items()
+    }
+
+
+def _is_met(cells: Cells, conditions: Sequence[str]) -> bool:
+    try:
+        return bool(len(chosen(cells, conditions).frame))
+    except UndecidedError:
+        return False
+
+
+# Before there are cells
+
+
+def needs_in_words(sentence: Sentence, cells: Cells) -> str:
+    """Say which cells a sentence needs, before there are any."""
+    needs = [
+        f"cells of {name}={values[0]}" if values else f"{fewest} values of {name} or more"
+        for name, values, fewest in _needs(sentence, cells)
+    ]
+    _is_met(cells, sentence.where)
+    needs += [f"cells where {' and '.join(sentence.where)}"] if sentence.where else []
+    return f"It needs {'; '.join(dict.fromkeys(needs)) or 'any cells'}."
+
+
+def read_stated(texts: Iterable[str], study: AnyStudy, taken: Iterable[str] = ()) -> dict[str, str]:
+    """Return claims that a user states before there are cells, as texts by name.
+
+    One that names an unknown parameter or column is refused, and so is a name that another claim
+    has. Which columns a function has is not known before.
+    """
+    stated, known = dict[str, str](), {*taken, *(claim.name for claim in claims_of(study))}
+    cells = cells_without_rows(study)
+    for text in texts:
+        sentence = read(text)
+        try:
+            needs_in_words(sentence, cells)
+        except BadValue as error:
+            raise BadValue("claim", text, error.accepts) from error
+        for name in (ref.name for ref in sentence.references):
+            if name not in cells.schema.names and study.identity.function is None:
+                hint = suggestion(name, cells.schema.names)
+                raise BadValue("claim", text, f"{name!r} is no name here; {hint}")
+        if sentence.name in known | stated.keys():
+            raise BadValue(
+                "claim", text, "another claim is called so; write a name before: 'NAME: ...'."
+            )
+        stated[sentence.name] = sentence.text
+    return stated
+
+
+def cells_without_rows(study: AnyStudy) -> Cells:
+    """Return a study's cells without any row."""
+    declared = [*describe(study.parameters), *(column.name for column in study.columns)]
+    frame = pd.DataFrame(columns=[*dict.fromkeys([*ROW_COLUMNS, *declared])])
+    return cells_of(frame, study.parameters, study.columns)

@@ -146,7 +146,7 @@ def lines_on_seeds(judged: Sequence[Judged]) -> Iterator[str]:
 
 def _proposals(commands: Iterable[list[str]], path: Path) -> Iterator[str]:
     """Yield the lines that propose commands, each once; and say where values are to be put in."""
-    from overfit_cli.claims.designs import RANGE
+    from overfit_cli.claims.stated import RANGE
 
     for words in {tuple(words): words for words in commands if words}.values():
         if any(word.endswith(f"={RANGE}") for word in words):

@@ -1,7 +1,10 @@
-"""Claims: sentences of a paper turned into measurements with a margin."""
+"""Claims: sentences of a paper turned into measurements with a margin, and their digests."""
 
 from __future__ import annotations
 
+import functools
+import hashlib
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
@@ -198,6 +201,30 @@ class Claim:
         named, says_so, _ = self.holds_where.partition(IN_MARGIN)
         return named.rpartition("; ")[2].rstrip(",") if says_so else ""
 
+    @property
+    def sentence(self) -> str:
+        """The sentence that it was read from; empty of a claim that measures by itself."""
+        return str(getattr(getattr(self.measure, "sentence", None), "text", ""))
+
+    @property
+    def wording(self) -> str:
+        """The text that is kept beside its digest, to say what it was."""
+        return self.sentence or f"{self.statement} Holds where {self.holds_where}."
+
+    def digest(self, *, with_code: bool) -> str:
+        """Return a digest in 16 hexadecimal digits: of its texts, and of its code.
+
+        Args:
+            with_code: whether the code of its `measure` counts, as of a user's own claim. That of
+                an installed study changes with its package, whose version a run directory keeps.
+        """
+        texts = [self.name, self.kind, self.statement, self.hypotheses, self.holds_where]
+        if with_code and self.sentence:
+            texts = [self.name, self.kind, self.sentence]  # it says all: words about it may change
+        elif with_code:
+            texts.append(_code(self.measure))
+        return hashlib.sha256(repr(texts).encode()).hexdigest()[:16]
+
     def contradiction(self, measurement: Measurement) -> str:
         """Return the sentence of the paper that a verdict `fails` contradicts; else empty."""
         if self.kind != "paper" or measurement.verdict != "fails":
@@ -229,3 +256,18 @@ class Claim:
                 "of the verdicts."
             )
         return replace(measurement, note=" ".join([measurement.note, *remarks]).strip())
+
+
+def _code(value: object) -> str:
+    """The code of a function, with what it is bound to; of anything else its text."""
+    if isinstance(value, functools.partial):
+        bound = [*value.args, *(item for pair in sorted(value.keywords.items()) for item in pair)]
+        return " ".join(map(_code, (value.func, *bound)))
+    if not inspect.isfunction(value):
+        return repr(value) if not callable(value) else type(value).__qualname__
+    try:
+        text = inspect.getsource(value)
+    except (OSError, TypeError):
+        text = value.__code__.co_code.hex()
+    cells = [cell.cell_contents for cell in value.__closure__ or ()]
+    return " ".join([text, *map(_code, cells)])

@@ -30,9 +30,15 @@ from overfit_cli.figures.inputs import (
 from overfit_cli.figures.labels import opening, tick_number, typeset, wrap_text
 from overfit_cli.figures.picture import Picture, new_panels, styled
 from overfit_cli.figures.style import HIGH, HIGHLIGHT, PALETTE, WIDE, Legend, value_colour
-from overfit_cli.stats.bands import MEDIAN, mean_of_seeds
-from overfit_cli.stats.boundaries import FEWEST_FOR_LAW, PowerLaw, fit_power_law
-from overfit_cli.stats.crossings import SIDES, crossings, medians_by_row
+from overfit_cli.stats.boundaries import (
+    FEWEST_FOR_LAW,
+    SIDES,
+    PowerLaw,
+    crossings,
+    fit_power_law,
+    medians_by_row,
+)
+from overfit_cli.stats.intervals import MEDIAN, mean_of_seeds
 
 _BLACK = "0.15"
 

@@ -34,7 +34,7 @@ from overfit_cli.figures.labels import (
     setting,
 )
 from overfit_cli.figures.style import PALETTE
-from overfit_cli.stats.bands import Averaging
+from overfit_cli.stats.intervals import Averaging
 from overfit_cli.stats.pairs import pair_up
 
 

@@ -47,7 +47,7 @@ from overfit_cli.figures.picture import Picture, new_panels, styled, title_panel
 from overfit_cli.figures.series import LEAST_SHARE, ROUND_OFF, THEORY, Series
 from overfit_cli.figures.style import DASHES, HIGH, PALETTE, THRESHOLD, colour_parameter, line_looks
 from overfit_cli.figures.summaries import Lines, lines_of_cells, lines_of_steps
-from overfit_cli.stats.bands import MEAN
+from overfit_cli.stats.intervals import MEAN
 from overfit_cli.stats.pairs import best_of_sweep, is_log_spaced
 
 RATE = "learning_rate"

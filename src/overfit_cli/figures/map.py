@@ -30,9 +30,8 @@ from overfit_cli.figures.labels import tick_number, typeset, wrap_text
 from overfit_cli.figures.map_data import MOST_PRINTED, Map, MapPanel, Mask, lay_out_map
 from overfit_cli.figures.picture import Picture, label_outer, new_panels, styled, title_panels
 from overfit_cli.figures.style import DIVERGING, HIGH, MUTED, Legend, points
-from overfit_cli.stats.bands import MEDIAN
-from overfit_cli.stats.crossings import crossings, medians_by_row, share_above
-from overfit_cli.stats.intervals import LEVEL
+from overfit_cli.stats.boundaries import crossings, medians_by_row, share_above
+from overfit_cli.stats.intervals import LEVEL, MEDIAN
 
 Overlay = Callable[[Axes, MapPanel], Legend]
 """A study's drawing on a panel of its data; it returns the entries of the legend."""

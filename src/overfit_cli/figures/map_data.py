@@ -32,8 +32,7 @@ from overfit_cli.figures.inputs import (
     two_axes,
 )
 from overfit_cli.figures.labels import opening, subtracted_means
-from overfit_cli.stats.bands import Averaging, mean_of_seeds
-from overfit_cli.stats.intervals import FEWEST_FOR_MEDIAN, LEVEL
+from overfit_cli.stats.intervals import FEWEST_FOR_MEDIAN, LEVEL, Averaging, mean_of_seeds
 
 Mask = NDArray[np.bool_]
 Counts = NDArray[np.int64]

@@ -18,7 +18,7 @@ from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.inputs import BAND, lost_in_words, misses_in_words
 from overfit_cli.figures.labels import short_settings, subtracted_means
 from overfit_cli.figures.style import PALETTE
-from overfit_cli.stats.bands import MEAN, MEANS, Averaging, mean_of_seeds, natural_bounds
+from overfit_cli.stats.intervals import MEAN, MEANS, Averaging, mean_of_seeds, natural_bounds
 
 
 @dataclass(frozen=True)

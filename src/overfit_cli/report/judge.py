@@ -4,7 +4,7 @@ A claim is judged on the cells, or the logged steps, of the first run that bears
 run, then others by name. Times of writing have no influence: a copy of the runs gives the same
 verdicts. The claims of a study that are of one kind are a family: each has a verdict alone, and one
 at the level of all together. Of a sentence it is said how often its verdict would be wrong, and
-what would decide it: see `claims.rates`.
+what would decide it: see `claims.rules`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.designs import Design, cells_without_rows, needs_in_words, settings_lacking
-from overfit_cli.claims.parts import Part
+from overfit_cli.claims.parts import Part, fewest_seeds
 from overfit_cli.claims.quantities import Power
-from overfit_cli.claims.rates import FEWEST_PILOT, MOST_SEEDS, WANTED, seeds_to_decide
-from overfit_cli.claims.rules import fewest_seeds, verdicts_at_extremes
-from overfit_cli.claims.stated import Measure
+from overfit_cli.claims.rules import FEWEST_PILOT, MOST_SEEDS, WANTED, seeds_to_decide
+from overfit_cli.claims.stated import (
+    Design,
+    Measure,
+    cells_without_rows,
+    needs_in_words,
+    settings_lacking,
+)
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import HOLDING, KINDS, Claim, Measurement, Verdict, number_with_interval
 from overfit_cli.core.errors import BadValue
@@ -313,13 +317,7 @@ class Decision:
         run, claim = self.judged.run, self.judged.claim
         assert run is not None
         with run.looks_level():
-            extremes, rates = verdicts_at_extremes(self.parts), run.rates(claim)
-        if extremes is not None:
-            good, bad = (
-                f"it {verdict}" if verdict in (*HOLDING, "fails") else f"it is {verdict}"
-                for verdict in extremes
-            )
-            yield f"If the missing cells are as good as can be, {good}; if as bad, {bad}."
+            rates = run.rates(claim)
         if rates is not None:
             yield rates.in_words()
         if self.design is not None and self.is_open:

@@ -64,8 +64,7 @@ from overfit_cli.report.compare import Comparison
 from overfit_cli.report.contents import Entry
 from overfit_cli.report.judge import Judged
 from overfit_cli.report.sides import is_published, path_of
-from overfit_cli.stats.bands import MEANS, natural_bounds
-from overfit_cli.stats.intervals import error_of_each, level_of_each
+from overfit_cli.stats.intervals import MEANS, error_of_each, level_of_each, natural_bounds
 from overfit_cli.stats.pairs import is_log_spaced
 from overfit_cli.sweeps.presets import Preset, all_presets, presets_run_into
 

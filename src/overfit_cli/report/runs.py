@@ -14,12 +14,10 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from overfit_cli.claims.cells import repeated_seeds, rows_with_absent
-from overfit_cli.claims.designs import Design, design_of
 from overfit_cli.claims.parts import Part
-from overfit_cli.claims.rates import Rates
-from overfit_cli.claims.rates import rates as rates_of
-from overfit_cli.claims.seals import looks_in_words, spent_looks
-from overfit_cli.claims.stated import Measure
+from overfit_cli.claims.rules import Rates
+from overfit_cli.claims.rules import rates as rates_of
+from overfit_cli.claims.stated import Design, Measure, design_of
 from overfit_cli.claims.stated import claim as claim_of
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import HOLDING, Claim, Measurement, UndecidedError, not_run
@@ -85,7 +83,7 @@ class JudgedRun:
         """Judge a claim on the run's cells, or on their logged steps.
 
         The level is that of this look at the run's seeds, and the note says whether the claim was
-        changed since its first cell: see `claims.seals`.
+        changed since its first cell.
         """
         measurement = self._measured(claim)
         if self.source is None:
@@ -93,7 +91,7 @@ class JudgedRun:
         words = [measurement.note]
         if measurement.by_chance:
             with self.looks_level():
-                words.append(looks_in_words(self.manifest.further_looks, level_of_each(1)))
+                words.append(_looks_in_words(self.manifest.further_looks))
         words.append(self._seal_in_words(claim))
         if measurement.verdict != "not run":
             words += self._stand_ins
@@ -138,11 +136,14 @@ class JudgedRun:
     def looks_level(self, later: int = 0, together: int = 1) -> AbstractContextManager[None]:
         """Give intervals the level of this look at the run's seeds, or of a later one.
 
+        The k-th further look has the error α/2^(k + 1): all of them together err in at most half as
+        many cases as the first.
+
         Args:
             together: the number of verdicts that have the level together.
         """
         looks = self.manifest.further_looks + (later if self.source else 0)
-        return set_level(level_of_each(together * spent_looks(looks)))
+        return set_level(level_of_each(together * (2 ** (looks + 1) if looks else 1)))
 
     def of_sentence(self, claim: Claim, read: Callable[[Measure, pd.DataFrame], T]) -> T | None:
         """Return what is read of a sentence on its rows; None where there is nothing to read."""
@@ -214,7 +215,7 @@ class JudgedRun:
         if self.manifest.claims is None:
             return []
         present = [*claims_of(self.study), *self.stated]
-        removed = self.manifest.seals.removed(present)
+        removed = self.manifest.removed(present)
         claims = [_claim_of_wording(name, text, self.study) for name, text in removed.items()]
         if not (self.cells["status"] == "done").any():
             return claims
@@ -234,11 +235,11 @@ class JudgedRun:
     def _seal_in_words(self, claim: Claim) -> str:
         if any(claim is removed for removed in self._removed):
             return f"This claim was removed {AFTER_THE_FIRST_CELL}; it is judged as it was then."
-        state = self.manifest.seals.state(claim)
+        state = self.manifest.state_of(claim)
         if state not in ("changed", "added"):
             return ""
         words = f"This claim was {state} {AFTER_THE_FIRST_CELL}."
-        before = self.manifest.seals.wordings.get(claim.name, "")
+        before = self.manifest.sealed.get(claim.name, "")
         if state == "added" or not before:
             return words
         then = _claim_of_wording(claim.name, before, self.study)
@@ -247,6 +248,14 @@ class JudgedRun:
         verdict = self._measured(then).verdict
         verb = verdict if verdict in (*HOLDING, "fails") else f"is {verdict}"
         return f"{words} It was '{before}', which {verb}."
+
+
+def _looks_in_words(further: int) -> str:
+    """Say that seeds were added, and the level that follows; empty where none were."""
+    if not further:
+        return ""
+    times, level = "once" if further == 1 else f"{further} times", 100 * level_of_each(1)
+    return f"Seeds were added {times}, so that intervals have the level {level:.4g} %."
 
 
 def _claim_of_wording(name: str, text: str, study: AnyStudy) -> Claim:

@@ -10,7 +10,7 @@ trains, and nothing is random: the same results give the same points.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.text import round_digits
-from overfit_cli.stats.crossings import crossing
+from overfit_cli.stats.boundaries import crossing
 from overfit_cli.stats.intervals import middle, t_quantile
 
 if TYPE_CHECKING:
@@ -114,19 +114,17 @@ class Search:
 
     def _rows(self, cells: pd.DataFrame) -> list[_Row]:
         """The curves of each y, with the variance that is pooled over all of them."""
-        groups, falls = dict(iter(cells.groupby(["y", "seed"]))), _fall(cells)
-        rows = []
-        for y in self.y:
-            sampled = {seed: groups[y, seed] for seed in self.seeds if (y, seed) in groups}
-            curves = [
-                _make_curve(seed, of_seed.sort_values("x"), self.threshold, falls=falls)
-                for seed, of_seed in sampled.items()
+        groups, falls = dict(iter(cells.sort_values("x").groupby(["y", "seed"]))), _fall(cells)
+        curves = {
+            y: [
+                _make_curve(seed, groups[y, seed], self.threshold, falls=falls)
+                for seed in self.seeds
+                if (y, seed) in groups
             ]
-            rows.append(_Row(self, y, curves))
-        spread = _pooled_spread([row.crossing for row in rows])
-        for row in rows:
-            row.spread = spread
-        return rows
+            for y in self.y
+        }
+        spread = _Spread.pooled(curves.values())
+        return [_Row(self, y, of_y, spread) for y, of_y in curves.items()]
 
 
 def _fall(cells: pd.DataFrame) -> bool:
@@ -168,8 +166,7 @@ def _make_curve(seed: int, cells: pd.DataFrame, threshold: float, *, falls: bool
     crossing_x = crossing(sampled, values, threshold)
     if not math.isfinite(crossing_x):
         stays_above = bool(np.median(values) > threshold)
-        is_before_crossing = stays_above == falls
-        outside = math.inf if is_before_crossing else -math.inf
+        outside = math.inf if stays_above == falls else -math.inf
         return _Curve(seed, x, outside, "above" if stays_above else "below")
     is_above = values > threshold
     first, last = is_above[0], is_above[-1]
@@ -181,9 +178,7 @@ def _make_curve(seed: int, cells: pd.DataFrame, threshold: float, *, falls: bool
     stretch = np.log(sampled[begin : end + 1])
     gap = int(np.argmax(np.diff(stretch)))
     width = float(stretch[-1] - stretch[0]) / math.sqrt(len(stretch) - 1)
-    return _Curve(
-        seed, x, math.log(crossing_x), "", width, gap=float(stretch[gap : gap + 2].mean())
-    )
+    return _Curve(seed, x, math.log(crossing_x), "", width, float(stretch[gap : gap + 2].mean()))
 
 
 class _Spread(NamedTuple):
@@ -198,16 +193,15 @@ class _Spread(NamedTuple):
     freedom: int
     sampling: float
 
-
-def _pooled_spread(rows: Sequence[Sequence[_Curve]]) -> _Spread:
-    """The spread of the curves that cross."""
-    several = [row for row in rows if len(row) > 1]
-    squares = sum(float(np.var([each.position for each in row])) * len(row) for row in several)
-    freedom = sum(len(row) - 1 for row in several)
-    sampling = [curve.width**2 / 12 for row in several for curve in row]
-    return _Spread(
-        squares / max(freedom, 1), freedom, float(np.median(sampling)) if sampling else 0.0
-    )
+    @classmethod
+    def pooled(cls, rows: Iterable[Sequence[_Curve]]) -> _Spread:
+        """Return the spread of the curves of each y that cross."""
+        crossing = ([each for each in row if math.isfinite(each.position)] for row in rows)
+        several = [row for row in crossing if len(row) > 1]
+        squares = sum(float(np.var([each.position for each in row])) * len(row) for row in several)
+        freedom = sum(len(row) - 1 for row in several)
+        sampling = [curve.width**2 / 12 for row in several for curve in row] or [0.0]
+        return cls(squares / max(freedom, 1), freedom, float(np.median(sampling)))
 
 
 class _Row:
@@ -220,10 +214,8 @@ class _Row:
             without any curve.
     """
 
-    spread: _Spread
-
-    def __init__(self, search: Search, y: float, curves: Sequence[_Curve]) -> None:
-        self.search, self.y, self.curves = search, y, curves
+    def __init__(self, search: Search, y: float, curves: Sequence[_Curve], spread: _Spread) -> None:
+        self.search, self.y, self.curves, self.spread = search, y, curves, spread
         self.crossing = [curve for curve in curves if math.isfinite(curve.position)]
         self.positions = np.array([curve.position for curve in self.crossing])
         known = [curve for curve in curves if not math.isnan(curve.position)]
@@ -279,9 +271,7 @@ class _Row:
         if not len(widths) or np.isnan(widths).any():  # one of them does not cross
             return 0.0
         deviation = math.sqrt(float((widths**2).sum()) / 12) / len(widths)
-        from scipy.special import ndtri
-
-        return float(ndtri((1 + CONFIDENCE) / 2)) * deviation
+        return float(t_quantile(math.inf, CONFIDENCE)) * deviation
 
     def _seed_error(self, count: int, sampling: float) -> float:
         """The half-width, in log x, of a mean over those of so many seeds run that cross.

@@ -1,4 +1,4 @@
-"""Intervals over seeds: of means, of shares, and of medians of values that may be infinite.
+"""Intervals over seeds: of means, of shares, and of medians of values that may be infinite; bands.
 
 A value that is not known, of a cell that failed or has not come to its end, lies between two ends.
 Its estimate's interval then contains those of all values in between.
@@ -6,21 +6,25 @@ Its estimate's interval then contains those of all values in between.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from overfit_cli.core.arrays import Floats
+from overfit_cli.core.arrays import LARGEST, Floats
+from overfit_cli.core.errors import BadValue
+from overfit_cli.core.options import Band, Mean, valid_choice
 
 LEVEL = 0.95
 """The confidence level of a single claim's interval."""
 
 _level = ContextVar("level", default=LEVEL)
+
 FEWEST_FOR_MEDIAN = 6
 """With fewer seeds the interval of a median has no ends."""
 
@@ -76,6 +80,75 @@ class Estimate(NamedTuple):
         return not (np.isnan(self.low) or (self.low == -np.inf and self.high == np.inf))
 
 
+FEW = 30
+"""Fewer equal numbers bound a mean by the limits of what they can be, if they have any."""
+
+
+class Samples:
+    """Samples of numbers that lie between two ends, (..., seeds), with intervals at any level.
+
+    An interval runs from that of the lowest numbers to that of the highest.
+
+    Args:
+        statistic: `median`, `mean`, `geometric mean`, or the `share` of ones; of a single number
+            the ends may be `given`.
+        low, high: one object where all are known.
+        within: the least and the largest mean that there can be. None: equal numbers are a mean.
+    """
+
+    def __init__(
+        self, statistic: str, low: Floats, high: Floats, within: tuple[float, float] | None = None
+    ) -> None:
+        self.statistic, self.count, self.within = statistic, low.shape[-1], within
+        if statistic == "median":
+            self.low, self.high = _both(lambda end: np.sort(end, axis=-1), low, high)
+            below, above = _both(medians, self.low, self.high)
+        elif statistic == "share":
+            self.low, self.high = _both(lambda end: end.sum(axis=-1), low, high)
+            below, above = self.low / self.count, self.high / self.count
+        elif statistic == "given":
+            below, above = self.low, self.high = low[..., 0], high[..., 0]
+        else:
+            if statistic == "geometric mean":
+                low, high = _both(lambda end: np.log(np.maximum(end, 0.0)), low, high)
+            below, above = self.low, self.high = _both(lambda end: end.mean(axis=-1), low, high)
+            centre = (below + above)[..., None] / 2
+            squares = _both(lambda end: (end - centre) ** 2, low, high)
+            summed = np.maximum(*squares).sum(axis=-1)
+            self.deviation = np.sqrt(summed / max(self.count - 1, 1))
+            # Whether all are one number, up to round-off: their spread is that of no interval.
+            equal = self.deviation <= 4 * np.finfo(float).eps * np.abs(centre[..., 0])
+            self.equal = equal & (self.count < FEW and within is not None)
+        self.value: Floats = np.where(below == above, below, (below + above) / 2)
+        self.value = np.exp(self.value) if statistic == "geometric mean" else self.value
+
+    def ends(self, alpha: float) -> tuple[Floats, Floats]:
+        """The ends of intervals that miss their number with this probability."""
+        if self.statistic == "given":
+            return self.low, self.high
+        if self.statistic == "median":
+            return order_ends(self.low, self.high, alpha)
+        if self.statistic == "share":
+            low, high = _exact_ends(self.count, alpha)
+            return low[self.low.astype(int)], high[self.high.astype(int)]
+        in_logs, unbounded = self.statistic == "geometric mean", (-np.inf, np.inf)
+        least, most = unbounded if in_logs or self.within is None else self.within
+        half = t_half_width(self.deviation, self.count if self.count > 1 else np.nan, 1 - alpha)
+        # Of n equal numbers, others may have so large a share that they are not seen.
+        others = 1 - (alpha / 2) ** (1 / self.count)
+        low = np.where(self.equal, self.low - others * (self.low - least), self.low - half)
+        high = np.where(self.equal, self.high + others * (most - self.high), self.high + half)
+        low, high = np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
+        ends = np.exp((low, high)) if in_logs else np.clip((low, high), least, most)
+        return ends[0], ends[1]
+
+
+def _both(function: Callable[[Floats], Any], low: Floats, high: Floats) -> tuple[Any, Any]:
+    """A function of both ends, computed once where all numbers are known."""
+    of_low = function(low)
+    return of_low, of_low if low is high else function(high)
+
+
 def count_distinct(values: ArrayLike) -> int:
     """Count the values that are no near copies of another; see `NEAR_COPY`."""
     sample = np.sort(np.asarray(values, dtype=np.float64))
@@ -102,26 +175,23 @@ def mean_estimate(values: ArrayLike, *, up_to: ArrayLike | None = None) -> Estim
     """
     least = np.asarray(values, dtype=np.float64)
     most = least if up_to is None else np.asarray(up_to, dtype=np.float64)
-    level, count = level_of_each(1), len(least)
-    kind = f"{100 * level:.4g} % t over {count} seeds"
+    if len(least) < 2:
+        mean = float(np.mean([least, most])) if len(least) else np.nan
+        return Estimate(mean, np.nan, np.nan, _kind("t", len(least)), len(least))
     with np.errstate(invalid="ignore"):  # between infinities
-        mean = float((least.mean() + most.mean()) / 2) if count else np.nan
-    if count < 2:
-        return Estimate(mean, np.nan, np.nan, kind, count)
-    if not np.isfinite([least, most]).all():
-        return Estimate(mean, -np.inf, np.inf, kind, count)
-    squares = np.maximum((least - mean) ** 2, (most - mean) ** 2)
-    deviation = np.sqrt(squares.sum() / (count - 1))
-    (low, high), inner = (
-        (float(least.mean() - half), float(most.mean() + half))
-        for half in (t_half_width(deviation, count, each) for each in (level, inner_level(level)))
-    )
-    return Estimate(mean, low, high, kind, count, inner)
+        return _estimate(Samples("mean", least, most), "t")
 
 
-def inner_level(level: float) -> float:
-    """Return the level of the interval that misses its number twice as often."""
-    return 1 - 2 * (1 - level)
+def _estimate(sample: Samples, by: str) -> Estimate:
+    error = error_of_each(1)
+    (low, high), (below, above) = sample.ends(error), sample.ends(2 * error)
+    inner = float(below), float(above)
+    kind = _kind(by, sample.count)
+    return Estimate(float(sample.value), float(low), float(high), kind, sample.count, inner)
+
+
+def _kind(by: str, seeds: object) -> str:
+    return f"{100 * level_of_each(1):.4g} % {by} over {seeds} seeds"
 
 
 def t_half_width(
@@ -183,7 +253,7 @@ def difference_of_means(first: Summary, second: Summary) -> Estimate:
     """
     level, difference = level_of_each(1), first.value - second.value
     seeds = [str(each.seeds) if each.seeds else "unknown" for each in (first, second)]
-    kind = f"{100 * level:.4g} % Welch's t over {' and '.join(seeds)} seeds"
+    kind = _kind("Welch's t", " and ".join(seeds))
     fewest = min([each.seeds for each in (first, second) if each.seeds], default=0)
     error = float(np.hypot(first.error, second.error))
     if np.isnan(error):
@@ -194,23 +264,16 @@ def difference_of_means(first: Summary, second: Summary) -> Estimate:
         share**2 / each.freedom for share, each in zip(shares, (first, second), strict=True)
     )
     freedom = 1 / inverse if inverse > 0 else np.inf
-    half, inner = (float(t_quantile(freedom, each)) * error for each in (level, inner_level(level)))
+    half, inner = (
+        float(t_quantile(freedom, each)) * error for each in (level, 1 - 2 * (1 - level))
+    )
     ends = (difference - inner, difference + inner)
     return Estimate(difference, difference - half, difference + half, kind, fewest, ends)
 
 
-def exact_ends(least: Floats, most: Floats, tries: int, alpha: float) -> tuple[Floats, Floats]:
-    """Return the ends of exact intervals of shares, of whole numbers of successes.
-
-    They are those of Clopper and Pearson 1934.
-    """
-    low, high = _exact_table(tries, alpha)
-    return low[np.asarray(least, int)], high[np.asarray(most, int)]
-
-
 @cache
-def _exact_table(tries: int, alpha: float) -> tuple[Floats, Floats]:
-    """The ends of the intervals of 0 to all successes."""
+def _exact_ends(tries: int, alpha: float) -> tuple[Floats, Floats]:
+    """The ends of the intervals of 0 to all successes (Clopper and Pearson 1934)."""
     from scipy.special import betaincinv
 
     count = np.arange(tries + 1)
@@ -231,10 +294,8 @@ def median_estimate(values: ArrayLike) -> Estimate:
     Returns:
         The median; its interval is infinite on both sides with fewer than `FEWEST_FOR_MEDIAN`.
     """
-    level, ordered = level_of_each(1), np.sort(np.asarray(values, dtype=np.float64))
-    low, high = order_ends(ordered, ordered, 1 - level)
-    kind = f"{100 * level:.4g} % by order over {len(ordered)} seeds"
-    return Estimate(float(medians(ordered)), float(low), float(high), kind, len(ordered))
+    sample = np.asarray(values, dtype=np.float64)
+    return _estimate(Samples("median", sample, sample), "by order")
 
 
 def order_ends(least: Floats, most: Floats, alpha: float) -> tuple[Floats, Floats]:
@@ -269,3 +330,137 @@ def medians(ordered: Floats) -> Floats:
     lower, upper = ordered[..., (count - 1) // 2], ordered[..., count // 2]
     with np.errstate(invalid="ignore"):
         return np.where(lower == upper, lower, (lower + upper) / 2)
+
+
+# Bands
+
+MEANS = {"arithmetic": "mean", "geometric": "geometric mean", "median": "median"}
+BANDS = {
+    "interval": "95 % interval",
+    "sd": "one standard deviation",
+    "quartiles": "the middle half",
+    "seeds": "a thin line for each seed",
+}
+
+
+def mean_of_seeds(seeds: ArrayLike, mean: Mean) -> str:
+    """Write the number of seeds of means: `one seed`, `mean of 3 seeds`, `mean of 1 to 4 seeds`."""
+    least, greatest = int(np.min(seeds)), int(np.max(seeds))
+    if greatest == 1:
+        return "one seed"
+    return f"{MEANS[mean]} of {'' if least == greatest else f'{least} to '}{greatest} seeds"
+
+
+@dataclass(frozen=True)
+class Averaging:
+    """The statistic over seeds that a figure shows, and its band.
+
+    Attributes:
+        band: the band around it; `seeds` is a line for each seed in its place.
+    """
+
+    mean: Mean = "arithmetic"
+    band: Band = "interval"
+
+    def __post_init__(self) -> None:
+        """Check the names."""
+        valid_choice("mean", self.mean, get_args(Mean))
+        valid_choice("band", self.band, get_args(Band))
+        if (self.mean, self.band) == ("median", "sd"):
+            raise BadValue("band", "sd", "a median takes interval, quartiles or seeds.")
+
+    def summarise(
+        self, values: Floats, bounds: tuple[float, float]
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return the statistic over seeds, and both ends of its band.
+
+        Ends stay within bounds. An interval of a mean is
+        Student's t interval, of the logarithms for a geometric mean; of a median, by order
+        statistics, and with fewer than six seeds from the least to the greatest.
+
+        Args:
+            values: of shape (positions, seeds); nan where there is none, and infinite where a seed
+                misses, which medians count as beyond every number and means leave out.
+            bounds: the least and the largest that the numbers can be; see `natural_bounds`.
+
+        Returns:
+            Three arrays of shape (positions,); nan where there is no number, and where an
+            interval of one seed has no ends. A median is infinite where half of the seeds miss.
+        """
+        if self.mean == "geometric":
+            if (values <= 0).any():
+                count = int((values <= 0).sum())
+                accepts = f"{count} of the numbers are not positive; take arithmetic or median."
+                raise BadValue("mean", "geometric", accepts)
+            values = np.log(values)
+        missing = np.isnan(values) if self.mean == "median" else ~np.isfinite(values)
+        counts = (~missing).sum(axis=1)
+        summary = np.full((len(values), 3), np.nan)
+        for count in np.unique(counts[counts > 0]).tolist():
+            rows = counts == count
+            samples = values[rows][~missing[rows]].reshape(-1, count)
+            summary[rows] = np.column_stack(self._summarise_samples(samples))
+        if self.mean == "geometric":
+            summary = np.exp(np.clip(summary, -np.log(LARGEST), np.log(LARGEST)))
+        middle, low, high = summary.T
+        clipped = np.clip([low, high], *bounds)
+        if self.mean == "median":  # an end among seeds that miss lies beyond every bound
+            clipped = np.where(np.isinf([low, high]), [low, high], clipped)
+        return middle, clipped[0], clipped[1]
+
+    def _summarise_samples(self, samples: Floats) -> tuple[Floats, Floats, Floats]:
+        """The statistic of each sample, and both ends of its band; shape (samples, seeds)."""
+        seeds, is_median = samples.shape[1], self.mean == "median"
+        found = Samples("median" if is_median else "mean", samples, samples)
+        if self.band == "quartiles":
+            return found.value, *_quartiles(samples)
+        if is_median and seeds < FEWEST_FOR_MEDIAN:
+            return found.value, found.low[:, 0], found.high[:, -1]
+        if is_median or (self.band != "sd" and seeds > 1):
+            return found.value, *found.ends(1 - 0.95)
+        half = found.deviation if seeds > 1 else np.nan
+        return found.value, found.value - half, found.value + half
+
+    def label(self, largest: int) -> str:
+        """Return the statistic and its band, for an axis: `mean, 95 % interval`."""
+        band = "" if self.band == "seeds" else f", {self.band_in_words(largest)}"
+        return f"{MEANS[self.mean]}{band}".replace("95 %", "95\N{NO-BREAK SPACE}%")
+
+    def band_in_words(self, largest: int) -> str:
+        """Return what the band is, of at most so many seeds."""
+        if (self.mean, self.band) == ("median", "interval") and largest < FEWEST_FOR_MEDIAN:
+            return "least to greatest"
+        return BANDS[self.band]
+
+
+def _quartiles(samples: Floats) -> tuple[Floats, Floats]:
+    """The quartiles of samples; infinite where one lies among infinite values, or beside one."""
+    shares = [0.25, 0.75]
+    ends = np.quantile(np.minimum(samples, LARGEST), shares, axis=1)
+    beyond = np.quantile(np.isinf(samples).astype(np.float64), shares, axis=1) > 0
+    low, high = np.where(beyond, np.inf, ends)
+    return low, high
+
+
+def natural_bounds(values: Floats) -> tuple[float, float]:
+    """Return the bounds of what the numbers of a column can be, as far as they show it.
+
+    Numbers of which none is negative stay above 0; if none is above 1 either, as in a share, up to
+    1. Others have no bounds.
+    """
+    finite = values[np.isfinite(values)]
+    if finite.size == 0 or finite.min() < 0:
+        return -np.inf, np.inf
+    return 0.0, 1.0 if finite.max() <= 1 else np.inf
+
+
+MEAN = Averaging()
+"""The arithmetic mean with its 95 % interval."""
+
+
+MEDIAN = Averaging("median")
+"""The median with its 95 % interval."""
+
+
+MIDDLE_HALF = Averaging("median", "quartiles")
+"""The median with its quartiles."""

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from overfit_cli.claims.seals import Seals, count_further_looks, digests, wording
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.errors import UserError, first_problem
 from overfit_cli.core.expressions import Expression
@@ -146,16 +145,36 @@ class Manifest(BaseModel):
         return bool(self.study)
 
     @property
-    def seals(self) -> Seals:
-        """The digests of claims from before the first cell."""
-        is_own = self.function is not None
-        texts = {**self.wordings, **self.sentences, **self.stated}
-        return Seals(self.claims, texts, with_code=is_own)
+    def sealed(self) -> dict[str, str]:
+        """The texts of claims from before the first cell, by name."""
+        return {**self.wordings, **self.sentences, **self.stated}
+
+    def state_of(self, claim: Claim) -> Literal["sealed", "changed", "added", "unknown"]:
+        """Return what became of a claim since the first cell: by its digest, which is its seal.
+
+        One of another name with a sealed sentence is sealed.
+        """
+        if self.claims is None:
+            return "unknown"
+        if claim.name in self.claims:
+            digest = claim.digest(with_code=self.function is not None)
+            kept = self.sealed.get(claim.name) == claim.sentence != ""
+            return "sealed" if kept or self.claims[claim.name] == digest else "changed"
+        return "sealed" if claim.sentence in self.sealed.values() else "added"
+
+    def removed(self, claims: Iterable[Claim]) -> dict[str, str]:
+        """Return the texts of sealed claims that are not among these, by name."""
+        known = {text for claim in claims for text in (claim.name, claim.sentence)}
+        return {name: text for name, text in self.sealed.items() if known.isdisjoint((name, text))}
 
     @property
     def further_looks(self) -> int:
         """The number of runs that added seeds to earlier runs."""
-        return count_further_looks([run.seeds for run in self.runs])
+        known, looks = set[int](), 0
+        for run in self.runs:
+            looks += bool(known) and not known.issuperset(run.seeds)
+            known |= {*run.seeds}
+        return looks
 
     @property
     def sources(self) -> set[str]:
@@ -256,8 +275,8 @@ def with_run(
             schema=1,
             study=study.name,
             version=study.version,
-            claims=digests(claims, with_code=is_own),
-            wordings={claim.name: wording(claim) for claim in claims} if is_own else {},
+            claims={claim.name: claim.digest(with_code=is_own) for claim in claims},
+            wordings={claim.name: claim.wording for claim in claims} if is_own else {},
             sentences=sentences,
             stated=stated,
         )

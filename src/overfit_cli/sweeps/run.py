@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 from rich.console import Console
 
-from overfit_cli.claims.designs import read_stated
+from overfit_cli.claims.stated import read_stated
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.errors import BadValue, MissingError, UserError, count_alike
 from overfit_cli.core.files import results_folder

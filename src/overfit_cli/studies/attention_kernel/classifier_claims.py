@@ -143,13 +143,13 @@ class ClassifierClaims:
     def _compared(self, judge: Judge, data: Data) -> Callable[[pd.DataFrame], Measurement]:
         names, kernels = self.parameters.model_fields, ("gaussian", "softmax")
         at = {**data.values, **({"learning_rate": self.paper_rate} if data.name else {})}
-        compare = BEST_KERNELS.at_any if data.name else BEST_KERNELS.several
 
         def measure(cells: pd.DataFrame) -> Measurement:
             chosen = select_values(cells, at)
             if chosen.empty:
                 raise not_run(f"It needs cells of {describe_values(at)}.")
-            gaussian, softmax = compare(chosen, names, kernels)
+            fewest = 1 if data.name else 2
+            gaussian, softmax = BEST_KERNELS.at_best(chosen, names, kernels, fewest)
             return judge(gaussian, softmax, chosen)
 
         return measure

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.core.arrays import finite_column
-from overfit_cli.stats.crossings import crossings
+from overfit_cli.stats.boundaries import crossings
 
 KEYS = ["omega", "d", "alpha", "seed"]
 """What tells the pairs of cells of the two starts apart."""

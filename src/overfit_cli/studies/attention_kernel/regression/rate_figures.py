@@ -22,8 +22,7 @@ from overfit_cli.figures.inputs import require_numbers
 from overfit_cli.figures.labels import axis_label, setting, short_setting
 from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
 from overfit_cli.figures.style import BOUND, COLUMN, MARKERS, PAGE, Legend, value_colours
-from overfit_cli.stats.bands import MIDDLE_HALF
-from overfit_cli.stats.intervals import middle
+from overfit_cli.stats.intervals import MIDDLE_HALF, middle
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 
 _THEOREMS = {"value": ("Theorem 1", r"\alpha"), "all": ("Theorem 2", r"\beta")}

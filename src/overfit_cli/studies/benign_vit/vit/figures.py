@@ -31,7 +31,7 @@ from overfit_cli.figures.lines import draw_lines
 from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
 from overfit_cli.figures.style import BOUND, COLUMN, MARKERS, PAGE, PALETTE, Legend
 from overfit_cli.figures.summaries import Line, lines_of_steps
-from overfit_cli.stats.bands import MIDDLE_HALF
+from overfit_cli.stats.intervals import MIDDLE_HALF
 from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.theory import (
     SMALL_DEFICIT,

@@ -15,7 +15,7 @@ from overfit_cli.claims.parts import Margin, Part
 from overfit_cli.claims.rules import judge
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.claim import Claim, Measurement
-from overfit_cli.stats.crossings import crossing
+from overfit_cli.stats.boundaries import crossing
 from overfit_cli.studies.multihead.claims import PAPER_NAME, numbers
 from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
 

@@ -66,8 +66,8 @@ def _settings(cells: pd.DataFrame, best_in: str, one_rate: bool) -> list[BestSet
             f"It takes {FEWEST_HEADS} numbers of heads{condition}: `overfit sweep {PRESET}`."
         )
     comparison = Comparison("heads", "learning_rate", "step size", best_in)
-    choose = comparison.at_any if one_rate else comparison.several
-    return choose(cells, MultiheadSst2Parameters.model_fields, heads)
+    fewest = 1 if one_rate else 2
+    return comparison.at_best(cells, MultiheadSst2Parameters.model_fields, heads, fewest)
 
 
 STAND_IN = (

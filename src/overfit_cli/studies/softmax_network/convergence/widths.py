@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from overfit_cli.stats.crossings import crossings
+from overfit_cli.stats.boundaries import crossings
 from overfit_cli.stats.intervals import middle
 
 ENOUGH = 2.0

@@ -19,8 +19,7 @@ from overfit_cli.claims.rules import judge, judge_estimate
 from overfit_cli.claims.stated import joined, stated_claim
 from overfit_cli.core.claim import Claim, Measurement, add_remark, inconclusive
 from overfit_cli.core.text import plural
-from overfit_cli.stats.boundaries import fit_power_law
-from overfit_cli.stats.crossings import SIDES, crossings
+from overfit_cli.stats.boundaries import SIDES, crossings, fit_power_law
 from overfit_cli.stats.intervals import middle
 from overfit_cli.studies.benign_vit.vit.boundary import crossing_products
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
