@@ -109,9 +109,8 @@ def test_cells_that_are_absent_or_failed_are_named_and_run_by_the_proposed_comma
     words = said(tmp_path, "results/decay-n", "error < 1")
     assert "error-lt-1 ours inconclusive" in words
     assert "Judged on 3 settings (n 10, 20, 40) and 6 seeds (0 to 5)." in words
-    assert "Absent: 6 cells (n=40, seeds 0 to 5)." in words
-    assert "Failed: 1 cell (n=20, seed 2): 1 error: FileNotFoundError" in words
-    assert "are as good as can be, it holds; if as bad, it is inconclusive." in words
+    lost = "Lost: 7 cells (n=20, seed 2; n=40, seeds 0 to 5): 6 absent; 1 error: FileNotFoundError"
+    assert lost in words
     (tmp_path / "mended").touch()
     _, commands, after = judged_twice(tmp_path, "results/decay-n", "error < 1")
     assert all("--retry-failed" in command for command in commands)
@@ -147,7 +146,7 @@ def test_settings_that_brackets_take_and_no_sweep_has_are_absent_and_proposed(
     for options in sweeps:
         sweep(tmp_path, *options.split(), "--seeds=8", "--out=ragged", text=text)
     before, commands, after = judged_twice(tmp_path, "ragged", "error[n=20] < error[n=10]")
-    assert re.search(r"Absent: .*cells \(.*n=20, seeds 0 to 7", before)
+    assert re.search(r"Lost: .*cells \(.*n=20, seeds 0 to 7", before)
     assert re.search("n=[0-9,]*20", commands[-1])
     assert "--together" not in commands[-1]
     assert "--only" not in commands[-1]
@@ -185,7 +184,7 @@ def test_a_function_without_seeds_is_decided_by_its_cells(tmp_path: Path) -> Non
     claims = ("error falls along n", "error[n=80] < 1")
     before, _, after = judged_twice(tmp_path, "results/decay-n", *claims)
     assert "Judged on 3 settings (n 10, 20, 40). " in before
-    assert "Failed: 1 cell (n=20): 1 error: FileNotFoundError" in before
+    assert "Lost: 1 cell (n=20): 1 error: FileNotFoundError" in before
     assert "seeds decide" not in before
     assert after.count("ours holds") == 2
     assert "Next:" not in after
