@@ -15,39 +15,28 @@ CHOSEN = "OVERFIT_TEST_BROWSER"
 """The variable that names a browser to test with."""
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-_QUIET = [
-    "--no-sandbox",  # in a container there is none
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
+_QUIET = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
 
 
 @contextmanager
 def browser() -> Iterator[Browser]:
-    """Start headless Chromium; without one the test is skipped, and in CI it fails."""
+    """Start headless Chromium: the one that is named, else Playwright's, else the system's.
+
+    Without one the test is skipped, and in CI it fails.
+    """
     with sync_playwright() as playwright:
-        path = executable(Path(playwright.chromium.executable_path))
+        named = os.environ.get(CHOSEN)
+        found = (
+            [named] if named else [playwright.chromium.executable_path, *map(shutil.which, _NAMES)]
+        )
+        path = next((path for path in found if path and Path(path).is_file()), None)
         if path is None:
-            said = "there is no Chromium: playwright install chromium, or apt-get install chromium"
-            if os.environ.get("CI"):
+            said = f"there is no Chromium {named or ''}: playwright install, or apt-get install it"
+            if named or os.environ.get("CI"):
                 pytest.fail(said)
             pytest.skip(said)
-        started = playwright.chromium.launch(executable_path=path, args=_QUIET)
+        started = playwright.chromium.launch(executable_path=path, args=[*_QUIET])
         try:
             yield started
         finally:
             started.close()
-
-
-def executable(own: Path) -> Path | None:
-    """Return the browser that is named, Playwright's `own`, or the system's; None without any."""
-    if chosen := os.environ.get(CHOSEN):
-        if not Path(chosen).is_file():
-            pytest.fail(f"{CHOSEN}={chosen}: there is no such file")
-        return Path(chosen)
-    if own.is_file():
-        return own
-    return next((Path(path) for name in _NAMES if (path := shutil.which(name))), None)

@@ -78,11 +78,12 @@ def call(
     *arguments: str, cwd: Path, expect: int | Collection[int] = 0
 ) -> subprocess.CompletedProcess[str]:
     """Run `overfit` in this process and hold it to an exit code, or to several."""
-    output, errors = io.StringIO(), io.StringIO()
+    output, errors, code = io.StringIO(), io.StringIO(), 1
     with (
         contextlib.chdir(cwd),
         mock.patch.dict(os.environ, {"COLUMNS": "80", "NO_COLOR": "1"}),
         mock.patch.object(sys, "argv", ["overfit", *arguments]),
+        mock.patch.object(sys, "excepthook", sys.__excepthook__),
         contextlib.redirect_stdout(output),
         contextlib.redirect_stderr(errors),
         warnings.catch_warnings(),
@@ -90,25 +91,18 @@ def call(
         warnings.resetwarnings()  # as in a process that was just started
         for category in (DeprecationWarning, PendingDeprecationWarning, ResourceWarning):
             warnings.simplefilter("ignore", category)
-        code = _code_of_main()
+        try:
+            app.main()
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        except Exception as error:
+            if sys.excepthook is sys.__excepthook__:
+                raise
+            sys.excepthook(type(error), error, error.__traceback__)  # what a user's function raises
     texts = (output.getvalue(), errors.getvalue())
     expected = {expect} if isinstance(expect, int) else {*expect}
     assert code in expected, f"{arguments}: {code}\n{texts[0]}\n{texts[1]}"
     return subprocess.CompletedProcess(arguments, code, *texts)
-
-
-def _code_of_main() -> int:
-    """Run the command line to its end; what a user's function raises has an answer of its own."""
-    with mock.patch.object(sys, "excepthook", sys.__excepthook__):
-        try:
-            app.main()
-        except SystemExit as ended:
-            return int(ended.code or 0)
-        except Exception as error:
-            if sys.excepthook is sys.__excepthook__:
-                raise
-            sys.excepthook(type(error), error, error.__traceback__)
-    return 1
 
 
 def python(

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -14,15 +14,13 @@ import pytest
 from overfit_cli.core import registry
 from tests.command import TOY
 
-# Before numerical libraries are imported: tests run side by side, one a core, and threads that wait
-# for each other on busy cores are many times slower than one alone.
+# Before numerical libraries are imported: tests run side by side, one a core.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
 # A shell has what it starts in the background ignore Ctrl-C, and so would what the tests start.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
 
 # The toy study is found in this process too, as a third party's is: by its entry point.
 sys.path.insert(0, str(TOY))
@@ -50,9 +48,19 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def installed_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder whose packages count as installed in this process, once they are written."""
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Install modules and the studies in them, for this process and those in its folder."""
+
+    def install(studies: Mapping[str, str], **modules: str) -> None:
+        info = tmp_path / "added-0.1.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: added\nVersion: 0.1\n")
+        points = [f"{name} = {where}" for name, where in studies.items()]
+        (info / "entry_points.txt").write_text("\n".join(["[overfit.studies]", *points]))
+        for name, code in modules.items():
+            (tmp_path / f"{name}.py").write_text(code)
+
     monkeypatch.syspath_prepend(tmp_path)
     registry._entry_points.cache_clear()
-    yield tmp_path
+    yield install
     registry._entry_points.cache_clear()

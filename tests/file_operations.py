@@ -27,11 +27,11 @@ _MET, _ENDED, _BROKEN = 0, 3, 4
 def strikes(how: Strike, folder: Path, act: Callable[[], object], stride: int = 1) -> Iterator[int]:
     """Strike at one file operation in `folder` after another; yield its number after each strike.
 
-    What follows the strike in the caller is to bring the folder back to its first state.
+    The caller is to bring the folder back to its first state after each. A kill is tried only at
+    what changes the folder, since one before a reading leaves what one before it did.
 
     Args:
-        how: whether the process is killed, or the operation fails. A kill is tried only at what
-            changes the folder, since one before a reading leaves what one before it did.
+        how: whether the process is killed, or the operation fails.
         folder: the folder whose files count.
         act: what is done; an `Exception` that it raises after the strike is its answer.
         stride: take only each operation of so many.
@@ -93,12 +93,9 @@ def _arm(how: Strike, folder: Path, number: int) -> list[str]:
 
 def _counts(event: str, arguments: tuple[Any, ...], folder: Path, *, reading: bool) -> bool:
     """Whether an event is an operation on a file in the folder, of the kind that is struck."""
-    if event == "open":
-        changes = bool(arguments[2] & _WRITABLE)
-    elif event in _CHANGING or event in _READING:
-        changes = event in _CHANGING
-    else:
+    if event not in {"open", *_CHANGING, *_READING}:
         return False
+    changes = bool(arguments[2] & _WRITABLE) if event == "open" else event in _CHANGING
     path = arguments[0]
     inside = isinstance(path, str | os.PathLike) and os.fspath(path).startswith(str(folder))
     return inside and (changes or reading)

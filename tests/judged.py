@@ -8,9 +8,12 @@ from collections.abc import Callable, Mapping
 import pandas as pd
 import pytest
 
+from calibration.rates import design, worlds_of
 from overfit_cli import Claim, Measurement
+from overfit_cli.claims.stated import JointMeasure
 from overfit_cli.core.claim import UndecidedError, Verdict
 from overfit_cli.core.registry import claims_of, find_study, installed_studies
+from overfit_cli.core.training import named_rng
 
 
 def claims_by_name(*studies: str) -> Mapping[str, Claim]:
@@ -25,8 +28,13 @@ def all_claims() -> Mapping[str, Claim]:
 
 
 def measure(name: str, cells: pd.DataFrame) -> Measurement:
-    """Judge the claim of this name."""
-    return all_claims()[name].judge(cells)
+    """Judge the claim of this name, or the part of it whose label is behind a colon."""
+    name, _, part = name.partition(": ")
+    claim = all_claims()[name]
+    if part:
+        assert isinstance(claim.measure, JointMeasure)
+        return claim.measure.parts[part].judge(cells)
+    return claim.judge(cells)
 
 
 def check_undecided(verdict: Verdict, words: str, function: Callable[[], object]) -> None:
@@ -35,3 +43,10 @@ def check_undecided(verdict: Verdict, words: str, function: Callable[[], object]
         function()
     assert error.value.measurement.verdict == verdict
     assert words in error.value.measurement.note
+
+
+@functools.cache
+def true_cells(name: str) -> pd.DataFrame:
+    """Cells of the claim's preset in a made-up world in which it is true."""
+    worlds = {of: one for study in installed_studies() for of, one in worlds_of(study).items()}
+    return worlds[name].true(design(all_claims()[name].preset), named_rng(0, "doctored", name))

@@ -26,10 +26,9 @@ def pieces(descriptor: int) -> Iterator[str]:
     """What is written to a terminal, until everybody has left it."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     with contextlib.suppress(OSError):  # how Linux says that they have
-        while select.select([descriptor], [], [], _PATIENCE)[0]:
-            piece = os.read(descriptor, 65536)
-            if not piece:
-                return
+        while select.select([descriptor], [], [], _PATIENCE)[0] and (
+            piece := os.read(descriptor, 65536)
+        ):
             yield decoder.decode(piece)
 
 

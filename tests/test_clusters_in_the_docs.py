@@ -11,7 +11,7 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,14 +45,15 @@ def sbatch(*arguments: str, cwd: Path, expect: int = 0) -> None:
 
 @pytest.mark.slow
 def test_the_script_for_slurm_runs_a_sweep_as_an_array(tmp_path: Path) -> None:
-    sbatch(str(DOCS / "sweep.sbatch"), "toy", *GRID, "--out", "out", cwd=tmp_path)
+    script = str(DOCS / "sweep.sbatch")
+    sbatch(script, "toy", *GRID, "--out", "out", cwd=tmp_path)
     logs = [path.read_text() for path in tmp_path.glob("overfit-*-*.log")]
-    shards = [re.findall(r"shard (\d/8)", log) for log in logs]
-    assert sorted(shards) == [[f"{number}/8"] for number in range(1, 9)]
+    shards = sorted(shard for log in logs for shard in re.findall(r"shard (\d)/8", log))
+    assert shards == list("12345678")
     run("sweep", "toy", *GRID, "--jobs=1", "--out", "whole", cwd=tmp_path)
     pd.testing.assert_frame_equal(rows(tmp_path / "out"), rows(tmp_path / "whole"))
     failing = ("toy", *GRID, "--set", "mood=raises", "--out", "failed")
-    sbatch("--array=2", str(DOCS / "sweep.sbatch"), *failing, cwd=tmp_path, expect=1)
+    sbatch("--array=2", script, *failing, cwd=tmp_path, expect=1)
 
 
 @pytest.mark.unix
@@ -61,11 +62,10 @@ def test_the_script_for_slurm_runs_a_sweep_as_an_array(tmp_path: Path) -> None:
 def test_the_end_of_a_tasks_time_keeps_what_is_finished(tmp_path: Path, jobs: str) -> None:
     """SLURM sends SIGTERM a minute before."""
     grid = ("toy", "--n", "1:80", "--snr", "1", "--seeds", "1", "--set", "pause=0.1")
-    variables = {"SLURM_ARRAY_TASK_ID": "1", "SLURM_CPUS_PER_TASK": jobs}
     process = subprocess.Popen(
         ["bash", str(DOCS / "sweep.sbatch"), *grid, "--out", "out"],
         cwd=tmp_path,
-        env=with_slurm(**variables),
+        env=with_slurm(SLURM_ARRAY_TASK_ID="1", SLURM_CPUS_PER_TASK=jobs),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -93,9 +93,8 @@ def test_dask_workers_come_as_slurm_jobs(tmp_path: Path) -> None:
         text=True,
     )
     assert process.stdout is not None
-    said = process.stdout.readline()
-    options = shlex.split(said)
-    assert options[:3] == ["--backend", "dask", "--address"], said
+    options = shlex.split(process.stdout.readline())
+    assert options[:3] == ["--backend", "dask", "--address"], options
     done = run("sweep", "toy", *GRID, *options, "--out", "out", cwd=tmp_path)
     output, _ = process.communicate("\n", timeout=60)
     assert "Done: 36 trained" in done.stdout
@@ -106,28 +105,21 @@ def test_dask_workers_come_as_slurm_jobs(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_workflow_runs_each_shard_and_judges_them_together(tmp_path: Path) -> None:
     jobs = yaml.safe_load((DOCS / "sweep-matrix.yml").read_text())["jobs"]
-    shards = jobs["shard"]["strategy"]["matrix"]["shard"]
-    for shard in shards:
-        for step in scripts(jobs["shard"]["steps"]):
-            play(step, {"matrix.shard": str(shard)}, cwd=tmp_path)
-    for step in scripts(jobs["merge"]["steps"]):
-        play(step, {}, cwd=tmp_path)
+    shards = [{"matrix.shard": str(n)} for n in jobs["shard"]["strategy"]["matrix"]["shard"]]
+    for job, known in [*(("shard", shard) for shard in shards), ("merge", {})]:
+        for step in jobs[job]["steps"]:
+            if "overfit " in step.get("run", ""):
+                play(step, known, cwd=tmp_path)
     assert len(shards) == 4
     assert len(rows(tmp_path / "results" / "whole")) == 3 * 4 * 3
-    assert (tmp_path / "results" / "whole" / "figures" / "heatmap.png").stat().st_size > 0
-    assert (tmp_path / "report" / "index.html").stat().st_size > 0
-
-
-def scripts(steps: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The steps that run commands of ours."""
-    return (step for step in steps if "overfit " in step.get("run", ""))
+    for file in ("results/whole/figures/heatmap.png", "report/index.html"):
+        assert (tmp_path / file).stat().st_size > 0
 
 
 def play(step: Mapping[str, Any], known: Mapping[str, str], cwd: Path) -> None:
     """Run a step as GitHub does, over fewer cells."""
-    variables = dict(step.get("env", {}))
-    for name, value in variables.items():
-        variables[name] = known[value.strip("${ }")]
+    env = with_slurm(
+        **{name: known[one.strip("${ }")] for name, one in step.get("env", {}).items()}
+    )
     text = step["run"].replace("--n 2:20 --snr 0.1:16", "--n 2,5,10 --snr 2:14:4")
-    command = ["bash", "-e", "-o", "pipefail", "-c", text]
-    subprocess.run(command, cwd=cwd, env=with_slurm(**variables), check=True)
+    subprocess.run(["bash", "-e", "-o", "pipefail", "-c", text], cwd=cwd, env=env, check=True)

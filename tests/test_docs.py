@@ -1,13 +1,17 @@
-"""The documents say what the code does."""
+"""The documents say what the code does, and their examples and notebook run."""
 
 from __future__ import annotations
 
+import json
 import pkgutil
 import re
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+import nbformat
 import numpy as np
 import pytest
 import typer
@@ -15,6 +19,7 @@ from numpy.typing import NDArray
 
 import overfit_cli
 from docs import generate
+from docs.notebook import NOTEBOOK, execute
 from overfit_cli.cli.app import app
 from overfit_cli.core.parameters import describe, symbol_text
 from overfit_cli.core.registry import claims_of, installed_studies
@@ -58,19 +63,19 @@ def test_generated_parts_are_what_the_code_would_write(document: Path) -> None:
     assert generate.regenerated(text) == text, "run `make docs`"
 
 
-def test_the_citation_and_the_changelog_have_this_version_and_its_address() -> None:
-    for path, written in (
-        (generate.CITATION, generate.cited),
-        (generate.CHANGELOG, generate.linked),
-    ):
-        text = path.read_text()
-        assert written(text) == text, "run `make docs`"
-        assert overfit_cli.__version__ in text
-    foot = generate.linked("## [Unreleased]\n\n## [0.2.0] - x\n\n## [0.1.0] - y\n").splitlines()[
-        -3:
-    ]
-    ends = ("compare/v0.2.0...HEAD", "compare/v0.1.0...v0.2.0", "releases/tag/v0.1.0")
-    assert [line.endswith(f"/{end}") for line, end in zip(foot, ends, strict=True)] == [True] * 3
+@pytest.mark.parametrize(
+    ("path", "written"),
+    [(generate.CITATION, generate.cited), (generate.CHANGELOG, generate.linked)],
+)
+def test_the_citation_and_the_changelog_have_this_version_and_its_address(
+    path: Path, written: Callable[[str], str]
+) -> None:
+    text = path.read_text()
+    assert written(text) == text, "run `make docs`"
+    assert overfit_cli.__version__ in text
+    foot = generate.linked("## [Unreleased]\n\n## [0.2.0] - x\n\n## [0.1.0] - y\n")
+    ends = ["compare/v0.2.0...HEAD", "compare/v0.1.0...v0.2.0", "releases/tag/v0.1.0"]
+    assert re.findall(r"(?:compare|releases)/\S+", foot) == ends
 
 
 def test_names_of_the_package_and_targets_of_make_in_a_page_exist() -> None:
@@ -88,14 +93,16 @@ def test_the_symbols_of_every_parameter_and_column_are_written_plainly() -> None
         symbols += [item.symbol for item in (*study.columns, *study.trajectory_columns)]
         for symbol in symbols:
             assert not re.search(r"[\\{}]", symbol_text(symbol)), (study.name, symbol)
-    assert symbol_text(r"\frac{1}{H}\sum \|W_h\|") == "1/H Σ ‖W_h‖"
-    assert symbol_text(r"\tilde{\sigma}_p^{-1/2}") == "σ̃_p^(-1/2)"
-    assert symbol_text(r"\bar{a}_{\mathrm{train}}") == "a\N{COMBINING MACRON}_train"
-    assert symbol_text(r"\hat L \Phi \min S") == "L̂ Φmin S"
-    assert (
-        symbol_text(r"\lambda_{\mathrm{min}}(H)") == symbol_text(r"\lambda_{\min}(H)") == "λ_min(H)"
-    )
-    assert symbol_text(r"\log_{10}\gamma_{\mathrm{attn}}") == "log_10γ_attn"
+    for symbol, plain in {
+        r"\frac{1}{H}\sum \|W_h\|": "1/H Σ ‖W_h‖",
+        r"\tilde{\sigma}_p^{-1/2}": "σ̃_p^(-1/2)",
+        r"\bar{a}_{\mathrm{train}}": "a\N{COMBINING MACRON}_train",
+        r"\hat L \Phi \min S": "L̂ Φmin S",
+        r"\lambda_{\mathrm{min}}(H)": "λ_min(H)",
+        r"\lambda_{\min}(H)": "λ_min(H)",
+        r"\log_{10}\gamma_{\mathrm{attn}}": "log_10γ_attn",
+    }.items():
+        assert symbol_text(symbol) == plain
 
 
 def test_no_preset_has_the_name_of_a_study() -> None:
@@ -136,35 +143,33 @@ def number(text: str) -> tuple[float, float]:
     return float(plain) * scale, 0.501 * 10.0**-digits * scale
 
 
-def pairs() -> Iterator[tuple[float | None, float | None]]:
-    """The intervals of kept claims, of their details (`p, from` and `p, to`) and of captions."""
-    for claim in (one for of_run in kept_claims().values() for one in of_run):
-        details = claim["details"] or {}
-        if claim["interval"]:
-            yield claim["interval"]["low"], claim["interval"]["high"]
-        for name in (name.removesuffix("from") for name in details if name.endswith(", from")):
-            yield details[f"{name}from"], details[f"{name}to"]
-    for caption in RESULTS.glob("*/figures/*.txt"):
-        for match in INTERVAL.finditer(" ".join(caption.read_text().split())):
-            yield number(match[1])[0], number(match[2])[0]
-
-
 @cache
 def kept() -> NDArray[np.float64]:
-    """The intervals whose ends are known, as they are and in percent."""
-    known = np.array([pair for pair in pairs() if None not in pair], dtype=float)
+    """The intervals of kept claims, of their details and of captions, as they are and in percent.
+
+    Details have their ends under the names `p, from` and `p, to`.
+    """
+    pairs = list[tuple[float | None, float | None]]()
+    for claim in (one for of_run in kept_claims().values() for one in of_run):
+        details, interval = claim["details"] or {}, claim["interval"] or {}
+        pairs.append((interval.get("low"), interval.get("high")))
+        names = (name.removesuffix("from") for name in details if name.endswith(", from"))
+        pairs += [(details[f"{name}from"], details[f"{name}to"]) for name in names]
+    for caption in RESULTS.glob("*/figures/*.txt"):
+        ends = INTERVAL.findall(" ".join(caption.read_text().split()))
+        pairs += [(number(low)[0], number(high)[0]) for low, high in ends]
+    known = np.array([pair for pair in pairs if None not in pair], dtype=float)
     return np.concatenate([known, 100 * known])
 
 
 def strange(text: str) -> set[str]:
     """The intervals of a text, outside of its generated parts, that are no kept ones."""
-    found = {match[0]: match for match in INTERVAL.finditer(GENERATED.sub("", text))}
-    ends = {one: np.array([number(match[1]), number(match[2])]) for one, match in found.items()}
-    return {
-        one
-        for one, end in ends.items()
-        if not (np.abs(kept() - end[:, 0]) <= end[:, 1]).all(axis=1).any()
-    }
+    found = set[str]()
+    for match in INTERVAL.finditer(GENERATED.sub("", text)):
+        ends = np.array([number(match[1]), number(match[2])])
+        if not (np.abs(kept() - ends[:, 0]) <= ends[:, 1]).all(axis=1).any():
+            found.add(match[0])
+    return found
 
 
 @pytest.mark.parametrize("page", WITH_INTERVALS, ids=lambda page: f"{page.parent.name}/{page.name}")
@@ -178,19 +183,15 @@ def test_an_interval_of_an_older_run_is_noticed() -> None:
 
 
 @pytest.mark.slow
-def test_the_study_in_the_docs_works_as_it_stands(installed_here: Path) -> None:
+def test_the_study_in_the_docs_works_as_it_stands(
+    install: Callable[..., None], tmp_path: Path
+) -> None:
     """Its code and its entry point, and the commands that the page gives."""
-    tmp_path = installed_here
     page = (ROOT / "docs" / "adding-a-study.md").read_text()
     [code] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[:1]
     [commands] = re.findall(r"```\n(overfit .*?)```", page, re.DOTALL)[:1]
-    [entry] = re.findall(r'entry-points."overfit.studies"\]\n(.*)\n', page)
-    (tmp_path / "mean_sign.py").write_text(code)
-    info = tmp_path / "mean_sign-0.1.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mean-sign\nVersion: 0.1\n")
-    named = entry.replace('"', "")
-    (info / "entry_points.txt").write_text(f"[overfit.studies]\n{named}\n")
+    [entry] = re.findall(r'entry-points."overfit.studies"\]\n(\S+) = "(\S+)"\n', page)
+    install(dict([entry]), mean_sign=code)
     for line in commands.strip().splitlines():
         words = line.split()[1:]
         one_job = ["--jobs=1"] if words[0] == "sweep" else []
@@ -210,3 +211,77 @@ def test_the_world_in_the_docs_is_judged_as_the_page_says(
     exec(compile(code, "verdicts.md", "exec"), {})
     [number] = re.findall(r"fails there, with (\d\.\d\d)", page)
     assert re.search(rf"fig1-exponent fails {number[:3]}", capsys.readouterr().out)
+
+
+SWEEPS = {
+    "random_features.py": "--n 20,30,40,50,70,100,200",
+    "spiked_matrix.py": "--n 200:3200:5:log --snr 0.2:1.6:16:log",
+    "max_margin.py": "--horizon 100,1000,10000,30000",
+    "xor.py": "--d 2,4,8,16,32",
+    "quadratic.py": "--kappa 10,30,100,300,1000",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", sorted(ROOT.glob("docs/examples/*.py")), ids=lambda one: one.stem)
+def test_of_each_example_the_true_claim_holds_and_the_false_one_fails(
+    path: Path, tmp_path: Path
+) -> None:
+    shutil.copy(path, tmp_path)
+    grid = (*SWEEPS[path.name].split(), "--seeds", "20")
+    run("sweep", path.name, *grid, "--out", "run", cwd=tmp_path)
+    said = run("judge", "run", cwd=tmp_path).stdout.splitlines()
+    verdicts = [word for line in said[:5] for word in line.split() if word in ("holds", "fails")]
+    assert verdicts == ["holds", "fails"]
+
+
+# Notebooks, in real kernels
+
+CELLS = (
+    """
+import os, signal, threading, time
+import overfit_cli
+
+def train(n: int = 1, snr: float = 1.0, seed: int = 0):
+    time.sleep(0.05)
+    return {"loss": 1 / (1 + n * snr)}
+""",
+    'overfit_cli.sweep(train, n="1:6", snr="1:2:6", seeds=1, jobs=1, out="run");',
+    'overfit_cli.sweep(train, n="1:3", snr="1:2:3", seeds=1, jobs=1, out="quiet", quiet=True);',
+    """
+threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    overfit_cli.sweep(train, n="1:60", snr="1:2:6", seeds=1, jobs=1, out="long")
+except KeyboardInterrupt:
+    print("interrupted")
+""",
+)
+
+
+def printed(cell: Any) -> list[str]:
+    """The lines that a cell of code prints."""
+    texts = [output.text for output in cell.outputs if output.output_type == "stream"]
+    return "".join(texts).splitlines()
+
+
+@pytest.mark.slow
+def test_a_sweep_in_a_notebook_prints_lines_and_can_be_interrupted(tmp_path: Path) -> None:
+    notebook = nbformat.v4.new_notebook(cells=[*map(nbformat.v4.new_code_cell, CELLS)])
+    _, swept, quiet, long = execute(notebook, tmp_path).nb.cells
+    first, second, done = printed(swept)
+    assert first.endswith("(n 6 × snr 6 × seeds 1), run")
+    assert second == "36 to run, 1 job."
+    assert done.startswith("Done: 36 trained")
+    assert printed(quiet) == []
+    *_, kept, last = printed(long)
+    assert re.match(r"Interrupted after \d+ of 360 cells; they are kept in long", kept)
+    assert last == "interrupted"
+
+
+@pytest.mark.slow
+def test_the_notebook_of_the_documents_runs_to_the_verdicts_that_it_shows(tmp_path: Path) -> None:
+    kept, again = (nbformat.read(NOTEBOOK, as_version=4) for _ in range(2))
+    execute(again, tmp_path)
+    for notebook in (kept, again):
+        verdicts = re.findall(r"<Judged [^:]*: (\w+)", json.dumps(notebook))
+        assert verdicts == ["holds", "inconclusive", "fails"]

@@ -1,4 +1,4 @@
-"""Run directories that an earlier version wrote, in `fixtures/runs`: see `fixtures/make.py`."""
+"""Run directories in `fixtures/runs`, which overfit 0.1.0 wrote at commit e8fc5d9d."""
 
 from __future__ import annotations
 
@@ -13,23 +13,31 @@ import pytest
 
 import overfit_cli
 from tests.command import call
-from tests.fixtures.make import HERE, RUNS, words
 from tests.toy_runs import parts_in
 
+HERE = Path(__file__).parent / "fixtures"
 EXPECTED = json.loads((HERE / "expected.json").read_text(encoding="utf-8"))
-
-
-SHOWN = {
-    "function": "12 cells, complete",
-    "failed": "2 of 4 cells, 2 failed",
-    "trajectories": "4 cells, complete",
-    "refined": "28 cells, refined",
-    "shard-1": "6 of 12 cells, 6 missing",
-    "shard-2": "6 of 12 cells, 6 missing",
-    "merged": "12 cells, complete",
-    "interrupted": "1 of 4 cells, 3 missing",
-    "study": "8 of 16 cells, 8 failed",
+RUNS = {
+    "function": ("experiment.py --n 2,3 --snr 1,2 --seeds 3", "12 cells, complete"),
+    "failed": ("experiment.py --n 4,5 --snr 1 --seeds 2", "2 of 4 cells, 2 failed"),
+    "trajectories": (
+        "experiment.py --n 2,3 --snr 1 --seeds 2 --trajectories",
+        "4 cells, complete",
+    ),
+    "refined": (
+        "experiment.py --n 2,4 --snr 0.5:4:5 --seeds 2 --refine 2 --threshold 0.2",
+        "28 cells, refined",
+    ),
+    "shard-1": ("experiment.py --n 2:4 --snr 1,2 --seeds 2 --shard 1/2", "6 of 12 cells"),
+    "shard-2": ("experiment.py --n 2:4 --snr 1,2 --seeds 2 --shard 2/2", "6 of 12 cells"),
+    "merged": ("", "12 cells, complete"),
+    "interrupted": ("experiment.py --n 2,6 --snr 1 --seeds 2", "1 of 4 cells, 3 missing"),
+    "study": (
+        "toy --n 1:4 --snr 1,2 --seeds 2 --set mood=diverges --trajectories",
+        "8 of 16 cells, 8 failed",
+    ),
 }
+"""The sweep that wrote each, and what is shown of it."""
 
 
 @pytest.fixture
@@ -51,7 +59,7 @@ def check_rows(cells: pd.DataFrame, name: str) -> None:
 def test_its_rows_are_read(name: str, folder: Path) -> None:
     check_rows(overfit_cli.load(folder / "runs" / name), name)
     shown = call("runs", f"runs/{name}", cwd=folder).stdout
-    assert SHOWN[name] in shown
+    assert RUNS[name][1] in shown
     assert ("trained before the digest changed" in shown) == (name != "study")
 
 
@@ -61,22 +69,17 @@ def test_its_logged_steps_are_read(folder: Path) -> None:
     assert (steps["train_loss"] == 1 / (1 + steps["step"] + steps["n"])).all()
 
 
-def test_all_are_listed(folder: Path) -> None:
-    listed = call("runs", "runs", cwd=folder).stdout
-    assert all(f"runs/{name}" in listed for name in RUNS)
-
-
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.slow) if name == "refined" else name
-        for name in RUNS
-        if name != "merged"
+        pytest.param(name, marks=[pytest.mark.slow] if name == "refined" else [])
+        for name in sorted({*RUNS} - {"merged"})
     ],
 )
 def test_the_same_sweep_trains_what_is_missing_alone(name: str, folder: Path) -> None:
     before = parts_in(folder / "runs" / name / "cells")
-    done = call(*words(name, f"runs/{name}"), cwd=folder, expect={0, 1})
+    sweep = ("sweep", *RUNS[name][0].split(), "--jobs=1", "--out", f"runs/{name}")
+    done = call(*sweep, cwd=folder, expect={0, 1})
     kept = {"study": 0, "interrupted": 1, "refined": 20}.get(name, len(EXPECTED[name]))
     said = re.findall(r"(\d+) cells? (?:was|were) trained before the digest changed", done.stdout)
     assert said == ([str(kept)] if kept else [])
@@ -92,7 +95,9 @@ def test_the_same_sweep_trains_what_is_missing_alone(name: str, folder: Path) ->
     check_rows(cells, name)
 
 
-def test_shards_are_merged(folder: Path) -> None:
+def test_all_are_listed_and_shards_are_merged(folder: Path) -> None:
+    listed = call("runs", "runs", cwd=folder).stdout
+    assert all(f"runs/{name}" in listed for name in RUNS)
     call("merge", "runs/shard-1", "runs/shard-2", "--out", "again", cwd=folder)
     check_rows(overfit_cli.load(folder / "again"), "merged")
 

@@ -70,19 +70,17 @@ class Step(NamedTuple):
     """A step of a page: a command, with what the page shows below it, or a file to write."""
 
     command: str = ""
-    shown: tuple[str, ...] = ()
+    shown: str = ""
     file: str = ""
     content: str = ""
 
 
 def steps_of(page: Path) -> Iterator[Step]:
     """Yield the commands and the files of a page; its Python blocks are one script at the end."""
-    text = page.read_text()
+    text, script = page.read_text(), ""
     if page.name in WITH_TABLES:
-        start = text.partition("| command | what it does |")[2].partition("\n\n")[0]
-        in_table = re.findall(r"^\| `(overfit [^`]*)` \|", start, re.MULTILINE)
-        yield from (Step(command) for command in in_table)
-    script = ""
+        table = text.partition("| command | what it does |")[2].partition("\n\n")[0]
+        yield from map(Step, re.findall(r"^\| `(overfit [^`]*)` \|", table, re.MULTILINE))
     for match in BLOCK.finditer(text):
         language, content = match.groups()
         before = text[: match.start()].rstrip()
@@ -91,24 +89,16 @@ def steps_of(page: Path) -> Iterator[Step]:
         elif language == "python" and re.search(r"^(import|from) overfit_cli", content, re.M):
             script += content + "\n"
         elif not language:
-            yield from _commands(content)
+            content = content.replace("\\\n", " ")
+            at = (
+                r"\w*\$ " if re.search(r"^\w*\$ ", content, re.M) else "(?=overfit |cd |mkdir |cp )"
+            )
+            if re.match(rf"\w*\$ |{at}", content):
+                _, *parts = re.split(rf"^{at}", content, flags=re.M)
+                yield from (Step(*part.partition("\n")[::2]) for part in parts)
     if script:
         yield Step(file="page.py", content=script)
         yield Step("python page.py")
-
-
-def _commands(content: str) -> Iterator[Step]:
-    """The commands of a block, each with the lines that are shown below it."""
-    lines = content.replace("\\\n", " ").splitlines()
-    prompted = [re.match(r"\w*\$ (.*)", line) for line in lines]
-    if not any(prompted):
-        prompted = [re.match(r"((?:overfit|cd|mkdir|cp) .*)", line) for line in lines]
-        if not prompted[0]:
-            return
-    starts = [number for number, match in enumerate(prompted) if match]
-    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
-        match = prompted[start]
-        yield Step(match[1] if match else "", tuple(lines[start + 1 : end]))
 
 
 class Reader:
@@ -141,45 +131,44 @@ class Reader:
         if step.file:
             (self.folder / step.file).write_text(step.content)
             return
-        words = shlex.split(step.command, comments=True)
-        if words[0] == "cd":
-            self.folder = self.folder / words[1]
-        elif words[0] == "mkdir":
+        command, *words = shlex.split(step.command, comments=True)
+        if command == "cd":
+            self.folder = self.folder / words[0]
+        elif command == "mkdir":
             (self.folder / words[-1]).mkdir()
-        elif words[0] == "cp":
-            shutil.copy(self.folder / words[1], self.folder / words[2])
-        elif words[0] == "python":
-            python(*words[1:], cwd=self.folder)
-        elif words[0] == "overfit":
-            self._overfit(words[1:], step)
+        elif command == "cp":
+            shutil.copy(self.folder / words[0], self.folder / words[1])
+        elif command == "python":
+            python(*words, cwd=self.folder)
+        elif command == "overfit":
+            self._overfit(words, step)
 
     def _overfit(self, words: list[str], step: Step) -> None:
-        subject = next((word for word in words[1:] if not word.startswith("-")), "")
         if words[0] in ("sweep", "train") and ".py" not in step.command:
-            self._plan(["sweep", *words[1:]], subject)
+            self._plan(["sweep", *words[1:]])
         elif words[0] == "sweep":
-            if "--dry-run" not in words:
-                self._run(*words, "--dry-run")
+            self._run(*words, "--dry-run")
             self._run(*map(_fewer, words), "--jobs=1", expect=(0, 1))
         elif words[0] == "reproduce":
             self._run(*words, "--dry-run")
         else:
             may_differ = {"--strict", "--tolerance"} & {*words}
             done = self._run(*words, expect=(0, 1) if may_differ else (0,))
-            for line in step.shown:
-                assert not line.startswith("Drawn: ") or line in done, line
+            shown = {line for line in step.shown.splitlines() if line.startswith("Drawn: ")}
+            assert shown <= {*done.splitlines()}
 
-    def _plan(self, words: list[str], subject: str) -> None:
+    def _plan(self, words: list[str]) -> None:
         """Plan a sweep, and put the kept run of its preset where it would have written."""
-        foreign = FOREIGN.search(shlex.join(words))
-        if not foreign:
-            planned = self._run(*(word for word in words if word != "--dry-run"), "--dry-run")
+        subject = next((word for word in words[1:] if not word.startswith("-")), "")
+        kept = f"{subject}-quick"
+        if FOREIGN.search(shlex.join(words)):
+            self._keep(kept, self.folder / "results" / kept)
+        else:
+            planned = self._run(*words, "--dry-run")
             [directory] = re.findall(r"\), (\S+)$", planned.splitlines()[0])
             self._keep(Path(directory).name, self.folder / directory)
         if "--out" in words:
-            self._keep(f"{subject}-quick", self.folder / words[words.index("--out") + 1])
-        elif foreign:
-            self._keep(f"{subject}-quick", self.folder / "results" / f"{subject}-quick")
+            self._keep(kept, self.folder / words[words.index("--out") + 1])
 
     def _run(self, *words: str, expect: tuple[int, ...] = (0,)) -> str:
         """Run `overfit` and return what it says."""
@@ -229,18 +218,18 @@ def test_the_queries_of_the_cookbook_answer_what_is_in_the_cells() -> None:
     answers = json.loads(python("-W", "error", "-c", ASKS, cwd=ROOT, text=asked).stdout)
     medians, steps, pairs, benign = answers
     cells = done("fig1-quick")
-    expected = cells[cells["snr"] < 3].groupby(["n", "snr"])["test_loss"].median()
-    assert medians["test_loss"] == pytest.approx(expected.tolist())
-    assert set(medians["seeds"]) == {40}
     logged = overfit_cli.load(ROOT / "results" / "dynamics-quick", trajectories=True)
     logged = logged[logged["step"] % 10 == 0]
-    expected = logged.groupby(["n", "snr", "step"])["test_loss"].median()
-    assert len(expected) > 6
-    assert steps["test_loss"] == pytest.approx(expected.tolist())
     both = cells.merge(done("fig1-balanced-quick"), on=["n", "snr", "seed"])
-    expected = (both["test_loss_x"] - both["test_loss_y"]).groupby(both["n"]).mean()
-    assert pairs["n"] == expected.index.tolist()
-    assert pairs["difference"] == pytest.approx(expected.tolist())
+    differences = (both["test_loss_x"] - both["test_loss_y"]).groupby(both["n"]).mean()
+    for told, expected in (
+        (medians["test_loss"], cells[cells["snr"] < 3].groupby(["n", "snr"])["test_loss"].median()),
+        (steps["test_loss"], logged.groupby(["n", "snr", "step"])["test_loss"].median()),
+        (pairs["difference"], differences),
+        (benign["benign"], (cells["test_loss"] < 0.2).groupby(cells["n"]).mean()),
+    ):
+        assert told == pytest.approx(expected.tolist())
+    assert len(steps["test_loss"]) > 6
+    assert set(medians["seeds"]) == {40}
+    assert pairs["n"] == differences.index.tolist()
     assert sum(pairs["pairs"]) == len(both)
-    expected = (cells["test_loss"] < 0.2).groupby(cells["n"]).mean()
-    assert benign["benign"] == pytest.approx(expected.tolist())

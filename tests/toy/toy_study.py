@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import os
 import signal
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -23,15 +22,26 @@ from overfit_cli.core.training import Training, named_rng
 
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # on Windows os.kill ends a process with any
 
-Ends = Literal[
-    "raises", "diverges", "kills", "kills-once", "exits", "interrupts", "prints", "closes"
-]
+Ends = Literal["raises", "exits", "interrupts", "closes", "prints", "kills", "kills-once"]
 """How a training can end otherwise than with a result, or on its way to one."""
 
 Numbers = Literal["nan", "word", "huge", "other-column", "no-numbers"]
 Steps = Literal["wordy-step", "numberless-step", "other-step"]
-Outcomes = Literal[Numbers, Steps, "nothing", "text", "other-cell", "wordy"]
+Outcomes = Literal["diverges", Numbers, Steps, "nothing", "text", "other-cell", "wordy"]
 """What can be wrong with a result."""
+
+NUMBERS: dict[str, Any] = {
+    "nan": {"test_loss": math.nan},
+    "word": {"test_loss": "low"},
+    "huge": {"test_loss": 10**400},
+    "no-numbers": None,
+    "other-column": {"tset_loss": 0.5},
+}
+STEPS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "numberless-step": ("last", {"train_loss": 0.5}),
+    "wordy-step": (1, {"train_loss": "low"}),
+    "other-step": (1, {"tset_loss": 0.5}),
+}
 
 
 class ToyParameters(StudyParameters):
@@ -61,11 +71,7 @@ class Toy(Study[ToyParameters]):
                 source="nowhere",
                 statement="Nothing is learned.",
                 holds_where="the loss is above 0.1",
-                measure=lambda cells: Measurement(
-                    verdict="fails" if cells["test_loss"].min() < 0.1 else "holds",
-                    value=float(cells["test_loss"].min()),
-                    note="Measured.",
-                ),
+                measure=measure,
             )
         ]
 
@@ -92,10 +98,7 @@ class Toy(Study[ToyParameters]):
             draw = float(named_rng(cell.seed, "train").random(settings.n)[-1])
             loss = 1 / (1 + settings.n * settings.snr**2)
             training.log(cell, 0, {"train_loss": 1.0})
-            step: Any = "last" if settings.mood == "numberless-step" else 1
-            logged: Any = "low" if settings.mood == "wordy-step" else loss
-            column = "tset_loss" if settings.mood == "other-step" else "train_loss"
-            training.log(cell, step, {column: logged})
+            training.log(cell, *STEPS.get(settings.mood, (1, {"train_loss": loss})))
             numbers = {"test_loss": loss, "draw": draw}
             yield from spoilt(CellResult(cell, numbers, steps=1), settings.mood)
 
@@ -103,48 +106,40 @@ class Toy(Study[ToyParameters]):
         return f"A loss of {result.measurements['test_loss']:.3f}."
 
 
+def measure(cells: Any) -> Measurement:
+    loss = float(cells["test_loss"].min())
+    return Measurement(verdict="fails" if loss < 0.1 else "holds", value=loss, note="Measured.")
+
+
 def misbehave(mood: str) -> None:
     """Do what the mood says; `kills-once` kills the first worker that comes by and no other."""
-    if mood == "raises":
-        raise RuntimeError("the toy\nis broken")
-    if mood == "exits":
-        sys.exit("enough")
-    if mood == "closes":
-        raise GeneratorExit
-    if mood == "interrupts":
-        raise KeyboardInterrupt
+    errors: dict[str, BaseException] = {
+        "raises": RuntimeError("the toy\nis broken"),
+        "exits": SystemExit("enough"),
+        "closes": GeneratorExit(),
+        "interrupts": KeyboardInterrupt(),
+    }
+    if mood in errors:
+        raise errors[mood]
     if mood == "prints":
         print("a study may print", flush=True)  # noqa: T201
     if mood == "kills":
         os.kill(os.getpid(), KILL)
-    if mood == "kills-once":
-        mark = Path(os.environ["TOY_MARK"])
-        if not mark.exists():
-            mark.touch()
-            os.kill(os.getpid(), KILL)
+    if mood == "kills-once" and not (mark := Path(os.environ["TOY_MARK"])).exists():
+        mark.touch()
+        os.kill(os.getpid(), KILL)
 
 
 def spoilt(result: CellResult, mood: str) -> Iterator[Any]:
     """Give the result, or what a careless study gives in its place."""
-    if mood == "nothing":
-        return
-    numbers: dict[str, Any] = {
-        "nan": {"test_loss": math.nan},
-        "word": {"test_loss": "low"},
-        "huge": {"test_loss": 10**400},
-        "no-numbers": None,
-        "other-column": {"tset_loss": 0.5},
-    }
-    if mood in numbers:
-        yield replace(result, measurements=numbers[mood])
-    elif mood == "text":
+    if mood == "text":
         yield "a loss of 0.5"
     elif mood == "other-cell":
         yield replace(result, cell=replace(result.cell, seed=99))
     elif mood == "wordy":
         yield CellResult(result.cell, reason="so it goes\n" * 1000)
-    else:
-        yield result
+    elif mood != "nothing":
+        yield replace(result, measurements=NUMBERS.get(mood, result.measurements))
 
 
 study = Toy()

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from overfit_cli.core.cell import CellResult
 from overfit_cli.core.classification import Examples, minibatches
 from overfit_cli.core.training import named_rng
 from overfit_cli.studies.attention_kernel import classifier, reference
+from overfit_cli.studies.attention_kernel.attention import attend, attention
 from overfit_cli.studies.attention_kernel.classifier import Dropout, Shape, Transformer
 from overfit_cli.studies.attention_kernel.parameters import KERNELS
+from overfit_cli.studies.attention_kernel.reference import attention_by_definition
 from overfit_cli.studies.attention_kernel.text.data import text_task
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
 from overfit_cli.studies.attention_kernel.text.study import study
@@ -133,49 +135,6 @@ def test_dropout_depends_on_the_seed_alone_and_each_pass_drops_anew() -> None:
 # Training
 
 
-def numbers(result: CellResult) -> Mapping[str, float]:
-    assert result.status == "done"
-    assert result.measurements.keys() == {column.name for column in study.columns}
-    return result.measurements
-
-
-@pytest.mark.slow
-def test_a_cell_gives_the_same_numbers_whatever_it_is_trained_with() -> None:
-    cells = [
-        cell_of(study, settings(kernel=kernel, learning_rate=rate, dropout=0.2), seed)
-        for kernel, rate, seed in (("softmax", 0.01, 0), ("gaussian", 0.01, 0), ("softmax", 0.1, 1))
-    ]
-    forward = {result.cell.key: numbers(result) for result in train(study, *cells)}
-    backward = {result.cell.key: numbers(result) for result in train(study, *reversed(cells))}
-    assert forward == backward
-    assert len({item["test_loss"] for item in forward.values()}) == 3
-
-    def interrupt(row: Mapping[str, float]) -> None:
-        torch.manual_seed(int(row["step"]))
-        train(study, cells[1])
-
-    for item in cells:
-        [disturbed] = train(study, item, on_step=interrupt)
-        assert numbers(disturbed) == forward[item.key]
-
-
-@pytest.mark.slow
-def test_logging_changes_no_number_and_ends_with_what_is_measured() -> None:
-    sample_cell = cell_of(study, settings())
-    [quiet], [logged] = train(study, sample_cell), train(study, sample_cell, trajectories=True)
-    got = numbers(logged)
-    assert got == numbers(quiet)
-    assert quiet.trajectory == {}
-    steps = logged.trajectory
-    assert steps["step"] == [0, 2, 4, 6]
-    assert math.isnan(steps["train_loss"][0])
-    for name in ("train_loss", "test_loss", "test_accuracy", "silent_head"):
-        assert steps[name][-1] == got[name]
-    a, b, c, d = steps["test_loss"]
-    assert got["mean_test_loss"] == pytest.approx((a / 2 + b + c + d / 2) / 3)
-    assert got["best_accuracy"] == max(steps["test_accuracy"])
-
-
 def test_the_last_step_is_evaluated_though_it_is_no_multiple() -> None:
     [result] = train(study, cell_of(study, settings(training_steps=5)), trajectories=True)
     assert result.trajectory["step"] == [0, 2, 4, 5]
@@ -258,42 +217,92 @@ def test_a_unit_that_one_sample_alone_moves_is_not_silent() -> None:
     assert evaluated(model).silent == pytest.approx(4 / 5)
 
 
-def test_a_diverging_cell_is_a_failed_row() -> None:
-    wild = settings(optimiser="sgd", learning_rate=1000.0, training_steps=60, kernel="gaussian")
-    [result, fine] = train(
-        study, cell_of(study, wild), cell_of(study, settings()), trajectories=True
-    )
-    assert (result.status, result.reason) == ("failed", "diverged")
-    assert 0 < result.steps < 60
-    assert result.measurements.keys() == {"shortcut_accuracy"}
-    assert result.trajectory["step"][-1] < result.steps
-    assert np.isfinite(result.trajectory["test_loss"]).all()
-    assert study.summary(result) == f"The training diverged at step {result.steps}."
-    assert fine.status == "done"
-
-
 def test_a_summary_names_accuracy_shortcut_and_a_dead_head() -> None:
-    [result] = train(study, cell_of(study, settings()))
-    got = {
-        **result.measurements,
-        "test_accuracy": 0.7512,
-        "shortcut_accuracy": 0.6,
-        "silent_head": 0.5,
-    }
-    lively = CellResult(result.cell, got, 6)
-    assert study.summary(lively) == (
-        "Test accuracy 75.1 % after 6 steps; the shortcut rule has 60.0 %."
-    )
-    dead = CellResult(result.cell, {**got, "silent_head": 1.0}, 6)
+    got = {"test_accuracy": 0.7512, "shortcut_accuracy": 0.6, "silent_head": 0.5}
+    told = study.summary(CellResult(cell_of(study, settings()), got, 6))
+    assert told == "Test accuracy 75.1 % after 6 steps; the shortcut rule has 60.0 %."
+    dead = CellResult(cell_of(study, settings()), {**got, "silent_head": 1.0}, 6)
     assert "The head is dead" in study.summary(dead)
 
 
-def test_every_cell_has_a_batch_of_its_own_the_costliest_first() -> None:
-    cells = [
-        cell_of(study, settings(tokens=tokens), seed) for tokens in (10, 30, 20) for seed in (1, 0)
-    ]
-    batches = study.batches(cells, "cpu")
-    assert [len(batch) for batch in batches] == [1] * 6
-    order = [(batch[0].parameters.model_dump()["tokens"], batch[0].seed) for batch in batches]
-    assert order == [(30, 0), (30, 1), (20, 0), (20, 1), (10, 0), (10, 1)]
-    assert study.memory(batches[0][0]) > study.memory(batches[-1][0])
+# Attention by each kernel
+
+
+SHORT, LONG = 7, 150
+TOLERANCE = {torch.float64: 1e-10, torch.float32: 2e-5}
+
+
+def problem(tokens: int, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Queries, keys and values, (samples, heads, tokens, width), and a gradient by the output."""
+    draws = np.random.default_rng(tokens)
+    parts = draws.standard_normal((4, 3, 2, tokens, 6))
+    query, key, value, by_output = torch.from_numpy(parts).to(dtype)
+    return query, key, value, by_output
+
+
+def padding(tokens: int) -> Tensor:
+    """Samples of all tokens, of all but one, and of one, (samples, 1, 1, tokens)."""
+    lengths = torch.tensor([tokens, tokens - 1, 1])
+    return (torch.arange(tokens) < lengths[:, None])[:, None, None]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_kernel_is_what_its_definition_says(kernel: str) -> None:
+    [query, key] = np.random.default_rng(1).standard_normal((2, 5, 3))
+    fast = attention(KERNELS[kernel], torch.tensor(query), torch.tensor(key))
+    assert np.allclose(fast, attention_by_definition(kernel, query, key), rtol=1e-13)
+
+
+def test_a_masked_key_gets_no_attention() -> None:
+    query, key = torch.tensor(np.random.default_rng(2).standard_normal((2, 4, 3)))
+    mask = torch.tensor([True, False, True, True])
+    for kernel in KERNELS.values():
+        masked = attention(kernel, query, key, mask)
+        assert (masked[:, 1] == 0).all()
+        without = attention(kernel, query, key[mask])
+        scale = kernel.scale(4) / kernel.scale(3)
+        assert torch.allclose(masked[:, mask], without * scale, rtol=1e-13)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(
+    ("tokens", "padded", "dtype"),
+    [
+        (SHORT, False, torch.float64),
+        (SHORT, True, torch.float32),
+        (LONG, False, torch.float32),
+        (LONG, True, torch.float64),
+    ],
+)
+def test_what_is_received_and_its_gradients_are_those_of_weights_times_values(
+    kernel: str, tokens: int, padded: bool, dtype: torch.dtype
+) -> None:
+    mask = padding(tokens) if padded else None
+    *inputs, by_output = problem(tokens, dtype)
+    fast = [part.clone().requires_grad_() for part in inputs]
+    slow = [part.double().requires_grad_() for part in inputs]
+    found = attend(KERNELS[kernel], fast[0], fast[1], fast[2], mask)
+    expected = attention(KERNELS[kernel], slow[0], slow[1], mask) @ slow[2]
+    torch.autograd.backward(found, by_output)
+    torch.autograd.backward(expected, by_output.double())
+    pairs = [(found, expected), *((a.grad, b.grad) for a, b in zip(fast, slow, strict=True))]
+    for mine, exact in pairs:
+        assert mine is not None and exact is not None
+        worst = (mine.double() - exact).detach().abs().max()
+        assert worst <= TOLERANCE[dtype] * exact.detach().abs().max()
+
+
+@pytest.mark.parametrize("tokens", [SHORT, LONG])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_distances_too_long_for_any_attention_give_zero_and_no_samples_receive_nothing(
+    kernel: str, tokens: int
+) -> None:
+    query, key, value, by_output = problem(tokens, torch.float32)
+    query.mul_(1e4).requires_grad_()
+    received = attend(KERNELS[kernel], query, key, value, padding(tokens))
+    torch.autograd.backward(received, by_output)
+    assert query.grad is not None
+    assert received.isfinite().all() and query.grad.isfinite().all()
+    if not KERNELS[kernel].normalised:
+        assert (received == 0).all() and (query.grad == 0).all()
+    assert attend(KERNELS[kernel], query[:0], key[:0], value[:0]).shape == query[:0].shape

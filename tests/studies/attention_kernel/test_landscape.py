@@ -6,8 +6,8 @@ import copy
 import functools
 import itertools
 import math
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,29 +17,26 @@ import pytest
 import torch
 from torch.nn import functional
 
-from overfit_cli import UserError
 from overfit_cli.core.cell import Cell, CellResult
-from overfit_cli.core.cells import Cells
-from overfit_cli.core.classification import Task
-from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.processes import Interrupted
 from overfit_cli.studies.attention_kernel.classifier import Shape, Transformer, evaluate
 from overfit_cli.studies.attention_kernel.landscape import engine, theory
-from overfit_cli.studies.attention_kernel.landscape.claims import REAL
 from overfit_cli.studies.attention_kernel.landscape.engine import (
     Plane,
     draw_directions,
     fixed_batch,
 )
-from overfit_cli.studies.attention_kernel.landscape.figures import _MEASURES, _most_typical
+from overfit_cli.studies.attention_kernel.landscape.figures import (
+    _MEASURES,
+    Surface,
+    _most_typical,
+    draw_surfaces,
+)
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
 from overfit_cli.studies.attention_kernel.landscape.study import study
 from overfit_cli.studies.attention_kernel.landscape.theory import SavedLosses
-from overfit_cli.sweeps.part import cell_table, trajectory_table
-from overfit_cli.sweeps.presets import find_subject
-from overfit_cli.sweeps.run import grid_of
-from tests.fake_study import words
+from tests.fake_study import corners
 from tests.judged import measure
 from tests.training import cell_of, train
 
@@ -74,16 +71,9 @@ def trainings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     noted: list[int] = []
     train_stage = engine._train_stage
 
-    def counted(
-        model: Transformer,
-        parameters: KernelLandscapeParameters,
-        task: Task,
-        seed: int,
-        stage: int,
-        device: str,
-    ) -> None:
-        noted.append(stage)
-        train_stage(model, parameters, task, seed, stage, device)
+    def counted(*arguments: Any) -> None:
+        noted.append(arguments[4])
+        train_stage(*arguments)
 
     monkeypatch.setattr(engine, "_train_stage", counted)
     return noted
@@ -227,31 +217,28 @@ def test_what_is_kept_changes_no_number(
     assert same(trained(*cells), first)
 
 
-def save_other_weights(file: Path) -> None:
-    weights = torch.load(file, weights_only=True)
-    weights.pop("classes.bias")
-    torch.save({name: values + 1 for name, values in weights.items()}, file)
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda file: file.write_bytes(file.read_bytes()[:300]),
-        lambda file: file.write_bytes(b"not a network"),
-        save_other_weights,
-    ],
-    ids=["torn", "foreign", "other weights"],
-)
 def test_a_damaged_file_is_trained_anew_to_the_same_network(
-    damage: Callable[[Path], None], trainings: list[int], cache: Path
+    trainings: list[int], cache: Path
 ) -> None:
+    def save_other_weights(file: Path) -> None:
+        weights = torch.load(file, weights_only=True)
+        weights.pop("classes.bias")
+        torch.save({name: values + 1 for name, values in weights.items()}, file)
+
     first = trained(cell())
-    files = sorted((cache / "networks").glob("*/network.pt"))
-    assert len(files) == 2
-    for file in files:
-        damage(file)
-    assert same(trained(cell()), first)
-    assert len(trainings) == 4
+    for count, damage in enumerate(
+        (
+            lambda file: file.write_bytes(file.read_bytes()[:300]),
+            lambda file: file.write_bytes(b"not a network"),
+            save_other_weights,
+        )
+    ):
+        files = sorted((cache / "networks").glob("*/network.pt"))
+        assert len(files) == 2
+        for file in files:
+            damage(file)
+        assert same(trained(cell()), first)
+        assert len(trainings) == 4 + 2 * count
 
 
 def test_no_second_steps_leave_the_first_stages_weights() -> None:
@@ -321,29 +308,18 @@ def test_losses_go_on_where_a_kill_broke_off(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("saved_at_once")
-@pytest.mark.parametrize(
-    "content", [b"", b"not an archive", None], ids=["empty", "foreign", "torn"]
-)
-def test_a_damaged_file_of_losses_is_no_file(tmp_path: Path, content: bytes | None) -> None:
+@pytest.mark.parametrize("content", [b"not an archive", None, "a folder"])
+def test_a_damaged_file_of_losses_is_no_file(tmp_path: Path, content: bytes | str | None) -> None:
+    """Nor is one in whose place there is something else."""
     file = tmp_path / "a.npz"
-    SavedLosses(Counted(), file)(POINTS)
-    file.write_bytes(file.read_bytes()[:-40] if content is None else content)
+    if isinstance(content, str):
+        file.mkdir()
+    else:
+        SavedLosses(Counted(), file)(POINTS)
+        file.write_bytes(content or file.read_bytes()[:-40])
     again = Counted()
     assert SavedLosses(again, file)(POINTS) == pytest.approx(POINTS.sum(axis=1))
     assert again.points == 20
-
-
-@pytest.mark.usefixtures("saved_at_once")
-def test_losses_that_cannot_be_kept_are_evaluated(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    kept = SavedLosses(Counted(), tmp_path / "file" / "a.npz")
-    assert kept(POINTS) == pytest.approx(POINTS.sum(axis=1))
-    kept.delete()
-
-
-def test_nothing_is_written_of_a_surface_that_takes_no_time(tmp_path: Path) -> None:
-    SavedLosses(Counted(), tmp_path / "a.npz")(POINTS)
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.usefixtures("saved_at_once")
@@ -401,7 +377,7 @@ def test_slopes_saddles_and_flat_surfaces_have_no_minimum_and_no_laplacian() -> 
 
 
 def test_waves_have_as_many_minima_as_can_be_counted() -> None:
-    """cos 10πa + cos 10πb is lowest at ±0.1 and ±0.3; those at ±0.5 lie on or off the edge."""
+    """Cos 10πa + cos 10πb is lowest at ±0.1 and ±0.3; those at ±0.5 lie on or off the edge."""
     waves = np.cos(10 * np.pi * A) + np.cos(10 * np.pi * B)
     assert theory.interior_minima(waves) == 16
     assert theory.quadratic_residual(waves, AT) > 0.9
@@ -458,14 +434,6 @@ def test_a_surface_is_logged_point_by_point_around_the_networks_loss(
     assert quiet.measurements == got
 
 
-def test_a_network_that_diverged_is_a_failed_row() -> None:
-    [result] = trained(
-        cell(optimiser="sgd", learning_rate=1000.0, training_steps=40, dtype="float32")
-    )
-    assert (result.status, result.reason, dict(result.measurements)) == ("failed", "diverged", {})
-    assert study.summary(result) == "The training diverged: there is no surface."
-
-
 def network_of(first: Cell[KernelLandscapeParameters]) -> tuple[int, object]:
     return first.seed, first.parameters.model_dump()["learning_rate"]
 
@@ -490,34 +458,6 @@ def test_neighbouring_batches_are_of_different_networks() -> None:
 # The figure
 
 
-def drawing_of(*cells: Cell[KernelLandscapeParameters]) -> Cells:
-    results = trained(*cells)
-    frames = [make(study, results).to_pandas() for make in (cell_table, trajectory_table)]
-    return Cells.of(study, frames[0], pd.DataFrame(), frames[1])
-
-
-@pytest.mark.slow
-def test_the_figure_has_a_row_for_each_kernel_of_one_network(tmp_path: Path) -> None:
-    kernels = ("softmax", "gaussian")
-    data = drawing_of(
-        *(cell(seed=s, kernel=k, pair=p) for s in (0, 1) for k in kernels for p in (0, 1))
-    )
-    figure = study.figures()["landscape"].draw(data, FigureOptions())
-    text = words(figure, tmp_path)
-    assert "of those here (networks: 2, pairs of each: 2) its measures are nearest to the" in text
-    assert "The loss is that of a fixed batch of" in text
-    assert "Interior minima: points below their eight neighbours." in text
-    titles = [axes.get_title(loc="left") for axes in figure.axes]
-    for title, kernel in zip(filter(None, titles), ("softmax", "Gaussian"), strict=True):
-        assert title.endswith(kernel)
-    softmax = data.trained.query("kernel == 'softmax'")["centre_loss"].astype(float)
-    [seed, pair] = re.findall(r"Network (\d), pair of directions (\d)", text)[0]
-    shown = data.trained.query(f"kernel == 'softmax' and seed == {seed} and pair == {pair}")
-    here, low, high = shown["centre_loss"].iloc[0], *softmax.quantile([0.25, 0.75])
-    numbers = f"{here:.3g}\n{softmax.median():.3g} [{low:.3g}, {high:.3g}]"
-    assert f"\nthis pair (1 of 4)\nmedian of all [quartiles]\nloss at centre\n{numbers}" in text
-
-
 def test_the_surface_that_is_shown_is_the_one_nearest_the_medians() -> None:
     """The first one may be an outlier."""
     measures = {name: [9.0, 1.0, 2.0, 3.0, 0.0] for name in _MEASURES}
@@ -525,12 +465,33 @@ def test_the_surface_that_is_shown_is_the_one_nearest_the_medians() -> None:
     assert _most_typical(cells, ["kernel"]) == (2, 0)
 
 
-def test_a_figure_without_a_surface_that_is_done_is_refused() -> None:
-    data = drawing_of(cell())
-    failed = data.trained.assign(status="failed")
-    with pytest.raises(UserError, match="No cell with a surface is done here"):
-        figure = study.figures()["landscape"]
-        figure.draw(Cells.of(study, failed, steps=data.steps), FigureOptions())
+def ramps() -> list[Surface]:
+    """One rises from 0 to 1 along the first direction, the other from 0 to 4 along the second."""
+    across, up = np.linspace(-1, 1, 5), np.linspace(-1, 1, 7)
+    first, second = np.meshgrid((across + 1) / 2, 2 * (up + 1), indexing="ij")
+    return [
+        Surface("a ramp", {"rise": ("1", "2", "0", "4")}, 12, across, up, first),
+        Surface("a steeper one", {"rise": ("4", "5", "3", "6")}, 12, across, up, second),
+    ]
+
+
+def test_one_bar_has_the_colours_of_all_surfaces_and_small_heights_a_unit() -> None:
+    small = [replace(surface, heights=surface.heights / 10_000) for surface in ramps()]
+    figure = draw_surfaces(small, ("to the right", "upwards", "height"))
+    [bar] = [axes for axes in figure.axes if axes.get_label() == "<colorbar>"]
+    assert bar.get_ylabel() == r"$height\ (10^{-4})$"
+    [solid, _] = [axes for axes in figure.axes if axes.name == "3d"]
+    assert solid.get_zlim() == pytest.approx((0, 4))  # type: ignore[attr-defined]
+    assert len(solid.get_xticklabels()) > 0
+
+
+def test_contours_rise_along_the_direction_that_the_surface_does() -> None:
+    figure = draw_surfaces(ramps(), ("to the right", "upwards", "height"))
+    right, up = (axes for axes in figure.axes if axes.get_xlabel() == "to the right")
+    for axes, side in ((right, 0), (up, 1)):
+        lowest = corners(axes.collections[0])
+        assert lowest[:, side].max() < 0.5
+        assert lowest[:, 1 - side].max() == pytest.approx(1)
 
 
 # Claims
@@ -567,29 +528,6 @@ def test_the_interval_is_over_networks_not_over_pairs() -> None:
     one_each = measure("landscape-curvature", cells[cells["pair"] == 0])
     assert one_each.verdict == "inconclusive"
     assert "has 1 pair of directions: fewer" in one_each.note
-
-
-@pytest.mark.parametrize("name", ["minima", "curvature"])
-def test_the_papers_claims_are_on_its_data_and_steps_and_ours_on_generated_reviews(
-    name: str,
-) -> None:
-    of_paper, generated = f"landscape-real-{name}", frame(8, 4)
-    assert measure(of_paper, generated).verdict == "not run"
-    assert measure(f"landscape-{name}", generated).verdict == "holds"
-    assert measure(f"landscape-{name}", generated.assign(task="pathfinder")).verdict == "not run"
-    for setting in REAL:
-        real = generated.assign(**setting)
-        assert measure(of_paper, real).verdict == "holds"
-        for values in ({"optimiser": "adamw"}, {"learning_rate": 1e-3}, {"d": 32}):
-            assert measure(of_paper, real.assign(**values)).verdict == "not run"
-
-
-@pytest.mark.parametrize(("preset", "index"), [("kernel-fig4", 0), ("kernel-fig4-pathfinder", 1)])
-def test_the_paper_profile_has_the_cells_that_the_papers_claims_take(
-    preset: str, index: int
-) -> None:
-    cells = grid_of(find_subject(preset, "paper")).cells()
-    assert all(REAL[index].items() <= cell.parameters.model_dump().items() for cell in cells)
 
 
 def test_a_flat_surface_has_no_ratio_though_its_minima_can_be_counted() -> None:

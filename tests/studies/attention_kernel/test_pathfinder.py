@@ -260,11 +260,8 @@ def test_the_distance_rule_finds_a_shortcut_where_there_is_one() -> None:
         ({"size": 9}, ["size 9", "seed_distance 7", "larger size"]),
         ({"size": 20.5}, ["size 20.5", "a whole number"]),
         ({"contour_length": 1}, ["contour_length 1", "from 2"]),
-        ({"paddle_length": 0.0}, ["paddle_length 0", "above 0"]),
         ({"paddle_length": float("nan")}, ["paddle_length nan", "a number above 0"]),
-        ({"marker_radius": float("inf")}, ["marker_radius inf", "a number above 0"]),
         ({"continuity": 0.5}, ["continuity 0.5", "from 1"]),
-        ({"antialiasing": 0}, ["antialiasing 0", "from 1"]),
     ],
 )
 def test_impossible_settings_are_refused_in_a_sentence(
@@ -302,37 +299,24 @@ def test_kinds_of_images_are_kept_apart(cache: Path, drawn: list[tuple[int, int]
     assert len(drawn) == len(list(cache.rglob("images.npz"))) == 4
 
 
-@pytest.mark.parametrize(
-    "harm", ["torn", "empty", "flipped", "text", "array", "foreign", "other key"]
-)
-@pytest.mark.one_in(4)
-def test_a_torn_or_foreign_file_is_drawn_anew(
-    cache: Path, drawn: list[tuple[int, int]], harm: str
-) -> None:
+def test_a_torn_or_foreign_file_is_drawn_anew(cache: Path, drawn: list[tuple[int, int]]) -> None:
     before = images(SMALL, TRAIN, 4)
     (path,) = cache.rglob("images.npz")
     whole = path.read_bytes()
     middle = len(whole) // 2
-    harmed = {
-        "torn": whole[:middle],
-        "empty": b"",
-        "flipped": whole[:middle] + bytes([whole[middle] ^ 255]) + whole[middle + 1 :],
-        "text": b"not an archive",
-        "array": as_npy(np.zeros(3)),
-    }
-    if harm in harmed:
-        path.write_bytes(harmed[harm])
-    else:
-        with np.load(path) as file:
-            arrays = dict(file)
-        changed: dict[str, Any] = {
-            "foreign": {"labels": arrays["labels"][:5]},
-            "other key": {"key": "x"},
-        }
-        np.savez(path, **{**arrays, **changed[harm]})
-    assert same(images(SMALL, TRAIN, 4), before)
-    assert path.read_bytes() == whole
-    assert drawn == [(0, CHUNK), (0, CHUNK)]
+    with np.load(path) as file:
+        arrays = dict(file)
+    foreign, other_key = io.BytesIO(), io.BytesIO()
+    np.savez(foreign, **{**arrays, "labels": arrays["labels"][:5]})
+    np.savez(other_key, **{**arrays, "key": "x"})
+    flipped = whole[:middle] + bytes([whole[middle] ^ 255]) + whole[middle + 1 :]
+    harmed = [whole[:middle], b"", flipped, b"not an archive"]
+    harmed += [foreign.getvalue(), other_key.getvalue()]
+    for content in harmed:
+        path.write_bytes(content)
+        assert same(images(SMALL, TRAIN, 4), before)
+        assert path.read_bytes() == whole
+    assert drawn == [(0, CHUNK)] * (1 + len(harmed))
 
 
 def test_a_cache_that_cannot_be_written_is_no_cache(
@@ -347,12 +331,6 @@ def test_a_cache_that_cannot_be_written_is_no_cache(
     assert len(images(SMALL, TRAIN, 4)) == 4
     assert not list(tmp_path.rglob("*.npz"))
     assert len(drawn) == 3
-
-
-def as_npy(array: np.ndarray[tuple[int], np.dtype[np.float64]]) -> bytes:
-    content = io.BytesIO()
-    np.save(content, array)
-    return content.getvalue()
 
 
 # What LRA ships
@@ -387,22 +365,18 @@ def test_lra_is_read_in_the_order_of_its_files(tmp_path: Path, above: str, as_ar
     assert labels.tolist() == [0, 1, 0] * 3
 
 
-ROW = "imgs/0 sample_0.png 0 "
+ROW = b"imgs/0 sample_0.png 0 "
 METADATA = [
     (b"imgs/0 sample_0.png 0\n", ["0.npy", "row 1 has 3 columns", "sub-path, file name"]),
-    (f"{ROW}1 1.0\n\n{ROW}2\n".encode(), ["0.npy", "label of row 2 is '2'", "0 or 1"]),
-    (f"{ROW}yes\n".encode(), ["0.npy", "label of row 1 is 'yes'", "0 or 1"]),
+    (ROW + b"1 1.0\n\n" + ROW + b"2\n", ["0.npy", "label of row 2 is '2'", "0 or 1"]),
     (b"\xff\xfe\x00", ["0.npy", "neither text nor an array of words"]),
-    (b"\x93NUMPY\x01", ["0.npy", "neither text nor an array of words", "sub-path"]),
     (b"imgs/0 sample_7.png 7 1\n", ["sample_7.png", "no such image"]),
     (b"imgs/0 small.png 0 1\n", ["small.png", "16 × 8 pixels", "32 × 32 is needed"]),
-    (b"/etc passwd 0 1\n", ["0.npy", "row 1 names '/etc/passwd'", "inside the directory"]),
     (b"imgs/0 /etc/passwd 0 1\n", ["0.npy", "row 1 names '/etc/passwd'", "inside"]),
     (b"imgs/../../.. secret.png 0 1\n", ["0.npy", "imgs/../../../secret.png", "no .. in"]),
     (b"imgs/0 pipe.png 0 1\n", ["pipe.png", "can't be read as an image"]),
     (b"imgs/0 large.png 0 1\n", ["large.png", "can't be read as an image"]),
     (b"imgs/0 bomb.png 0 1\n", ["bomb.png", "10000 × 10000 pixels", "32 × 32 is needed"]),
-    (b"imgs/0 other.bmp 0 1\n", ["other.bmp", "can't be read as an image", "PNG"]),
     (b"imgs/0 text.png 0 1\n", ["text.png", "can't be read as an image", "PNG"]),
 ]
 
@@ -415,7 +389,6 @@ def test_malformed_metadata_and_images_are_named_in_a_sentence(
     root = write_lra(tmp_path, as_array=False)
     Image.new("L", (16, 8)).save(root / "imgs" / "0" / "small.png")
     (root / "imgs" / "0" / "text.png").write_text("text")
-    Image.new("L", (32, 32)).save(root / "imgs" / "0" / "other.bmp")
     os.mkfifo(root / "imgs" / "0" / "pipe.png")
     with (root / "imgs" / "0" / "large.png").open("wb") as file:
         file.truncate(1 << 40)
@@ -438,9 +411,7 @@ def png_that_says(size: int) -> bytes:
     ("shape", "kind"),
     [
         ("(1000000000000, 4)", "<U9"),
-        ("(1000000000000, 4)", "<U0"),
         ("(-1, 4)", "<U9"),
-        ("(3, 99999999999999999999)", "|S1"),
         ("(" * 3000, "<U9"),
         ("(3, 4)", "<f8"),
         ("(3, 4)", "|O"),
@@ -451,13 +422,8 @@ def test_a_lying_header_is_named_in_a_sentence(tmp_path: Path, shape: str, kind:
     text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
     path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + bytes(96))
     refused(tmp_path, "hard", [str(path), "neither text nor an array"])
-    for rows, words in (
-        (np.array(["imgs/0", "sample_0.png", "0", "1"]), "neither text nor an array"),
-        (np.array([[b"imgs/0", b"s\xff.png", b"0", b"1"]]), "neither text nor an array"),
-        (np.array([["imgs/0", "sample_0.png", 0, 1]], dtype=object), "neither text nor an array"),
-    ):
-        np.save(path, rows)
-        refused(tmp_path, "hard", [str(path), words])
+    np.save(path, np.array([["imgs/0", "sample_0.png", 0, 1]], dtype=object))
+    refused(tmp_path, "hard", [str(path), "neither text nor an array"])
 
 
 def test_metadata_without_end_is_named_in_a_sentence(

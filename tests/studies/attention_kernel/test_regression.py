@@ -66,20 +66,6 @@ def test_single_precision_follows_the_same_path() -> None:
     assert single.measurements["train_loss"] == pytest.approx(loss, rel=1e-4)
 
 
-def test_a_cell_gives_the_same_row_whatever_it_is_trained_with() -> None:
-    """To 1e-9: a matrix product's last bits depend on where in memory its factors lie."""
-    cells = [
-        cell_of(study, settings(target=target, learning_rate=rate), seed)
-        for target in ("below", "inside")
-        for rate in (0.03, 0.1, 0.3)
-        for seed in range(3)
-    ]
-    together = train(study, *cells)
-    for cell, among in zip(cells, together, strict=True):
-        [alone] = train(study, cell)
-        assert alone.measurements == pytest.approx(among.measurements, rel=1e-9)
-
-
 def test_batches_hold_cells_of_one_shape_and_every_cell_once() -> None:
     cells = [
         cell_of(study, settings(kernel=kernel, heads=heads, learning_rate=rate), seed)
@@ -522,17 +508,6 @@ def test_no_lemma_is_about_another_kernel() -> None:
     assert "lemma_gradients" not in result.measurements
 
 
-def test_a_diverged_cell_is_a_failure_with_its_step() -> None:
-    wild = settings(kernel="softmax", trained="value", learning_rate=1e4, training_steps=100)
-    tame = wild.model_copy(update={"learning_rate": 0.01})
-    [failed, done] = train(study, cell_of(study, wild), cell_of(study, tame), trajectories=True)
-    assert (failed.status, failed.reason) == ("failed", "diverged")
-    assert 0 < failed.steps < 100
-    assert "train_loss" not in failed.measurements
-    assert failed.trajectory["step"][-1] <= failed.steps
-    assert done.status == "done"
-
-
 def test_steps_are_logged_ever_fewer_up_to_the_last() -> None:
     assert logged_steps(3) == [0, 1, 2, 3]
     many = logged_steps(3000)
@@ -540,10 +515,3 @@ def test_steps_are_logged_ever_fewer_up_to_the_last() -> None:
     assert many[-1] == 3000
     assert len(many) < 100
     assert many == sorted(set(many))
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_a_gpu_gives_the_numbers_of_the_cpu() -> None:
-    cells = [cell_of(study, settings(trained="all", learning_rate=0.05), seed) for seed in range(4)]
-    for cpu, gpu in zip(train(study, *cells), train(study, *cells, device="cuda"), strict=True):
-        assert gpu.measurements == pytest.approx(cpu.measurements, rel=1e-7)

@@ -6,16 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from PIL import Image
 
-import overfit_cli
 from overfit_cli import UserError
-from overfit_cli.core.parameters import Value, build
-from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.parameters import Value
 from overfit_cli.studies.attention_kernel.pathfinder.data import pathfinder_task
 from overfit_cli.studies.attention_kernel.pathfinder.lra import DIRECTORIES
-from overfit_cli.studies.attention_kernel.pathfinder.paddles import PathfinderSettings
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
 from overfit_cli.studies.attention_kernel.pathfinder.study import study as pathfinder
 from overfit_cli.studies.attention_kernel.text.data import (
@@ -26,8 +22,7 @@ from overfit_cli.studies.attention_kernel.text.data import (
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
 from overfit_cli.studies.attention_kernel.text.reviews import ReviewSettings, generated_reviews
 from overfit_cli.studies.attention_kernel.text.study import study as text
-from tests.command import run
-from tests.studies.attention_kernel.imdb_files import REVIEWS, write_folder
+from tests.studies.attention_kernel.test_reviews import REVIEWS, write_folder
 from tests.training import cell_of, train
 
 SMALL: dict[str, Value] = {
@@ -88,25 +83,6 @@ def test_generated_reviews_fill_a_task() -> None:
     assert task.shortcut == bag_of_words_accuracy(train, test, 64)
     assert text.sample_length(parameters) == 20
     assert text.prepare([cell_of(text, {"tokens": 20})]) == {}
-
-
-def test_imdb_is_trained_on_from_its_folder_to_a_curve(elsewhere: Path) -> None:
-    """The command line from one end to the other."""
-    write_folder(elsewhere / "data" / "aclImdb", REVIEWS)
-    values = TINY | TINY_IMDB | {"n": 5}
-    settings = [word for name, value in values.items() for word in ("--set", f"{name}={value}")]
-    done = run(
-        *("train", "kernel-text", "--data", "data", "--out", "out", *settings), cwd=elsewhere
-    )
-    assert "Test accuracy" in done.stdout
-    assert "the shortcut rule has" in done.stdout
-    assert "Next: overfit plot curves --from out" in done.stdout
-    [cell] = overfit_cli.load(elsewhere / "out").to_dict("records")
-    assert (cell["status"], cell["source"], cell["n"], cell["steps"]) == ("done", "imdb", 5, 2)
-    assert cell["test_accuracy"] in (0, 1 / 3, 2 / 3, 1)
-    logged = overfit_cli.load(elsewhere / "out", trajectories=True)
-    assert logged["step"].tolist() == [0, 1, 2]
-    assert logged["test_loss"].notna().all()
 
 
 def test_imdbs_reviews_come_in_a_seeds_order_with_their_lengths(
@@ -174,15 +150,15 @@ def test_an_image_is_a_sequence_of_its_pixels() -> None:
     assert not np.array_equal(other.train.tokens, task.train.tokens)
 
 
-def test_a_pathfinder_cell_trains_on_either_source(
-    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cell_trains_on_either_source(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_folder(elsewhere / "aclImdb", REVIEWS)
     monkeypatch.setenv("OVERFIT_DATA", str(write_lra(elsewhere)))
     lra: dict[str, Value] = {"source": "lra", "size": 8, "n": 5, "test_samples": 3}
     cells = [cell_of(pathfinder, TINY | values) for values in (SMALL, lra)]
     pathfinder.prepare(cells)
     drawn, read = train(pathfinder, *cells)
-    assert drawn.status == read.status == "done"
+    [review] = train(text, cell_of(text, TINY | TINY_IMDB))
+    assert drawn.status == read.status == review.status == "done"
     assert "shortcut_accuracy" in drawn.measurements
     assert "shortcut_accuracy" not in read.measurements  # LRA doesn't say where the discs are.
 
@@ -215,25 +191,4 @@ def test_an_lra_directory_that_is_not_there_is_named(
         pathfinder.prepare([cell_of(pathfinder, asked)])
 
 
-def test_images_that_cannot_be_drawn_are_refused_unless_they_are_lras() -> None:
-    with pytest.raises(UserError, match=r"size='?32'?: .* too few for seed_distance 30"):
-        build(KernelPathfinderParameters, {"seed_distance": 30})
-    build(KernelPathfinderParameters, {"source": "lra", "size": 8})
-
-
-def test_the_settings_of_the_images_are_the_parameters() -> None:
-    assert KernelPathfinderParameters().settings == PathfinderSettings()
-    chosen = of_pathfinder(antialiasing=3, continuity=2.0).settings
-    assert (chosen.size, chosen.antialiasing, chosen.continuity) == (12, 3, 2.0)
-
-
 # Both
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-@pytest.mark.parametrize("study", [text, pathfinder], ids=["text", "pathfinder"])
-def test_a_gpu_gives_the_numbers_of_the_cpu(study: AnyStudy) -> None:
-    sizes: dict[str, Value] = {"tokens": 12, "n": 9, "test_samples": 5} if study is text else SMALL
-    sample_cell = cell_of(study, TINY | sizes | {"dropout": 0.0, "dtype": "float64"})
-    [cpu], [gpu] = (train(study, sample_cell, device=on) for on in ("cpu", "cuda"))
-    assert gpu.measurements == pytest.approx(cpu.measurements, rel=1e-7)

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy.special import log_expit
 
-import overfit_cli
-from calibration.benign_cnn import boundary_cells
-from calibration.rates import design
 from overfit_cli.core.cell import Cell
 from overfit_cli.studies.benign_vit.cnn.parameters import BenignCnnParameters
 from overfit_cli.studies.benign_vit.cnn.study import study
 from overfit_cli.studies.benign_vit.reference import train_one_cnn
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.study import study as vit_study
-from tests.fake_study import words
 from tests.judged import claims_by_name
 from tests.training import cell_of, train
 
@@ -84,35 +77,3 @@ def test_a_sample_on_which_all_filters_are_dead_is_never_fitted() -> None:
     dead = [result for result in results if result.reason]
     assert {result.reason for result in dead} == {"step limit"}
     assert all(result.measurements["train_loss"] >= np.log(2) / 8 for result in dead)
-
-
-@pytest.mark.slow
-def test_figures_name_the_models_in_words(tmp_path: Path) -> None:
-    kept = Path(__file__).parents[3] / "results" / "cnn-samples-quick"
-    for name in ("boundary", "heatmap"):
-        figure = overfit_cli.draw(name, kept, out=tmp_path / f"{name}.png")
-        said = words(figure, tmp_path)
-        assert "model: CNN" in said
-        assert "model: Vision Transformer" in said
-        assert not re.search(r"\b(cnn|vit)\b", said)
-    along = overfit_cli.draw("lines", kept, x="model", where=["n=4"], out=tmp_path / "lines.png")
-    assert [one.get_text() for one in along.axes[0].get_xticklabels()] == [
-        "CNN",
-        "Vision Transformer",
-    ]
-
-
-def test_a_boundary_below_the_grid_counts_at_its_end_and_two_say_nothing() -> None:
-    random = np.random.default_rng(0)
-    cells = boundary_cells(design("cnn-samples"), random, {"vit": 2.0, "cnn": 2.0}, 1.5)
-    fewer = CLAIMS["cnn-fewer-samples"]
-    is_cnn = cells["model"] == "cnn"
-    never = cells.assign(test_loss=cells["test_loss"].where(is_cnn, 0.05))
-    measured = fewer.judge(never)
-    assert measured.verdict == "holds"
-    boundary = 0.33 * 1.5  # the CNN's, at N = 11; the grid begins at 0.1
-    least = boundary * (11 / 4) ** 0.5 / 0.1
-    assert measured.details["N = 4"] == pytest.approx(least, rel=0.05)
-    assert fewer.judge(cells.assign(test_loss=0.05)).verdict in ("not run", "inconclusive")
-    always = cells.assign(test_loss=cells["test_loss"].where(is_cnn, 0.5))
-    assert fewer.judge(always).verdict != "holds"

@@ -11,7 +11,6 @@ import pytest
 import torch
 
 import overfit_cli
-from overfit_cli import UserError
 from overfit_cli.core.training import Execution, Training
 from overfit_cli.studies.benign_vit.reference import VisionTransformer, logistic_loss
 from overfit_cli.studies.benign_vit.vit.data import draw_samples, draw_weights
@@ -25,7 +24,6 @@ from overfit_cli.studies.benign_vit.vit.study import study
 from overfit_cli.studies.benign_vit.vit.theory import stage_ends
 from overfit_cli.studies.benign_vit.vit.training import VitsTogether, logged_row
 from overfit_cli.studies.benign_vit.vit.true_scale import TrueScaleTokens
-from tests.command import run
 from tests.training import cell_of, train
 
 SMALL: dict[str, object] = {
@@ -231,46 +229,6 @@ def test_stages_end_where_the_lemmas_say() -> None:
     assert harmful.lead == 0.2
 
 
-@pytest.mark.slow
-def test_the_figure_shows_both_regimes_side_by_side_over_seeds(tmp_path: Path) -> None:
-    """As a user draws it: a sweep and a training of the two presets, which share a directory."""
-    narrow = ("--set=d=200", "--set=d_h=30", "--set=d_v=10", "--seeds=3", "--jobs=1")
-    done = run("sweep", "dynamics-benign", *narrow, "--out=results/both", cwd=tmp_path)
-    assert "overfit plot dynamics --from results/both" in done.stdout
-    run("train", "dynamics-harmful", "--out=results/both", cwd=tmp_path)
-    run("plot", "dynamics", "--out", "drawn.svg", cwd=tmp_path)
-    text = (tmp_path / "drawn.svg").read_text()
-    assert "predicted benign" in text
-    assert "predicted harmful" in text
-    caption = " ".join((tmp_path / "drawn.txt").read_text().split())
-    assert "Lines: median of 1 to 3 seeds, band: the middle half" in caption
-    assert "stage 2 ends at step" in caption
-    assert "Stage 1 of the proof ends where what is learned first" in caption
-
-
-@pytest.mark.slow
-def test_dynamics_of_settings_share_the_axis_of_each_row(tmp_path: Path) -> None:
-    """Else the larger numbers of one setting look like the smaller ones of another."""
-    narrow = {"d": 200, "d_h": 30, "d_v": 10, "max_steps": 40}
-    overfit_cli.sweep(
-        "benign-vit",
-        n=[10, 16],
-        snr=10,
-        seeds=1,
-        parameters=narrow,
-        trajectories=True,
-        out=tmp_path / "run",
-        jobs=1,
-    )
-    figure = overfit_cli.draw("dynamics", tmp_path / "run")
-    limits = [axes.get_ylim() for axes in figure.axes]
-    assert limits[0::2] == limits[1::2]
-    entries = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert {"query of", "key of", "value of"} <= set(entries)
-    with pytest.raises(UserError, match="needs"):
-        overfit_cli.draw("dynamics", tmp_path / "run", size="column")
-
-
 @pytest.mark.parametrize(
     ("given", "source"),
     [({}, "After Jiang et al. 2024, figure 1a."), ({"label_flip": 0.2}, ""), ({"d": 500}, "")],
@@ -286,3 +244,66 @@ def test_only_cells_of_the_paper_are_called_its_figure(
     caption = " ".join(overfit_cli.draw("heatmap", out).caption.split())
     assert source in caption
     assert ("After" in caption) == bool(source)
+
+
+# Section 5.2: W_Q, W_K and W_V promote each other
+
+
+SETTINGS = BenignVitParameters(
+    n=10,
+    snr=3.0,
+    tokens=4,
+    d=100,
+    d_h=60,
+    d_v=8,
+    sigma_p=1.0,
+    sigma_p_tilde=2.0,
+    noise="orthogonal",
+    labels="balanced",
+    init_divisor=4.0,
+    learning_rate=0.002,
+    dtype="float64",
+)
+STEPS = 200
+
+
+def trained(seed: int, still: tuple[str, ...] = ()) -> dict[str, float]:
+    """Train the plain model with some matrices held still.
+
+    Returns:
+        `attention`, that of all tokens on their sample's signal, and `ratio`, what the signals'
+        values gained over what token 2's did, in the mean over samples.
+    """
+    samples = draw_samples(SETTINGS, seed, "train", SETTINGS.n)
+    x = torch.from_numpy(samples.tokens * token_scales(SETTINGS)[:, None])
+    y = torch.from_numpy(samples.labels)
+    model = VisionTransformer(draw_weights(SETTINGS, seed), torch.float64)
+    for name in still:
+        getattr(model, name).requires_grad_(False)
+
+    def values() -> torch.Tensor:
+        return (y[:, None] * (x @ model.value @ model.output_weight)).detach()  # (n, tokens)
+
+    first = values()
+    moving = [weights for weights in model.parameters() if weights.requires_grad]
+    optimiser = torch.optim.SGD(moving, lr=SETTINGS.learning_rate)
+    for _ in range(STEPS):
+        optimiser.zero_grad()
+        torch.autograd.backward(logistic_loss(y * model(x)))
+        optimiser.step()
+    gained = (values() - first).mean(0)
+    return {
+        "attention": float(model.attention(x)[:, :, 0].detach().mean()),
+        "ratio": float(gained[0] / gained[1]),
+    }
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.one_in(3)
+def test_each_learns_less_where_the_other_is_held_still(seed: int) -> None:
+    together = trained(seed)
+    even = trained(seed, still=("query", "key"))
+    pointless = trained(seed, still=("value",))
+    assert together["ratio"] > 2 * even["ratio"] > 0, "values follow attention"
+    assert together["attention"] > 1.3 * pointless["attention"], "attention follows values"
+    assert together["attention"] > 0.7

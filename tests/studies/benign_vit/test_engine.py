@@ -184,9 +184,7 @@ def test_batches_for_a_gpu_have_one_shape_and_few_seeds() -> None:
         assert len({item.seed for item in batch}) <= 4, "a process keeps four realisations"
 
 
-def test_a_cell_that_explodes_or_is_out_of_steps_is_a_failed_row() -> None:
-    [exploded] = train(study, cell(n=4, snr=1e9, sigma_p=1e6, init_divisor=1e-12))
-    assert (exploded.status, exploded.reason) == ("failed", "diverged")
+def test_a_cell_that_is_out_of_steps_is_a_failed_row() -> None:
     [result] = train(study, cell(n=4, learning_rate=1e-6, max_steps=7))
     assert (result.status, result.reason, result.steps) == ("failed", "step limit", 7)
     assert result.measurements["train_loss"] > 0.1
@@ -271,15 +269,3 @@ def test_train_and_test_draws_differ_and_longer_sets_extend_shorter_ones() -> No
     np.testing.assert_array_equal(long.labels[:4], short.labels)
     test = draw_samples(settings, 0, "test", 4)
     assert not np.isin(test.tokens[:, 1:], long.tokens[:, 1:]).any()
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
-def test_a_gpu_gives_the_cpus_rows() -> None:
-    cells = [cell(seed=seed, n=4, snr=snr, dtype="float64") for seed in (0, 1) for snr in (0.5, 2)]
-    [batch] = study.batches(cells, "cuda")
-    on_gpu = {result.cell.key: result for result in train(study, *batch, device="cuda")}
-    for item in cells:
-        [result] = train(study, item)
-        assert on_gpu[item.key].steps == result.steps
-        for name, value in result.measurements.items():
-            assert on_gpu[item.key].measurements[name] == pytest.approx(value, abs=1e-9)

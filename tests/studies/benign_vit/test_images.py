@@ -174,31 +174,27 @@ def test_a_pipe_in_the_place_of_the_images_is_none(tmp_path: Path) -> None:
 
 
 def test_what_is_missing_or_does_not_fit_names_the_flag(tmp_path: Path) -> None:
-    def refused(*words: str) -> None:
-        asked = ("--set=source=mnist", "--set=test_samples=2", "--n=4", "--data=data")
-        error_output = run("train", "benign-vit-images", *asked, cwd=tmp_path, expect=2).stderr
-        for word in ("--data", *words):
-            assert word in error_output, error_output
-
-    data = tmp_path / "data"
-    data.mkdir()
-    refused("MNIST isn't there", "train-images-idx3-ubyte")
-    write_mnist(data, {"t10k": 6}, zipped=True)
-    whole = (data / "t10k-images-idx3-ubyte.gz").read_bytes()
-    (data / "t10k-images-idx3-ubyte.gz").write_bytes(whole[:-9])
-    refused("t10k-images-idx3-ubyte.gz", "it is damaged or can't be read")
-    (data / "t10k-images-idx3-ubyte.gz").write_bytes(whole)
-    (data / "t10k-labels-idx1-ubyte.gz").unlink()
-    refused("its labels", "aren't in the same folder")
-    labels = data / "t10k-labels-idx1-ubyte"
-    labels.write_bytes(idx(LABELS, (5,), bytes(5)))
-    refused("it has 5 labels for 6 images")
-    labels.write_bytes(idx(LABELS, (6,), bytes([1, 2, 3, 4, 5, 10])))
-    refused("it has a label 10")
-    (data / "t10k-images-idx3-ubyte.gz").write_bytes(
-        gzip.compress(idx(IMAGES, (6, 20, 28), bytes(6 * 560)))
-    )
-    refused("its images are 28 × 20; 28 × 28 is needed")
+    data = write_mnist(tmp_path / "data", {"t10k": 6}, zipped=True)
+    images, labels = data / "t10k-images-idx3-ubyte.gz", data / "t10k-labels-idx1-ubyte.gz"
+    whole = images.read_bytes()
+    five, tenth = bytes(5), bytes([1, 2, 3, 4, 5, 10])
+    flat = gzip.compress(idx(IMAGES, (6, 20, 28), bytes(6 * 560)))
+    asked = ("--set=source=mnist", "--set=test_samples=2", "--n=4", "--data=data")
+    for file, content, words in (
+        (images, whole[:-9], "t10k-images-idx3-ubyte.gz: it is damaged or can't be read"),
+        (labels, gzip.compress(idx(LABELS, (5,), five)), "it has 5 labels for 6 images"),
+        (labels, gzip.compress(idx(LABELS, (6,), tenth)), "it has a label 10"),
+        (images, flat, "its images are 28 × 20; 28 × 28 is needed"),
+        (labels, None, "aren't in the same folder"),
+        (images, None, "MNIST isn't there"),
+    ):
+        images.write_bytes(whole)
+        if content is None:
+            file.unlink()
+        else:
+            file.write_bytes(content)
+        refused = run("train", "benign-vit-images", *asked, cwd=tmp_path, expect=2).stderr
+        assert all(word in " ".join(refused.split()) for word in ("--data", words)), refused
 
 
 # Training
@@ -275,29 +271,3 @@ def test_a_cell_ends_when_it_is_fitted_and_logging_changes_nothing() -> None:
     assert logged.trajectory["train_loss"][-1] == fitted.measurements["train_loss"]
     assert result(max_epochs=epochs).status == "done", "fitted in its last pass"
     assert result(max_epochs=epochs - 1).reason == "step limit"
-
-
-def test_a_training_that_explodes_is_a_failed_cell() -> None:
-    result = train(study, cell_of(study, tiny(learning_rate=1000, noise_deviation=1e6)))[0]
-    assert result.status == "failed"
-    assert result.reason == "diverged"
-
-
-# Commands
-
-
-@pytest.mark.slow
-def test_a_grid_is_swept_and_drawn(tmp_path: Path) -> None:
-    small = [f"--set={name}={value}" for name, value in TINY.items() if name != "n"]
-    grid = ("--n=20,30,40", "--snr=0.2,0.6,2", "--seeds=1", "--set=epsilon=2.29", "--jobs=1")
-    done = run("sweep", "benign-vit-images", *small, *grid, "--out=runs", cwd=tmp_path)
-    assert "Done: 9 trained" in done.stdout
-    for figure in ("heatmap", "images"):
-        run("plot", figure, "--from=runs", "--out", f"{figure}.svg", cwd=tmp_path)
-    text = (tmp_path / "images.svg").read_text()
-    assert "SNR 0.2" in text
-    assert "SNR 2" in text
-    caption = " ".join((tmp_path / "images.txt").read_text().split())
-    assert "built-in digits of 8 × 8 pixels" in caption
-    assert "at 3 signal-to-noise ratios (0.2, 0.6, 2)" in caption
-    assert "of MNIST's digits" in caption

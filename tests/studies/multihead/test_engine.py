@@ -14,9 +14,7 @@ from scipy.optimize import nnls
 from torch import Tensor
 from torch.autograd import functional as autograd
 
-from overfit_cli import UserError
 from overfit_cli.core.cell import Cell
-from overfit_cli.core.parameters import build
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.studies.multihead import engine, reference, theory, training
 from overfit_cli.studies.multihead import engine as heads
@@ -172,25 +170,6 @@ def test_samples_taken_some_at_a_time_give_the_gradients_of_all(
             )
     logits = engine.logits_of(x, u, w, counts / of_all.sqrt()[:, None])
     torch.testing.assert_close(logits, actual.logits, rtol=1e-12, atol=1e-14)
-
-
-@pytest.mark.parametrize("study", [mixture, planted])
-@pytest.mark.one_in(2)
-def test_a_cell_trains_alone_as_it_does_among_others(study: AnyStudy) -> None:
-    """Some come to the loss at which training ends before others of their batch."""
-    settings: dict[str, Any] = {"certify": True, "epsilon": 0.3}
-    cells = [
-        cell(study, seed, heads=count, n=30, test_samples=20, training_steps=100, **settings)
-        for seed in (0, 1)
-        for count in (1, 3, 10)
-    ]
-    together = trained(study, *cells)
-    for item, result in zip(cells, together, strict=True):
-        [alone] = trained(study, item)
-        assert alone.steps == result.steps
-        assert alone.trajectory["step"] == result.trajectory["step"]
-        for name, value in alone.measurements.items():
-            assert result.measurements[name] == pytest.approx(value, rel=1e-9, abs=1e-12), name
 
 
 @pytest.mark.parametrize("margin", [-800.0, -3.0, 0.0, 3.0, 19.99, 20.01, 40.0, 800.0])
@@ -353,25 +332,6 @@ def test_measures_are_those_of_their_definitions() -> None:
         torch.stack(ws).norm() * math.sqrt(5) * target.norm()
     )
     assert float(training.alignments(actual, head)["alignment_w"]) == pytest.approx(float(cosine))
-
-
-@pytest.mark.parametrize(
-    ("values", "words"),
-    [
-        ({"d": "3"}, "d='?3'?: with patterns=2, d takes a whole number of at least 4"),
-        ({"relevant": "10"}, "relevant takes a whole number up to 9"),
-        ({"head_width": "shared"}, "with initialisation=zero, head_width takes full"),
-        ({"trained": "attention"}, "where U is zero W has no gradient"),
-        ({"initialisation": "gaussian", "first_phase": "signs"}, "section 5.1 begins at zero"),
-        ({"heads": "1000000", "first_phase": "signs"}, "all heads begin alike"),
-        ({"heads": "1000000", "initialisation": "gaussian"}, "all heads begin alike"),
-    ],
-)
-def test_settings_from_which_nothing_is_learned_are_refused(
-    values: dict[str, str], words: str
-) -> None:
-    with pytest.raises(UserError, match=words):
-        build(MultiheadMixtureParameters, values)
 
 
 def test_no_direction_has_a_larger_margin_and_inseparable_vectors_have_none() -> None:

@@ -10,14 +10,13 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 import torch
-from scipy import integrate, stats
+from scipy import integrate, optimize, stats
 from torch import Tensor
 
-from overfit_cli import UserError
 from overfit_cli.core.cell import Cell, CellResult
-from overfit_cli.core.parameters import build
 from overfit_cli.studies.softmax_network.activations import Network, gram_matrix, limit_gram_matrix
 from overfit_cli.studies.softmax_network.convergence import data
+from overfit_cli.studies.softmax_network.convergence.engine import largest_drift, step_parts
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
 from overfit_cli.studies.softmax_network.convergence.study import study
 from overfit_cli.studies.softmax_network.paper import Activation
@@ -227,21 +226,6 @@ def test_a_cell_trains_as_autograd_does(activation: Activation, initialisation: 
     assert result.trajectory["movement"][-1] == pytest.approx(moved, rel=1e-8)
 
 
-def test_a_cell_trains_alone_as_it_does_among_others() -> None:
-    cells = [
-        cell(seed, m=64, n=8, data=where, step_factor=factor)
-        for seed in (0, 1)
-        for where in ("sphere", "ball")
-        for factor in (1.0, 0.3)
-    ]
-    for item, result in zip(cells, trained(*cells), strict=True):
-        [alone] = trained(item)
-        assert (alone.steps, alone.reason) == (result.steps, result.reason)
-        assert alone.trajectory["step"] == result.trajectory["step"]
-        for name, value in alone.measurements.items():
-            assert result.measurements[name] == pytest.approx(value, rel=1e-7, abs=1e-12), name
-
-
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_the_symmetric_start_has_no_output(activation: Activation) -> None:
     """Definition 3.7."""
@@ -317,26 +301,6 @@ def test_inputs_are_drawn_where_they_are_said_to_be() -> None:
     assert len(np.unique(inputs, axis=0)) == 164, "no digit is trained and tested on"
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"m": "7"}, "m='?7'?: with initialisation=symmetric"),
-        ({"data": "digits", "d": "65"}, "d='?65'?: with data=digits"),
-        ({"data": "digits", "outputs": "2"}, "outputs='?2'?: with data=digits"),
-        ({"data": "digits", "n": "1790"}, "n='?1790'?: with data=digits"),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused(given: dict[str, Any], words: str) -> None:
-    with pytest.raises(UserError, match=words):
-        build(SoftmaxConvergenceParameters, given)
-
-
-def test_a_diverging_cell_is_a_row() -> None:
-    [result] = trained(cell(activation="exp", step_factor=100.0, m=16))
-    assert result.reason == "diverged"
-    assert "train_loss" not in result.measurements
-
-
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_a_perturbation_moves_the_kernels_expectation_too(activation: Activation) -> None:
     # Remark 5.2: E[H(W) − H(W̃)] is not zero, so that more hidden units alone do not make it small.
@@ -359,3 +323,102 @@ def test_a_perturbation_moves_the_kernels_expectation_too(activation: Activation
         changes.append(kernel(weights.clone(), signs) - kernel(moved.clone(), signs))
     error = np.std(changes, ddof=1) / math.sqrt(len(changes))
     assert abs(np.mean(changes)) > 5 * error
+
+
+# Parts of a step, largest changes of the kernel, and powers of λ
+
+
+def network(activation: Activation, m: int, n: int = 3) -> tuple[Network, torch.Tensor]:
+    """A network of m hidden units and d = 2, and n inputs, in a batch of one."""
+    random = np.random.default_rng(5)
+    weights = torch.tensor(random.normal(size=(1, m, 2)))
+    signs = torch.tensor(random.choice([-1.0, 1.0], (1, 2, m)))
+    x = torch.tensor(random.normal(size=(1, n, 2)))
+    return Network(activation, weights, signs), x / x.norm(dim=-1, keepdim=True)
+
+
+def test_the_parts_of_a_step_are_those_of_lemma_e1() -> None:
+    """Term by term, in loops over units; together they are the change of ‖F − Y‖², to 1e-12."""
+    net, x = network("softmax", 6)
+    y, eta = torch.ones(1, 3, 2, dtype=torch.float64), 0.01
+    out = net.forward(x)
+    parts = step_parts(out, out.values - y, torch.tensor([eta], dtype=torch.float64))
+    gradient = out.gradient(out.values - y)[0]
+    before, after = net.weights[0], net.weights[0] - eta * gradient
+    v = out.values[0] - y[0]
+    c0 = c1 = c2 = 0.0
+    for i, point in enumerate(x[0]):
+        old, new = (torch.exp(weights @ point) for weights in (before, after))
+        for output, signs in enumerate(net.signs[0]):
+            v0 = v1 = v2 = 0.0
+            for r, sign in enumerate(signs):
+                dz = float(-eta * gradient[r] @ point)
+                v0 += 6 * float(sign * (1 / new.sum() - 1 / old.sum()) * new[r])
+                v1 += 6 * float(sign * old[r] / old.sum()) * dz
+                v2 += 6 * float(sign / old.sum() * (new[r] - old[r] * (1 + dz)))
+            c0, c1, c2 = (
+                total + 2 * float(v[i, output]) * part
+                for total, part in ((c0, v0), (c1, v1), (c2, v2))
+            )
+    assert [float(parts.c0), float(parts.c1)] == pytest.approx([c0, c1], rel=1e-9)
+    moved = plain_network("softmax", x[0], after, net.signs[0])
+    change = (moved - y[0]).square().sum() - v.square().sum()
+    c3 = (moved - out.values[0]).square().sum()
+    assert c0 + c1 + c2 + float(c3) == pytest.approx(float(change), rel=1e-11)
+    assert float(parts.longest) == pytest.approx(float(gradient.norm(dim=1).max()))
+
+
+@pytest.mark.parametrize("activation", ["softmax", "exp"])
+def test_ascent_finds_what_a_search_over_all_directions_finds(activation: Activation) -> None:
+    """Three units in the plane: a general optimiser over their three angles, to 0.002."""
+    net, x = network(activation, 3)
+    gram, radius = gram_matrix(net.forward(x)), 1e-3
+
+    def drift(angles: np.ndarray) -> float:
+        step = radius * torch.tensor(np.stack([np.cos(angles), np.sin(angles)], -1))
+        moved = Network(activation, net.weights + step, net.signs)
+        return -float((gram_matrix(moved.forward(x)) - gram).norm())
+
+    box = optimize.Bounds(np.zeros(3), np.full(3, 2 * math.pi))
+    best = -optimize.differential_evolution(drift, box, seed=0, tol=1e-8, maxiter=60).fun
+    directions = torch.tensor(np.random.default_rng(6).normal(size=(4, 1, 3, 2)))
+    found = float(largest_drift(net, x, directions, radius)) * radius * 3 * 2
+    assert found == pytest.approx(best, rel=2e-3)
+
+
+def test_no_weights_within_r_change_relus_kernel_by_more_than_the_count() -> None:
+    net, x = network("relu", 200)
+    gram, radius = gram_matrix(net.forward(x)), 0.05
+    bound = float(largest_drift(net, x, torch.empty(0), radius)) * radius * 3 * 2
+    random = np.random.default_rng(7)
+    found = []
+    for _ in range(200):
+        step = torch.tensor(random.normal(size=(1, 200, 2)))
+        step = radius * step / step.norm(dim=-1, keepdim=True)
+        moved = Network("relu", net.weights + step, net.signs)
+        found.append(float((gram_matrix(moved.forward(x)) - gram).norm()))
+    assert 0.2 * bound < max(found) <= bound
+
+
+def test_a_cell_keeps_the_worst_of_its_steps() -> None:
+    [result] = trained(cell_of(study, {"m": 64, "n": 4}))
+    steps, numbers = result.trajectory, result.measurements
+    assert numbers["c1"] == max(steps["c1"]) == pytest.approx(-2.0), "F is 0 at the start"
+    assert numbers["lambda_lost"] == pytest.approx(
+        1 - min(steps["lambda_min"]) / numbers["lambda_start"], abs=1e-12
+    )
+    assert numbers["step_length"] < 0.05
+    assert "c0_over_bound" not in steps
+    [relu] = trained(cell_of(study, {"m": 64, "n": 4, "activation": "relu"}))
+    assert "c1" not in relu.measurements
+
+
+def test_relu_units_that_never_flip_leave_a_cell_whole() -> None:
+    """Neither H nor K changes then, and the bound of Theorem F.2 is zero."""
+    [result] = trained(
+        cell_of(
+            study, {"activation": "relu", "m": 8, "n": 2, "step_factor": 1e-6, "training_steps": 3}
+        )
+    )
+    assert result.measurements["kernel_drift"] == 0
+    assert "gap_over_bound" not in result.measurements

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
@@ -11,10 +10,7 @@ import pytest
 import torch
 from scipy import integrate, stats
 
-import overfit_cli
-from overfit_cli import UserError
 from overfit_cli.core.cell import CellResult
-from overfit_cli.core.parameters import build
 from overfit_cli.core.training import logged_steps
 from overfit_cli.studies.softmax_network.activations import initial_weights
 from overfit_cli.studies.softmax_network.diffusion import data, engine
@@ -34,7 +30,6 @@ from overfit_cli.studies.softmax_network.diffusion.parameters import (
 from overfit_cli.studies.softmax_network.diffusion.study import study
 from overfit_cli.studies.softmax_network.paper import NAMES, Activation
 from overfit_cli.studies.softmax_network.reference import plain_network
-from tests.fake_study import words
 from tests.training import cell_of, train
 
 SMALL = {"n": 40, "m": 16, "training_steps": 30, "samples": 200, "validation": 50}
@@ -320,92 +315,3 @@ def test_each_point_is_noised_as_often_as_asked() -> None:
     assert problem.train.noisy.shape == (120, 2)
     np.testing.assert_array_equal(problem.train.clean, np.tile(problem.points, (3, 1)))
     assert len(np.unique(problem.train.times)) == 120
-
-
-@pytest.mark.parametrize("sigma", [20.0, 100.0])
-def test_a_network_that_overflows_is_a_failed_cell(sigma: float) -> None:
-    """At the first step, or at once."""
-    result = trained(model="exp", sigma=sigma, optimiser="gd", n=50)
-    assert (result.status, result.reason) == ("failed", "diverged")
-    assert result.measurements == {}
-
-
-@pytest.mark.parametrize(
-    ("values", "sentence"),
-    [
-        ({"m": 5}, "pairs of opposite signs, so m takes an even number"),
-        ({"first_time": 1.0}, "with last_time=1, first_time takes a number below it"),
-        ({"deviation": 0.5}, "deviation takes a number of up to 0.106, so that the points lie"),
-        ({"target": "digits", "model": "true"}, "the true score is unknown"),
-        ({"target": "digits", "n": 1000}, "n and validation=800 take up to 1297 digits together"),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused(values: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(UserError, match=sentence):
-        build(SoftmaxDiffusionParameters, values)
-
-
-def swept(folder: Path, seeds: int = 1, **values: Any) -> Path:
-    """A run directory of small cells."""
-    out = folder / "run"
-    overfit_cli.sweep(
-        study.name, seeds=seeds, parameters=SMALL | values, trajectories=True, out=out, jobs=1
-    )
-    return out
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    models = ["softmax", "relu", "true", "posterior", "constant"]
-    return swept(tmp_path_factory.mktemp("diffusion"), 2, model=models, n=[20, 40])
-
-
-@pytest.mark.slow
-def test_the_score_figure_has_errors_over_time_and_over_n(run: Path, tmp_path: Path) -> None:
-    figure = overfit_cli.draw("score", run, out=tmp_path / "score.png")
-    over_time, over_n = figure.axes[:2]
-    cells = overfit_cli.load(run)
-    softmax = cells[cells["model"] == "softmax"]
-    logs = softmax["score_error"].astype(float).map(math.log).groupby(softmax["n"]).mean()
-    assert np.asarray(over_n.lines[0].get_ydata(), float) == pytest.approx(np.exp(logs.to_numpy()))
-    assert over_time.get_title(loc="left") == "(a) $n$ = 40"
-    joined = [line for line in over_n.lines if line.get_linestyle() == "-"]
-    assert len(over_time.lines) == len(joined) == 4, "the true score has no error"
-    assert "exact posterior" in words(figure, tmp_path)
-
-
-def test_the_true_score_alone_has_no_figure_of_errors_and_a_line_none_of_samples(
-    tmp_path: Path,
-) -> None:
-    on_a_line = swept(tmp_path, model="true", d=1)
-    with pytest.raises(UserError, match="The true score has no error"):
-        overfit_cli.draw("score", on_a_line, out=tmp_path / "score.png")
-    with pytest.raises(UserError, match="one coordinate here"):
-        overfit_cli.draw("samples", on_a_line, out=tmp_path / "samples.png")
-
-
-@pytest.mark.slow
-def test_the_samples_figure_has_a_panel_for_each_model(run: Path, tmp_path: Path) -> None:
-    figure = overfit_cli.draw("samples", run, out=tmp_path / "samples.png")
-    titles = [axes.get_title(loc="left").split("\n")[0] for axes in figure.axes]
-    assert [title[:4] for title in titles] == ["(a) ", "(b) ", "(c) ", "(d) ", "(e) "]
-    names = {title[4:] for title in titles}
-    assert names == {"softmax", "ReLU", "exact posterior", "constant", "true score"}
-    assert {len(np.asarray(axes.lines[0].get_xdata())) for axes in figure.axes} == {200}
-
-
-@pytest.mark.slow
-def test_the_curves_figure_leaves_out_what_was_not_trained(run: Path, tmp_path: Path) -> None:
-    figure = overfit_cli.draw("curves", run, out=tmp_path / "curves.png")
-    titles = [axes.get_title(loc="left") for axes in figure.axes]
-    assert titles == ["(a) denoiser: softmax", "(b) denoiser: ReLU"]
-
-
-@pytest.mark.slow
-def test_samples_of_digits_lie_over_all_digits(tmp_path: Path) -> None:
-    digits_run = swept(tmp_path, model=["posterior", "constant"], target="digits", d=4)
-    figure = overfit_cli.draw("samples", digits_run, out=tmp_path / "samples.png")
-    counts = [len(np.asarray(line.get_xdata())) for line in figure.axes[0].lines]
-    assert counts == [1797, 200], "digits and samples"
-    score = overfit_cli.draw("score", digits_run, out=tmp_path / "score.png")
-    assert "test points" in words(score, tmp_path)

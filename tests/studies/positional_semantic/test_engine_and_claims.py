@@ -1,15 +1,22 @@
-"""Attention on sentences of two tokens: the engine beside the plain loop, and draws in law."""
+"""Attention on sentences of two tokens: engine, draws in law, and claims on made-up cells."""
 
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import overfit_cli
+from calibration import positional_semantic as worlds
+from calibration.rates import design
 from overfit_cli.core.cell import Cell
+from overfit_cli.studies.positional_semantic.claims import published_theory
 from overfit_cli.studies.positional_semantic.data import draw_problem, draw_test_sentences
 from overfit_cli.studies.positional_semantic.parameters import PositionalSemanticParameters
 from overfit_cli.studies.positional_semantic.reference import train_plainly
 from overfit_cli.studies.positional_semantic.study import study
+from overfit_cli.studies.positional_semantic.transition import transitions
+from tests.judged import measure
 from tests.training import cell_of, train
 
 SMALL: dict[str, object] = {"d": 60, "alpha": 0.2, "training_steps": 300, "dtype": "float64"}
@@ -44,18 +51,6 @@ def test_it_trains_as_in_the_autograd_loop(other: dict[str, object]) -> None:
         assert result.measurements[name] == pytest.approx(expected[name], rel=1e-8, abs=1e-10), name
     for name in ("test_error", "linear_test_error"):  # of other fresh samples
         assert result.measurements[name] == pytest.approx(expected[name], rel=0.1), name
-
-
-def test_a_batch_trains_each_cell_as_by_itself() -> None:
-    kinds = (("semantic", 0.1), ("positional", 0.5), ("agnostic", 0.1))
-    few = {"rank": 2, "training_steps": 40}
-    cells = [cell(1, start=start, omega=omega, **few) for start, omega in kinds]
-    together = train(study, *cells)
-    assert len(study.batches(cells, "cpu")) == 1
-    for result in together:
-        [alone] = train(study, result.cell)
-        for name, value in alone.measurements.items():
-            assert result.measurements[name] == pytest.approx(value, rel=1e-9, abs=1e-12), name
 
 
 @pytest.mark.parametrize(("d", "alpha"), [(60, 0.1), (30, 1.5)])
@@ -122,16 +117,83 @@ def test_cells_of_many_features_train_in_law() -> None:
     assert result.measurements["q"] == pytest.approx((1 - 0.15 * 0.01) ** 600, rel=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"alpha": 1.0, "d": 100_000}, "at most 0.2"),
-        ({"alpha": 0.1, "d": 200_000}, "set sampling=law"),
-        ({"sampling": "law", "optimiser": "adam"}, "Adam's steps depend"),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused_in_a_sentence(
-    settings: dict[str, object], words: str
+# Claims on Cui et al. 2024, on cells in which they are true, false, or not to be told
+
+
+RANDOM = np.random.default_rng(0)
+
+
+def crossing(preset: str, ratio: float) -> pd.DataFrame:
+    """Cells whose transitions lie at so many times the limit's, a little off by seed."""
+    cells = design(preset)
+    ratios = ratio * np.exp(0.01 * RANDOM.standard_normal(1000))[cells["seed"]]
+    return worlds._crossing(cells, ratios, RANDOM)
+
+
+@pytest.mark.parametrize("claim", ["transition", "beats-linear"])
+@pytest.mark.parametrize(("ratio", "verdict"), [(1.0, "holds"), (1.3, "fails"), (0.7, "fails")])
+def test_a_transition_is_held_to_the_limit_from_both_sides(
+    claim: str, ratio: float, verdict: str
 ) -> None:
-    with pytest.raises(ValueError, match=words):
-        PositionalSemanticParameters.model_validate(settings)
+    assert measure(claim, crossing("positional-published", ratio)).verdict == verdict
+
+
+def test_measured_transitions_are_where_they_were_put() -> None:
+    table = transitions(crossing("positional-phase", 1.1), "energy", "omega")
+    inside = table[(table["limit"] < 1.5) & (table["alpha"] > 0)]
+    assert len(inside) >= 12
+    assert inside["limit"].to_numpy() == pytest.approx(4 * inside["omega"].to_numpy(), rel=0.02)
+    assert inside["ratio"].to_numpy() == pytest.approx(1.1, rel=0.08)
+
+
+def test_a_seeds_transition_lies_between_the_alphas_where_its_losses_change_places() -> None:
+    """And a seed with a failed cell there has none."""
+    cells = overfit_cli.load("results/positional-phase-quick")
+    table = transitions(cells, "energy", "omega").set_index(["omega", "seed"])["alpha"]
+    losses = cells.set_index(["omega", "seed", "alpha", "start"])["train_loss"].unstack()
+    simple = 0
+    differences = losses["semantic"] - losses["positional"]
+    for omega, seed in table.index:
+        gaps = differences.loc[omega].loc[seed]
+        ahead = np.sign(gaps.to_numpy())
+        if (np.diff(ahead) != 0).sum() == 1:
+            before = int(np.argmax(np.diff(ahead) < 0))
+            assert gaps.index[before] <= table[omega, seed] <= gaps.index[before + 1]
+            simple += 1
+    assert simple > 10
+    lost = cells["seed"].eq(0) & cells["omega"].eq(0.3) & cells["start"].eq("semantic")
+    cells["train_loss"] = cells["train_loss"].mask(lost)
+    table = transitions(cells, "energy", "omega").set_index(["omega", "seed"])["alpha"]
+    assert pd.isna(table[0.3, 0])
+    assert table[0.3][1:].notna().all()
+
+
+def test_a_crossing_below_the_sampled_values_decides_nothing() -> None:
+    cells = crossing("positional-published", 1.0)
+    early = cells["seed"].eq(0) & cells["start"].eq("positional")
+    cells["train_loss"] = cells["train_loss"].mask(early, 1e3 * cells["train_loss"])
+    assert (transitions(cells, "energy", "omega").query("seed == 0")["alpha"] == 0).all()
+    assert measure("transition", cells).verdict == "inconclusive"
+
+
+def test_a_jump_of_one_overlap_alone_is_no_first_order() -> None:
+    cells = crossing("positional-published", 1.0)
+    is_semantic, noise = cells["start"] == "semantic", 1e-4 * RANDOM.standard_normal(len(cells))
+    theta, m = np.where(is_semantic, 0.5, 0.01), np.where(is_semantic, 0.01, 0.25)
+    both = cells.assign(theta=theta + noise, m=m + noise, slope=0.001 + noise)
+    assert measure("first-order", both).verdict == "holds"
+    assert measure("first-order", both.assign(m=0.25 + noise)).verdict == "fails"
+    assert measure("first-order", both.assign(theta=0.5 + noise)).verdict == "fails"
+    assert measure("first-order", both.assign(slope=0.2 + noise)).verdict == "fails"
+
+
+def test_the_authors_solution_is_met_between_their_values_of_alpha() -> None:
+    """The oracle is a straight line between the two nearest of their values."""
+    cells = design("positional-published")
+    for (start, column), unit in {("semantic", "theta"): 0.004, ("positional", "m"): 0.002}.items():
+        solution = published_theory().query(f"start == '{start}'")
+        line = np.interp(cells["alpha"].astype(float), solution["alpha"], solution[column])
+        for shift, verdict in ((0.0, "holds"), (20 * unit, "fails"), (-20 * unit, "fails")):
+            noise = unit * RANDOM.standard_normal(len(cells))
+            made = cells.assign(**{column: line + shift + noise})
+            assert measure(f"{start}-{column}", made).verdict == verdict

@@ -1,0 +1,366 @@
+"""Reviews: IMDb's from their folder or archive, what is refused, and generated ones."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import tarfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from overfit_cli import UserError
+from overfit_cli.studies.attention_kernel.text import imdb
+from overfit_cli.studies.attention_kernel.text.data import bag_of_words_accuracy, stream_of
+from overfit_cli.studies.attention_kernel.text.imdb import VOCABULARY, read_imdb
+from overfit_cli.studies.attention_kernel.text.reviews import (
+    NEGATION,
+    ReviewSettings,
+    Texts,
+    generated_reviews,
+)
+
+pytestmark = pytest.mark.usefixtures("cache")
+
+ARCHIVE = Path(os.environ.get("OVERFIT_DATA", "")) / "imdb" / "aclImdb_labelled.tar.gz"
+
+
+REVIEWS: Mapping[str, bytes] = {
+    "train/neg/0_3.txt": b"Dull.",
+    "train/neg/2_1.txt": b"Never again",
+    "train/neg/10_4.txt": bytes([0, 254, 255]),
+    "train/pos/0_9.txt": "Très bon".encode(),
+    "train/pos/1_7.txt": b"I laughed, I cried, I stayed for the credits.",
+    "test/neg/0_2.txt": b"No",
+    "test/pos/0_10.txt": b"Yes",
+    "test/pos/3_8.txt": b"Yes again",
+}
+"""Reviews by their place in `aclImdb`."""
+
+OTHERS: Mapping[str, bytes] = {
+    "README": b"Large Movie Review Dataset",
+    "train/unsup/0_0.txt": b"Nobody labelled this",
+    "train/pos/._0_9.txt": b"A file manager's note",
+    "train/labeledBow.feat": b"9 0:1",
+}
+"""What else is published with them, or gets in by itself."""
+
+
+def without(*names: str) -> dict[str, bytes]:
+    """Return the reviews but those of these names."""
+    return {name: content for name, content in REVIEWS.items() if name not in names}
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> Path:
+    """Write `files` into `folder`."""
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return folder
+
+
+def write_archive(path: Path, files: Mapping[str, bytes], prefix: str = "aclImdb/") -> Path:
+    """Write `files` into the archive `path`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        for name, data in files.items():
+            member = tarfile.TarInfo(prefix + name)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    path.write_bytes(gzip.compress(content.getvalue(), mtime=0))
+    return path
+
+
+ALL = {**OTHERS, **REVIEWS}
+
+
+def as_lists(pair: tuple[Texts, Texts]) -> list[list[object]]:
+    return [[t.tokens.tolist(), t.lengths.tolist(), t.labels.tolist()] for t in pair]
+
+
+def as_bytes(tokens: NDArray[np.int16]) -> bytes:
+    return bytes((tokens[tokens > 0] - 1).tolist())
+
+
+def test_byte_b_is_token_b_plus_1_and_padding_is_0(tmp_path: Path) -> None:
+    train, test = read_imdb(write_folder(tmp_path / "aclImdb", ALL), 8)
+    assert train.tokens[2].tolist() == [1, 255, 256, 0, 0, 0, 0, 0]
+    assert train.lengths.tolist() == [5, 8, 3, 8, 8]
+    assert as_bytes(train.tokens[4]) == b"I laughe"
+    assert test.tokens.shape == (3, 8)
+    assert max(train.tokens.max(), test.tokens.max()) < VOCABULARY
+
+
+def test_reviews_come_by_label_then_by_number(tmp_path: Path) -> None:
+    train, test = read_imdb(write_archive(tmp_path / "any.tar.gz", ALL), 4)
+    starts = [as_bytes(tokens)[:2] for tokens in train.tokens]
+    assert starts == [b"Du", b"Ne", b"\0\xfe", b"Tr", b"I "]
+    assert train.labels.tolist() == [0, 0, 0, 1, 1]
+    assert test.labels.tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize("place", [".", "imdb"])
+def test_folder_and_archive_give_the_same_wherever_they_lie(tmp_path: Path, place: str) -> None:
+    folder = write_folder(tmp_path / "a" / place / "aclImdb", ALL)
+    backwards = dict(reversed(ALL.items()))
+    archive = write_archive(tmp_path / "b" / place / "aclImdb_v1.tar.gz", backwards)
+    dotted = write_archive(tmp_path / "c" / place / "aclImdb.tar.gz", ALL, "./aclImdb/")
+    sources = [folder, archive, dotted, tmp_path / "a", tmp_path / "b", tmp_path / "c"]
+    read = [as_lists(read_imdb(source, 6)) for source in sources]
+    assert all(texts == read[0] for texts in read)
+
+
+def test_an_archive_is_parsed_once_until_it_or_what_is_kept_of_it_changes(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = write_archive(tmp_path / "aclImdb.tar.gz", REVIEWS)
+    long, short = (as_lists(read_imdb(archive, length)) for length in (30, 3))
+    with monkeypatch.context() as patched:
+        patched.setattr(imdb, "archive_reviews", lambda _: pytest.fail("parsed again"))
+        assert as_lists(read_imdb(archive, 30)) == long
+        assert as_lists(read_imdb(archive, 3)) == short
+    (kept,) = cache.iterdir()
+    content = kept.read_bytes()
+    flipped = content.replace(b"Never again", b"Aever again")
+    for torn in (b"", b"PK", content[:-40], content[: len(content) // 2], flipped):
+        kept.write_bytes(torn)
+        assert as_lists(read_imdb(archive, 30)) == long
+        assert kept.read_bytes() == content
+    write_archive(archive, without("train/pos/0_9.txt"))
+    assert len(read_imdb(archive, 3)[0].labels) == 4
+    monkeypatch.setattr(imdb, "MOST_REVIEWS", 3)
+    with pytest.raises(UserError, match="it has more than 3 members"):
+        read_imdb(write_archive(tmp_path / "other.tar.gz", REVIEWS), 10)
+
+
+def test_a_cache_folder_that_cannot_be_made_only_means_no_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_folder(tmp_path / "aclImdb", without("train/pos/0_9.txt"))
+    archive = write_archive(tmp_path / "aclImdb_v1.tar.gz", REVIEWS)
+    monkeypatch.setenv("OVERFIT_CACHE", str(archive / "cache"))
+    assert as_lists(read_imdb(archive, 5)) == as_lists(read_imdb(archive, 5))
+    assert len(read_imdb(tmp_path, 6)[0].labels) == 5, "the archive is read, not the folder"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not ARCHIVE.is_file(), reason="OVERFIT_DATA has no IMDb archive")
+def test_the_published_archive_is_what_it_is_known_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    train, test = read_imdb(ARCHIVE, 256)
+    for texts in (train, test):
+        assert texts.tokens.shape == (25_000, 256)
+        assert texts.labels.tolist() == [0] * 12_500 + [1] * 12_500
+    assert as_bytes(train.tokens[0]).startswith(b"Story of a man who has unnatural feelings")
+    assert as_bytes(train.tokens[12_500]).startswith(b"Bromwell High is a cartoon comedy.")
+    assert (train.lengths.min(), test.lengths.min()) == (52, 32)
+    assert bag_of_words_accuracy(train, test, VOCABULARY) == pytest.approx(0.594, abs=0.002)
+
+    monkeypatch.setattr(imdb, "archive_reviews", lambda _: pytest.fail("parsed again"))
+    assert np.array_equal(read_imdb(ARCHIVE, 256)[1].tokens, test.tokens)
+
+
+# What is refused
+
+
+def with_review(at: Path, make: Callable[[Path], object]) -> Path:
+    """The reviews and one that is made like that."""
+    write_folder(at, REVIEWS)
+    make(at / "train/pos/5_9.txt")
+    return at
+
+
+def endless(file: Path) -> None:
+    """Make a file that claims to be huge."""
+    file.touch()
+    os.truncate(file, 1 << 40)
+
+
+def harmed(at: Path, harm: Callable[[bytes], bytes]) -> Path:
+    """An archive to whose bytes something happened."""
+    archive = write_archive(at / "aclImdb.tar.gz", REVIEWS)
+    archive.write_bytes(harm(archive.read_bytes()))
+    return archive
+
+
+def archive_with(at: Path, *members: tarfile.TarInfo) -> Path:
+    """An archive with these members, of zeros."""
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        for member in members:
+            archive.addfile(member, io.BytesIO(bytes(member.size)))
+    return write_folder(at, {"aclImdb.tar.gz": gzip.compress(content.getvalue())})
+
+
+def member(
+    name: str, size: int = 0, kind: bytes = tarfile.REGTYPE, to: str = ""
+) -> tarfile.TarInfo:
+    header = tarfile.TarInfo(f"aclImdb/train/{name}")
+    header.size, header.type, header.linkname = size, kind, to
+    return header
+
+
+DAMAGED = "/aclImdb.tar.gz: it is damaged or cut short ("
+LINK = member("pos/5_9.txt", kind=tarfile.LNKTYPE, to="/etc/passwd")
+LARGE = member("pos/5_9.txt", (1 << 20) + 1)
+MALFORMED: dict[str, Callable[[Path], Path]] = {
+    "/at/nowhere: IMDb isn't there": lambda at: at / "nowhere",
+    "/at: IMDb isn't there": lambda at: write_folder(at, {"notes.txt": b"nothing here"}),
+    "/at: it has no reviews in test/neg": lambda at: write_folder(at, without("test/neg/0_2.txt")),
+    "/x.tar.gz: it has no reviews in test/neg": lambda at: write_archive(
+        at / "x.tar.gz", without("test/neg/0_2.txt")
+    ),
+    "/at: the review train/neg/2_1.txt is empty": lambda at: write_folder(
+        at, {**REVIEWS, "train/neg/2_1.txt": b""}
+    ),
+    "/5_9.txt: it can't be read: No such file": lambda at: with_review(
+        at, lambda file: file.symlink_to("gone")
+    ),
+    "/5_9.txt: it can't be read: it isn't a regular file": lambda at: with_review(at, os.mkfifo),
+    "/5_9.txt: it can't be read: it has more than 1048576 bytes": lambda at: with_review(
+        at, endless
+    ),
+    f"{DAMAGED}'train/pos/5_9.txt' has 1048577 bytes": lambda at: archive_with(at, LARGE),
+    "/aclImdb.tar.gz: it has no reviews in train/neg": lambda at: archive_with(at, LINK),
+    f"{DAMAGED}Not a gzipped file": lambda at: harmed(at, lambda _: b"PK\3\4 a zip file"),
+    f"{DAMAGED}Compressed file ended": lambda at: harmed(at, lambda whole: whole[:-20]),
+    f"{DAMAGED}CRC check failed": lambda at: harmed(
+        at, lambda whole: whole[:-8] + bytes([whole[-8] ^ 1]) + whole[-7:]
+    ),
+}
+
+
+@pytest.mark.unix
+@pytest.mark.parametrize("words", MALFORMED)
+def test_what_is_missing_or_malformed_is_one_sentence(tmp_path: Path, words: str) -> None:
+    with pytest.raises(UserError) as error:
+        read_imdb(MALFORMED[words](tmp_path / "at"), 10)
+    sentence = str(error.value)
+    assert sentence.startswith(str(tmp_path))
+    assert words in sentence
+    assert "; name IMDb's folder aclImdb or" in sentence
+    assert "\n" not in sentence
+
+
+# Generated reviews, and the accuracy of the rule that only counts words
+
+
+TRAIN, TEST = stream_of(0, "train"), stream_of(0, "test")
+DEFAULT = ReviewSettings()
+OTHER = ReviewSettings(length=12, vocabulary=16, kinds=2, sentiment_words=3, negated=0.5)
+FULL = ReviewSettings(length=10, vocabulary=13, kinds=5, sentiment_words=5, negated=0.25)
+
+
+def sentiment_of(words: Sequence[int], settings: ReviewSettings) -> int:
+    """A review read word by word: its sentiment words, each turned by a negation right before."""
+    total = 0
+    before = None
+    for word in words:
+        turned = -1 if before == NEGATION else 1
+        if word in settings.positive:
+            total += turned
+        elif word in settings.negative:
+            total -= turned
+        before = word
+    return total
+
+
+@pytest.mark.parametrize("settings", [DEFAULT, OTHER, FULL])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_review_read_word_by_word_has_its_label(settings: ReviewSettings, seed: int) -> None:
+    reviews = generated_reviews(settings, stream_of(seed, "train"), 300)
+    read = [sentiment_of(words, settings) > 0 for words in reviews.tokens.tolist()]
+    assert reviews.labels.tolist() == read
+
+
+@pytest.mark.parametrize("settings", [DEFAULT, OTHER, FULL])
+def test_a_review_has_its_sentiment_words_and_a_place_before_each(settings: ReviewSettings) -> None:
+    tokens = generated_reviews(settings, TRAIN, 300).tokens
+    assert tokens.shape == (300, settings.length)
+    assert tokens.min() >= NEGATION
+    assert tokens.max() < settings.vocabulary
+    sentiment = (tokens >= settings.positive.start) & (tokens < settings.negative.stop)
+    assert (sentiment.sum(axis=1) == settings.sentiment_words).all()
+    assert not (sentiment[:, 1:] & sentiment[:, :-1]).any()
+    assert not sentiment[:, 0].any()
+    negation = tokens == NEGATION
+    assert not negation[:, -1].any()
+    assert sentiment[:, 1:][negation[:, :-1]].all()
+
+
+def test_labels_are_balanced_and_a_quarter_of_the_sentiment_words_is_negated() -> None:
+    reviews = generated_reviews(DEFAULT, TRAIN, 20_000)
+    assert reviews.labels.mean() == pytest.approx(0.5, abs=0.015)
+    assert (reviews.tokens == NEGATION).sum() / 100_000 == pytest.approx(0.25, abs=0.006)
+
+
+def test_three_four_or_five_of_the_sentiment_words_speak_for_the_label() -> None:
+    reviews = generated_reviews(DEFAULT, TRAIN, 3000)
+    sums = [abs(sentiment_of(words, DEFAULT)) for words in reviews.tokens.tolist()]
+    shares = np.bincount(sums, minlength=6) / 3000
+    assert shares == pytest.approx([0, 1 / 3, 0, 1 / 3, 0, 1 / 3], abs=0.035)
+
+
+def test_every_word_and_every_place_is_used_alike() -> None:
+    tokens = generated_reviews(DEFAULT, TRAIN, 5000).tokens
+    for words in (DEFAULT.positive, DEFAULT.negative, DEFAULT.neutral):
+        counts = np.array([(tokens == word).sum() for word in words])
+        assert counts.min() > 0.9 * counts.mean()
+    inner = np.isin(tokens, [*DEFAULT.positive, *DEFAULT.negative]).sum(axis=0)[10:-10]
+    assert inner.min() > 0.75 * inner.mean()
+
+
+def test_more_reviews_extend_fewer() -> None:
+    few, many = (generated_reviews(DEFAULT, stream_of(3, "test"), count) for count in (7, 50))
+    assert np.array_equal(few.tokens, many.tokens[:7])
+    assert np.array_equal(few.labels, many.labels[:7])
+    assert np.array_equal(few.lengths, np.full(7, 64))
+
+
+def test_seeds_and_splits_draw_different_reviews() -> None:
+    def draw(seed: int, which: Literal["train", "test"]) -> set[tuple[int, ...]]:
+        split = generated_reviews(DEFAULT, stream_of(seed, which), 50)
+        return set(map(tuple, split.tokens.tolist()))
+
+    draws = [draw(0, "train"), draw(0, "test"), draw(1, "train")]
+    assert len(set.union(*draws)) == 150
+    assert draw(0, "train") == draws[0]
+
+
+def test_counting_words_beats_chance_and_stays_well_below_one() -> None:
+    """The best sign of a difference of counts is right for 76.8 % by construction."""
+    train = generated_reviews(DEFAULT, TRAIN, 4000)
+    test = generated_reviews(DEFAULT, TEST, 4000)
+    assert bag_of_words_accuracy(train, test, 64) == pytest.approx(0.768, abs=0.02)
+
+
+def test_counting_words_together_with_the_negation_before_is_always_right() -> None:
+    def marked(reviews: Texts) -> Texts:
+        before = np.roll(reviews.tokens, 1, axis=1) == NEGATION
+        return replace(reviews, tokens=reviews.tokens + np.int16(64) * before)
+
+    train = marked(generated_reviews(DEFAULT, TRAIN, 2000))
+    test = marked(generated_reviews(DEFAULT, TEST, 1000))
+    assert bag_of_words_accuracy(train, test, 128) > 0.99
+
+
+def test_counting_words_is_right_by_chance_where_all_texts_are_alike() -> None:
+    ones = np.ones((10, 4), np.int16)
+    alike = Texts(ones, np.full(10, 4), np.arange(10) % 2)
+    assert bag_of_words_accuracy(alike, alike, 3) == 0.5
+
+
+def test_padding_and_what_lies_behind_a_text_is_not_counted() -> None:
+    train = generated_reviews(DEFAULT, TRAIN, 500)
+    test = generated_reviews(DEFAULT, TEST, 500)
+    padded = np.pad(test.tokens, ((0, 0), (0, 30)))
+    assert bag_of_words_accuracy(train, test, 64) == bag_of_words_accuracy(
+        train, replace(test, tokens=padded), 64
+    )

@@ -1,0 +1,224 @@
+"""Verdicts on worlds in which a claim is true but for what is changed, in every cell or some."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fnmatch import filter as matching
+from typing import Any
+
+import pytest
+
+from tests.judged import all_claims, measure, true_cells
+
+CASES = r"""
+# Jiang et al. 2024: outside of Condition 4.1, and below the constant 60 M² C_p² of the proofs
+theorem-benign-* theorem-harmful-* lemma5[234]* stage3-*: d=1e6 => not run
+theorem-benign-* theorem-harmful-*: initialisation=gaussian sigma_h=1 => not run
+theorem-benign-steps theorem-benign-test-* lemma5[234]* stage3-attention: snr=17 => vacuous
+stage3-lead-benign: snr=17 => vacuous
+theorem-benign-powers theorem-harmful-* stage3-lead-harmful: snr=17 => not run
+scores-rise-* norms-stay-* stray-products-* largest-scores-*: d=1e6 => not run
+scores-rise-benign norms-stay-benign stray-products-benign: snr=17 => vacuous
+scores-rise-benign: signal_score_rise=-1e-12 => fails
+scores-rise-benign: signal_score_rise=nan => inconclusive
+scores-rise-harmful: noise_score_rise=-1e-12 => fails
+scores-rise-harmful: noise_score_rise=nan => inconclusive
+norms-stay-benign: head_norm_least=1 head_norm_most=1.00000001 => holds by far
+stray-products-benign: stray_product_move=1e-4 => holds by far
+theorem-benign-steps theorem-benign-powers theorem-benign-test-loss: \
+    status=failed reason=step_limit steps=1000 where snr > 36 => inconclusive
+theorem-benign-steps: status=failed reason=diverged where snr > 36 => inconclusive
+theorem-benign-steps: status=failed reason=step_limit steps=1e30 where snr > 36 => fails
+theorem-transition: test_loss=0.69 => inconclusive
+theorem-transition: d=1e6 => not run
+fig1-sides fig1-contour fig1-exponent fig1-fitted: d=512 => not run
+fig1-contour: test_loss=0.6 where seed < 4 and n > 8 => holds
+fig1-contour: test_loss=0.6 where seed < 22 and n > 8 => inconclusive
+fig1-contour: test_loss=1.5 => fails
+fig1-exponent: test_loss=1.5 => inconclusive
+fig1-fitted: train_loss=0.3 where n == 3 and seed < 1 => holds
+fig1-fitted: train_loss=0.3 where n == 3 and seed < 18 => fails
+fig1-fitted: status=failed reason=step_limit train_loss=nan => fails
+lemma5[34]-values lemma53-every-product stage3-attention: signal_lead=1 => inconclusive
+lemma52-lead lemma-e3-lead: loss_slope=0.1 where part >= 20 => vacuous
+lemma52-lead lemma-e3-lead: loss_slope=0.1 where part >= 20 and seed < 4 => holds
+cnn-fewer-samples: test_loss=0.05 where model == 'vit' => holds
+cnn-fewer-samples: test_loss=0.5 where model == 'vit' => fails
+cnn-fewer-samples: test_loss=0.05 => inconclusive
+
+# and one wrong token at one step of one seed, where there is no exception
+scores-rise-benign: signal_score_rise=-1e-12 where seed == 3 and part == part.max() => fails
+scores-rise-harmful: noise_score_rise=-1e-12 where seed == 3 and part == part.max() => fails
+norms-stay-benign: head_norm_least=0.4 where seed == 3 and part == part.max() => fails
+norms-stay-benign: head_norm_least=nan where seed == 3 and part == part.max() => inconclusive
+norms-stay-harmful: head_norm_most=2.1 where seed == 3 and part == part.max() => fails
+stray-products-*: stray_product_move=1.1 where seed == 3 and part == part.max() => fails
+stray-products-*: stray_product_move=nan where seed == 3 and part == part.max() => inconclusive
+largest-scores-benign: score_most=30 where seed == 3 and part == part.max() => fails
+largest-scores-harmful: score_range_most=30 where seed == 3 and part == part.max() => fails
+harmful-largest-values: noise_value_most=8 where seed == 3 and part == part.max() => fails
+
+# Song et al. 2024: theorems where their conditions are met, missed, or cannot be told
+theorem3-gaussian-zero theorem3-rate example-gradient: condition_12=800 => vacuous
+theorem3-gaussian-zero: relative_loss=0.5 train_loss=0.5 gradient=0 => fails
+theorem3-gaussian-zero: relative_loss=0.5 train_loss=0.5 gradient=0.1 => inconclusive
+theorem3-rate: violations_gamma=5 => fails
+theorem3-rate: violations_gamma=5 descent=0.1 => inconclusive
+theorem3-rate: violations_gamma=nan => inconclusive
+theorem3-rate: log10_gamma=nan => inconclusive
+theorem3-rate: log10_gamma=-8 => holds by far
+theorem[12]*-two theorem[12]*-four: violations_paper=7 violations_corrected=7 => fails
+theorem[12]*-two theorem[12]*-four: lambda_b=0 => vacuous
+theorem[12]*-two theorem[12]*-four: stability=0.9 => inconclusive
+theorem1-*-two theorem1-*-four: condition_8=18 => holds
+theorem2-*-two theorem2-*-four: condition_8=18 => vacuous
+theorem2-corrected-four: condition_8=18 where seed != 4 => inconclusive
+zero-softmax-all: condition_8=18 => holds
+theorem1-paper-two: violations_paper=7 where heads == 4 => fails
+theorem1-corrected-four: violations_paper=7 where heads == 4 => holds
+theorem1-paper-two: rate_margin=0.9 => fails
+theorem1-paper-two: rate_margin=nan => inconclusive
+theorem2-paper-two: rate_margin=0.9 => inconclusive
+theorem2-paper-two: rate_margin=nan => inconclusive
+theorem[12]-corrected-four theorem2-gaussian-corrected-four: rate_margin=0.9 => holds
+eigenvalue-theorem1 eigenvalue-proved: rate_margin=1.01 => fails
+eigenvalue-theorem1: rate_margin=nan => inconclusive
+eigenvalue-theorem1: lambda_b=0 => vacuous
+eigenvalue-proved: condition_8=20 => vacuous
+eigenvalue-proved: rate_margin=0.3 => fails
+eigenvalue-proved: rate_margin=0.2 => holds
+example-gradient: gradient_key_start=1e-17 => fails
+example-gradient: train_loss=0.999 => fails
+example-gradient: weights=drawn => not run
+example-escape: relative_loss=1 => fails
+sizes-lambda-b: lambda_b=0 => fails
+sizes-delta: delta=1e-17 => fails
+tangent-slower remark2-rate: steps_to_millionth=nan => inconclusive
+corollary1-linear: lambda_b=0 => vacuous
+corollary1-linear: steps_to_trillionth=1e5 where trained != 'all' => fails
+corollary1-linear: steps_to_trillionth=nan relative_loss=0.1 gradient=1 \
+    where trained != 'all' => inconclusive
+corollary1-linear: steps_to_trillionth=nan relative_loss=0.1 gradient=0 \
+    where trained != 'all' => fails
+corollary1-linear: steps_to_trillionth=nan relative_loss=0.1 gradient=0 \
+    where trained != 'all' and learning_rate > 0.005 => holds
+corollary1-linear: steps_to_trillionth=nan relative_loss=0.1 gradient=1 steps=1e7 \
+    where trained != 'all' => fails
+corollary1-linear: steps_to_trillionth=nan relative_loss=1e-13 gradient=0 \
+    where trained != 'all' => inconclusive
+corollary1-linear: status=failed reason=worker_killed steps_to_trillionth=nan \
+    where trained != 'all' and seed < 15 => inconclusive
+remark2-rate: steps_to_millionth=nan where trained != 'all' => fails
+remark2-rate: steps_to_millionth=1e7 where trained != 'all' => fails
+remark2-rate: steps_to_millionth=10 where trained != 'all' => holds
+remark2-rate: steps_to_millionth=nan where trained == 'all' => holds
+
+# and its claims on the paper's own data and training
+text-imdb-gaussian-faster: tokens=32 => not run
+text-imdb-gaussian-faster: d=8 => not run
+text-imdb-gaussian-faster: layers=1 => not run
+text-imdb-gaussian-faster: batch_size=32 => not run
+text-imdb-gaussian-faster: training_steps=100 => not run
+text-imdb-gaussian-faster: source=generated => not run
+landscape-minima landscape-curvature: task=pathfinder => not run
+landscape-minima landscape-curvature: source=imdb => not run
+landscape-real-minima landscape-real-curvature: optimiser=adamw => not run
+landscape-real-minima landscape-real-curvature: learning_rate=1e-3 => not run
+landscape-real-minima landscape-real-curvature: d=32 => not run
+
+# Deora et al. 2024: each lemma is held to its own conditions
+paths-theorem1: mean_train_loss=2 => fails
+paths-lemma8: lemma8=2 => fails
+paths-lemma9: lemma9=2 => fails
+paths-lemma10: lemma10=2 => fails
+paths-lemma10: target_loss=0.4 => vacuous
+paths-theorem1 paths-lemma10: theorem1_heads=30 => vacuous
+paths-lemma9: theorem1_heads=30 => holds
+paths-lemma9: lemma9_heads=30 => vacuous
+paths-lemma8 paths-lemma9 paths-lemma10: descent=0.9 => vacuous
+paths-lemma8 paths-lemma9 paths-lemma10: theorem_step_size=-9 => holds
+paths-theorem1: theorem_step_size=-9 => vacuous
+paths-theorem1: theorem1_bound=1 => vacuous
+mixture-corollary1-gradient-random: loss_gradient=0.03 => holds
+mixture-corollary1-gradient-random: loss_gradient=1.2 => fails
+mixture-corollary1-hessian-random: loss_hessian=5e-4 => holds by far
+mixture-corollary1-concavity: loss_concavity=5e-4 => holds by far
+mixture-corollary1-concavity: loss_concavity=1.01 => fails
+mixture-proposition1-random: model_gradient=0.5 model_hessian=5e-4 => holds
+mixture-proposition1-random: model_gradient=5e-4 model_hessian=5e-4 => holds by far
+planted-gd-ever-faster: \
+    alignment_w=-0.9 steps_to_target=nan train_loss=0.25 where heads == 50 => fails
+planted-gd-ever-faster: \
+    alignment_w=-0.9 steps_to_target=nan train_loss=0.25 where heads == 50 and seed < 4 => holds
+planted-gd-ever-faster: \
+    alignment_w=-0.9 steps_to_target=nan train_loss=0.25 where heads == 50 and seed < 10 \
+    => inconclusive
+planted-momentum-sooner: \
+    alignment_w=-0.9 steps_to_target=nan train_loss=0.25 \
+    where optimiser == 'momentum' and heads > 1 => fails
+mixture-constant-slower: steps_to_target=nan train_loss=0.3 where heads == 50 and seed < 5 \
+    => inconclusive
+mixture-constant-slower mixture-adam-faster: steps_to_target=900 where heads == 50 => fails
+mixture-constant-slower: steps_to_target=9 where heads == 50 => fails
+
+# Cui et al. 2024: a limit of one solution says nothing on the other's cells
+semantic-theta-solved: theta=0.9 where start == 'positional' => holds
+
+# Cao et al. 2024: the constant of an order is no reason to fail; float32 decides nothing
+softmax-theorem42 softmax-steps softmax-lemma51-bound: dtype=float32 => not run
+softmax-theorem42: rate_ratio=20 => fails
+softmax-theorem42: rate_ratio=20 width_missing=3 => vacuous
+softmax-lemma51-bound: drift_over_bound=20 => fails
+softmax-lemma51-bound: drift_over_bound=20 width_missing=3 movement=0.02 => vacuous
+softmax-lemma51-bound: drift_over_bound=-2.9 => holds
+softmax-lemma51-bound: drift_over_bound=-3.1 => holds by far
+softmax-lemma53-bound*: movement_over_bound=0.1 => fails
+softmax-lemma53-bound*: movement_over_bound=9 width_missing=3 movement=0.02 => vacuous
+softmax-theorem-f2-bound: gap_over_bound=1.01 => holds
+softmax-theorem-f2-bound: gap_over_bound=11 => fails
+softmax-theorem-f2-bound: gap_over_bound=20 width_missing=3 kernel_drift=0.9 => vacuous
+softmax-lemma53-bound-outputs: movement_over_bound=9 where sigma == 1 => holds
+softmax-linear-rate-outputs: rate_ratio=2 => fails
+softmax-steps-collapse: lambda_start=0.1 where activation == 'relu' => fails
+softmax-steps softmax-steps-paper: status=failed reason=step_limit steps_to_epsilon=nan \
+    where activation == 'softmax' and m == m.max() and seed < 10 => inconclusive
+softmax-steps softmax-steps-paper: status=failed reason=worker_killed steps_to_epsilon=nan \
+    where m == m.max() and seed == 0 => holds
+softmax-steps softmax-steps-paper: status=failed reason=absent steps_to_epsilon=nan \
+    where activation == 'softmax' and m == m.max() => inconclusive
+softmax-lemma51: drift_share=5000 => fails
+diffusion-theorem66: bound_over_error=-0.0086 => inconclusive
+diffusion-theorem66: bound_over_error=3.1 => holds by far
+"""
+
+
+def cases() -> Iterator[tuple[str, str, str]]:
+    """The names of claims, what is changed, and the verdict, of each line."""
+    for line in re.sub(r"\\\n +", "", CASES).splitlines():
+        if line and not line.startswith("#"):
+            names, _, rest = line.partition(": ")
+            changes, _, verdict = rest.partition(" => ")
+            for pattern in names.split():
+                found = matching(all_claims(), pattern)
+                assert found, pattern
+                yield from ((name, changes, verdict) for name in found)
+
+
+def number_or_word(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text.replace("_", " ")
+
+
+@pytest.mark.parametrize(("name", "changes", "verdict"), list(cases()))
+def test_a_change_has_its_verdict(name: str, changes: str, verdict: str) -> None:
+    given, _, where = changes.partition(" where ")
+    cells = true_cells(name).reset_index(drop=True)
+    rows: Any = cells.eval(where) if where else cells["seed"] >= 0
+    for change in given.split():
+        column, _, value = change.partition("=")
+        cells[column] = cells[column].astype(object).mask(rows, number_or_word(value))
+    measured = measure(name, cells.infer_objects())
+    assert measured.verdict == verdict, measured.note

@@ -1,0 +1,137 @@
+"""Studies' figures of what no kept picture shows: refusals, odd cells, and further parameters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import overfit_cli
+from overfit_cli import UserError
+from overfit_cli.figures.picture import Picture
+from tests.fake_study import words
+
+RESULTS = Path(__file__).parents[2] / "results"
+HEADS: dict[str, Any] = {"n": 20, "test_samples": 10, "training_steps": 12}
+CERTIFIED: dict[str, Any] = {**HEADS, "first_phase": "signs", "certify": True}
+STARTS: dict[str, Any] = {"d": 20, "alpha": 0.5, "training_steps": 2}
+NETWORKS: dict[str, Any] = {"m": 8, "n": 4, "d": 4, "training_steps": 10}
+SCORES: dict[str, Any] = {"n": 20, "m": 16, "validation": 10, "training_steps": 4}
+
+
+def sweep(out: Path, study: str, seeds: int = 1, **given: Any) -> pd.DataFrame:
+    return overfit_cli.sweep(
+        study, seeds=seeds, parameters=given, trajectories=True, out=out, jobs=1, quiet=True
+    )
+
+
+def drawn(out: Path, figure: str, study: str, seeds: int = 1, **given: Any) -> Picture:
+    sweep(out, study, seeds, **given)
+    return overfit_cli.draw(figure, out)
+
+
+@pytest.mark.parametrize(
+    ("study", "figure", "given", "words"),
+    [
+        ("multihead-mixture", "certificates", {**HEADS, "optimiser": "adam"}, "certify=true"),
+        ("positional-semantic", "phase", STARTS, "needs both starts over ω and α, as in `overfit"),
+        ("positional-semantic", "overlaps", STARTS, "needs both starts along α, as in `overfit"),
+        ("positional-semantic", "sizes", STARTS, "needs both starts along d and α, as in `over"),
+        ("softmax-diffusion", "score", {"model": "true", "d": 1}, "The true score has no error"),
+        ("softmax-diffusion", "samples", {"model": "true", "d": 1}, "one coordinate here"),
+        (
+            "softmax-convergence",
+            "table1",
+            {**NETWORKS, "initialisation": ["symmetric", "independent"]},
+            "initialisation varies here, and this figure doesn't",
+        ),
+    ],
+)
+@pytest.mark.one_in(3)
+def test_cells_that_a_figure_has_nothing_of_are_refused(
+    tmp_path: Path, study: str, figure: str, given: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(UserError, match=words):
+        drawn(tmp_path / "run", figure, study, **given)
+
+
+@pytest.mark.slow
+def test_heads_of_several_settings_need_a_page_and_of_shorter_trainings_no_panel(
+    tmp_path: Path,
+) -> None:
+    given = {**HEADS, "training_steps": [5, 12]}
+    figure = drawn(tmp_path / "one", "heads", "multihead-mixture", **given)
+    assert figure.axes[0].get_xlim() == (0, 12)
+    assert len({axes.get_position().x0 for axes in figure.axes}) == 1
+    sweep(tmp_path / "two", "multihead-mixture", **HEADS, optimiser=["gd", "adam"])
+    with pytest.raises(UserError, match=r"needs 4\.6 inches or more"):
+        overfit_cli.draw("heads", tmp_path / "two", size="column")
+
+
+@pytest.mark.slow
+def test_certificates_tell_two_parameters_apart_and_name_a_third(tmp_path: Path) -> None:
+    varied: dict[str, Any] = {"heads": [1, 4], "sigma": [0.02, 0.1], "first_samples": [10, 20]}
+    figure = drawn(tmp_path / "run", "certificates", "multihead-mixture", **CERTIFIED, **varied)
+    shapes = {line.get_marker() for line in figure.axes[0].lines} - {"None", ""}
+    assert shapes == {"o", "s"}, "a marker for each σ"
+    assert "attention heads, deviation of the noise" in words(figure)
+    assert " Together: n_1 = 10, 20." in " ".join(figure.caption.split())
+
+
+def test_a_difference_is_of_the_column_that_the_figure_draws(tmp_path: Path) -> None:
+    """Steps to the target: not the headline, which is the training loss."""
+    axes: dict[str, Any] = {"heads": [1, 5, 20], "learning_rate": [1.0, 3.0], "target_loss": 0.5}
+    means = []
+    for momentum in (0.9, 0.1):
+        given: dict[str, Any] = {**HEADS, **axes, "momentum": momentum, "optimiser": "momentum"}
+        cells = sweep(tmp_path / f"{momentum}", "multihead-mixture", 2, **given)
+        by_place = cells.groupby(["learning_rate", "heads"])["steps_to_target"]
+        means.append(by_place.mean().unstack())
+    figure = overfit_cli.draw("heatmap", tmp_path / "0.9", minus=tmp_path / "0.1")
+    shown = np.asarray(figure.axes[0].collections[0].get_array(), dtype=np.float64)
+    assert np.ptp(shown) > 0
+    assert shown == pytest.approx((means[0] - means[1]).to_numpy(), nan_ok=True)
+    assert "\nattention heads H\n" in words(figure)
+
+
+def test_required_heads_of_few_seeds_lie_between_the_least_and_the_greatest() -> None:
+    """The median of fewer than six has no interval."""
+    run = RESULTS / "heads-least-margin-quick"
+    for seeds, band in (
+        ("0:2", "3 seeds, with the least and the greatest"),
+        ("0:9", "10 seeds, with its 95 % interval"),
+    ):
+        figure = overfit_cli.draw("least-margin", run, where=[f"seed={seeds}"])
+        assert f"the median of {band}" in words(figure)
+
+
+@pytest.mark.slow
+def test_the_phase_diagram_leaves_blank_what_no_cell_of_an_alpha_has() -> None:
+    """With one sample no cell knows which start has less loss."""
+    figure = overfit_cli.draw("phase", RESULTS / "positional-published-quick")
+    panels = [axes for axes in figure.axes if axes.collections][:4]
+    shown: list[Any] = [
+        np.ma.array(axes.collections[0].get_array()).filled(np.nan) for axes in panels
+    ]
+    assert any(np.isnan(numbers.reshape(3, -1)[:, 0]).all() for numbers in shown)
+
+
+@pytest.mark.slow
+def test_a_median_before_the_sweep_is_an_open_marker_at_its_first_width() -> None:
+    run = RESULTS / "softmax-lambda-widths-quick"
+    widths = overfit_cli.draw("table1", run, where=["data=digits", "d=16"]).axes[1]
+    hollow = [line for line in widths.lines if line.get_markerfacecolor() == "white"]
+    assert {float(height) for line in hollow for height in np.asarray(line.get_ydata())} == {8.0}
+    [text] = [text.get_text() for text in widths.texts]
+    assert text == "21 of 120 cases: the smallest width (8) suffices"
+
+
+@pytest.mark.slow
+def test_curves_of_scores_leave_out_what_was_not_trained(tmp_path: Path) -> None:
+    models = ["softmax", "relu", "true", "posterior", "constant"]
+    figure = drawn(tmp_path / "run", "curves", "softmax-diffusion", **SCORES, model=models)
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == ["(a) denoiser: softmax", "(b) denoiser: ReLU"]
