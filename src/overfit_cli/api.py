@@ -358,8 +358,7 @@ def judge(
         if not texts:
             return JudgedClaims(relevant_claims(judge_runs(runs, on_every_run=bool(opened))))
         (run,) = runs
-    decisions = decide(run, texts)
-    judged = JudgedClaims(each.judged.noted(each.sentences()) for each in decisions)
+    judged = JudgedClaims(each.noted(each.sentences()) for each in decide(run, texts))
     if out is not None:
         file = usable_path("out", out)
         save(draw_claims(judged, out=file), file)

@@ -19,7 +19,7 @@ from overfit_cli.report.compare import Comparison, compare_sides
 from overfit_cli.report.pictures import draw_difference
 from tests.command import call, run
 from tests.fake_study import heights
-from tests.report.toy_numbers import loss, write_run
+from tests.report.made_up import loss, write_run
 from tests.screen import shown as shown_lines
 from tests.terminal import on_a_terminal
 

@@ -204,7 +204,6 @@ compare out out --json file.txt/b => --json file.txt/b: it can't be written ther
 compare out out --tolerance 1 --out file.txt/b.png => file.txt/b.png: the figure can't be written
 judge ran 'tset_loss < 1' => did you mean 'test_loss'?
 judge ran 'test_loss = 1' => is 0.5 within 0.02
-judge ran 'test_loss < 1' 'test_loss < 1' => two are called so
 judge ran 'test_loss < 1 where test_loss < 2' => would choose outcomes
 judge ran 'test_loss < 1' --out a.gif => the file's name must end in .png, .pdf, .svg or .csv
 judge mine.py 'test_loss < 1' => RUN mine.py: that is a file

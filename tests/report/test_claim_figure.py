@@ -21,7 +21,7 @@ from overfit_cli.report.runs import load_runs
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call
 from tests.fake_study import words
-from tests.report.toy_numbers import loss, write_run
+from tests.report.made_up import loss, write_run
 
 NS, SEEDS = (1, 2, 4, 8), tuple(range(9))
 
@@ -40,7 +40,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def judged(run: Path, *texts: str) -> list[Judged]:
     (loaded,) = load_runs([RunDirectory(run)], run)
-    return [decision.judged for decision in decide(loaded, texts)]
+    return decide(loaded, texts)
 
 
 def draw(run: Path, *texts: str) -> Picture:
@@ -129,7 +129,7 @@ def test_what_has_no_drawing_is_refused_in_a_sentence(run: Path) -> None:
     with pytest.raises(UserError, match="It needs 3 values of snr; these cells have one"):
         draw(run, "test_loss falls along snr")
     said = words(draw(run, "test_loss falls along snr", "test_loss < 2"))
-    assert "Not drawn: test_loss-falls-along-snr: It needs 3 values of snr" in said
+    assert "test_loss-falls-along-snr: not run, –." in said
 
 
 def test_a_drawn_claim_is_verified_and_drawn_again(run: Path, tmp_path: Path) -> None:

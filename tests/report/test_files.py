@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -17,11 +17,19 @@ from overfit_cli import UserError
 from overfit_cli.cli.judge_and_report import verdict_table
 from overfit_cli.core.claim import Kind, Verdict
 from overfit_cli.core.registry import claims_of, find_study, installed_studies
-from overfit_cli.report.contents import Entry, contents, findings, repetition, reproduced_figure
+from overfit_cli.report.contents import (
+    Entry,
+    Expected,
+    check_verdicts,
+    claims_json,
+    contents,
+    findings,
+    read_expected,
+    repetition,
+)
 from overfit_cli.report.judge import Judged, judge_runs
 from overfit_cli.report.page import markdown, page, write_report
 from overfit_cli.report.runs import load_runs
-from overfit_cli.report.verdict_files import Expected, check_verdicts, claims_json, read_expected
 from overfit_cli.sweeps.presets import EXPECTED_VERDICTS, find_preset, preset_folder
 from overfit_cli.sweeps.store import RunDirectory
 from tests.kept import RESULTS, kept_claims
@@ -106,19 +114,13 @@ def test_what_was_decided_after_selection_says_so_everywhere_and_is_no_finding()
     assert said not in markdown(papers([open_claim]))
 
 
-@pytest.mark.parametrize(
-    ("profile", "command", "needs", "time"),
-    [
-        ("paper", " --profile paper", "IMDb (--data DIR) and a GPU", ""),
-        ("quick", "", "", "about 1 min 42 s"),
-    ],
-)
-def test_a_claim_is_measured_again_by_its_profile(
-    profile: Literal["quick", "paper"], command: str, needs: str, time: str
-) -> None:
-    repeat = repetition(replace(SOME[0].claim, preset="kernel-fig2", profile=profile)) or {}
-    assert repeat["command"] == f"overfit reproduce kernel-fig2{command}"
-    assert (repeat["needs"], repeat["time"]) == (needs, time)
+def test_a_claim_is_measured_again_by_its_profile() -> None:
+    claim = replace(SOME[0].claim, preset="kernel-fig2")
+    quick, paper = repetition(claim) or {}, repetition(replace(claim, profile="paper")) or {}
+    assert quick["command"] == "overfit reproduce kernel-fig2"
+    assert (quick["needs"], quick["time"]) == ("", "about 1 min 42 s")
+    assert paper["command"] == "overfit reproduce kernel-fig2 --profile paper"
+    assert (paper["needs"], paper["time"]) == ("IMDb (--data DIR) and a GPU", "")
     text = markdown(papers([judged("a", "not run", study=VIT, preset="fig2")]))
     assert re.search("Again: `overfit reproduce fig2`, about .* on two cores", text)
 
@@ -147,16 +149,14 @@ def test_what_a_run_was_made_of_stands_in_words_and_as_data(tmp_path: Path) -> N
     assert run["parameters"] == {"pause": 0.0, "mood": "well"}
 
 
-@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
-def test_what_is_not_finite_is_null_in_json_and_stands_in_words(value: float) -> None:
-    one = judged("a", "inconclusive", study=VIT, value=value)
-    both = [one, judged("b", "holds", study=VIT, value=2.5)]
-    first, second = json_of(both)
-    assert (first["value"], second["value"]) == (None, 2.5)
-    assert first["interval"] == second["interval"] == {"low": None, "high": None, "kind": "95 % t"}
-    words = "not known" if math.isnan(value) else "∞" if value > 0 else "−∞"
-    assert one.measurement.number == f"{words} 95 % t", "no end of it is known"
-    assert one.measurement.number in markdown(papers(both))
+def test_what_is_not_finite_is_null_in_json_and_stands_in_words() -> None:
+    for value, words in ((math.inf, "∞"), (-math.inf, "−∞"), (math.nan, "not known")):
+        one = judged("a", "inconclusive", study=VIT, value=value)
+        [found] = json_of([one])
+        assert found["value"] is None
+        assert found["interval"] == {"low": None, "high": None, "kind": "95 % t"}
+        assert one.measurement.number == f"{words} 95 % t", "no end of it is known"
+        assert one.measurement.number in markdown(papers([one]))
 
 
 SEVERAL = [*SOME, judged("a", "fails", study=VIT)]
@@ -205,13 +205,13 @@ def test_claims_that_one_side_lacks_are_unexpected_and_a_misspelt_one_has_a_prop
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("e.toml", "a = 1", "a: write a table for each study"),
-        ("e.toml", '[benign-vit]\na = "hold"', "a = hold: it takes holds, holds by far, fails"),
-        ("e.toml", "[benign-vit]\na = []", "a = []: it takes holds"),
+        ("e.toml", "a = 1", "[STUDY], with lines CLAIM = 'VERDICT' (a: "),
+        ("e.toml", '[benign-vit]\na = "hold"', "benign-vit.a"),
+        ("e.toml", "[benign-vit]\na = []", "(benign-vit.a"),
         ("e.toml", "[benign-vit", "can't be read as TOML"),
-        ("e.json", "{", "that `overfit report` wrote"),
-        ("e.json", "[]", "that `overfit report` wrote"),
-        ("e.json", '{"claims": [1]}', "that `overfit report` wrote"),
+        ("e.json", "{", "it takes a claims.json of `overfit report`"),
+        ("e.json", "[]", "it takes a claims.json of `overfit report`"),
+        ("e.json", '{"claims": [1]}', "it takes a claims.json of `overfit report`"),
     ],
 )
 def test_a_file_of_other_things_is_refused_in_a_sentence(
@@ -234,12 +234,12 @@ def runs_of(folder: Path, *names: str) -> list[Entry]:
 
 def test_what_reproduces_a_figure_comes_first_and_then_what_decides(tmp_path: Path) -> None:
     names = ["z", "c", "a", "softmax-table1-quick", "dynamics-quick", "fig1-quick"]
-    found = [(run["name"], run["decides"]) for run in runs_of(tmp_path, *names)]
+    runs = runs_of(tmp_path, *names)
+    found = [(run["name"], run["decides"]) for run in runs]
     ours = [(name, name == "z") for name in ("softmax-table1-quick", "z", "a", "c")]
     assert found == [("fig1-quick", False), ("dynamics-quick", False), *ours]
-    figures = [reproduced_figure(name) for name in ("dynamics-quick", "heads-planted-paper")]
-    assert figures == ["fig3", "fig4"], "the paper's first of several figures"
-    assert not reproduced_figure("dimension-quick")
+    figures = {run["name"]: run["figure"] for run in runs}
+    assert (figures["fig1-quick"], figures["dynamics-quick"], figures["z"]) == ("fig1", "fig3", "")
     alike = runs_of(tmp_path, "x/run", "y/run")
     assert [run["name"] for run in alike] == [str(tmp_path / name) for name in ("x/run", "y/run")]
 

@@ -8,17 +8,17 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
+from unittest import mock
 
 import pytest
 
-from overfit_cli import Measurement
+from overfit_cli import Claim, Measurement
 from overfit_cli.core.cells import NoCellsError
 from overfit_cli.core.registry import claims_of, find_study
 from overfit_cli.report.compare import compare_sides
 from overfit_cli.report.judge import Judged, judge_families, judge_runs, relevant_claims, sort_runs
-from overfit_cli.report.runs import load_runs
+from overfit_cli.report.runs import JudgedRun, load_runs
 from overfit_cli.stats.intervals import level_of_each
-from overfit_cli.studies.attention_kernel.regression.study import study
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call
@@ -43,17 +43,6 @@ def test_claims_that_were_measured_are_shown_and_others_of_their_study_are_not()
     assert relevant_claims([]) == []
 
 
-def test_planned_points_have_defaults_and_are_none_that_the_study_refuses(tmp_path: Path) -> None:
-    """The example fixes its sizes, and random problems take no gap of values."""
-    texts = {"instance": "random,example", "value_gap": "0,1"}
-    run = RunDirectory(tmp_path)
-    run.record(Grid.read(study, texts, (0,)), {})
-    names = ["instance", "value_gap", "n", "tokens", "d", "heads"]
-    points = run.manifest.planned(study)[names].itertuples(index=False, name=None)
-    examples = [("example", gap, 1, 2, 2, 1) for gap in (0.0, 1.0)]
-    assert sorted(points) == [*examples, ("random", 0.0, 4, 4, 24, 1)]
-
-
 def test_conditions_choose_among_cells_that_were_trained(tmp_path: Path) -> None:
     """Of those that were planned too, the largest n is missing."""
     path = sweep_toy(tmp_path / "run", "1:2").path
@@ -63,10 +52,11 @@ def test_conditions_choose_among_cells_that_were_trained(tmp_path: Path) -> None
     for cells in (run.data, compared.a, compared.b):
         assert {*cells.trained["n"]} == {2}
         assert cells.counts()["missing"] == 2
+    unmet = pytest.raises(NoCellsError, match="n=3': no cell has that; there is 1, 2")
     for where in (["n=3"], ["n=3", "snr is largest"]):
-        with pytest.raises(NoCellsError, match="n=3': no cell has that; there is 1, 2"):
+        with unmet:
             load_runs([RunDirectory(path)], path, where)
-        with pytest.raises(NoCellsError, match="n=3': no cell has that; there is 1, 2"):
+        with unmet:
             compare_sides(path, path, where=where)
 
 
@@ -106,20 +96,22 @@ def test_what_is_decided_at_the_level_of_all_leaves_the_others_a_wider_one() -> 
     """Of three, two would be open at the level of all three; a refuted case isn't one of them."""
     decided_up_to = {"a": 0.99, "b": 0.978, "c": 0.951, "d": 0.94}
 
-    def measure(one: Judged) -> Measurement:
-        held = level_of_each(1) <= decided_up_to[one.claim.name]
-        return replace(one.measurement, verdict="holds" if held else "inconclusive")
+    def measure(claim: Claim) -> Measurement:
+        held = level_of_each(1) <= decided_up_to[claim.name]
+        return Measurement(verdict="holds" if held else "inconclusive")
 
     case = replace(judged("e", "fails").measurement, decided="case")
     refuted = replace(judged("e", "fails"), measurement=case)
+    run = mock.Mock(spec=JudgedRun, judge=measure)
     all_of_them = [*(judged(name, "holds") for name in "abc"), judged("d", "inconclusive"), refuted]
-    found = judge_families(all_of_them, measure)
+    all_of_them = [replace(one, run=run) for one in all_of_them]
+    found = judge_families(all_of_them)
     verdicts = ["holds", "inconclusive", "inconclusive", "inconclusive", None]
     assert [one.joint_verdict for one in found] == verdicts
     ours = [replace(one, claim=replace(one.claim, kind="sharp")) for one in all_of_them[1:4]]
-    mixed = judge_families([all_of_them[0], *ours], measure)
+    mixed = judge_families([all_of_them[0], *ours])
     assert [one.family for one in mixed] == [1, 3, 3, 3], "families are of one kind"
-    without_d = judge_families(all_of_them[:3], measure)
+    without_d = judge_families(all_of_them[:3])
     assert [one.joint_verdict for one in without_d] == ["holds"] * 3
 
 

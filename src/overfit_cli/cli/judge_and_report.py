@@ -54,30 +54,29 @@ def judge(
     0.1'; 'share of seeds with test_error < 0.1 > 0.8'.
     If a claim is inconclusive, it is said how many seeds would decide it, and by which command.
     """
-    from overfit_cli.report import judge, runs, verdict_files, words
+    from overfit_cli.report import contents, judge, runs, words
     from overfit_cli.sweeps.store import RunDirectory
 
     output = console(quiet=json_file == Path("-"))
     (loaded,) = runs.load_runs([RunDirectory(run, "run")], run, where or ())
-    decisions = judge.decide(loaded, claims or ())
-    if not decisions:
+    judged = judge.decide(loaded, claims or ())
+    if not judged:
         raise UserError(f"{run}: it has no claims; state one: 'test_error < 0.05'.")
-    judged = [decision.judged for decision in decisions]
     output.print(verdict_table(judged))
     if where:
         output.print(f"Only cells with {' and '.join(where)} are judged.")
-    for decision in decisions:
-        for sentence in (words.claim_sentence(decision.judged), *decision.sentences()):
+    for each in judged:
+        for sentence in (words.claim_sentence(each), *each.sentences()):
             output.print(sentence)
     families = words.family_sentences([each for each in judged if each.family > 1])
-    for line in (*families, *commands_that_decide(loaded, decisions)):
+    for line in (*families, *commands_that_decide(loaded, judged)):
         output.print(line)
     if out is not None:
         from overfit_cli.report.pictures import draw_claims
 
         save_picture(output, draw_claims(judged, command=typed_command(), out=out), out)
-    said = [each.judged.noted(each.sentences()) for each in decisions]
-    write_json(output, json_file, verdict_files.judged_json(said))
+    said = [each.noted(each.sentences()) for each in judged]
+    write_json(output, json_file, contents.judged_json(said))
     return int(strict and any(claim.headline not in HOLDING for claim in judged))
 
 
@@ -197,14 +196,14 @@ def write_and_say(asked: Asked, folder: Path, name: str) -> int:
     Args:
         name: the argument that names the folder, for messages.
     """
-    from overfit_cli.report import contents, judge, page, runs, verdict_files, words
+    from overfit_cli.report import contents, judge, page, runs, words
     from overfit_cli.sweeps.store import RunDirectory
 
     if folder.exists():  # what is wrong with it is said before minutes of work
         make_folder(folder, name)
     output, expected = console(), None
     if asked.expect is not None:
-        expected = verdict_files.read_expected(asked.expect)
+        expected = contents.read_expected(asked.expect)
     opened = [RunDirectory(path, "run") for path in asked.sources]
     loaded = runs.load_runs(opened, results_folder(), asked.where)
     judged = judge.judge_runs(loaded, on_every_run=bool(opened), profile=asked.profile)
@@ -216,7 +215,7 @@ def write_and_say(asked: Asked, folder: Path, name: str) -> int:
     shown = _say_verdicts(output, asked, papers, about)
     compared = None
     if expected is not None:
-        compared = verdict_files.check_verdicts(judged, expected, None if asked.is_whole else about)
+        compared = contents.check_verdicts(judged, expected, None if asked.is_whole else about)
     outcome = words.sentences(
         "outcome.txt",
         about=about,

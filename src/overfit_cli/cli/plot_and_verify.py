@@ -309,8 +309,7 @@ def _draw_again(record: FigureRecord, paths: Sequence[Path]) -> Picture:
     )
     if record.claims:
         (run,) = runs.load_runs(directories, paths[0], record.where)
-        judged = [decision.judged for decision in judge.decide(run, record.claims)]
-        return pictures.draw_claims(judged, look=look)
+        return pictures.draw_claims(judge.decide(run, record.claims), look=look)
     minus = directories.pop() if record.minus is not None else None
     asked = (record.options, record.where, minus, look)
     return draw.draw_figure(record.figure, directories, *asked, names=names)

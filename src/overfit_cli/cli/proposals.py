@@ -12,7 +12,7 @@ from overfit_cli.core.text import command_words, proposed_command
 
 if TYPE_CHECKING:
     from overfit_cli.core.study import AnyStudy
-    from overfit_cli.report.judge import Decision, Judged
+    from overfit_cli.report.judge import Judged
     from overfit_cli.report.runs import JudgedRun
     from overfit_cli.sweeps.manifest import Manifest, Run
 
@@ -101,16 +101,16 @@ def sweep_words(
 # What decides claims
 
 
-def commands_that_decide(run: JudgedRun, decisions: Sequence[Decision]) -> Iterator[str]:
+def commands_that_decide(run: JudgedRun, judged: Sequence[Judged]) -> Iterator[str]:
     """Yield lines with the sweeps that decide what is inconclusive, into the same directory.
 
     Cells that a refined sweep leaves out are run by one of its whole grid, in a directory of its
     own.
     """
-    manifest, still_open = run.manifest, [each for each in decisions if each.is_open]
+    manifest, still_open = run.manifest, [each for each in judged if each.is_open]
     if not manifest.runs or not still_open:
         return
-    path, study, designs = run.directory.path, run.study, [each.design for each in decisions]
+    path, study, designs = run.directory.path, run.study, [each.design for each in judged]
     lacking = [each.design for each in still_open if each.design and each.lacks_cells]
     present = _seeds_of(manifest).union(*(design.seeds for design in designs if design))
     needed = max(each.needed for each in still_open)

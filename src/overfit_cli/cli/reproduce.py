@@ -45,7 +45,7 @@ def reproduce(
     shows the verdicts on what you name, and the page in results/report those on every run in
     results/.
     """
-    from overfit_cli.report.verdict_files import read_expected
+    from overfit_cli.report.contents import read_expected
     from overfit_cli.sweeps.clusters import executor_of
     from overfit_cli.sweeps.presets import reproducible
 

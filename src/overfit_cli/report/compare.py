@@ -32,18 +32,7 @@ from overfit_cli.core.expressions import read_number
 from overfit_cli.core.files import short_names
 from overfit_cli.core.options import finite_number
 from overfit_cli.core.text import brief, plural, suggestion, three_digits, visible
-from overfit_cli.report.sides import (
-    ENDINGS,
-    error_column,
-    has_failed,
-    is_published,
-    load_side,
-    mean_of_points,
-    measured_columns,
-    path_of,
-    summary_of_point,
-    values_of,
-)
+from overfit_cli.report import sides
 from overfit_cli.report.words import sentences, templates
 from overfit_cli.stats import intervals
 from overfit_cli.stats.intervals import Estimate, Summary, summarise
@@ -97,7 +86,7 @@ class Comparison:
     @property
     def names(self) -> list[str]:
         """The last part of the sides' paths, in full if they share it, and their conditions."""
-        names = short_names([path_of(side) for side in (self.a, self.b)])
+        names = short_names([sides.path_of(side) for side in (self.a, self.b)])
         return [
             f"{name} ({', '.join(where)})" if where else name
             for name, where in zip(names, self.where[1:], strict=True)
@@ -180,12 +169,14 @@ def compare_sides(
     The arguments and the errors are those of `overfit_cli.compare`.
     """
     margin = None if tolerance is None else Margin.read(tolerance)
-    is_file = [path.suffix.lower() in ENDINGS and not path.is_dir() for path in (path_a, path_b)]
+    is_file = [
+        path.suffix.lower() in sides.ENDINGS and not path.is_dir() for path in (path_a, path_b)
+    ]
     if is_file[0]:
         raise UserError(f"A {path_a}: A is a run directory; name the published file second.")
-    a = load_side(path_a, "A", where, where_a, values)
-    b = load_side(path_b, "B", where, where_b, values, a if is_file[1] else None)
-    in_a, in_b = (measured_columns(side, values) for side in (a, b))
+    a = sides.load_side(path_a, "A", where, where_a, values)
+    b = sides.load_side(path_b, "B", where, where_b, values, a if is_file[1] else None)
+    in_a, in_b = (sides.measured_columns(side, values) for side in (a, b))
     for name in values:
         for letter, measured in (("A", in_a), ("B", in_b)):
             if name not in measured:
@@ -194,14 +185,14 @@ def compare_sides(
     columns = list(dict.fromkeys(values)) or [name for name in in_a if name in in_b]
     if not columns:
         lack = f"it has numbers of none of A's columns: {', '.join(in_a)}."
-        raise UserError(f"B {path_of(b)}: {lack}")
+        raise UserError(f"B {sides.path_of(b)}: {lack}")
     pairs, settings = _pair(a, b, columns)
     lost_a, lost_b = (rows["status"] == "failed" for rows in (pairs.left, pairs.right))
-    sides = (("a", a, where_a), ("b", b, where_b))
     content = {
         "schema": 2,
         "difference": "B - A",
-        **{letter: _facts(side, conditions) for letter, side, conditions in sides},
+        "a": _facts(a, where_a),
+        "b": _facts(b, where_b),
         "settings": settings,
         "notes": provenance_in_words({"A": a} if is_file[1] else {"A": a, "B": b}),
         "paired_by": list(pairs.keys),
@@ -226,11 +217,11 @@ def compare_sides(
 def _facts(side: Cells, where: Sequence[str]) -> dict[str, Any]:
     counts = side.counts()
     return {
-        "path": str(path_of(side)),
+        "path": str(sides.path_of(side)),
         "where": list(where),
-        "published": is_published(side),
+        "published": sides.is_published(side),
         "study": side.study.name,
-        "version": None if is_published(side) else int(side.trained["version"].iloc[0]),
+        "version": None if sides.is_published(side) else int(side.trained["version"].iloc[0]),
         "cells": len(side.trained),
         "failed": counts["failed"],
         "missing": counts["missing"],
@@ -241,7 +232,7 @@ def _pair(a: Cells, b: Cells, columns: Sequence[str]) -> tuple[Pairs, dict[str, 
     """Pair by the parameters that vary; and those with one value on each side that differs."""
     names, apart, settings = list[str](), list[str](), dict[str, Any]()
     for name in dict.fromkeys([*a.parameters, *b.parameters]):
-        here, there = (values_of(side, name) for side in (a, b))
+        here, there = (sides.values_of(side, name) for side in (a, b))
         keys, others = ({setting_key(value) for value in values} for values in (here, there))
         if max(len(keys), len(others)) > 1:
             names.append(name)
@@ -251,7 +242,9 @@ def _pair(a: Cells, b: Cells, columns: Sequence[str]) -> tuple[Pairs, dict[str, 
     is_in_both = {*a.frame} & {*b.frame} >= {*names}
     pairs = pair_up(a.trained, b.trained, names, columns) if is_in_both else None
     if pairs is None or not pairs.both:
-        lack = f"no cell of {path_of(b)} has a counterpart in A with the same {', '.join(names)}"
+        lack = (
+            f"no cell of {sides.path_of(b)} has a counterpart in A with the same {', '.join(names)}"
+        )
         accepts = f"{lack}; choose one value of {', '.join(apart or names)} on each side."
         raise BadValue("where_b", None, accepts)
     return pairs, settings
@@ -404,8 +397,8 @@ def _whole(column: str, a: Cells, b: Cells, pairs: Pairs, both: pd.Series[bool])
             relative = (finite_column(cells, column) - centre).groupby(cells["seed"]).mean()
             means.append(relative.dropna().to_numpy() + np.mean(list(middle.values())))
         return Contrast(means[0], means[1])
-    if both.any() and error_column(column) in others:
-        mean = mean_of_points(others[~keys.duplicated()], column)
+    if pairs.by == "point" and both.any():
+        mean = sides.mean_of_points(others[~keys.duplicated()], column)
         return Contrast((first - second).to_numpy() + mean.value, mean)
     return Contrast(first.to_numpy(), second.to_numpy(), paired=True)
 
@@ -437,22 +430,20 @@ def _place(
     column: str, rows: pd.DataFrame, others: pd.DataFrame, by: Kind, margin: Margin | None
 ) -> dict[str, Any]:
     """What is compared at a setting; nothing where one side has no number."""
-    sides = [side.set_index("seed") if "seed" in side else side for side in (rows, others)]
-    numbers = [finite_column(side, column) for side in sides]
+    both = [side.set_index("seed") if "seed" in side else side for side in (rows, others)]
+    numbers = [finite_column(side, column) for side in both]
     first, second = (side.dropna() for side in numbers)
     if by == "seed":
         first, second = first.align(second, join="inner")
     if first.empty or second.empty:
         return {}
     contrast = Contrast(first.to_numpy(), second.to_numpy(), paired=by == "seed")
-    seeds_of_b: int | None = len(second)
     distinct = [intervals.count_distinct(side) for side in (first, second)]
-    is_exact = False
+    seeds_of_b, is_exact = len(second), False
     if by == "point":
-        mean = summary_of_point(others.iloc[0], column)
-        is_exact, seeds_of_b = math.isnan(mean.error), mean.seeds or None
-        exact = Contrast(contrast.a, np.full(len(first), mean.value), paired=True)
-        contrast = exact if is_exact else Contrast(contrast.a, mean)
+        mean = sides.summary_of_point(others.iloc[0], column)
+        seeds_of_b, is_exact = mean.seeds, math.isnan(mean.error)
+        contrast = Contrast(contrast.a, mean._replace(error=0.0) if is_exact else mean)
         distinct[1] = mean.seeds or len(first)
     change, error = contrast.estimate(), contrast.error
     place: dict[str, Any] = {
@@ -461,11 +452,11 @@ def _place(
         "difference": change._asdict(),
         "error": error,
         "z": change.value / error if error else math.nan,
-        "seeds": {"a": len(first), "b": seeds_of_b},
+        "seeds": {"a": len(first), "b": seeds_of_b or None},
     }
     if margin is None:
         return place
-    is_lost = any(side.isna().any() for side in numbers) or has_failed(others)
+    is_lost = any(side.isna().any() for side in numbers) or sides.has_failed(others)
     lacking = {
         "a published uncertainty": is_exact,
         "the number of a cell": is_lost,

@@ -1,7 +1,8 @@
 """Contents of a report, as plain data for its templates: papers, their studies, claims and runs.
 
 A paper is a dictionary with its studies; each of these has its judged claims, and its runs in the
-order of the paper's figures, then of claims.
+order of the paper's figures, then of claims. They are written to `claims.json`, which is read
+again, and with which, or with a file of expected verdicts, CI compares a report.
 """
 
 from __future__ import annotations
@@ -9,25 +10,23 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
 
 import pandas as pd
+from pydantic import AliasChoices, AliasPath, BaseModel, Field, TypeAdapter, ValidationError
 
+from overfit_cli.claims.stated import Measure
+from overfit_cli.core import text
 from overfit_cli.core.cell import TRACEBACK, Paper
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import KINDS, VERDICTS, Claim, Kind, Verdict
-from overfit_cli.core.errors import Alike, count_alike, tracebacks_by_kind
-from overfit_cli.core.parameters import describe
+from overfit_cli.core.errors import Alike, BadValue, count_alike, first_problem, tracebacks_by_kind
+from overfit_cli.core.files import error_text, json_text, read_bounded, read_toml
 from overfit_cli.core.registry import find_study
-from overfit_cli.core.text import command_words, duration, natural_key, shell_line, visible
-from overfit_cli.figures.labels import (
-    cells_in_words,
-    fixed_parameters,
-    settings_in_words,
-    stand_ins,
-    typeset,
-)
+from overfit_cli.figures import labels
 from overfit_cli.report.judge import Judged
 from overfit_cli.report.runs import JudgedRun
 from overfit_cli.report.words import sentences
@@ -47,7 +46,7 @@ def contents(judged: Sequence[Judged], runs: Sequence[JudgedRun]) -> list[Entry]
     for name, study in sorted(studies.items()):
         own = [claim for claim in judged if claim.study == name]
         of_study = [run for run in entries if run["study"].name == name]
-        about = list(dict.fromkeys(text for run in of_study for text in run["stand_ins"]))
+        about = list(dict.fromkeys(one for run in of_study for one in run["stand_ins"]))
         entry = {"study": study, "judged": own, "runs": of_study, "stand_ins": about}
         papers.setdefault(study.paper, []).append(entry)
     return [
@@ -88,7 +87,7 @@ def findings(paper: Entry) -> list[Entry]:
         verdicts = {name: each.headline for name, each in claims.items()}
         if verdicts == finding.verdicts and not selected:
             texts = re.split(r"\{([\w.-]+)\}", finding.text)
-            parts = [judged[text] if index % 2 else text for index, text in enumerate(texts)]
+            parts = [judged[one] if index % 2 else one for index, one in enumerate(texts)]
             others = [claim for name, claim in claims.items() if name not in texts[1::2]]
             is_ours = all(each.claim.kind == "ours" for each in claims.values())
             shown.append({"parts": parts, "others": others, "is_ours": is_ours})
@@ -106,10 +105,10 @@ def repetition(claim: Claim) -> Entry | None:
     return {
         "preset": preset.name,
         "title": preset.title,
-        "command": shell_line(command_words("reproduce", preset.name, profile=size)),
+        "command": text.shell_line(text.command_words("reproduce", preset.name, profile=size)),
         "minutes": profile.minutes,
         "needs": profile.needs,
-        "time": f"about {duration(seconds).removesuffix(' 00 s')}" if seconds else "",
+        "time": f"about {text.duration(seconds).removesuffix(' 00 s')}" if seconds else "",
     }
 
 
@@ -117,28 +116,34 @@ def repetition(claim: Claim) -> Entry | None:
 
 
 def _run_entries(judged: Sequence[Judged], runs: Sequence[JudgedRun]) -> list[Entry]:
+    """The runs: first those that reproduce a figure, then those that decide a claim."""
     deciding = {claim.directory for claim in judged}
     names = Counter(run.directory.path.resolve().name for run in runs)
     entries = list[Entry]()
     for run in runs:
-        path = run.directory.path
-        name = path.resolve().name
-        named = {"path": path, "name": name if names[name] == 1 else str(path)}
-        which = {"figure": reproduced_figure(name), "decides": path in deciding}
-        entries.append({**run_facts(run.data, run.manifest), "run": run, **named, **which})
-    return sorted(entries, key=_place_of_run)
+        path, name = run.directory.path, run.directory.path.resolve().name
+        presets, called = presets_run_into(name), name if names[name] == 1 else str(path)
+        reproduced = [preset.reproduces for preset in presets if preset.reproduces]
+        own = judged if run.study.paper is None else ()
+        here = [each for each in own if each.directory == path]
+        entry = {
+            "run": run,
+            "path": path,
+            "name": called,
+            "id": f"run-{text.slug(called)}",
+            "presets": presets,
+            "title": presets[0].title if presets else "",
+            "figure": min(reproduced, key=text.natural_key, default=""),
+            "decides": path in deciding,
+            "claims": [each for each in here if isinstance(each.claim.measure, Measure)],
+        }
+        entries.append(run_facts(run.data, run.manifest) | entry)
 
+    def rank(run: Entry) -> tuple[object, ...]:
+        order = 0 if run["figure"] else 1 if run["decides"] else 2
+        return order, text.natural_key(run["figure"]), run["path"].resolve().name, str(run["path"])
 
-def _place_of_run(run: Entry) -> tuple[object, ...]:
-    """Runs that reproduce a figure of the paper come first, then those that decide a claim."""
-    rank = 0 if run["figure"] else 1 if run["decides"] else 2
-    return rank, natural_key(run["figure"]), run["path"].resolve().name, str(run["path"])
-
-
-def reproduced_figure(name: str) -> str:
-    """Return the paper's first figure that a run directory of this name reproduces, if any."""
-    figures = (preset.reproduces for preset in presets_run_into(name))
-    return min(filter(None, figures), key=natural_key, default="")
+    return sorted(entries, key=rank)
 
 
 MOST_REASONS = 3
@@ -147,31 +152,24 @@ _PACKAGES = ("overfit-cli", "torch", "numpy")
 
 def run_facts(data: Cells, manifest: Manifest) -> Entry:
     """Return the facts of a run: its cells, settings and versions, as numbers and in words."""
-    sweeps, described = manifest.runs, describe(data.study.parameters)
-    failed = data.trained[data.trained["status"] == "failed"]
+    sweeps, failed = manifest.runs, data.trained[data.trained["status"] == "failed"]
     kinds = kinds_of_failures(failed)
-    axes = {
-        name: list(values)
-        for name, values in data.values.items()
-        if len(values) > 1 and name in described
-    }
+    failures = {"kinds": kinds[:MOST_REASONS], "more": len(kinds[MOST_REASONS:])}
     return {
         "study": data.study,
-        "cells": typeset(cells_in_words(data)),
-        "settings": typeset(settings_in_words(data)),
-        "failures": " ".join(
-            sentences("failures.txt", kinds=kinds[:MOST_REASONS], more=len(kinds[MOST_REASONS:]))
-        ),
+        "cells": labels.typeset(labels.cells_in_words(data)),
+        "settings": labels.typeset(labels.settings_in_words(data)),
+        "failures": " ".join(sentences("failures.txt", **failures)),
         "tracebacks": [kind.traceback for kind in kinds[:MOST_REASONS] if kind.traceback],
         "provenance": _provenance(sweeps[-1]) if sweeps else "",
         "commands": list(dict.fromkeys(shlex.join(run.command) for run in sweeps if run.command)),
         "done": int((data.trained["status"] == "done").sum()),
         "reasons": _count_reasons(failed),
         "seeds": sorted(data.trained["seed"].unique().tolist()),
-        "axes": axes,
-        "parameters": fixed_parameters(data),
+        "axes": {name: [*values] for name, values in data.values.items() if len(values) > 1},
+        "parameters": labels.fixed_parameters(data),
         "sweeps": sweeps,
-        "stand_ins": stand_ins({"": data}),
+        "stand_ins": labels.stand_ins({"": data}),
     }
 
 
@@ -193,4 +191,168 @@ def _provenance(last: Run) -> str:
     parts += [f"commit {short_commit(last.commit, 10)}"] if last.commit else []
     parts += [f"Python {last.python}" if last.python else "", last.platform]
     date = f"{last.started[:10]}: " if last.started else ""
-    return f"{date}{', '.join(visible(part) for part in parts if part)}."
+    return f"{date}{', '.join(text.visible(part) for part in parts if part)}."
+
+
+# Files of verdicts
+
+SCHEMA = 7
+
+CLOSE = 0.8
+"""The least similarity of the addresses of an unknown claim and the nearest one."""
+
+Expected = Mapping[str, Sequence[Verdict]]
+"""The expected verdicts of each claim, by `study/claim`: usually one."""
+
+_AGAIN = ("command", "minutes", "needs")
+_Several = Annotated[list[Verdict], Field(min_length=1)]
+_STATED = TypeAdapter(dict[str, dict[str, Verdict | _Several]])
+"""The expected verdicts of each claim, by study and claim, as TOML has them."""
+
+
+def claims_json(papers: Sequence[Entry]) -> str:
+    """Return every claim with its measurement, and every run with its parameters, as JSON."""
+    claims = [
+        {"paper": paper["key"], **_json_of_claim(claim)}
+        for paper in papers
+        for claim in paper["judged"]
+    ]
+    studies = [study for paper in papers for study in paper["studies"]]
+    runs = [_json_of_run(run) for study in studies for run in study["runs"]]
+    return json_text({"schema": SCHEMA, "claims": claims, "runs": runs})
+
+
+def judged_json(judged: Sequence[Judged]) -> str:
+    """Return claims with their measurements as JSON, as `claims_json` does."""
+    return json_text({"schema": SCHEMA, "claims": [_json_of_claim(claim) for claim in judged]})
+
+
+def _json_of_claim(judged: Judged) -> Entry:
+    claim, measurement, repeat = judged.claim, judged.measurement, repetition(judged.claim)
+    interval, margin = measurement.interval, measurement.margin
+    return {
+        "study": judged.study,
+        "claim": claim.name,
+        "kind": claim.kind,
+        "statement": claim.statement,
+        "hypotheses": claim.hypotheses or None,
+        "source": claim.source,
+        "holds_where": claim.holds_where,
+        "figure": claim.figure or None,
+        "preset": claim.preset or None,
+        "verdict": judged.headline,
+        "by_itself": measurement.verdict,
+        "contradicts": judged.contradiction or None,
+        "value": measurement.value,
+        "interval": interval and asdict(interval),
+        "margin": margin and dict(zip(("least", "most"), margin, strict=True)),
+        "details": dict(measurement.details),
+        "note": measurement.note,
+        "family": {"claims": judged.family, "verdict": judged.headline} if judged.family else None,
+        "decided_after_selection": judged.decided_after_selection,
+        "directory": str(judged.directory) if judged.directory else None,
+        "again": repeat and {name: repeat[name] or None for name in _AGAIN},
+    }
+
+
+def _json_of_run(run: Entry) -> Entry:
+    named = ("reasons", "stand_ins", "seeds", "axes", "parameters")
+    return {
+        "directory": str(run["path"]),
+        "study": run["study"].name,
+        "version": run["study"].version,
+        "cells": {"done": run["done"], "failed": sum(run["reasons"].values())},
+        **{name: run[name] for name in named},
+        "sweeps": [
+            sweep.model_dump(include={"command", "started", "packages", "python", "platform"})
+            | {"git_commit": sweep.commit or None}
+            for sweep in run["sweeps"]
+        ],
+    }
+
+
+class _KeptVerdict(BaseModel):
+    """The verdict of a claim in a report that was written, at the level of all together.
+
+    Up to schema 6 that verdict stands in the claim's family.
+    """
+
+    study: str
+    claim: str
+    verdict: Verdict = Field(
+        validation_alias=AliasChoices(AliasPath("family", "verdict"), "verdict")
+    )
+
+
+class _KeptReport(BaseModel):
+    claims: list[_KeptVerdict]
+
+
+@dataclass(frozen=True)
+class VerdictCheck:
+    """The differences between the verdicts of a report and the expected ones.
+
+    Attributes:
+        unexpected: the difference of a claim's verdict in words, by `study/claim`.
+        unknown: the claims of the file that no study has, with the nearest claim or an empty text.
+        left_out: the number of claims of the report's studies that were not compared.
+    """
+
+    unexpected: Mapping[str, str]
+    unknown: Mapping[str, str]
+    left_out: int
+    compared: int
+
+    @property
+    def is_fulfilled(self) -> bool:
+        """Whether verdicts were compared, and all are as expected."""
+        return self.compared > 0 and not self.unexpected and not self.unknown
+
+
+def read_expected(path: Path) -> Expected:
+    """Read expected verdicts: a report's `claims.json`, or TOML with a table for each study.
+
+    In TOML a claim may have a list of verdicts, each of which is accepted.
+    """
+    expected = dict[str, list[Verdict]]()
+    try:
+        if path.suffix == ".json":
+            for each in _KeptReport.model_validate_json(read_bounded(path)).claims:
+                expected.setdefault(f"{each.study}/{each.claim}", []).append(each.verdict)
+            return expected
+        for study, claims in _STATED.validate_python(read_toml(path, "expect")).items():
+            for claim, stated in claims.items():
+                expected[f"{study}/{claim}"] = stated if isinstance(stated, list) else [stated]
+    except OSError as error:
+        accepts = f"it can't be read ({error_text(error)})."
+        raise BadValue("expect", str(path), accepts) from None
+    except ValidationError as error:
+        accepts = (
+            "it takes a claims.json of `overfit report`, or a table for each study, [STUDY], with "
+            f"lines CLAIM = 'VERDICT' ({first_problem(error)})."
+        )
+        raise BadValue("expect", str(path), accepts) from None
+    return expected
+
+
+def check_verdicts(
+    judged: Sequence[Judged], expected: Expected, reported: Sequence[Judged] | None = None
+) -> VerdictCheck:
+    """Compare verdicts, each at the level of all together, with the expected ones."""
+    compared = judged if reported is None else reported
+    here, known = {claim.study for claim in judged}, {claim.address for claim in judged}
+    unexpected = dict[str, str]()
+    for claim in compared:
+        accepted = expected.get(claim.address)
+        if accepted is None:
+            unexpected[claim.address] = f"{claim.headline}, and no verdict is expected"
+        elif claim.headline not in accepted:
+            unexpected[claim.address] = f"{claim.headline}, expected {' or '.join(accepted)}"
+    unknown = {
+        address: text.most_alike(address, known, cutoff=CLOSE)
+        for address in sorted(expected.keys() - known)
+        if reported is None or address.partition("/")[0] in here
+    }
+    studies = {claim.study for claim in compared}
+    left_out = sum(claim.study in studies for claim in judged) - len(compared)
+    return VerdictCheck(unexpected, unknown, left_out, len(compared))

@@ -9,7 +9,8 @@ what would decide it: see `claims.rules`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import functools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,18 +18,17 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.parts import Part, fewest_seeds
-from overfit_cli.claims.quantities import Power
-from overfit_cli.claims.rules import FEWEST_PILOT, MOST_SEEDS, WANTED, seeds_to_decide
+from overfit_cli.claims.rules import FEWEST_PILOT, MOST_SEEDS, WANTED, rates, seeds_to_decide
 from overfit_cli.claims.stated import (
     Design,
     Measure,
     cells_without_rows,
+    design_of,
     needs_in_words,
     settings_lacking,
 )
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import HOLDING, KINDS, Claim, Measurement, Verdict, number_with_interval
-from overfit_cli.core.errors import BadValue
 from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import percent, plural, visible
@@ -136,14 +136,109 @@ class Judged:
         """Whether the claim was changed, added or removed after the run's first cell."""
         return AFTER_THE_FIRST_CELL in self.measurement.note
 
+    @property
+    def is_stated(self) -> bool:
+        """Whether it is a sentence about all cells, such as a user states."""
+        measure = self.claim.measure
+        return isinstance(measure, Measure) and measure.choose is None
+
+    # What decides a sentence
+
+    @functools.cached_property
+    def design(self) -> Design | None:
+        """The cells that a sentence is judged on; None where none bears on it."""
+        if self.run is None or not self.is_measured:
+            return None
+        return self.run.of_sentence(self.claim, design_of)
+
+    @functools.cached_property
+    def parts(self) -> Sequence[Part]:
+        """The numbers that a sentence is judged on; none without draws, or where none is known."""
+        if self.run is None or not self.is_measured or not self.run.study.seeded:
+            return ()
+        return self.run.of_sentence(self.claim, Measure.parts) or ()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether further cells would decide it."""
+        return self.headline in ("inconclusive", "not run")
+
+    @property
+    def lacks_cells(self) -> bool:
+        """Whether cells are missing that it takes and that can be run."""
+        missing = self.design is not None and self.design.is_mendable
+        return missing and (any(part.unknown for part in self.parts) or not self.parts)
+
+    @functools.cached_property
+    def lacking(self) -> Mapping[str, str]:
+        """The parameters of which a user's sentence needs other values, with those values."""
+        if self.is_stated and self.run and not self.is_measured:
+            return self.run.of_sentence(self.claim, settings_lacking) or {}
+        return self.design.unswept if self.is_stated and self.design else {}
+
+    @functools.cached_property
+    def _pilot(self) -> Sequence[Part]:
+        """The numbers of the seeds of which no cell is missing."""
+        if not self.parts or not self.lacks_cells:
+            return self.parts
+        known = np.logical_and.reduce([part.low == part.high for part in self.parts])
+        return [replace(part, low=part.low[known], high=part.high[known]) for part in self.parts]
+
+    @property
+    def _has_few(self) -> bool:
+        return len(self._pilot[0].low) < FEWEST_PILOT
+
+    @functools.cached_property
+    def needed(self) -> int:
+        """The fewest seeds that would decide it in its run; 0 where they are not known.
+
+        More than there are would be a further look. Of a few it is how many could decide it.
+        """
+        if self.run is None or not self.is_open or not self._pilot:
+            return 0
+        level = functools.partial(self.run.looks_level, together=max(1, self.family))
+        if self._has_few:
+            with level(1):
+                return fewest_seeds(self._pilot)
+        seeds = len(self.parts[0].low)
+        if self.lacks_cells:
+            with level(0):
+                needed = seeds_to_decide(self._pilot) or 0
+            if needed <= seeds:
+                return needed
+        with level(1):
+            return seeds_to_decide(self._pilot, more_than=seeds) or 0
+
+    def about(self) -> Iterator[str]:
+        """Yield on which cells a sentence is judged, and how often it would be wrong."""
+        if self.design is not None:
+            yield from self.design.sentences()
+        fewest = max((part.margin.fewest_seeds for part in self.parts), default=0)
+        if self.run is not None and self.parts and len(self.parts[0].low) >= fewest:
+            with self.run.looks_level():
+                said = rates(self.parts).in_words()
+            yield said
+
+    def sentences(self) -> Iterator[str]:
+        """Yield the sentences about its design, its rates of error, and what would decide it."""
+        yield from self.about()
+        if self.is_open and self.lacks_cells:
+            yield "The cells that are missing come first."
+        if not self.is_open or not self._pilot:
+            return
+        if self._has_few:
+            pilot = f"A plan takes {FEWEST_PILOT} seeds or more with all their cells"
+            yield f"{pilot}; {self.needed} could decide it."
+        elif self.needed:
+            level = f" at the level of {self.family} verdicts together" if self.family > 1 else ""
+            likely = f"with a probability of {percent(WANTED)}{level}"
+            yield f"As measured it takes {plural(self.needed, 'seed')} to decide it {likely}."
+        else:
+            yield f"As measured, {MOST_SEEDS} seeds do not decide it."
+
 
 class JudgedClaims(list[Judged]):
     """Judged claims, which a notebook shows as a table."""
-
-    def __repr__(self) -> str:
-        """Write a line for each claim."""
-        lines = ",\n ".join(map(repr, self))
-        return f"[{lines}]"
 
     def _repr_html_(self) -> str:
         from overfit_cli.report.page import claims_table
@@ -166,14 +261,12 @@ def relevant_claims(judged: Sequence[Judged]) -> list[Judged]:
     ]
 
 
-def _measured_again(judged: Judged) -> Measurement:
+def _verdict_again(judged: Judged) -> Verdict:
     assert judged.run is not None
-    return judged.run.judge(judged.claim)
+    return judged.run.judge(judged.claim).verdict
 
 
-def judge_families(
-    judged: Sequence[Judged], measure: Callable[[Judged], Measurement] = _measured_again
-) -> list[Judged]:
+def judge_families(judged: Sequence[Judged]) -> list[Judged]:
     """Judge a study's statistical claims again, at the level of all of a kind together.
 
     They are judged step by step (Holm 1979). A paper's verdicts do not depend on the number of
@@ -188,7 +281,7 @@ def judge_families(
         undecided, decided = len(family), {*left}
         while left and decided:
             with set_level(level_of_each(undecided)):
-                again = {index: measure(judged[index]).verdict for index in sorted(left)}
+                again = {index: _verdict_again(judged[index]) for index in sorted(left)}
             decided = {index for index in left if again[index] in ("holds", "fails")}
             verdicts |= {index: again[index] for index in decided}
             left, undecided = left - decided, undecided - len(decided)
@@ -245,19 +338,9 @@ def judge_runs(
             for claim, ordered in asked
             for each in _judge_claim(study.name, claim, ordered, on_every_run=on_every_run)
         ]
-        judged += map(_with_design_and_rates, judge_families(claims))
+        joint = judge_families(claims)
+        judged += [one.noted(one.about()) if one.is_stated else one for one in joint]
     return judged
-
-
-def _with_design_and_rates(judged: Judged) -> Judged:
-    """A user's sentence with its design and its rates in its note; another claim as it is."""
-    claim, run = judged.claim, judged.run
-    if not isinstance(claim.measure, Measure) or claim.measure.choose is not None or run is None:
-        return judged
-    with run.looks_level():
-        design, rates = run.design(claim), run.rates(claim)
-    said = [*(design.sentences() if design else ()), *([rates.in_words()] if rates else ())]
-    return judged.noted(said)
 
 
 def _judge_claim(
@@ -276,73 +359,7 @@ def _judge_claim(
     return [Judged(study, claim, not_run, has_cells=bool(runs))]
 
 
-# Decisions
-
-
-@dataclass(frozen=True)
-class Decision:
-    """A judged sentence, how sure its verdict is, and what would decide it.
-
-    Attributes:
-        design: the cells that it is judged on; None where none bears on it.
-        parts: the numbers that it is judged on; none where nothing is drawn, or none is known.
-        needed: the fewest seeds that would decide it in these cells' run, at the level of a further
-            look where more are needed than there are; 0 where they are not known.
-        few: whether there are so few seeds that `needed` are those that could decide it.
-        lacking: the parameters of which other values are needed, with those values.
-    """
-
-    judged: Judged
-    design: Design | None = None
-    parts: Sequence[Part] = ()
-    needed: int = 0
-    few: bool = False
-    lacking: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def is_open(self) -> bool:
-        """Whether further cells would decide it."""
-        return self.judged.headline in ("inconclusive", "not run")
-
-    @property
-    def lacks_cells(self) -> bool:
-        """Whether cells are missing that it takes and that can be run."""
-        missing = self.design is not None and self.design.is_mendable
-        return missing and (any(part.unknown for part in self.parts) or not self.parts)
-
-    def sentences(self) -> Iterator[str]:
-        """Yield the sentences about its design, its rates of error, and what would decide it."""
-        if self.design is not None:
-            yield from self.design.sentences()
-        run, claim = self.judged.run, self.judged.claim
-        assert run is not None
-        with run.looks_level():
-            rates = run.rates(claim)
-        if rates is not None:
-            yield rates.in_words()
-        if self.design is not None and self.is_open:
-            if self.lacks_cells:
-                yield "The cells that are missing come first."
-            if self.parts:
-                yield self._plan_in_words(len(self.design.seeds))
-
-    def _plan_in_words(self, present: int) -> str:
-        share, family = percent(WANTED), self.judged.family
-        if family > 1:
-            share = f"{share} at the level of {family} verdicts together"
-        if self.few:
-            pilot = f"A plan takes {FEWEST_PILOT} seeds or more with all their cells"
-            return f"{pilot}; {self.needed} could decide it."
-        if not self.needed:
-            return f"As measured, {MOST_SEEDS} seeds do not decide it."
-        verb = "takes" if self.needed > present else "is enough to have"
-        return (
-            f"As measured it {verb} {plural(self.needed, 'seed')} to decide it with a probability "
-            f"of {share}{', once they have all cells' * self.lacks_cells}."
-        )
-
-
-def decide(run: JudgedRun, texts: Sequence[str] = ()) -> list[Decision]:
+def decide(run: JudgedRun, texts: Sequence[str] = ()) -> list[Judged]:
     """Judge sentences on a run; without any, the claims of its study and of its preset.
 
     Args:
@@ -350,32 +367,24 @@ def decide(run: JudgedRun, texts: Sequence[str] = ()) -> list[Decision]:
     """
     claims = [run.claim(text) for text in texts]
     check_claims(run, claims or _present_claims(run))
-    return [*map(_decision, judge_claims(run, claims or run.claims()))]
+    return judge_claims(run, claims or run.claims())
 
 
 def _present_claims(run: JudgedRun) -> list[Claim]:
     return [*claims_of(run.study)] if (run.cells["status"] == "done").any() else []
 
 
-def check_claims(run: JudgedRun, claims: Sequence[Claim]) -> None:
-    """Refuse a sentence that names what the cells do not have, and two of one name."""
-    names = [each.name for each in claims]
-    for each in claims:
-        if names.count(each.name) > 1:
-            accepts = "two are called so; write a name before: 'NAME: ...'."
-            raise BadValue("claim", each.name, accepts)
-        if (error := run.unknown_name(each)) is not None:
-            raise error
+def check_claims(run: JudgedRun, claims: Iterable[Claim]) -> None:
+    """Refuse a sentence that names what the cells do not have."""
+    for error in filter(None, map(run.unknown_name, claims)):
+        raise error
 
 
 def problem_with_claims(directory: RunDirectory) -> str:
     """Return a sentence where a claim names what a run's cells do not have; or nothing."""
     (run,) = load_runs([directory], directory.path)
-    try:
-        check_claims(run, [*_present_claims(run), *run.stated])
-    except BadValue as error:
-        return f"A claim can't be judged: {error}"
-    return ""
+    errors = map(run.unknown_name, [*_present_claims(run), *run.stated])
+    return next((f"A claim can't be judged: {error}" for error in errors if error), "")
 
 
 def lines_on_claims(
@@ -392,55 +401,14 @@ def lines_on_claims(
     if claims and len(directory.contents()):
         (run,) = load_runs([directory], directory.path)
         check_claims(run, claims)
-        for decided in map(_decision, judge_claims(run, claims)):
-            yield f"{decided.judged.claim.name}: {decided.judged.headline} in {directory.path}."
-            yield from decided.sentences()
+        for each in judge_claims(run, claims):
+            yield f"{each.claim.name}: {each.headline} in {directory.path}."
+            yield from each.sentences()
         return
     none = cells_without_rows(study)
-    for each in claims:
-        if isinstance(each.measure, Measure):
-            sentence = each.measure.sentence
+    for claim in claims:
+        if isinstance(claim.measure, Measure):
+            sentence = claim.measure.sentence
             needed = f"{plural(sentence.seeds, 'seed')} or more could decide it"
             seeds = f" {needed}; this sweep has {len(grid.seeds)}." if study.seeded else ""
-            yield f"{each.name}: {needs_in_words(sentence, none)}{seeds}"
-
-
-# What would decide a sentence
-
-
-def _decision(judged: Judged) -> Decision:
-    """Return how sure a verdict is; only the verdict of a claim that is no sentence."""
-    measure, run = judged.claim.measure, judged.run
-    if not isinstance(measure, Measure) or run is None:
-        return Decision(judged)
-    quantities = [clause.quantity for clause in measure.sentence.clauses]
-    contours = any(isinstance(each, Power) and each.contour for each in quantities)
-    without = contours and judged.headline == "inconclusive" and judged.measurement.value is None
-    lacking: Mapping[str, str] = {}  # where no cell bears on it
-    if measure.choose is None and (without or not judged.is_measured):
-        lacking = run.of_sentence(judged.claim, settings_lacking) or {}
-    if not judged.is_measured:
-        return Decision(judged, lacking=lacking)
-    design, parts = run.design(judged.claim), run.parts(judged.claim)
-    if design is not None and measure.choose is None:
-        lacking = lacking or design.unswept
-    decided = Decision(judged, design, parts, lacking=lacking)
-    return _planned(run, decided) if parts and decided.is_open else decided
-
-
-def _planned(run: JudgedRun, decided: Decision) -> Decision:
-    parts, seeds = decided.parts, len(decided.parts[0].low)
-    if decided.lacks_cells:
-        known = np.logical_and.reduce([part.low == part.high for part in parts])
-        parts = [replace(part, low=part.low[known], high=part.high[known]) for part in parts]
-    family, needed = max(1, decided.judged.family), None
-    if len(parts[0].low) < FEWEST_PILOT:
-        with run.looks_level(1, family):
-            return replace(decided, needed=fewest_seeds(parts), few=True)
-    if decided.lacks_cells:
-        with run.looks_level(0, family):
-            needed = seeds_to_decide(parts) or 0
-    if needed is None or needed > seeds:
-        with run.looks_level(1, family):
-            needed = seeds_to_decide(parts, more_than=seeds) or 0
-    return replace(decided, needed=needed)
+            yield f"{claim.name}: {needs_in_words(sentence, none)}{seeds}"

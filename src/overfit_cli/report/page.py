@@ -23,15 +23,12 @@ from jinja2 import Environment
 from markupsafe import Markup, escape
 
 from overfit_cli.claims.rules import THEOREM_RULE
-from overfit_cli.claims.stated import Measure
 from overfit_cli.core import claim as claims
 from overfit_cli.core.files import make_folder, write_user_file
 from overfit_cli.core.text import MINUS, VERSION, percent, power_of_ten, slug, visible
-from overfit_cli.report import words
-from overfit_cli.report.contents import Entry, count_kinds, count_verdicts, findings, repetition
+from overfit_cli.report import contents, words
 from overfit_cli.report.judge import Judged
 from overfit_cli.report.pictures import draw_all
-from overfit_cli.report.verdict_files import claims_json
 from overfit_cli.stats.intervals import LEVEL
 from overfit_cli.sweeps import presets
 from overfit_cli.sweeps.manifest import package_commit
@@ -50,13 +47,13 @@ _NAMES = {
     "kinds": claims.KINDS,
     "verdicts": claims.VERDICTS,
     "words": words,
-    "repetition": repetition,
+    "repetition": contents.repetition,
 }
 """What all templates of a report know."""
 
 
 def write_report(
-    papers: Sequence[Entry],
+    papers: Sequence[contents.Entry],
     folder: Path,
     conditions: Sequence[str] = (),
     unexpected: Mapping[str, str] | None = None,
@@ -73,20 +70,20 @@ def write_report(
     files = {
         folder / "index.html": page(papers, conditions),
         folder / "report.md": markdown(papers, unexpected),
-        folder / "claims.json": claims_json(papers),
+        folder / "claims.json": contents.claims_json(papers),
     }
     for file, text in files.items():
         write_user_file(file, text.encode(), name)
     return [*files]
 
 
-def markdown(papers: Sequence[Entry], unexpected: Mapping[str, str] | None = None) -> str:
+def markdown(papers: Sequence[contents.Entry], unexpected: Mapping[str, str] | None = None) -> str:
     """Return the verdicts by paper; for each study a table of claims, and its runs."""
     template = words.templates().get_template("report.md")
     return template.render(_NAMES, papers=papers, unexpected=unexpected or {})
 
 
-def page(papers: Sequence[Entry], conditions: Sequence[str] = ()) -> str:
+def page(papers: Sequence[contents.Entry], conditions: Sequence[str] = ()) -> str:
     """Return the page: every claim and run of these papers, with the figures of the runs.
 
     It draws the figures, which takes a second or two for each run. The page's policy permits its
@@ -94,12 +91,6 @@ def page(papers: Sequence[Entry], conditions: Sequence[str] = ()) -> str:
     """
     studies = [study for paper in papers for study in paper["studies"]]
     runs = [run for study in studies for run in study["runs"]]
-    for study in studies:
-        for run in study["runs"]:
-            own = study["judged"] if study["study"].paper is None else ()
-            here = [each for each in own if each.directory == run["path"]]
-            run["claims"] = [each for each in here if isinstance(each.claim.measure, Measure)]
-            run["id"] = f"run-{slug(run['name'])}"
     draw_all(runs, conditions)
     judged = [claim for paper in papers for claim in paper["judged"]]
     commit = package_commit()
@@ -109,10 +100,10 @@ def page(papers: Sequence[Entry], conditions: Sequence[str] = ()) -> str:
         runs={run["path"]: run for run in runs},
         conditions=conditions,
         judged=judged,
-        by_kind=count_kinds(judged),
-        total=count_verdicts(judged),
+        by_kind=contents.count_kinds(judged),
+        total=contents.count_verdicts(judged),
         cells=sum(run["done"] + sum(run["reasons"].values()) for run in runs),
-        findings=[(paper, shown) for paper in papers if (shown := findings(paper))],
+        findings=[(paper, shown) for paper in papers if (shown := contents.findings(paper))],
         stand_ins=[(each["study"].name, text) for each in studies for text in each["stand_ins"]],
         all_open=len(judged) <= MOST_OPEN,
         written=f"{datetime.now(UTC):%Y-%m-%d} with overfit {VERSION}"
@@ -145,7 +136,7 @@ def _pages() -> Environment:
         "number_parts": claims.number_parts,
         "number_with_interval": claims.number_with_interval,
         "bar": bar,
-        "counted": count_verdicts,
+        "counted": contents.count_verdicts,
     }
     return environment
 
@@ -177,16 +168,14 @@ def simulated_rates() -> Mapping[str, str]:
 def _rates_in_words(row: Mapping[Any, Any]) -> str:
     from scipy.stats import binomtest
 
-    runs, wrong = row["runs"], list[str]()
+    wrong = []
     for world in ("false: holds", "true: fails"):
-        errors = round(float(row[world].removesuffix(" %")) / 100 * runs)
-        limits = binomtest(errors, runs).proportion_ci(LEVEL)
+        errors = round(float(row[world].removesuffix(" %")) / 100 * row["runs"])
+        limits = binomtest(errors, row["runs"]).proportion_ci(LEVEL)
         ends = f"{100 * limits.low:.1f} to {percent(limits.high, 1)}"
-        wrong.append(f"{errors} of {runs} worlds ({ends})")
-    return (
-        f"Simulated: it held in {wrong[0]} where it is false, failed in {wrong[1]} where it is "
-        "true; 5 % are allowed."
-    )
+        wrong.append(f"{errors} of {row['runs']} worlds ({ends})")
+    held = f"Simulated: it held in {wrong[0]} where it is false"
+    return f"{held}, failed in {wrong[1]} where it is true; 5 % are allowed."
 
 
 # Drawings of numbers

@@ -19,6 +19,7 @@ import re
 import textwrap
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -45,20 +46,12 @@ from overfit_cli.core.figure import Figure, FigureOptions, grid_figures
 from overfit_cli.core.files import read_bounded
 from overfit_cli.core.registry import figures_of
 from overfit_cli.core.text import command_words, plural, round_digits, shell_line, shorten, visible
-from overfit_cli.figures import record, style
+from overfit_cli.figures import picture, record, style
 from overfit_cli.figures.axes import Axis, legend_below, log_ticks
 from overfit_cli.figures.draw import draw_figure, drawn
 from overfit_cli.figures.inputs import difference, resolve_options
 from overfit_cli.figures.labels import WIDTH, brief, caption, literal, typeset
 from overfit_cli.figures.map_data import Map, MapPanel, lay_out_map
-from overfit_cli.figures.picture import (
-    Picture,
-    file_content,
-    lay_out,
-    looking,
-    reduce_colours,
-    styled,
-)
 from overfit_cli.figures.style import Look, letters_across
 from overfit_cli.report.compare import Comparison
 from overfit_cli.report.contents import Entry
@@ -66,7 +59,7 @@ from overfit_cli.report.judge import Judged
 from overfit_cli.report.sides import is_published, path_of
 from overfit_cli.stats.intervals import MEANS, error_of_each, level_of_each, natural_bounds
 from overfit_cli.stats.pairs import is_log_spaced
-from overfit_cli.sweeps.presets import Preset, all_presets, presets_run_into
+from overfit_cli.sweeps.presets import all_presets
 
 CLAIMS, _DIAGRAM = "claim", "phase diagram"
 """The names of the figure of claims, in its record and its file, and of a page's diagrams."""
@@ -85,7 +78,7 @@ _DECADES = 1.5  # from which on numbers have a logarithmic axis
 
 def draw_difference(
     comparison: Comparison, command: str = "", out: Path | None = None, names: Sequence[str] = ()
-) -> Picture:
+) -> picture.Picture:
     """Draw the difference in the first compared column: lines over one number, a map over two."""
     columns = tuple(each["column"] for each in comparison.columns)
     first, second = names or comparison.names
@@ -93,15 +86,15 @@ def draw_difference(
     less = difference(comparison.b, comparison.a, (second, first), columns[0])
     less = replace(less, parts={name: side for name, side in pairs[::-1] if not is_published(side)})
     figure, options = _figure_of_difference(less, columns[0])
-    picture = drawn(figure, less, options, command)
-    for axes in picture.axes if figure.axes == 1 else ():
+    drawing = drawn(figure, less, options, command)
+    for axes in drawing.axes if figure.axes == 1 else ():
         axes.axhline(0, **style.THRESHOLD)
     sides = textwrap.fill(f"B less A: B is {second}, A is {first}.", WIDTH)
-    picture.caption = f"{sides}\n\n{picture.caption}"
+    drawing.caption = f"{sides}\n\n{drawing.caption}"
     sources = [record_of_side(side, columns[0], out, name) for name, side in pairs]
     published = sources.pop() if is_published(comparison.b) else None
     where, where_a, where_b = comparison.where
-    picture.metadata = record.new_record(
+    drawing.metadata = record.new_record(
         command=command,
         title=f"{columns[0]}: {second} less {first}",
         figure="difference",
@@ -111,7 +104,7 @@ def draw_difference(
             columns=columns, where_a=where_a, where_b=where_b, published=published
         ),
     ).metadata()
-    return picture
+    return drawing
 
 
 def _figure_of_difference(data: Cells, column: str) -> tuple[Figure, FigureOptions]:
@@ -160,32 +153,29 @@ def draw_claims(
     command: str = "",
     out: Path | None = None,
     look: Look | None = None,
-) -> Picture:
+) -> picture.Picture:
     """Draw sentences on the cells that they are judged on, with a caption and a record.
 
-    Those that do not bear on these cells are left out, as the caption says.
+    Those that do not bear on these cells have no panel; the caption has the verdicts of all.
     """
-    panels, left_out, run = list[_Panel](), list[str](), judged[0].run
+    panels, run = list[_Panel](), judged[0].run
     assert run is not None
-    with run.looks_level(), looking(look or Look()):
+    with run.looks_level(), picture.looking(look or Look()):
         for each in judged:
-            try:
+            with suppress(UndecidedError):
                 panels += _panels(each)
-            except UndecidedError as error:
-                left_out.append(f"{each.name}: {error}")
         if not panels:
-            raise UserError(" ".join(left_out) or "There is no claim to draw.")
-        picture = _draw(panels)
-    picture.facts += [f"{one.name}: {one.headline}, {one.measurement.number}." for one in judged]
-    picture.facts += [f"Not drawn: {' '.join(left_out)}"] if left_out else []
-    picture.caption = caption(" ".join(picture.facts), run.data, command)
+            raise UserError(" ".join(f"{each.name}: {each.measurement.note}" for each in judged))
+        drawing = _draw(panels)
+    drawing.facts += [f"{one.name}: {one.headline}, {one.measurement.number}." for one in judged]
+    drawing.caption = caption(" ".join(drawing.facts), run.data, command)
     known = {claim.name for claim in run.claims()}
     texts = [
         each.claim.name if each.claim.name in known else str(each.claim.measure.sentence)
         for each in judged
         if isinstance(each.claim.measure, Measure)
     ]
-    picture.metadata = record.new_record(
+    drawing.metadata = record.new_record(
         command=command,
         title=f"Claims: {'; '.join(each.claim.name for each in judged)}",
         figure=CLAIMS,
@@ -193,7 +183,7 @@ def draw_claims(
         claims=tuple(texts),
         runs=(record.record_of_cells(run.data, out=out),),
     ).metadata()
-    return picture
+    return drawing
 
 
 def _panels(judged: Judged) -> list[_Panel]:
@@ -214,18 +204,18 @@ def _panels(judged: Judged) -> list[_Panel]:
     ]
 
 
-@styled
-def _draw(panels: Sequence[_Panel]) -> Picture:
+@picture.styled
+def _draw(panels: Sequence[_Panel]) -> picture.Picture:
     most = max(len(parts) for *_, parts in panels)
     shown = [_nearest(parts) for *_, parts in panels]
     names = [list(map(_row_name, parts)) for parts in shown]
     lines = [max((name.count("\n") + 1 for name in each), default=1) for each in names]
     heights = [1.0 + 0.17 * len(each) * high for each, high in zip(shown, lines, strict=True)]
-    figure = Picture(style.COLUMN, sum(heights) + 0.5)
+    figure = picture.Picture(style.COLUMN, sum(heights) + 0.5)
     grid = figure.add_gridspec(len(panels), 1, height_ratios=heights)
     for row, (_, clause, _) in enumerate(panels):
         _draw_panel(figure.add_subplot(grid[row, 0]), clause, shown[row], names[row])
-    lay_out(figure)
+    picture.lay_out(figure)
     for axes, (title, *_) in zip(figure.axes, panels, strict=True):
         letters = 4 * letters_across(axes, "axes.titlesize") // 5  # names of columns are wide
         axes.set_title(_wrapped(title, letters))
@@ -322,13 +312,11 @@ def draw_all(runs: Sequence[Entry], conditions: Sequence[str]) -> None:
     """
     remaining = MOST_BYTES
     for run in sorted(runs, key=lambda run: -(bool(run["figure"]) + run["decides"])):
-        presets = presets_run_into(run["path"].resolve().name)
         run |= {"pictures": [], "not_drawn": [], "diagram": "", "left_out": False}
-        run["title"] = presets[0].title if presets else ""
         if remaining > 0:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # loading the runs has shown the warnings
-                _illustrate(run, presets, conditions)
+                _illustrate(run, conditions)
         size = len(run["diagram"].encode()) + sum(len(one["address"]) for one in run["pictures"])
         if remaining <= 0 or size > remaining:
             run |= {"pictures": [], "diagram": "", "left_out": True}
@@ -336,10 +324,10 @@ def draw_all(runs: Sequence[Entry], conditions: Sequence[str]) -> None:
         remaining -= size
 
 
-def _illustrate(run: Entry, presets: Sequence[Preset], conditions: Sequence[str]) -> None:
+def _illustrate(run: Entry, conditions: Sequence[str]) -> None:
     own, others, study = figures_of(run["study"]), list[str](), run["study"]
-    named = [name for preset in presets for name in preset.figures]
-    if not presets:
+    named = [name for preset in run["presets"] for name in preset.figures]
+    if not run["presets"]:
         kept = sorted((run["path"] / "figures").glob("*.png"))
         named = [path.stem for path in kept if path.stem in own]
     named = [CLAIMS, *named] if run["claims"] else named
@@ -350,8 +338,7 @@ def _illustrate(run: Entry, presets: Sequence[Preset], conditions: Sequence[str]
             continue
         try:
             if name == _DIAGRAM:
-                diagram = make_diagram(run["run"].data, own.get("heatmap"))
-                if diagram:
+                if diagram := make_diagram(run["run"].data, own.get("heatmap")):
                     run["diagram"] = htmlsafe_json_dumps(diagram, separators=(",", ":"))
             else:
                 run["pictures"].append(_picture(name, run, conditions))
@@ -369,18 +356,18 @@ def _picture(name: str, run: Entry, conditions: Sequence[str]) -> Entry:
     look = Look(settings={"savefig.dpi": DOTS_PER_INCH})
     if name == CLAIMS:
         command = command_words("judge", path, out=f"{name}.png", where=where)
-        picture = draw_claims(run["claims"], look=look)
+        drawing = draw_claims(run["claims"], look=look)
     else:
         command = command_words("plot", name, from_=path, where=where)
-        picture = draw_figure(name, [judged.directory], FigureOptions(), conditions, look=look)
-    if picture.nothing:
-        raise UserError(picture.nothing)
-    pixels = Image.open(io.BytesIO(file_content(picture, "png"))).convert("RGB")
-    small, reduced = io.BytesIO(), reduce_colours(pixels, COLOURS).convert("RGB")
+        drawing = draw_figure(name, [judged.directory], FigureOptions(), conditions, look=look)
+    if drawing.nothing:
+        raise UserError(drawing.nothing)
+    pixels = Image.open(io.BytesIO(picture.file_content(drawing, "png"))).convert("RGB")
+    small, reduced = io.BytesIO(), picture.reduce_colours(pixels, COLOURS).convert("RGB")
     reduced.save(small, "WEBP", lossless=True, quality=100, method=4)
     return {
         "name": name,
-        "caption": picture.caption.split("\n\n", 1)[0].replace("\n", " "),
+        "caption": drawing.caption.split("\n\n", 1)[0].replace("\n", " "),
         "command": shell_line(command),
         "address": f"data:image/webp;base64,{base64.b64encode(small.getvalue()).decode()}",
         "width": pixels.width,
@@ -428,11 +415,15 @@ def make_diagram(data: Cells, heatmap: Figure | None) -> Diagram | None:
 
 
 def _axis(axis: Axis) -> dict[str, Any]:
+    for digits in (2, 3, 4, 17):  # as few as tell the values apart
+        rounded = [
+            round_digits(one, digits) if isinstance(one, float) else one for one in axis.values
+        ]
+        ticks = [typeset(brief(value)) for value in rounded]
+        if len({*ticks}) == len(ticks):
+            break
     values = [typeset(brief(value)) for value in axis.values]
-    short = [round_digits(each, 2) if isinstance(each, float) else each for each in axis.values]
-    ticks = [typeset(brief(value)) for value in short]
-    is_clear = len({*ticks}) == len(ticks)
-    return {"label": typeset(axis.label), "values": values, "ticks": ticks if is_clear else values}
+    return {"label": typeset(axis.label), "values": values, "ticks": ticks}
 
 
 def _points(plan: Map, part: MapPanel, threshold: float | None) -> dict[str, list[float | None]]:

@@ -14,13 +14,10 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from overfit_cli.claims.cells import repeated_seeds, rows_with_absent
-from overfit_cli.claims.parts import Part
-from overfit_cli.claims.rules import Rates
-from overfit_cli.claims.rules import rates as rates_of
-from overfit_cli.claims.stated import Design, Measure, design_of
+from overfit_cli.claims.stated import Measure
 from overfit_cli.claims.stated import claim as claim_of
 from overfit_cli.core.cells import Cells
-from overfit_cli.core.claim import HOLDING, Claim, Measurement, UndecidedError, not_run
+from overfit_cli.core.claim import Claim, Measurement, UndecidedError, not_run
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.parameters import build, describe
 from overfit_cli.core.registry import claims_of
@@ -85,37 +82,34 @@ class JudgedRun:
         The level is that of this look at the run's seeds, and the note says whether the claim was
         changed since its first cell.
         """
-        measurement = self._measured(claim)
-        if self.source is None:
-            return measurement
-        words = [measurement.note]
-        if measurement.by_chance:
-            with self.looks_level():
-                words.append(_looks_in_words(self.manifest.further_looks))
-        words.append(self._seal_in_words(claim))
-        if measurement.verdict != "not run":
-            words += self._stand_ins
-        return replace(measurement, note=" ".join(filter(None, words)))
-
-    def _measured(self, claim: Claim) -> Measurement:
         rows = self.rows(claim)
         if claim.reads == "trajectories" and rows.empty:
-            return Measurement(verdict="not run", note=NO_STEPS)
-        with self.looks_level():
-            measurement = claim.judge(rows)
-        if self.source and measurement.needed_seeds:  # seeds that are added are a further look
+            measured = Measurement(verdict="not run", note=NO_STEPS)
+        else:
+            with self.looks_level():
+                measured = claim.judge(rows)
+        if self.source and measured.needed_seeds:  # seeds that are added are a further look
             with self.looks_level(1):
                 needed = claim.judge(rows)
-            measurement = replace(measurement, needed_seeds=needed.needed_seeds, note=needed.note)
-        if not measurement.by_chance:
-            return measurement
+            measured = replace(measured, needed_seeds=needed.needed_seeds, note=needed.note)
+        words = [measured.note]
+        if measured.by_chance and (seeds := self._repeated_seeds(claim, rows)):
+            measured = replace(measured, verdict="inconclusive")
+            words.append(
+                f"Seeds {seeds} repeat all numbers of another seed: they are no further draws."
+            )
+        if self.source is not None:
+            if measured.by_chance:
+                with self.looks_level():
+                    words.append(_looks_in_words(self.manifest.further_looks))
+            words.append(self._seal_in_words(claim))
+            words += self._stand_ins if measured.verdict != "not run" else []
+        return replace(measured, note=" ".join(filter(None, words)))
+
+    def _repeated_seeds(self, claim: Claim, rows: pd.DataFrame) -> str:
         if claim.reads not in self._repeated:
             self._repeated[claim.reads] = repeated_seeds(rows, self.study.parameters)
-        if not (seeds := ", ".join(map(str, self._repeated[claim.reads]))):
-            return measurement
-        note = f"Seeds {seeds} repeat all numbers of another seed: they are no further draws."
-        note = f"{measurement.note} {note}".strip()
-        return replace(measurement, verdict="inconclusive", note=note)
+        return ", ".join(map(str, self._repeated[claim.reads]))
 
     def rows(self, claim: Claim) -> pd.DataFrame:
         """Return what a claim is judged on: cells, absent ones included, or logged steps."""
@@ -154,21 +148,6 @@ class JudgedRun:
         except (UndecidedError, UserError, KeyError):  # older cells lack a column
             return None
 
-    def parts(self, claim: Claim) -> list[Part]:
-        """Return the numbers of a sentence; none without draws, or of another claim."""
-        return (self.of_sentence(claim, Measure.parts) or []) if self.study.seeded else []
-
-    def design(self, claim: Claim) -> Design | None:
-        """Return the cells that a sentence is judged on; None of another claim, or without any."""
-        return self.of_sentence(claim, design_of)
-
-    def rates(self, claim: Claim) -> Rates | None:
-        """Return how often a sentence would be judged wrongly; None where that isn't known."""
-        parts = self.parts(claim)
-        if not parts or len(parts[0].low) < max(part.margin.fewest_seeds for part in parts):
-            return None
-        return rates_of(parts)
-
     # Claims
 
     def claims(self) -> list[Claim]:
@@ -197,14 +176,12 @@ class JudgedRun:
     @functools.cached_property
     def stated(self) -> list[Claim]:
         """The claims of its presets, of a file that is gone as they were; and those of its user."""
-        texts, gone = dict[str, str](), not self.manifest.presets
-        for path in self.manifest.presets:
-            if not Path(path).is_file():
-                gone = True
-            elif preset := find_preset(path):
-                texts |= preset.claims
-        stated = {**(self.manifest.sentences if gone else {}), **texts}
-        return stated_claims(self.study, {**stated, **self.manifest.stated})
+        files = [path for path in self.manifest.presets if Path(path).is_file()]
+        are_here = 0 < len(files) == len(self.manifest.presets)
+        texts = {} if are_here else dict(self.manifest.sentences)
+        for preset in filter(None, map(find_preset, files)):
+            texts |= preset.claims
+        return stated_claims(self.study, {**texts, **self.manifest.stated})
 
     @functools.cached_property
     def _removed(self) -> list[Claim]:
@@ -214,12 +191,10 @@ class JudgedRun:
         """
         if self.manifest.claims is None:
             return []
-        present = [*claims_of(self.study), *self.stated]
-        removed = self.manifest.removed(present)
+        removed = self.manifest.removed([*claims_of(self.study), *self.stated])
         claims = [_claim_of_wording(name, text, self.study) for name, text in removed.items()]
-        if not (self.cells["status"] == "done").any():
-            return claims
-        return [each for each in claims if self.unknown_name(each) is None]
+        has_cells = (self.cells["status"] == "done").any()
+        return [one for one in claims if not has_cells or self.unknown_name(one) is None]
 
     def unknown_name(self, claim: Claim) -> BadValue | None:
         """Return the error of a sentence that names what its cells do not have; None without."""
@@ -238,16 +213,9 @@ class JudgedRun:
         state = self.manifest.state_of(claim)
         if state not in ("changed", "added"):
             return ""
+        before = self.manifest.sealed.get(claim.name, "") if state == "changed" else ""
         words = f"This claim was {state} {AFTER_THE_FIRST_CELL}."
-        before = self.manifest.sealed.get(claim.name, "")
-        if state == "added" or not before:
-            return words
-        then = _claim_of_wording(claim.name, before, self.study)
-        if not isinstance(then.measure, Measure):
-            return f"{words} It was: {before}"
-        verdict = self._measured(then).verdict
-        verb = verdict if verdict in (*HOLDING, "fails") else f"is {verdict}"
-        return f"{words} It was '{before}', which {verb}."
+        return f"{words} It was: {before}" if before else words
 
 
 def _looks_in_words(further: int) -> str:
@@ -300,15 +268,14 @@ def complete_cells(cells: pd.DataFrame, study: AnyStudy) -> pd.DataFrame:
     for name, info in described.items():
         if name in cells and info.kind in ("int", "float") and not is_numeric_dtype(cells[name]):
             raise UserError(f"The cells' column {name!r} has {cells[name].iloc[0]!r}: no number.")
-    usual: dict[str, Any] = {"status": "done", "reason": "", "study": study.name}
+    usual: dict[str, Any] = {column.name: np.nan for column in study.columns}
+    usual |= {"status": "done", "reason": "", "study": study.name}
     usual |= {name: info.default for name, info in described.items()}
-    usual = {**{column.name: np.nan for column in study.columns}, **usual}
     completed = cells.assign(**{name: value for name, value in usual.items() if name not in cells})
-    identity = [*described, "seed"]
-    steps = ["step"] if "step" in cells else []
+    identity, steps = [*described, "seed"], ["step"] if "step" in cells else []
     if repeated := int(completed.duplicated([*identity, *steps]).sum()):
-        said = f"{repeated} of the {len(cells)} rows have the parameters and seed of another."
-        raise UserError(said)
+        rows = f"{repeated} of the {len(cells)} rows"
+        raise UserError(f"{rows} have the parameters and seed of another.")
     for row in completed[[*described]].drop_duplicates().to_dict("records"):
         try:
             build(study.parameters, {str(name): value for name, value in row.items()})
