@@ -75,9 +75,8 @@ def estimate_of(name: str) -> float:
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(sys.stderr):
         directory = RunDirectory(Path(folder) / "run")
         session = Session(subject, grid_of(subject), console(), directory, Local(1))
-        plan = session.plan()
-        session.prepare(plan)
-        return estimate(plan, 1, session.execution, LONGEST_DRY_RUN).seconds or 0.0
+        now = session.prepare()
+        return estimate(now.plan, 1, now.work.execution, LONGEST_DRY_RUN).seconds or 0.0
 
 
 def _seconds_of_children() -> float:

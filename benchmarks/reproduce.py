@@ -18,6 +18,7 @@ import pandas as pd
 
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.cells import Cells
+from overfit_cli.core.options import SweepOptions
 from overfit_cli.core.parameters import describe, parameters_from_row
 from overfit_cli.core.training import Execution
 from overfit_cli.sweeps.executors import Local, Run
@@ -94,7 +95,9 @@ def train_again(data: Cells, directory: RunDirectory) -> Cells:
     ]
     study.prepare(cells)
     logged = not data.steps.empty
-    plan = make_plan(Grid(study, {}, (0,)), directory, "cpu", cells=cells, trajectories=logged)
+    plan = make_plan(
+        Grid(study, {}, (0,)), directory, "cpu", SweepOptions(trajectories=logged), cells
+    )
     directory.prepare()
     Run(plan, directory, Work(study, Execution(trajectories=logged)), Local(2)).execute()
     return load_run(directory)

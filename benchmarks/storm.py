@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 import overfit_cli
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.files import MANIFEST
+from overfit_cli.core.options import SweepOptions
 from overfit_cli.core.registry import find_study
 from overfit_cli.core.training import Execution
 from overfit_cli.sweeps.executors import Local, Run
@@ -292,7 +293,7 @@ HOSTILE: list[object] = [
 def sweep(grid: Grid, path: Path, jobs: int = 1, *, fresh: bool = False) -> None:
     """Run what is missing, or everything again, into many small parts."""
     directory = RunDirectory(path, "out")
-    plan = make_plan(grid, directory, "cpu", trajectories=True, fresh=fresh)
+    plan = make_plan(grid, directory, "cpu", SweepOptions(trajectories=True, fresh=fresh))
     cells = [cell for batch in plan.batches for cell in batch]
     cut = [cells[at : at + CELLS_PER_PART] for at in range(0, len(cells), CELLS_PER_PART)]
     plan = replace(plan, batches=cut)

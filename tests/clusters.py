@@ -39,6 +39,8 @@ def start_module(
 class DaskCluster:
     """A scheduler, and workers that each run one task at a time."""
 
+    backend = "dask"
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.workers: dict[str, psutil.Popen] = {}
@@ -87,6 +89,8 @@ def dask_cluster(folder: Path, *workers: str, restarts: bool = False) -> Iterato
 
 class RayCluster:
     """A ray head with two CPUs."""
+
+    backend = "ray"
 
     def __init__(self, folder: Path, env: Variables | None = None) -> None:
         self._sockets = tempfile.mkdtemp(prefix="ray-")  # their paths must be short

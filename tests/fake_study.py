@@ -26,7 +26,8 @@ from overfit_cli.core.parameters import ParameterInfo, StudyParameters, paramete
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.training import Training
 from overfit_cli.figures.labels import typeset
-from overfit_cli.figures.picture import Picture
+from overfit_cli.figures.picture import Picture, looking
+from overfit_cli.figures.style import current_look
 
 NS = [2, 4, 6, 8, 10, 12, 14, 16, 18, 20]
 SNRS = np.linspace(1, 25, 25).tolist()
@@ -144,7 +145,8 @@ def draw(figure: str, cells: pd.DataFrame | Cells, **options: Any) -> Picture:
     Lines are of the test loss against SNR, and curves of the training loss. Options change that.
     """
     data = cells if isinstance(cells, Cells) else data_of(cells)
-    picture: Picture = FIGURES[figure].draw(data, replace(ASKED[figure], **options))
+    with looking(current_look.get()):
+        picture: Picture = FIGURES[figure].draw(data, replace(ASKED[figure], **options))
     return picture
 
 

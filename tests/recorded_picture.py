@@ -9,8 +9,8 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.figures.picture import Picture, new_panels, styled
-from overfit_cli.figures.record import ComparisonRecord, FigureRecord, SourceRecord
+from overfit_cli.figures.draw import ComparisonRecord, FigureRecord, SourceRecord
+from overfit_cli.figures.picture import Picture, new_panels
 from overfit_cli.figures.style import Look
 
 RUN = SourceRecord(
@@ -48,7 +48,6 @@ HOW = ComparisonRecord(
 COMPARED = RECORD.model_copy(update={"runs": (RUN,), "minus": None, "compared": HOW})
 
 
-@styled
 def picture(record: FigureRecord | None = RECORD) -> Picture:
     figure, [axes] = new_panels(1)
     figure.look = replace(figure.look, settings={"savefig.dpi": 50})

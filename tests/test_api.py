@@ -22,7 +22,7 @@ import overfit_cli
 from overfit_cli import UserError
 from overfit_cli.core.options import SweepOptions
 from overfit_cli.core.registry import find_study
-from overfit_cli.figures.record import same_picture
+from overfit_cli.figures.draw import same_picture
 from tests.command import call, python
 from tests.functions.mine import Scaled, scaled
 from tests.toy_runs import rows
@@ -91,8 +91,14 @@ WRONG: list[tuple[Callable[[Path], object], str]] = [
     (sweeps(snr=b"low"), "snr=b'low': snr takes a number"),
     (sweeps(mood=3), "mood=3: mood takes one of"),
     (sweeps(seeds=[]), "seeds: no value given"),
-    (sweeps(seeds=[-1]), "seeds=-1: a seed is a whole number of at least 0"),
-    (sweeps(seeds=["1*2"]), "seeds='1*2': a seed is a whole number of at least 0"),
+    (
+        sweeps(seeds=[-1]),
+        "seeds=-1: it takes a number of seeds from 1 to 100000, or seeds from 0 up",
+    ),
+    (
+        sweeps(seeds=["1*2"]),
+        "seeds='1*2': it takes a number of seeds from 1 to 100000, or seeds from 0 up",
+    ),
     (sweeps(together=None), "together: it takes a text, or several"),
     (sweeps(seeds=2.5), "seeds=2.5: seeds takes a whole number"),
     (sweeps(address=["a"]), "address=['a']: it takes a text"),
@@ -178,7 +184,7 @@ def test_a_sweep_says_what_it_did(
     assert "Done: 0 trained" in output
     assert "2 failed (2 error: RuntimeError: the toy | is broken)" in output
     overfit_cli.sweep("toy", n=[1, 2], mood="raises", seeds=1, out="b", jobs=1, fail_fast=True)
-    assert "Stopped after a failed cell (fail_fast): 1 cell was not run." in capsys.readouterr().out
+    assert "Stopped: a cell failed (fail_fast). 1 cell was not run." in capsys.readouterr().out
     overfit_cli.sweep("toy", n=[1, 2], seeds=1, out="a", jobs=1, quiet=True)
     assert capsys.readouterr().out == ""
 

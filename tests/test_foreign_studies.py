@@ -28,7 +28,7 @@ REASONS = {
     "other-column": "error: the study has no column 'tset_loss'",
     "nothing": "error: the study gave no result for it",
     "text": "error: TypeError: the study gave 'a loss of 0.5', which is not a CellResult",
-    "other-cell": "error: LookupError: the study gave a result of another cell, or a second",
+    "other-cell": "error: LookupError: the study gave a result of another cell, or two of",
     "other-step": "error: the study logs no column 'tset_loss'",
     "wordy-step": "error: ArrowInvalid: Could not convert 'low' with type str: tried to",
 }
@@ -79,11 +79,11 @@ MEMBERS: list[tuple[str, Callable[..., object], str]] = [
     ("figures", fails, "fails at its figures: RuntimeError: no."),
     ("claims", fails, "fails at its claims: RuntimeError: no."),
     ("prepare", fails, "fails at preparing its data: RuntimeError: no."),
-    ("memory", fails, "fails at the memory of a cell: RuntimeError: no."),
+    ("memory", fails, "fails at the cost or the memory of a cell: RuntimeError: no."),
     ("cost", fails, "fails at the cost of a cell: RuntimeError: no."),
     ("batches", fails, "fails at making batches: RuntimeError: no."),
-    ("batches", lambda *given: [], "puts a cell into no batch, or into more than one"),
-    ("batches", lambda toy, cells, device: [cells, cells], "into no batch, or into more than one"),
+    ("batches", lambda *given: [], "puts a cell into no batch, or into several"),
+    ("batches", lambda toy, cells, device: [cells, cells], "into no batch, or into several"),
 ]
 
 

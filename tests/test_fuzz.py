@@ -21,8 +21,8 @@ from overfit_cli import UserError
 from overfit_cli.core.files import MANIFEST
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.text import escape_markdown, is_text, visible
+from overfit_cli.figures.draw import read_record
 from overfit_cli.figures.picture import file_content
-from overfit_cli.figures.record import read_record
 from overfit_cli.figures.style import look_of_record
 from overfit_cli.report.sides import read_published
 from overfit_cli.studies.benign_vit.vit.study import study as benign_vit

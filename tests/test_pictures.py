@@ -14,7 +14,7 @@ from PIL import Image
 
 from docs.page_picture import COUNTS, PICTURE
 from docs.pictures import ROOT, commands
-from overfit_cli.figures.record import read_record
+from overfit_cli.figures.draw import read_record
 from tests.command import call
 
 PICTURES = commands()

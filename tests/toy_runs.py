@@ -17,7 +17,7 @@ import overfit_cli
 from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.registry import find_study
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.sweeps import plan
+from overfit_cli.sweeps import worker
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.part import cell_table, digest_of_bytes, trajectory_table
 from overfit_cli.sweeps.store import RunDirectory
@@ -42,7 +42,7 @@ def sweep_toy(path: Path, n: str = "1:3", *, fresh: bool = False) -> RunDirector
 def one_part_per_batch() -> Iterator[None]:
     """Have sweeps in this process write a part for each batch, and leave them so."""
     with (
-        mock.patch.object(plan, "TASK_SECONDS", 0.0),
+        mock.patch.object(worker, "TASK_SECONDS", 0.0),
         mock.patch.object(RunDirectory, "compact"),
     ):
         yield

@@ -393,11 +393,11 @@ def _subject(study: object, profile: str | None) -> Subject:
         raise UserError(f"{study.__name__} is a class; give an object of it: {study.__name__}().")
     if isinstance(study, Study):
         add_study(study)
-        return Subject.of_study(study, study.name)
+        return Subject(study, study.name)
     if not callable(study):
         raise UserError(f"{study!r} is neither a function nor a study nor the name of one.")
     given = study_of_function(study)
-    return Subject.of_study(given, given.record.label)
+    return Subject(given, given.record.label)
 
 
 def _settings(

@@ -20,8 +20,8 @@ from PIL.PngImagePlugin import PngInfo
 
 import overfit_cli
 from overfit_cli.core.text import plural
+from overfit_cli.figures.draw import SourceRecord, read_record
 from overfit_cli.figures.picture import file_content
-from overfit_cli.figures.record import SourceRecord, read_record
 from tests.command import call
 from tests.toy_runs import parts_in, put, sweep_toy
 

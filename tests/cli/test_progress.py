@@ -82,7 +82,7 @@ def test_an_interrupted_diagram_stays_and_a_resumed_one_has_the_cells_of_both(
     code, output = on_a_terminal(*words, cwd=tmp_path, env=SLOWLY, interrupt_at=" 6 of 24 cells")
     lines = shown(output)
     assert code == 130
-    assert "0 of 24 cells; waiting for the first of the workers that start" in output
+    assert "0 of 24 cells; waiting for the first" in output
     diagram = diagram_in(lines)
     assert re.search(r"\d+ points to come, pale as the nearest$", diagram[-1])
     after = " ".join(lines[lines.index(diagram[-1]) + 1 :])

@@ -44,14 +44,14 @@ sweep --snr nan:3 => --snr nan … a number above 0
 sweep --n '' => --n
 sweep --n 1:99999999999999999999 => --n 99999999999999999999 … a whole number
 sweep --n 1:99999999 => --n 1:99999999 … more than 100000
-sweep --n 2:20:19 => --n 2:20:19 … step is larger than the range
+sweep --n 2:20:19 => --n 2:20:19 … its step is 0, or larger than the range
 sweep --n 2:20:log => --n 2:20:log … 2:20:3
-sweep --n 2: => --n … a whole number … ''
-sweep --n 2,,3 => --n 2,,3 … empty value
+sweep --n 2: => --n 2: … 2:20:3
+sweep --n 2,,3 => --n 2,,3 … a value is empty
 sweep --n \uff12 => --n … a whole number
-sweep --snr 1:2:1 => --snr 1:2:1 … from 2 to 100000 points … 1
+sweep --snr 1:2:1 => --snr 1:2:1 … fewer points than ends … 100 points
 sweep --snr 1:2:10:cubic => --snr 1:2:10:cubic … 0.1:16:100:log
-sweep --n 2:20:{zeros} => --n 2:20:000 … step of a range is at least 1
+sweep --n 2:20:{zeros} => --n 2:20:000 … a range 2:20, 2:20:3
 sweep --n {many} => --n 1,2,3 … more than 100000
 sweep --n 1:1000 --snr 0.1:16:100000 => 300000000 … 5000000
 sweep toy --n 1:1001 --snr 1:2:200 --dry-run => --n 1001 … up to 1000
@@ -68,7 +68,38 @@ sweep --sampling law --initialisation gaussian --d 1000 => --d 1000 … at least
 sweep --initialisation gaussian --sigma_h 1e-18 --sigma_p 1e-12 => float32 … takes float64 … 1e-33
 sweep --set sigma_h=0.1 => --set sigma_h 0.1 … initialisation=gaussian … it is pytorch
 sweep --set n => --set n … NAME=VALUE
-sweep toy --snr 0:1:5 --refine 2 --threshold 1 => all above 0; snr = 0 isn't.
+sweep toy --snr 0:1:5 --refine 2 --threshold 1 => at least 3 values of snr, all above 0.
+sweep --snr 1:9:4 --refine -1 => --refine -1: it takes a whole number of at least 0
+sweep --snr 1:9:4 --refine 1.5 => --refine 1.5: it takes a whole number
+sweep --snr 1,2 --refine 2 => --snr: refining takes at least 3 values of snr, all above 0
+sweep --snr 1:9:4 --label_flip 0,0.1 --refine 2 => --refine: label_flip varies too
+sweep kernel-text --refine 2 => --refine: kernel-text has no figure of a boundary to refine.
+sweep toy --snr 1:9:4 --refine 2 --threshold 1 --shard 1/2 => --shard 1/2: refinement chooses cells
+sweep --snr 0.1-3 => --snr 0.1-3 … 0.1:16:100 (100 points)
+sweep --snr 0.2:3:0.2 => --snr 0.2:3:0.2 … 0.1:16:100 (100 points)
+"""
+
+GRIDS = """
+sweep toy --n snr/2 --snr 1 => --n snr/2: it is 0.5 at snr = 1, and n takes a whole
+sweep toy --n 1/0 => --n 1/0: it is inf
+sweep toy --n 2*snr --snr n => --n: it depends on snr, which depends on n; give one
+sweep toy --n 2*n => --n: it depends on n; give
+sweep toy --n 2*srn => --n 2*srn: 'srn' is no name here; did you mean 'snr'
+sweep toy --n 2*mood => mood is no number
+sweep toy --n "__import__('os')" => --n __import__
+sweep toy --n=-snr --snr 1 => n takes a whole number of at least 1
+sweep toy --n 1,2 --snr 1,2,3 --together n,snr => equal length, not 2 of n and 3 of snr.
+sweep toy --n 1,2 --together n,snr => two lists or more of equal length, not 2 of n and 0 of snr.
+sweep toy --n 1,2 --together n => --together n: it takes two lists or more
+sweep toy --n 1,2 --together n,srn => no parameter 'srn'; did you mean 'snr'
+sweep toy --n 1,2 --snr 1,2 --together n,snr --together n,snr => --together: n is named twice
+sweep toy --n 1,2 --only 'n > 2' => --only n > 2: no point of the grid meets it
+sweep toy --n 1,2 --only 'n >' => write NAME=VALUE
+sweep toy --n 1,2 --only 'n > m' => 'm' is no name here
+sweep toy --n 1,2 --only '2 > 1' => it names no parameter
+sweep toy --claim 'tset_loss < 0.1' => --claim tset_loss < 0.1: 'tset_loss' is no name here; did you
+sweep toy --claim 'power of n in stepss is 1 within 0.1' => 'stepss' is no name here; did you mean '
+sweep toy --claim 'tset_loss < 0.1' --dry-run => --claim tset_loss < 0.1: 'tset_loss' is no name
 """
 
 NAMES = """
@@ -134,10 +165,12 @@ plot heatmap --from nowhere => --from nowhere … no such directory
 plot heatmap --from file.txt => --from file.txt … that is a file
 plot heatmap --from empty => --from empty … holds no cells
 report nowhere => RUN nowhere … no such directory
-runs nowhere => FOLDER|RUN nowhere: there is no such folder.
+runs nowhere => FOLDER|RUN nowhere: it can't be read: No such file or directory.
+compact nowhere => DIR nowhere: there is no such directory; name a directory
+compact empty => DIR empty: it holds no cells; name a directory
 merge out results/nowhere --out x => DIR results/nowhere: there is no such directory
 sweep --n 2 --out file.txt => --out file.txt … File exists … a directory is needed
-sweep --n 2 --out out => --out out … toy … benign-vit … another directory
+sweep --n 2 --out out => --out out … toy … benign-vit; name another one
 sweep --n 2 --out '' => --out
 sweep toy --out {name} => --out xxx … File name too long
 report out --out file.txt => --out file.txt … File exists
@@ -171,7 +204,7 @@ plot heatmap --from ran --style bad.mplstyle => bad.mplstyle: it is no matplotli
 plot heatmap --from ran --band sd => --band sd: heatmap has no such option; it accepts by
 plot heatmap --from ran --from nowhere => --from nowhere: there is no such directory
 plot heatmap --from ran --from ran => --from ran: a run directory is named twice.
-plot heatmap --from ran --from moods => --from moods: mine:train has no parameter 'mood', which var
+plot heatmap --from ran --from moods => --from ran: its cells, of mine:train, have no mood, which va
 plot heatmap --from ran --minus nowhere => --minus nowhere: there is no such directory
 plot heatmap --from ran --minus other => --minus other: no cell of it has the seed and the values
 plot heatmap --from ran --from other --minus moods => --minus: it subtracts from one run directory
@@ -214,7 +247,7 @@ export out --to parquet => --to parquet: add --to csv, parquet or latex, or --ou
 export out --to xlsx => --to xlsx: it takes csv, parquet or latex.
 export out --out a.txt => --out a.txt: add --to csv, parquet or latex, or --out FILE that ends
 export out --means --trajectories => --trajectories: means and LaTeX are of cells
-export out --trajectories => DIR out: it holds no logged steps of these cells; `overfit train` and
+export out --trajectories => DIR out: it holds no logged steps of these cells; a sweep with traj
 export out --where n=9 => --where n=9: no cell has that; there is 1, 2, 3.
 export nowhere => DIR nowhere: there is no such directory
 export '' => DIR '': it takes a path.
@@ -247,7 +280,7 @@ def declared() -> Iterator[list[str]]:
 
 TABLE = [
     line.split(" => ")
-    for part in (VALUES, NAMES, KERNELS, DIRECTORIES, FIGURES, COMPARED)
+    for part in (VALUES, GRIDS, NAMES, KERNELS, DIRECTORIES, FIGURES, COMPARED)
     for line in part.strip().splitlines()
 ]
 TABLE += declared()
@@ -256,15 +289,18 @@ OF_TOY = "title = 'a'\nstudy = 'toy'\n"
 SO_DEEP = "title = 'a'\nset = " + "{a = " * 5000 + "1" + "}" * 5000
 PRESETS = {
     "deep": (SO_DEEP, "can't be read as TOML"),
-    "hex": (f"{OF_TOY}[quick]\nseeds = 0x{'f' * 5000}", "seeds is a number too long to show"),
+    "hex": (f"{OF_TOY}[quick]\nseeds = 0x{'f' * 5000}", "quick.seeds: Input should be"),
     "notext": ("title = 'a\udcff'", "can't be read as TOML"),
     "broken": ("title = = 'a'\n", "can't be read as TOML"),
     "nested": (f"{OF_TOY}[set]\nn = {{a = {{b = 1}}}}", "set.n … one value, or a range in quotes"),
     "nan": (f"{OF_TOY}[set]\nsnr = nan", "nan.toml: snr='nan' … a number above 0"),
-    "elsewhere": (f"{OF_TOY}directory = '../up'", "directory is '../up'"),
+    "elsewhere": (f"{OF_TOY}directory = '../up'", "directory: String should match"),
     "typo": (f"{OF_TOY}[quick]\nsedes = 3\n", "sedes … did you mean 'seeds'"),
-    "unknown": (f"{OF_TOY}figure = ['heatmap']\n", "'figure' … did you mean 'figures'"),
-    "lacking": ("title = 'a'\n", "lacks 'study'"),
+    "unknown": (
+        f"{OF_TOY}figure = ['heatmap']\n",
+        "figure: there is no such field; did you mean 'figures'",
+    ),
+    "lacking": ("title = 'a'\n", "study: it is missing"),
     "stray": ("title = 'a'\nstudy = 'toyy'\n", "'toyy' is neither a study nor a file … toy"),
     "badaxis": ("title = 'a'\nstudy = 'benign-vit'\nset.sigma = '1:2'\n", "sigma … did you mean"),
 }
@@ -310,6 +346,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "given.csv").write_text("n,snr,test_loss\n1,1,1\n")
     (folder / "twice.csv").write_text("n,test_loss\n1,1\n1,2\n")
     (folder / "bad.mplstyle").write_text("font.size: big")
+    (folder / "unknown.mplstyle").write_text("fnt.size: 8")
     for name, (text, _) in PRESETS.items():
         (folder / f"{name}.toml").write_bytes(text.encode(errors="surrogateescape"))
     (folder / "endless.toml").symlink_to("/dev/zero")

@@ -112,7 +112,7 @@ def test_programs_read_the_list_as_json_or_as_a_frame(swept: Path) -> None:
     assert frame["study"].tolist() == ["mine:train", "toy"]
     assert frame["failed"].tolist() == [8, 0]
     assert overfit_cli.runs(swept / "results" / "toy-10")["missing"].tolist() == [0]
-    with pytest.raises(overfit_cli.UserError, match="there is no such folder"):
+    with pytest.raises(overfit_cli.UserError, match="No such file"):
         overfit_cli.runs(swept / "none")
 
 

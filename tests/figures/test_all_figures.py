@@ -18,16 +18,8 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.figures.draw import draw_figure
 from overfit_cli.figures.inputs import side_by_side
-from overfit_cli.figures.picture import Picture, new_panels, styled
-from tests.command import run
-from tests.fake_study import (
-    SNRS,
-    draw,
-    fail,
-    fake_cells,
-    logged,
-    words,
-)
+from overfit_cli.figures.picture import Picture, new_panels
+from tests import fake_study as fake
 from tests.toy_runs import sweep_toy
 
 slow = functools.partial(pytest.param, marks=pytest.mark.slow)
@@ -44,8 +36,8 @@ FIGURES: list[tuple[str, dict[str, Any]]] = [
 
 def few(seeds: int, failed: int = 0) -> Cells:
     """Cells that every figure can draw, of which the first seeds have failed at one n."""
-    cells = fake_cells([2, 5, 10, 20], SNRS[::8], seeds=seeds, noise=0.05)
-    return logged(fail(cells, f"n == 20 and seed < {failed}"))
+    cells = fake.fake_cells([2, 5, 10, 20], fake.SNRS[::8], seeds=seeds, noise=0.05)
+    return fake.logged(fake.fail(cells, f"n == 20 and seed < {failed}"))
 
 
 @pytest.mark.parametrize(("name", "options"), FIGURES)
@@ -57,11 +49,11 @@ def few(seeds: int, failed: int = 0) -> Cells:
 def test_seeds_are_told_in_words_that_a_person_would_use_and_lie_in_the_picture(
     name: str, options: dict[str, Any], seeds: int, failed: int
 ) -> None:
-    figure = draw(name, few(seeds, failed), **options)
+    figure = fake.draw(name, few(seeds, failed), **options)
     figure.draw_without_rendering()
     box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
     assert min(box.x0, box.y0, width - box.x1, height - box.y1) > -0.02
-    text = words(figure)
+    text = fake.words(figure)
     assert not re.search(r"\b1 (seeds|cells)\b|(mean|median|bars?) of 1 (?!to \d)", text)
     assert not re.search(r"\bnan\b|\binf\b|None|0 failed", text)
     if seeds == 1:
@@ -72,11 +64,10 @@ def test_seeds_are_told_in_words_that_a_person_would_use_and_lie_in_the_picture(
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(("name", "options"), FIGURES)
 def test_figures_of_two_runs_can_be_drawn_too(name: str, options: dict[str, Any]) -> None:
-    text = words(draw(name, side_by_side(["one", "other"], [few(3), few(2)]), **options))
+    text = fake.words(fake.draw(name, side_by_side(["one", "other"], [few(3), few(2)]), **options))
     assert re.search(r"\n(\(a\) )?one", text) and re.search(r"\n(\(b\) )?other", text)
 
 
-@styled
 def empty(data: object, options: object) -> Picture:
     figure, [axes] = new_panels(1)
     axes.plot([1.0, 2.0], [np.nan, np.nan])
@@ -96,10 +87,10 @@ def test_a_figure_without_anything_on_it_is_a_sentence(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "options"), FIGURES)
 def test_cells_that_all_failed_are_refused(name: str, options: dict[str, Any]) -> None:
-    cells = fake_cells([2, 5, 10, 20], SNRS[::3])
-    gone = fail(cells, "n > 0")
+    cells = fake.fake_cells([2, 5, 10, 20], fake.SNRS[::3])
+    gone = fake.fail(cells, "n > 0")
     with pytest.raises(UserError, match="number"):
-        draw(name, logged(gone, train_loss=np.nan), **options)
+        fake.draw(name, fake.logged(gone, train_loss=np.nan), **options)
 
 
 LARGEST = 1.7e308
@@ -178,15 +169,8 @@ def test_a_caption_counts_what_is_left_out_and_says_what_hardly_depends_on_y(hos
     span = overfit_cli.draw("heatmap", hostile, value="span").caption
     assert "23 cells without a number left out." in " ".join(span.split())
     flat = overfit_cli.draw("boundary", hostile, value="vertical", threshold=0.5).caption
-    assert "no fit of n·snr^p = C, it hardly changes with n." in " ".join(flat.split())
+    assert "no fit of n·snr^p = C: too few points, or it hardly changes with n." in " ".join(
+        flat.split()
+    )
     with pytest.raises(UserError, match="none of the 60 cells has a number there"):
         overfit_cli.draw("heatmap", hostile, value="largest")
-
-
-def test_tables_and_comparisons_take_them_too(hostile: Path, tmp_path: Path) -> None:
-    for kind, means in itertools.product(("csv", "parquet", "tex"), ((), ("--means",))):
-        file = tmp_path / f"table{len(means)}.{kind}"
-        run("export", str(hostile), "--out", str(file), *means, cwd=tmp_path)
-        assert file.stat().st_size > 0
-    assert len(overfit_cli.compare(hostile, hostile).columns)
-    assert "Traceback" not in run("compare", str(hostile), str(hostile), cwd=tmp_path).stderr

@@ -1,12 +1,12 @@
-"""A measured column against a parameter, a line for each setting, and lines that hide others."""
+"""Lines: a column against a parameter, and logged columns against the step."""
 
 from __future__ import annotations
 
+import itertools
 import shlex
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -14,41 +14,30 @@ import pytest
 from scipy.stats import gmean, t
 
 import overfit_cli
-from overfit_cli import UserError
+from overfit_cli import Column, UserError
+from overfit_cli.core.cells import Cells
+from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.options import Band, Mean
+from overfit_cli.core.parameters import StudyParameters, parameter
+from overfit_cli.figures.lines import draw_best_curves
 from overfit_cli.figures.lines import draw_lines as plain_lines
+from tests import fake_study as fake
 from tests.command import call
-from tests.fake_study import (
-    ASKED,
-    SNRS,
-    as_refined,
-    corners,
-    data_of,
-    draw,
-    fail,
-    fake_cells,
-    heights,
-    line_heights,
-    points,
-    titles,
-    untold,
-    words,
-)
 
 OF_LOG = {"log": frozenset({"value"})}
 
 
 def kernels(ns: Sequence[int], snrs: Sequence[float]) -> pd.DataFrame:
-    return pd.concat([fake_cells(ns, snrs, kernel=k) for k in ("softmax", "gaussian")])
+    return pd.concat([fake.fake_cells(ns, snrs, kernel=k) for k in ("softmax", "gaussian")])
 
 
-FIVE = fake_cells([5], [1.0, 2.0, 4.0, 8.0], seeds=5)
+FIVE = fake.fake_cells([5], [1.0, 2.0, 4.0, 8.0], seeds=5)
 FIVE["test_loss"] = 0.1 + 0.1 * FIVE["seed"]
 PAIR = kernels([5], [1.0, 2.0])
-REFINED = fake_cells([10], SNRS).query("seed == 0 or snr > 10")
-ENDLESS = fake_cells([10, 20], [1.0, 2.0], seeds=4)
+REFINED = fake.fake_cells([10], fake.SNRS).query("seed == 0 or snr > 10")
+ENDLESS = fake.fake_cells([10, 20], [1.0, 2.0], seeds=4)
 ENDLESS["test_loss"] = np.where(ENDLESS["n"] == 10, 0.1, 1e-4)
-ENDLESS = fail(ENDLESS, "snr == 2 and seed == 0 and n == 10")
+ENDLESS = fake.fail(ENDLESS, "snr == 2 and seed == 0 and n == 10")
 
 
 # Statistics over seeds
@@ -74,25 +63,21 @@ T_OF_SIX = t.ppf(0.975, 5) / np.sqrt(6)
 def test_a_line_is_a_statistic_over_seeds_with_a_band(
     mean: Mean | None, band: Band | None, of: Callable[[pd.Series], Any], label: str
 ) -> None:
-    """Neither a logarithmic axis nor a choice of cells changes it."""
-    cells = fake_cells([5, 10], [1.0, 2.0, 4.0], seeds=6, noise=0.1)
+    cells = fake.fake_cells([5, 10], [1.0, 2.0, 4.0], seeds=6, noise=0.1)
     options = {"mean": mean, "band": band}
-    figure = draw("lines", cells, threshold=0.3, **options)
+    figure = fake.draw("lines", cells, threshold=0.3, **options)
     [axes] = figure.axes
-    for n, line, shade in zip((5, 10), line_heights(axes), axes.collections, strict=False):
+    for n, line, shade in zip((5, 10), fake.line_heights(axes), axes.collections, strict=False):
         by_snr = cells[cells["n"] == n].groupby("snr")["test_loss"]
         low, middle, high = np.array([of(seeds) for _, seeds in by_snr]).T
         assert line == pytest.approx(middle)
-        edge = corners(shade)[:, 1]
+        edge = fake.corners(shade)[:, 1]
         ends = pytest.approx((low.min(), high.max()))
         assert (edge.min(), edge.max()) == ends or mean == "geometric"
     called, _, shaded = label.partition(",")
     facts = f"signal-to-noise ratio SNR: {called} of 6 seeds, band:{shaded}."
     names = f"\nN = 5\n … \nN = 10\n … \nthreshold 0.3\n … \ntest loss ({label})\n"
-    assert not untold(figure, f"{names} … {facts}")
-    for log in (None, frozenset[str]()):
-        alone = draw("lines", cells[cells["n"] == 10], log=log, **options)
-        assert line_heights(alone.axes[0])[0] == pytest.approx(line_heights(axes)[1])
+    assert not fake.untold(figure, f"{names} … {facts}")
 
 
 @pytest.mark.parametrize(
@@ -107,34 +92,34 @@ def test_a_line_is_a_statistic_over_seeds_with_a_band(
 def test_each_seed_has_a_thin_line_where_they_are_few_or_it_is_asked_for(
     seeds: int, band: Band | None, each: int, told: str
 ) -> None:
-    cells = fake_cells([5], [1.0, 2.0, 4.0], seeds=seeds, noise=1.0)
-    figure = draw("lines", cells, band=band)
+    cells = fake.fake_cells([5], [1.0, 2.0, 4.0], seeds=seeds, noise=1.0)
+    figure = fake.draw("lines", cells, band=band)
     losses = cells.pivot(index="seed", columns="snr", values="test_loss").to_numpy()
     drawn = [np.median(losses, axis=0), *losses[:each].tolist()]
-    assert line_heights(figure.axes[0]) == [pytest.approx(line) for line in drawn]
+    assert fake.line_heights(figure.axes[0]) == [pytest.approx(line) for line in drawn]
     assert len(figure.axes[0].collections) == (0 if each else 1)
-    assert not untold(figure, f"median of {seeds} seeds, {told}.")
+    assert not fake.untold(figure, f"median of {seeds} seeds, {told}.")
 
 
 def test_a_band_ends_at_0_and_1_for_shares_and_at_the_frame_where_it_has_no_upper_end() -> None:
     """And the axis still has room for the lines that come after it."""
-    shares = fake_cells([5], [1.0, 2.0]).assign(test_loss=[0.0, 1.0, 0.1, 0.9, 1.0, 0.95])
-    edge = corners(draw("lines", shares, mean="arithmetic").axes[0].collections[0])[:, 1]
+    shares = fake.fake_cells([5], [1.0, 2.0]).assign(test_loss=[0.0, 1.0, 0.1, 0.9, 1.0, 0.95])
+    edge = fake.corners(fake.draw("lines", shares, mean="arithmetic").axes[0].collections[0])[:, 1]
     assert (edge.min(), edge.max()) == (0, 1)
-    [axes] = draw("lines", ENDLESS, **OF_LOG).axes
-    assert corners(axes.collections[0])[:, 1].max() == pytest.approx(axes.get_ylim()[1])
+    [axes] = fake.draw("lines", ENDLESS, **OF_LOG).axes
+    assert fake.corners(axes.collections[0])[:, 1].max() == pytest.approx(axes.get_ylim()[1])
     assert axes.get_ylim()[0] < 1e-4
 
 
 # What a picture says
 
-MISSED, ONE = fail(FIVE, "seed == 0"), fail(FIVE, "seed == 1 and snr == 2")
-KILLED = fail(FIVE, "seed < 3", "worker killed")
-LIMIT = fail(PAIR, "kernel == 'softmax'", "step limit")
-HALF = fail(FIVE, "snr == 4 and seed < 3 or snr == 8").query("seed < 4")
-UNEVEN = pd.concat([fake_cells([1, 2], [float(seeds)], seeds=seeds) for seeds in (1, 3)])
+MISSED, ONE = fake.fail(FIVE, "seed == 0"), fake.fail(FIVE, "seed == 1 and snr == 2")
+KILLED = fake.fail(FIVE, "seed < 3", "worker killed")
+LIMIT = fake.fail(PAIR, "kernel == 'softmax'", "step limit")
+HALF = fake.fail(FIVE, "snr == 4 and seed < 3 or snr == 8").query("seed < 4")
+UNEVEN = pd.concat([fake.fake_cells([1, 2], [float(seeds)], seeds=seeds) for seeds in (1, 3)])
 BY_SNR = {**OF_LOG, "x": "n", "band": "interval"}
-BEYOND, HALF_MISS = "(diverged) taken as beyond the others", "half of the seeds or more miss"
+BEYOND, HALF_MISS = "(diverged) taken as beyond the others", "half of the seeds or more: diverged"
 SEEDS = "median of 5 seeds, band: the middle half; 4 cells"
 
 
@@ -145,10 +130,10 @@ SEEDS = "median of 5 seeds, band: the middle half; 4 cells"
         (MISSED, {"mean": "arithmetic"}, "4 cells (diverged) left out", 0.35),
         (KILLED, {}, "12 cells (failed) left out", 0.45),
         (ONE, {}, f"1 cell {BEYOND}", None),
-        (HALF, {}, f"1/4 … {HALF_MISS} … every seed: diverged", None),
+        (HALF, {}, HALF_MISS, None),
         (LIMIT, {}, "softmax (target not reached) … gaussian", None),
-        (LIMIT, {"x": "kernel"}, "every seed: target not reached", None),
-        (fake_cells([10**6, 10**15], [1.0, 2.0]), {}, "N = 10⁶ … N = 10¹⁵", None),
+        (LIMIT, {"x": "kernel"}, "half of the seeds or more: target not reached", None),
+        (fake.fake_cells([10**6, 10**15], [1.0, 2.0]), {}, "N = 10⁶ … N = 10¹⁵", None),
         (REFINED, {}, "median of 1 to 3 seeds", None),
         (UNEVEN, BY_SNR, "SNR = 1 … SNR = 3", None),
     ],
@@ -157,9 +142,9 @@ def test_a_picture_says_what_its_lines_are_of_and_what_they_lack(
     cells: pd.DataFrame, options: dict[str, Any], said: str, height: float | None
 ) -> None:
     """A seed that misses is beyond the others: the median of those that arrive flatters them."""
-    figure = draw("lines", cells, **options)
-    assert height is None or line_heights(figure.axes[0])[0] == pytest.approx([height] * 4)
-    assert not untold(figure, said)
+    figure = fake.draw("lines", cells, **options)
+    assert height is None or fake.line_heights(figure.axes[0])[0] == pytest.approx([height] * 4)
+    assert not fake.untold(figure, said)
 
 
 FIVE_NS, MANY_NS = (kernels(ns, [1.0, 2.0]) for ns in (range(2, 11, 2), range(2, 15)))
@@ -168,79 +153,40 @@ FIVE_NS, MANY_NS = (kernels(ns, [1.0, 2.0]) for ns in (range(2, 11, 2), range(2,
 @pytest.mark.parametrize(
     ("cells", "options", "sentence"),
     [
-        (fail(PAIR, "snr == 2"), {}, "x='snr': no line of test_loss has two points here"),
+        (fake.fail(PAIR, "snr == 2"), {}, "x='snr': no line of test_loss has two points here"),
         (FIVE_NS, {"by": "width"}, "x='snr': .* 10 settings here, .* 8 lines; make panels of one"),
         (MANY_NS, {}, "26 settings here, .* 8 lines; make panels of one"),
         (PAIR.assign(test_loss=0), {"mean": "geometric"}, "geometric': 6 .* not positive"),
-        (as_refined(data_of(REFINED)), {}, "where: points of a refined sweep have different seeds"),
+        (
+            PAIR,
+            {"x": "kernel", "log": frozenset({"x"})},
+            "the values of kernel aren't all positive",
+        ),
+        (
+            fake.as_refined(fake.data_of(REFINED)),
+            {},
+            "where: points of a refined sweep have different seeds",
+        ),
     ],
 )
 def test_lines_that_cannot_be_drawn_are_refused(
     cells: Any, options: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(UserError, match=sentence):
-        draw("lines", cells, **options)
+        fake.draw("lines", cells, **options)
 
 
 # Seeds that miss
 
 
-def test_where_half_of_the_seeds_miss_a_point_is_open_and_where_all_do_a_cross() -> None:
-    """Neither is on the line."""
-    line, *marks = draw("lines", HALF).axes[0].lines
-    assert np.isfinite(heights(line)).tolist() == [True, True, False, False]
-    [cross] = [mark for mark in marks if mark.get_marker() == "x"]
-    [point] = [mark for mark in marks if mark is not cross]
-    assert np.asarray(cross.get_xdata()).tolist() == [8.0]
-    assert point.get_markerfacecolor() == "white"
-    assert np.asarray(point.get_xydata()).tolist() == [[4.0, pytest.approx(0.4)]]
-
-
-def test_crosses_of_two_lines_at_one_value_do_not_hide_each_other() -> None:
-    gone = fail(fake_cells([5, 10, 15], [1.0, 2.0, 4.0]), "snr == 4 and n != 10")
-    [axes] = draw("lines", gone).axes
-    crosses = [line for line in axes.lines if line.get_marker() == "x"]
-    (first, high), (second, low) = (points(cross)[:, 0] for cross in crosses)
-    assert (first, second) == (4.0, 4.0)
-    assert high - low == pytest.approx(0.05), "shares of the height of the axes"
-    assert len({cross.get_color() for cross in crosses}) == 2
+def test_where_half_of_the_seeds_miss_a_cross_stands_for_the_median() -> None:
+    line, cross = fake.draw("lines", HALF).axes[0].lines
+    assert np.isfinite(fake.heights(line)).tolist() == [True, True, False, False]
+    assert cross.get_marker() == "x"
+    assert np.asarray(cross.get_xdata()).tolist() == [4.0, 8.0]
 
 
 # Axes
-
-
-SHORT = fake_cells([5], [1.0, 2.0, 4.0], seeds=1).assign(test_loss=[1.05, 0.6, 0.22])
-
-
-@pytest.mark.parametrize(
-    ("cells", "options", "side", "ticks"),
-    [
-        (fake_cells([62, 250, 1000], [1.0, 2.0]), {"x": "n"}, "x", "62 250 1000"),
-        (fake_cells([1, 2, 4, 8], [1.0, 2.0]), {"x": "n"}, "x", "1 2 4 8"),
-        (fake_cells([5], SNRS), {}, "x", "5 10 15 20 25"),
-        (SHORT, OF_LOG, "y", "0.5 1"),
-    ],
-)
-def test_few_values_have_a_tick_each_and_a_short_logarithmic_axis_has_two_or_more(
-    cells: pd.DataFrame, options: dict[str, Any], side: str, ticks: str
-) -> None:
-    [axes] = draw("lines", cells, **options).axes
-    low, high = getattr(axes, f"get_{side}lim")()
-    axis = getattr(axes, f"{side}axis")
-    labels = zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True)
-    assert " ".join(label.get_text() for at, label in labels if low <= at <= high) == ticks
-
-
-def test_ticks_of_narrow_panels_stand_clear_of_each_other() -> None:
-    cells = fake_cells([2, 4, 8], [16.0, 64.0, 256.0, 1024.0, 4096.0])
-    figure = draw("lines", cells, by="n")
-    figure.draw_without_rendering()
-    for axes in figure.axes:
-        low, high = axes.get_xlim()
-        shown = zip(axes.get_xticks(), axes.get_xticklabels(), strict=True)
-        boxes = [label.get_window_extent() for tick, label in shown if low <= tick <= high]
-        assert len(boxes) > 1
-        assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
 
 
 @pytest.mark.parametrize(
@@ -253,18 +199,18 @@ def test_ticks_of_narrow_panels_stand_clear_of_each_other() -> None:
 def test_decades_below_the_last_digit_of_the_largest_or_of_the_start_are_shaded(
     options: dict[str, float], drawn: list[float], said: str
 ) -> None:
-    cells = fake_cells([10], [1.0, 2.0, 4.0])
+    cells = fake.fake_cells([10], [1.0, 2.0, 4.0])
     falling = cells.assign(test_loss=10.0 ** (2 - 10 * cells["snr"]))
-    figure = plain_lines(data_of(falling), ASKED["lines"], **options)
-    assert line_heights(figure.axes[0]) == [pytest.approx(drawn)]
+    figure = plain_lines(fake.data_of(falling), fake.ASKED["lines"], **options)
+    assert fake.line_heights(figure.axes[0]) == [pytest.approx(drawn)]
     assert figure.axes[0].get_ylim()[0] == pytest.approx(drawn[-1] / 30)
-    assert not untold(figure, f"\n{said}\n")
+    assert not fake.untold(figure, f"\n{said}\n")
 
 
 def test_where_x_is_no_number_points_stand_beside_each_other_with_bars() -> None:
-    gaussian = fake_cells([5, 10], [1.0], noise=1.0, kernel="gaussian")
-    cells = pd.concat([gaussian, fake_cells([5], [1.0], kernel="softmax")])
-    [axes] = draw("lines", cells, x="kernel").axes
+    gaussian = fake.fake_cells([5, 10], [1.0], noise=1.0, kernel="gaussian")
+    cells = pd.concat([gaussian, fake.fake_cells([5], [1.0], kernel="softmax")])
+    [axes] = fake.draw("lines", cells, x="kernel").axes
     assert [label.get_text() for label in axes.get_xticklabels()] == ["softmax", "gaussian"]
     bars: list[Any] = list(axes.containers)
     five, ten = [np.asarray(bar.lines[0].get_xdata()) for bar in bars]
@@ -275,30 +221,6 @@ def test_where_x_is_no_number_points_stand_beside_each_other_with_bars() -> None
     assert drawn == pytest.approx([median[5, "softmax"], median[5, "gaussian"]])
 
 
-# Panels, and what varies together
-
-
-def test_more_settings_than_colours_get_panels_if_those_of_one_parameter_suffice() -> None:
-    ns = (2, 4, 6, 8, 10)
-    figure = draw("lines", kernels(ns, [1.0, 2.0]))
-    assert titles(figure) == [f"({at}) $N$ = {n}" for at, n in zip("abcde", ns, strict=True)]
-    assert all(len(line_heights(axes)) == 2 for axes in figure.axes)
-    text = words(figure)
-    for line in ("softmax", "gaussian", "kernel"):
-        assert text.count(f"\n{line}\n") == 1, "words stand alone, under a heading"
-
-
-@pytest.mark.slow
-def test_many_lines_have_a_few_names_and_no_bands() -> None:
-    """And a shade each, also where they are too many for panels."""
-    figure = draw("lines", fake_cells(range(2, 21), SNRS[::6]), by="n")
-    [axes] = figure.axes
-    assert not axes.collections
-    assert len({line.get_color() for line in axes.lines}) == 19
-    assert len(figure.legends[0].get_texts()) == 5
-    assert not untold(figure, "without bands … \nN = 20\n")
-
-
 @pytest.mark.slow
 def test_a_parameter_that_goes_with_an_axis_leaves_a_map_two_axes(tmp_path: Path) -> None:
     grid = ("--n=1,2,3", "--snr=2*n", "--set=pause=0,0.0001", "--jobs=1", "--out=a")
@@ -307,3 +229,135 @@ def test_a_parameter_that_goes_with_an_axis_leaves_a_map_two_axes(tmp_path: Path
     for x, y in ((None, None), ("pause", "n"), ("snr", "pause")):
         axes = overfit_cli.draw("heatmap", tmp_path / "a", x=x, y=y).axes[0]
         assert "time a cell takes" in axes.get_xlabel() + axes.get_ylabel()
+
+
+def test_more_settings_than_colours_get_panels_if_those_of_one_parameter_suffice() -> None:
+    ns = (2, 4, 6, 8, 10)
+    figure = fake.draw("lines", kernels(ns, [1.0, 2.0]))
+    assert fake.titles(figure) == [f"({at}) $N$ = {n}" for at, n in zip("abcde", ns, strict=True)]
+    assert not fake.untold(figure, "\nsoftmax\n … \ngaussian\n")
+
+
+# Curves
+
+NINE = fake.fake_cells([5, 10, 20], [1.0])
+LOGS = fake.fake_trajectories(NINE)
+
+SINGLE, TWO_CELLS = fake.fake_cells([5], [1.0], seeds=1), fake.fake_cells([5, 10], [1.0], seeds=1)
+FOUR = fake.logged(fake.fake_cells([5, 20], [1.0], seeds=2))
+FAILS = fake.logged(
+    fake.fail(TWO_CELLS, "n == 5"), train_loss=[0.5] * 11 + [np.inf] * 9 + [0.5] * 20
+)
+EMPTY = fake.logged(TWO_CELLS, attention=np.nan)
+BOTH = "training loss … test loss … gradient steps"
+MEDIAN = "median of 3 seeds, band: the middle half; each curve up to the last step that all its"
+
+
+@pytest.mark.parametrize(
+    ("data", "value", "lines", "scale", "said", "unsaid"),
+    [
+        (fake.logged(SINGLE), None, 2, "linear", BOTH, "nan"),
+        (fake.logged(SINGLE), "attention", 1, "linear", "", "nan"),  # it has a sign
+        (FOUR, "train_loss", 4, "log", "\nN = 20, seed 1\n", "SNR"),
+        (FAILS, None, 4, "linear", "\nN = 5 (diverged)\n", "nan"),
+        (fake.logged(NINE), "test_loss", 3, "linear", MEDIAN, "nan"),
+        (EMPTY, "train_loss,attention", 2, "linear", "\ntraining loss\n", "attention"),
+        (EMPTY, "train_loss,train_loss", 2, "linear", "\ntraining loss\n", "nan"),
+    ],
+)
+def test_few_cells_are_a_curve_each_and_more_are_averaged_over_seeds(
+    data: Cells, value: str | None, lines: int, scale: str, said: str, unsaid: str
+) -> None:
+    """A column without a number or named twice is left out; a small span has a linear axis."""
+    figure = fake.draw("curves", data, value=value)
+    assert (len(figure.axes[0].lines), figure.axes[0].get_yscale()) == (lines, scale)
+    assert not fake.untold(figure, said, unsaid)
+
+
+@pytest.mark.parametrize(
+    ("value", "theory", "sentence"),
+    [
+        ("train_loss,,attention", None, "fake logs no ''; known:"),
+        ("train_loss", "train_loss", "^theory='train_loss': it takes up to 3 columns, beside"),
+        ("train_loss", "test_loss,train_loss", "it takes up to 3 columns, beside another"),
+        ("test_loss,train_loss", "attention", "up to 3 columns, beside another"),
+    ],
+)
+def test_what_is_no_list_of_columns_or_no_theory_is_refused(
+    value: str, theory: str | None, sentence: str
+) -> None:
+    with pytest.raises(UserError, match=sentence):
+        fake.draw("curves", FOUR, value=value, theory=theory)
+
+
+def test_cells_logged_at_other_steps_are_averaged_between_them() -> None:
+    steps = LOGS.assign(test_loss=100.0 - LOGS["step"])
+    uneven = steps[(steps["step"] % 3 == 0) | ~steps["key"].str.startswith("1-")]
+    figure = fake.draw("curves", fake.data_of(NINE, None, uneven), value="test_loss")
+    for line in figure.axes[0].lines:
+        step = np.asarray(line.get_xdata())
+        assert step.tolist() == list(range(19)), "up to the last step that all were logged at"
+        assert fake.heights(line) == pytest.approx(100 - step)
+
+
+def test_a_cell_that_diverged_is_beyond_the_others_from_its_end_on() -> None:
+    """A median of the others alone would flatter them; one that missed its target is a curve."""
+    seeds = LOGS["key"].map(NINE.set_index("key")["seed"])
+    steps = LOGS.assign(train_loss=1.0 + seeds)[(seeds > 0) | (LOGS["step"] < 5)]
+    data = fake.data_of(fake.fail(NINE, "seed == 0"), None, steps)
+    figure = fake.draw("curves", data)
+    drawn = fake.heights(figure.axes[0].lines[0]).tolist()
+    assert drawn == [2.0] * 5 + [3.0] * 16, "of 1, 2, 3, and then of 2, 3, beyond"
+    assert not fake.untold(figure, "3 cells (diverged) taken as beyond the others")
+    mean = fake.draw("curves", data, mean="arithmetic")
+    assert not fake.untold(mean, "3 cells (diverged) left out")
+    missed = fake.fail(NINE, "seed == 0", "step limit")
+    whole, some = (fake.draw("curves", fake.data_of(frame, None, LOGS)) for frame in (NINE, missed))
+    assert fake.line_heights(some.axes[0]) == fake.line_heights(whole.axes[0])
+    assert not fake.untold(some, "", "left out")
+
+
+# The best step size
+
+
+class RatesParameters(StudyParameters):
+    kernel: Literal["softmax", "gaussian"] = parameter("softmax", "kernel")
+    learning_rate: float = parameter(0.1, "step size", above=0)
+
+
+class RatesStudy(fake.FakeStudy):
+    parameters = RatesParameters  # type: ignore[assignment]
+    trajectory_columns = (Column("test_loss", "test loss", diverges=True),)
+
+
+def run_of(curves: dict[tuple[str, float], list[float]]) -> Cells:
+    """Three seeds of each kernel and step size, logged at steps 0, 1, ... up to the last loss."""
+    rows, logs = [], []
+    for ((kernel, rate), losses), seed in itertools.product(curves.items(), range(3)):
+        row = {"key": f"{kernel}-{rate}-{seed}", "seed": seed, "study": "fake", "kernel": kernel}
+        row |= {"status": "done", "reason": "", "learning_rate": rate, "steps": len(losses)}
+        rows.append({**row, "test_loss": losses[-1]})
+        logs.append(pd.DataFrame({"key": row["key"], "test_loss": losses}))
+    steps = pd.concat(logs).reset_index(names="step")
+    return Cells.of(RatesStudy(), pd.DataFrame(rows), pd.DataFrame(), steps)
+
+
+SLOW, FAST = [1, 1e-3, 1e-5, 1e-15], [1, 1e-8, 1e-13, 3e-13]  # the slow one ends lowest, in noise
+TWO = {("softmax", 0.1): [1, 0.9], ("softmax", 1.0): [1, 0.5]}
+EACH = TWO | {("gaussian", 0.1): [1, 0.2], ("gaussian", 1.0): [1, 0.3]}
+
+
+@pytest.mark.parametrize(
+    ("curves", "said"),
+    [
+        (EACH, "Best of 2 step sizes: 1 for softmax; 0.1 for gaussian."),
+        (TWO | {("softmax", 3.0): [1, 0.1]}, "Best of 3 step sizes: 3 (the largest tried)."),
+        ({("softmax", 0.1): SLOW, ("softmax", 1.0): FAST}, "Best of 2 step sizes: 1."),
+        ({("softmax", 0.1): [1, 1], ("softmax", 1.0): [1, 1]}, "Best of 2 step sizes: any."),
+    ],
+)
+def test_a_caption_says_which_step_sizes_are_best(
+    curves: dict[tuple[str, float], list[float]], said: str
+) -> None:
+    """In round-off it is the one that comes there first."""
+    assert not fake.untold(draw_best_curves(run_of(curves), FigureOptions(value="test_loss")), said)

@@ -1,57 +1,59 @@
-"""The look of figures: size, axes, style sheets, labels, and the colours and dashes of lines."""
+"""Looks and files of figures: styles, sizes, captions, numbers, and the record in them."""
 
 from __future__ import annotations
 
+import errno
+import io
 import itertools
+import json
 import logging
 import math
 import os
 import re
 import struct
-from collections import Counter, defaultdict
-from collections.abc import Iterator
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 from unittest import mock
 
 import matplotlib as mpl
+import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
+from pydantic import TypeAdapter
+from pypdf import PdfWriter
 
 import overfit_cli
-from overfit_cli import Column, UserError
-from overfit_cli.core.figure import FigureOptions
+from overfit_cli import Column, UserError, __version__
+from overfit_cli.core.figure import HEATMAP, Figure, FigureOptions, defaults_but
 from overfit_cli.core.parameters import ParameterInfo, StudyParameters, describe, parameter
 from overfit_cli.core.parameters import symbol_text as unicode_of
 from overfit_cli.core.registry import installed_studies
 from overfit_cli.core.study import AnyStudy
+from overfit_cli.figures.draw import FigureRecord, drawn, read_record, same_picture
 from overfit_cli.figures.labels import tick_number
 from overfit_cli.figures.picture import (
+    COLUMNS,
     Picture,
+    drawn_numbers,
     file_content,
     looking,
     new_panels,
-    styled,
-    title_panels,
+    save,
 )
-from overfit_cli.figures.style import RC, LineLook, line_looks, read_look
-from tests.fake_study import (
-    LAW,
-    NS,
-    SNRS,
-    FakeStudy,
-    draw,
-    fake_cells,
-    logged,
-)
+from overfit_cli.figures.style import LineLook, Look, line_looks, look_of_record, read_look
+from tests import fake_study as fake
+from tests.command import call
+from tests.recorded_picture import COMPARED, RECORD, RUN, picture, with_text
+from tests.toy_runs import sweep_toy
 
-CELLS = fake_cells(NS, SNRS)
-FEW = fake_cells([5, 10], [1.0, 2.0, 4.0])
-KERNELS = pd.concat([fake_cells([5], [1.0, 2.0], kernel=k) for k in ("softmax", "gaussian")])
+CELLS = fake.fake_cells(fake.NS, fake.SNRS)
+FEW = fake.fake_cells([5, 10], [1.0, 2.0, 4.0])
+KERNELS = pd.concat([fake.fake_cells([5], [1.0, 2.0], kernel=k) for k in ("softmax", "gaussian")])
 COLOURS = ["123456", "654321"]
 
 
@@ -67,7 +69,7 @@ def sheet(folder: Path, text: str) -> Path:
 
 
 def lines() -> Picture:
-    return draw("lines", FEW)
+    return fake.draw("lines", FEW)
 
 
 SIZES = {
@@ -84,7 +86,7 @@ SIZES = {
 @pytest.mark.parametrize("text", SIZES)
 def test_a_size_is_a_papers_or_inches_or_millimetres(text: str) -> None:
     with look(size=text):
-        assert draw("heatmap", CELLS).get_size_inches() == pytest.approx(SIZES[text])
+        assert fake.draw("heatmap", CELLS).get_size_inches() == pytest.approx(SIZES[text])
 
 
 @pytest.mark.parametrize(
@@ -92,17 +94,12 @@ def test_a_size_is_a_papers_or_inches_or_millimetres(text: str) -> None:
     [("none", ""), ("x", "x"), ("y", "y"), ("value", "v"), ("x, y,value", "xyv"), (None, "")],
 )
 def test_axes_are_logarithmic_as_asked(text: str | None, logarithmic: str) -> None:
-    narrow = fake_cells([6, 8, 10], [6.0, 8.0, 10.0])
-    figure = draw("heatmap", narrow, log=FigureOptions.read(log=text).log)
+    narrow = fake.fake_cells([6, 8, 10], [6.0, 8.0, 10.0])
+    figure = fake.draw("heatmap", narrow, log=FigureOptions.read(log=text).log)
     axes, bar = figure.axes
     assert isinstance(axes.collections[0].norm, mpl.colors.LogNorm) == ("v" in logarithmic)
     scales = {"x": axes.get_xscale(), "y": axes.get_yscale(), "v": bar.get_yscale()}
     assert "".join(one for one, scale in scales.items() if scale == "log") == logarithmic
-
-
-def test_what_has_no_logarithm_is_refused() -> None:
-    with pytest.raises(UserError, match=r"^log='x': the values of kernel aren't all positive"):
-        draw("lines", KERNELS, x="kernel", log=frozenset({"x"}))
 
 
 @pytest.mark.parametrize(
@@ -113,7 +110,7 @@ def test_a_style_sheet_sets_the_dots_and_the_colour_map(
     text: str, pixels: tuple[int, int], tmp_path: Path
 ) -> None:
     with look(style=sheet(tmp_path, f"image.cmap: magma\n{text}\n")):
-        figure = draw("heatmap", CELLS)
+        figure = fake.draw("heatmap", CELLS)
     assert figure.axes[0].collections[0].get_cmap().name == "magma"
     assert struct.unpack(">II", file_content(figure, "png")[16:24]) == pixels
 
@@ -127,7 +124,7 @@ def test_a_style_sheet_changes_sizes_and_colours_if_it_has_one_for_each_line(
 ) -> None:
     text = f"axes.prop_cycle: cycler('color', {cycle})\nfont.size: 12"
     with look(style=sheet(tmp_path, text)):
-        figure = draw("lines", cells)
+        figure = fake.draw("lines", cells)
     content = file_content(figure, "svg").decode()
     assert [f"#{colour}" in content for colour in cycle] == [is_taken] * len(cycle)
     assert "#0072b2" not in content
@@ -146,7 +143,7 @@ def test_a_style_sheet_leaves_no_trace_and_always_makes_room_for_legends(tmp_pat
     assert file_content(lines(), "png") == before, "a later figure is as it was"
     assert file_content(styled, "png") == now != before, "and the styled one keeps its own style"
     with pytest.raises(UserError), look(style=style):
-        draw("lines", FEW, x="nothing")
+        fake.draw("lines", FEW, x="nothing")
     assert file_content(lines(), "png") == before, "nor does a failure leave one"
     assert dict(mpl.rcParams) == settings
     layout = "figure.autolayout: True\nfigure.constrained_layout.use: False"
@@ -185,30 +182,12 @@ def test_a_style_sheet_is_refused_in_a_sentence(
 SHIPPED = sorted((Path(mpl.get_data_path()) / "stylelib").glob("[!_]*.mplstyle"))
 
 
-@pytest.mark.parametrize(
-    "style",
-    [SHIPPED[0], *(pytest.param(one, marks=pytest.mark.slow) for one in SHIPPED[5::5])],
-    ids=lambda path: path.stem,
-)
-def test_every_figure_can_be_drawn_in_matplotlibs_own_styles(style: Path) -> None:
-    with look(style=style, size="4.5x3.5"):
+def test_every_figure_can_be_drawn_in_a_style_of_matplotlibs() -> None:
+    with look(style=SHIPPED[0], size="4.5x3.5"):
         file_content(lines(), "png")
-        file_content(draw("curves", logged(FEW), value=None), "png")
-        file_content(draw("heatmap", CELLS, threshold=0.2, law=(LAW,)), "png")
-        file_content(draw("boundary", CELLS), "png")
-
-
-@styled
-def titles_of_panels(title: str, count: int) -> list[str]:
-    _, all_axes = new_panels(count)
-    title_panels(all_axes, [title] * count)
-    return [axes.get_title(loc="left") for axes in all_axes]
-
-
-def test_titles_of_several_panels_have_letters_and_are_wrapped_between_settings() -> None:
-    assert titles_of_panels("$H$ = 5", 1) == ["$H$ = 5"]
-    second = titles_of_panels("optimiser: normed descent, $H$ = 5", 3)[1]
-    assert second == "(b) optimiser: normed descent,\n$H$ = 5"
+        file_content(fake.draw("curves", fake.logged(FEW), value=None), "png")
+        file_content(fake.draw("heatmap", CELLS, threshold=0.2, law=(fake.LAW,)), "png")
+        file_content(fake.draw("boundary", CELLS), "png")
 
 
 class LooksParameters(StudyParameters):
@@ -217,7 +196,7 @@ class LooksParameters(StudyParameters):
     width: int = parameter(1, "width", symbol="m")
 
 
-class LooksStudy(FakeStudy):
+class LooksStudy(fake.FakeStudy):
     parameters = LooksParameters  # type: ignore[assignment]
 
 
@@ -249,52 +228,7 @@ def test_of_two_parameters_the_word_has_colours_and_the_number_dashes_and_marker
     together = looks_of(kernel=["softmax", "gaussian"], width=[16, 64])
     assert [look.dash for look in together] == ["-", "-"], "one that goes with another has no dash"
     numbers = [{"n": n, "snr": snr} for n in (5, 10) for snr in (1.0, 2.0)]
-    assert len({look.colour for look in line_looks(FakeStudy(), numbers)}) == 4
-
-
-def test_a_number_takes_no_colour_of_a_word() -> None:
-    """m = 16 in softmax's blue would be read as softmax."""
-    with mpl.style.context(RC):
-        colours = {to_hex(look.colour) for look in looks_of(width=[16, 512])}
-        words = {to_hex(f"C{index}") for index in range(8)}
-    assert len(colours) == 2
-    assert not colours & words
-
-
-NEUTRAL = {"#4c4c4c", "#4d4d4d", "#666666", "#333333", "#262626", "#000000"}
-"""Greys and black: what a dash or a marker means, thresholds and bounds."""
-
-
-def named_colours(figure: Figure) -> list[tuple[str, str]]:
-    """The names in the legends of a figure, and the colours of their handles."""
-    return [
-        (text.get_text(), to_hex(handle.get_color()))
-        for legend in filter(None, [*figure.legends, *map(Axes.get_legend, figure.axes)])
-        for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True)
-        if isinstance(handle, Line2D)
-    ]
-
-
-def is_registered(name: str) -> bool:
-    """Whether a name has one colour: numbers have, if they are of heads."""
-    return not re.search(r"= [\d$]", name) or bool(re.fullmatch(r"\$H\$ = \d+", name))
-
-
-@pytest.mark.slow
-def test_a_name_has_one_colour_in_all_kept_figures() -> None:
-    """More seeds change no colour, and take three times as long."""
-    colours: defaultdict[str, dict[str, str]] = defaultdict(dict)
-    for picture in sorted(Path(__file__).parents[2].glob("results/*/figures/*.png")):
-        run = picture.parents[1]
-        if picture.stem == "images":  # they have no legend, and some need data
-            continue
-        figure = overfit_cli.draw(picture.stem, run, where=["seed=0:2"])
-        with mpl.style.context(RC):
-            for name, colour in named_colours(figure):
-                if is_registered(name) and colour not in NEUTRAL:
-                    colours[name].setdefault(colour, f"{run.name}/{picture.stem}")
-    assert {"softmax", "Gaussian", "$H$ = 5"} <= set(colours)
-    assert {name: of_name for name, of_name in colours.items() if len(of_name) > 1} == {}
+    assert len({look.colour for look in line_looks(fake.FakeStudy(), numbers)}) == 4
 
 
 LONGEST = 28
@@ -349,3 +283,209 @@ def test_every_number_can_stand_at_a_tick() -> None:
     numbers = (0.05, -2.0, 3e-7, math.inf, -math.inf, math.nan)
     texts = ["0.05", "−2", r"$3 \cdot 10^{-7}$", r"$\infty$", r"$-\infty$", "nan"]
     assert list(map(tick_number, numbers)) == texts
+
+
+def test_what_cannot_be_written_is_a_sentence_and_leaves_the_old_figure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "folder.png").mkdir()
+    with pytest.raises(UserError, match=r"out='.*folder\.png': that is no file; name a file"):
+        save(Picture(1, 1), tmp_path / "folder.png")
+    old = tmp_path / "a.png"
+    old.write_text("old")
+
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(UserError, match=r"No space left on device"):
+        save(Picture(1, 1), old)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.png", "folder.png"]
+    assert old.read_text() == "old"
+
+
+def test_a_heat_map_has_a_row_for_each_of_its_cells(tmp_path: Path) -> None:
+    sweep_toy(tmp_path / "run")
+    said = call("plot", "heatmap", "--from=run", "--out=numbers.csv", cwd=tmp_path).stdout
+    assert said == "Drawn: numbers.csv, and its caption in numbers.txt\n"
+    drawn = pd.read_csv(tmp_path / "numbers.csv").query("element == 'map'")
+    assert list(drawn.columns) == list(COLUMNS)
+    shown = drawn.set_index(["y", "x"])["value"].sort_index()
+    middle = overfit_cli.load(tmp_path / "run").groupby(["n", "snr"])["test_loss"].median()
+    found, known = (table.reset_index().to_numpy() for table in (shown, middle))
+    np.testing.assert_allclose(found, known, rtol=1e-12)
+
+
+def test_lines_have_their_labels_and_points() -> None:
+    figure, [axes] = new_panels(1)
+    axes.plot([1, 2], [3, 4], label="a line\nin two")
+    axes.fill_between([1, 2], [0, 0], [1, 1])
+    axes.scatter([5], [6], c=[7])
+    axes.bar([1], [2], width=1.0)
+    axes.set_title("(a)  map")
+    drawn = drawn_numbers(figure)
+    assert set(drawn["panel"]) == {"1: (a) map"}
+    assert drawn[drawn["label"] == "a line in two"][["x", "y"]].values.tolist() == [[1, 3], [2, 4]]
+    elements = dict(tuple(drawn.groupby("element")))
+    assert elements["points"][["x", "y", "value"]].values.tolist() == [[5, 6, 7]]
+    assert elements["bar"][["x", "y"]].values.tolist() == [[0.5, 0], [1.5, 2]]
+    assert elements["band"]["y"].max() == 1
+
+
+@pytest.mark.parametrize("record", [RECORD, COMPARED], ids=["plotted", "compared"])
+@pytest.mark.parametrize("kind", ["png", "pdf", "svg"])
+@pytest.mark.one_in(5)
+def test_a_file_is_the_same_each_time_and_holds_its_record(
+    kind: str, record: FigureRecord, tmp_path: Path
+) -> None:
+    """Also where matplotlib's own call wrote it, with a title and dots of its own."""
+    first, second = (file_content(picture(record), kind) for _ in range(2))
+    assert first == second
+    ours, own = (tmp_path / f"{name}.{kind.upper()}" for name in ("ours", "own"))
+    save(picture(record), ours)
+    picture(record).savefig(own)
+    for content in (first, ours.read_bytes(), own.read_bytes()):
+        assert read_record(content) == (kind, record)
+        assert same_picture(kind, first, content)
+    picture(record).savefig(own, metadata={"Title": "Mine"}, dpi=60)
+    assert read_record(own.read_bytes()) == (kind, record)
+    assert b"Mine" in own.read_bytes()
+
+
+def test_the_text_is_ascii_and_the_same_in_every_process() -> None:
+    assert '"log": ["value", "x", "y"]' in RECORD.text()  # a set, whose order changes
+    assert RECORD.text().isascii()
+    assert RUN.model_validate({**RUN.model_dump(), "path": "\udcff"}).path == r"\udcff"
+
+
+def test_a_record_that_another_program_wrote_anew_is_read() -> None:
+    """Behind the pixels of a PNG file, compressed, or in a PDF file of pypdf's."""
+    text = b"overfit\0" + RECORD.text().encode()
+    for name, content in ((b"tEXt", text), (b"zTXt", text[:8] + b"\0" + zlib.compress(text[8:]))):
+        chunk = struct.pack(">I", len(content)) + name + content
+        chunk += struct.pack(">I", zlib.crc32(name + content))
+        bare = file_content(picture(None), "png")
+        end = bare.rindex(b"IEND") - 4
+        assert read_record(bare[:end] + chunk + bare[end:])[1] == RECORD
+    writer, file = PdfWriter(io.BytesIO(file_content(picture(), "pdf"))), io.BytesIO()
+    writer.add_metadata({"/Keywords": RECORD.text(), "/Author": "another"})
+    writer.write(file)
+    assert read_record(file.getvalue()) == ("pdf", RECORD)
+
+
+def edited(**changes: Any) -> str:
+    """The record with other values."""
+    return json.dumps({**json.loads(RECORD.text()), **changes})
+
+
+NO_DATA = edited(compared={"columns": ["a"], "published": {"path": "a.csv"}})
+SPOILT = {
+    "no JSON": "it holds no record; it takes a PNG, PDF or SVG file that overfit drew.",
+    '{"a":' * 5000: "its record can't be read (Invalid JSON: recursion limit exceeded",
+    RECORD.text().replace("A ", r"\ud800"): "(Invalid JSON: ",
+    "{}": "its record can't be read (schema: Field required).",
+    edited(schema=2): "its record can't be read (schema: Input should be 1).",
+    edited(where="n=1"): "(where: Input should be a valid array).",
+    edited(options={"colour": "n"}): "(options.colour: Unexpected keyword argument).",
+    edited(**{"k" * 5000: 1}): f"({'k' * 60}...: Extra inputs are not permitted).",
+    NO_DATA: "(compared.published.data: Field required).",
+}
+UNENDED = b"%PDF-1.4 1 0 obj << /Keywords (unended " + b"\\" * 999
+REFUSED: list[tuple[Callable[[Any], object], object, str]] = [
+    *((read_record, with_text(text), why) for text, why in SPOILT.items()),
+    *((read_record, file_content(picture(None), kind), "it holds no") for kind in ("pdf", "svg")),
+    (read_record, b"<svg>", "it isn't a whole figure (no element found"),
+    (read_record, UNENDED, "it isn't a whole figure ("),
+    (lambda width: Look(width=width), 1e9, "both sides are at least 0.5"),
+]
+
+
+@pytest.mark.parametrize(("read", "given", "why"), REFUSED, ids=range(len(REFUSED)))
+def test_what_a_file_holds_is_read_with_care_or_refused_in_a_sentence(
+    read: Callable[[Any], object], given: object, why: str
+) -> None:
+    with pytest.raises(UserError) as refused:
+        read(given)
+    assert why in str(refused.value) and str(refused.value).endswith(".")
+
+
+def test_a_style_sheet_is_recorded_by_its_path_and_read_again() -> None:
+    for style in SHIPPED:
+        look, form = read_look(None, style), TypeAdapter(Look)
+        recorded = form.validate_json(form.dump_json(replace(look, settings={})))
+        assert look_of_record(recorded) == look, style.stem
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sweep of which every other row fails, in `out`, and one more in `more`."""
+    folder = tmp_path_factory.mktemp("captions")
+    grid = ("--n=1:4", "--snr=1:3:3", "--set=mood=diverges", "--seeds=2", "--jobs=1")
+    call("sweep", "toy", *grid, "--out=out", cwd=folder, expect=1)
+    call("sweep", "toy", "--n=1:4", "--snr=1:3:3", "--jobs=1", "--out=more", cwd=folder)
+    return folder
+
+
+WHOLE = f"""\
+Test loss over signal-to-noise ratio and samples N: median of 2 seeds. 12 cells (diverged) taken
+as beyond the others. Line: snr = N / 2.
+
+Cells: 12 cells done, 12 diverged; seeds 0, 1. Axes: N (n) 1, 2, 3, 4; snr 1, 2, 3.
+
+Settings: toy (Nobody 2024), version 1: pause 0, mood diverges.
+
+Commands:
+  overfit sweep toy --n=1:4 --snr=1:3:3 --set=mood=diverges --seeds=2 --jobs=1 --out=out
+  overfit plot heatmap --from out --law 'snr = n / 2' --out pictures/a.png
+
+overfit {__version__}
+"""
+
+
+def test_a_caption_says_how_the_figure_was_made(folder: Path) -> None:
+    law = ("--law", "snr = n / 2")
+    done = call("plot", "heatmap", "--from", "out", *law, "--out", "pictures/a.png", cwd=folder)
+    assert done.stdout == "Drawn: pictures/a.png, and its caption in a.txt\n"
+    assert sorted(path.name for path in (folder / "pictures").iterdir()) == ["a.png", "a.txt"]
+    assert (folder / "pictures" / "a.txt").read_text() == WHOLE
+
+
+@pytest.mark.slow
+def test_a_figure_of_several_runs_names_all_commands_and_is_named_after_both(folder: Path) -> None:
+    def caption(name: str, *options: str) -> str:
+        said = call("plot", "heatmap", *options, cwd=folder).stdout
+        assert f"Drawn: {name}.png" in said
+        return (folder / f"{name}.txt").read_text()
+
+    text = caption("out/figures/heatmap-with-more", "--from=out", "--from=more")
+    commands = text[text.index("Commands:") :].splitlines()[1:4]
+    assert [line.split()[-1] for line in commands] == ["--out=out", "--out=more", "--from=more"]
+    assert "run directory out, more" in text
+    text = caption("more/figures/heatmap-minus-out", "--from=more", "--minus=out")
+    assert text.startswith("Test loss: well − diverges (what goes wrong) over")
+    assert "--out=more" in text and "--out=out" in text
+
+
+def test_python_has_the_caption_at_hand_and_types_no_command(folder: Path) -> None:
+    figure = overfit_cli.draw("heatmap", folder / "out", out=folder / "b.svg")
+    assert (folder / "b.txt").read_text() == figure.caption
+    assert "overfit plot" not in figure.caption
+    overfit_cli.sweep("toy", n=[1, 2], snr=[1, 2], out=folder / "python", jobs=1, quiet=True)
+    assert "Commands" not in overfit_cli.draw("heatmap", folder / "python").caption
+
+
+SMALL = fake.fake_cells([1, 2], [1.0, 2.0])
+
+
+def written(cells: pd.DataFrame, figure: Figure = HEATMAP, law: tuple[str, ...] = ()) -> str:
+    """The caption of a heatmap of cells, on one line."""
+    figure = replace(figure, options=fake.OPTIONS)
+    return " ".join(drawn(figure, fake.data_of(cells), FigureOptions(law=law)).caption.split())
+
+
+def test_a_figure_of_a_paper_names_its_source_unless_it_has_other_settings() -> None:
+    figure = replace(HEATMAP, source="figure 1 of Nobody 2024")
+    assert "mean of 3 seeds. After figure 1 of Nobody 2024." in written(SMALL, figure)
+    elsewhere, all_vary = (defaults_but(*names) for names in (["n"], ["n", "snr"]))
+    assert "After" not in written(SMALL, replace(figure, reproduces=elsewhere))
+    assert "of Nobody 2024." in written(SMALL, replace(figure, reproduces=all_vary))

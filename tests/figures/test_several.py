@@ -1,8 +1,9 @@
-"""Panels of a parameter, and several run directories: side by side, overlaid, subtracted."""
+"""Expressions and equations on figures, panels, and several run directories."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,24 +16,34 @@ from overfit_cli import UserError
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.parameters import StudyParameters, parameter
-from overfit_cli.figures.inputs import difference, panels, resolve_options, side_by_side
+from overfit_cli.figures.draw import drawn
+from overfit_cli.figures.inputs import (
+    difference,
+    panels,
+    read_options,
+    resolve_options,
+    side_by_side,
+)
 from overfit_cli.figures.labels import unpaired
+from overfit_cli.figures.picture import Picture
 from tests.fake_study import (
     FIGURES,
+    LAW,
     NS,
+    OPTIONS,
     SNRS,
     FakeStudy,
-    corners,
     data_of,
     draw,
     fail,
     fake_cells,
     heights,
+    law_of,
+    line_heights,
     logged,
     points,
     titles,
     untold,
-    words,
 )
 
 RUNS = ["before", "after"]
@@ -78,7 +89,7 @@ SHARE = "^minus='other': its cells and the others don't share"
         (lambda: draw("heatmap", two(WIDTHS, WIDTHS), by="width"), "'width': it makes 14 panels"),
         (
             lambda: side_by_side(RUNS, [data_of(small(2)), of_runs()]),
-            "runs has no parameter 'n', w",
+            "its cells, of fake, have no run, which",
         ),
         (lambda: subtracted(small(2), small(2).drop(columns="test_loss")), f"{SHARE} test_loss.$"),
         (lambda: subtracted(small(2), small(2).drop(columns="snr")), f"{SHARE} snr.$"),
@@ -124,24 +135,6 @@ def test_of_several_parameters_the_first_that_varies_is_panels(
 # Side by side
 
 
-@pytest.mark.slow
-def test_heatmaps_stand_side_by_side_in_the_same_colours() -> None:
-    """What tells the runs apart is not told twice: their width needs no panels."""
-    other = fake_cells(NS, SNRS, width=128)
-    other["test_loss"] *= 0.5
-    figure = draw("heatmap", two(fake_cells(NS, SNRS), other))
-    assert titles(figure) == ["(a) before", "(b) after"]
-    left, right = (axes.collections[0] for axes in figure.axes[:2])
-    assert np.asarray(right.get_array()) == pytest.approx(0.5 * np.asarray(left.get_array()))
-    assert left.get_clim() == right.get_clim()
-    assert words(figure).count("median of 3 seeds") == 1
-    cells = pd.concat([fake_cells([5, 10], SNRS, kernel=k) for k in ("gaussian", "softmax")])
-    assert " ".join(titles(draw("heatmap", two(cells, cells), by="kernel"))) == (
-        "(a) before, kernel: softmax (b) before, kernel: gaussian "
-        "(c) after, kernel: softmax (d) after, kernel: gaussian"
-    )
-
-
 def test_the_same_cell_in_two_directories_is_drawn_for_each() -> None:
     cells = fake_cells([5], [1.0, 2.0, 4.0])
     data = two(cells, cells)
@@ -149,33 +142,6 @@ def test_the_same_cell_in_two_directories_is_drawn_for_each() -> None:
     assert len(data.steps) == 2 * len(logged(cells).steps)
     first, second = draw("lines", data).axes[0].lines
     np.testing.assert_array_equal(heights(first), heights(second))
-
-
-def test_curves_are_overlaid_with_the_names_of_their_runs() -> None:
-    data = two(fake_cells([5], [1.0], seeds=3), fake_cells([20], [1.0], seeds=3))
-    figure = draw("curves", data)
-    slow, fast = figure.axes[0].lines
-    assert heights(slow)[-1] > heights(fast)[-1], "n = 20 learns faster"
-    # The run says N already.
-    assert not untold(figure, "\nbefore\n … \nafter\n … median of 3 seeds", "N = ")
-
-
-def test_a_parameter_may_be_called_run() -> None:
-    data = side_by_side(RUNS, [of_runs(), of_runs()])
-    [axes] = draw("lines", data, x="run").axes
-    assert [np.asarray(line.get_xdata()).tolist() for line in axes.lines] == [[1, 2, 3]] * 2
-    assert axes.get_xlabel() == "attempt"
-
-
-def test_a_contour_follows_the_points_of_its_own_run() -> None:
-    """Beside a run with other values of x the contour is that of the run alone."""
-    cells = fake_cells([5, 10, 20, 40], [2.0, 4.0, 8.0, 16.0])
-    others = fake_cells([5, 10, 20, 40], [3.0, 5.0, 6.5, 9.0, 12.0])
-    alone, beside = (
-        corners(draw("heatmap", data, threshold=0.2).axes[0].collections[1])
-        for data in (data_of(cells), two(cells, others))
-    )
-    np.testing.assert_allclose(alone, beside)
 
 
 # What a difference says, and where it is none
@@ -256,15 +222,6 @@ def test_a_seed_without_a_number_may_lie_on_either_side_of_0(unknown: int) -> No
     assert len(dots(figure)) == unknown
 
 
-def test_a_dot_stands_below_a_printed_number() -> None:
-    few = THREE["n"].isin([5, 10]) & (THREE["snr"] < 7)
-    figure = draw("heatmap", subtracted(noisy(THREE)[few], THREE[few]))
-    rows = {float(text.get_position()[1]) for text in figure.axes[0].texts}
-    below = {y for _, y in dots(figure)}
-    assert below and not below & rows
-    assert min(below) < min(rows)
-
-
 # How cells are paired
 
 
@@ -306,3 +263,195 @@ def test_what_has_no_counterpart_is_left_out_and_counted() -> None:
     assert set(data.trained["n"]) == {10, 20}
     assert (data.trained["status"].eq("failed") == (data.trained["snr"] == 12)).all()
     assert data.trained.query("snr < 12")["test_loss"].notna().all()
+
+
+PLAIN = fake_cells(NS, SNRS)
+TWO_WIDTHS = (64, 128)
+
+
+def wide_cells() -> pd.DataFrame:
+    """Cells of two widths; the training loss is the theory of the test loss, half as large."""
+    parts = [fake_cells([4, 8, 16], [1.0, 2.0, 4.0], width=width) for width in TWO_WIDTHS]
+    cells = pd.concat(parts, ignore_index=True)
+    cells["test_loss"] = cells["n"] / cells["width"] * cells["snr"]
+    cells["key"] += cells["width"].astype(str)
+    return cells.assign(train_loss=cells["test_loss"] / 2)
+
+
+CELLS = wide_cells()
+AT_ONE_SNR = CELLS[CELLS["snr"] == 2.0]
+ONE_WIDTH = CELLS[CELLS["width"] == 64]
+MAP = {"x": "snr", "y": "n", "by": "width"}
+
+
+def picture(name: str | Figure, cells: pd.DataFrame, **options: Any) -> Picture:
+    """A figure as the command line draws it."""
+    figure, asked = FIGURES[name] if isinstance(name, str) else name, FigureOptions(**options)
+    return drawn(figure, *read_options(figure, logged(cells), asked))
+
+
+# What a picture says of equations and expressions
+
+BOTH = {"x": "snr", "y": "n", "value": "test_loss", "threshold": 0.2}
+NAMED = {**BOTH, "law": ("the paper's line: n * snr**2 = 1000",)}
+CANCELLED = {**BOTH, "law": ("N * snr**2 = 10 * SNR * n",)}
+TWO, NONE = {**BOTH, "law": (LAW, "n = snr")}, {**BOTH, "law": FigureOptions.read(law="none").law}
+TOLD = "\nLine: N·SNR² = 1000.\n … \nDashed line: N = SNR.\n"
+ROOT = {"x": "snr", "value": "sqrt(test_loss - train_loss) * N"}
+NO_LOG = {"x": "n", "value": "log(test_loss - 0.1)"}
+UNSEEN = {**MAP, "law": ("n = 3 + log(0 * snr)",)}
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "options", "said"),
+    [
+        *[(name, PLAIN, TWO, TOLD) for name in ("heatmap", "cutoff", "boundary")],
+        *[(name, PLAIN, NONE, "") for name in ("heatmap", "cutoff", "boundary")],
+        ("heatmap", PLAIN, NAMED, "\nLine: N·SNR² = 1000 (the paper's line).\n"),
+        ("heatmap", PLAIN, CANCELLED, "\nN·SNR² = 10·SNR·N\n … \nLine: N·SNR² = 10·SNR·N.\n"),
+        ("heatmap", CELLS, UNSEEN, "\nLine: N = 3 + log(0·SNR) (out of view).\n"),
+        ("lines", AT_ONE_SNR, NO_LOG, "3 cells without a number left out."),
+        ("heatmap", ONE_WIDTH, ROOT, "√(test_loss - train_loss)·N"),
+        ("cutoff", ONE_WIDTH, ROOT, "√(test_loss - train_loss)·N"),
+    ],
+)
+def test_a_picture_says_equations_and_expressions_in_symbols(
+    name: str, cells: pd.DataFrame, options: dict[str, Any], said: str
+) -> None:
+    assert not untold(picture(name, cells, **options), said, "SNR²" if options is NONE else "")
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "sentence"),
+    [
+        ("lines", {"x": "n/wdith"}, "'wdith' is no name here; did"),
+        ("lines", {"x": "log(n-4)"}, "it is not a finite number where n=4."),
+        ("lines", {"x": "snr * 2"}, "x='snr * 2': it has one value in these cells; here"),
+        ("lines", {"x": "n/width", "law": ("n = 3",)}, "'n' is no name here"),
+        ("lines", {"x": "n", "theory": "thoery"}, "theory='thoery': fake measures no 'thoery'"),
+        (
+            "heatmap",
+            {"x": "n/width", "y": "width"},
+            "its values with those of the other axis make no grid",
+        ),
+        ("heatmap", {"x": "n/width", "y": "n", "by": "width"}, "that varies here has an axis or"),
+        ("cutoff", {"x": "snr", "y": "n"}, "make it an axis, make panels of it (option by), or ch"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(name: str, options: dict[str, Any], sentence: str) -> None:
+    """No figure averages over a parameter."""
+    with pytest.raises(UserError) as refused:
+        picture(name, CELLS if name == "cutoff" else AT_ONE_SNR, **options)
+    assert sentence in str(refused.value)
+
+
+OWN = Figure(
+    "a", "", "cells", FIGURES["heatmap"].draw, options=replace(OPTIONS, law=(LAW,)), axes=2
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "taken"),
+    [
+        ({}, (LAW,)),
+        ({"law": ()}, ()),
+        ({"law": ("n = snr",)}, ("n = snr",)),
+        ({"value": "steps"}, None),  # it is about another column
+        ({"x": "n", "y": "snr"}, (LAW,)),
+    ],
+)
+def test_a_figures_own_equation_gives_way(
+    asked: dict[str, Any], taken: tuple[str, ...] | None
+) -> None:
+    assert resolve_options(OWN, FigureOptions(**asked), data_of(PLAIN)).law == taken
+
+
+# Where their curves lie
+
+
+@pytest.mark.parametrize("log", [frozenset(), frozenset("xy")])
+def test_the_curve_of_an_equation_satisfies_it(log: frozenset[str]) -> None:
+    """A pole is no part of it."""
+    pole = "n = 10 / (snr - 3.02)"
+    laws = (LAW, "n = 20 - snr / 2", "snr = 100 / n", "log(n) + 3 = snr", "n - snr = 0", pole)
+    lines = picture("heatmap", PLAIN, **BOTH, law=laws, log=log).axes[0].lines
+    for text, line in zip(laws, lines, strict=True):
+        law, (snr, n) = law_of(text, "n", "snr"), points(line)
+        assert snr.size > 50 and np.ptp(snr) > 2, text
+        scale = np.abs(law.difference({"snr": 1.02 * snr, "n": n}))
+        assert (np.abs(law.difference({"snr": snr, "n": n})) <= scale).all(), text
+
+
+def test_an_equation_without_a_curve_draws_none() -> None:
+    laws = ("n = n", "9**9**9**9 = n", "log(-n) = 1", "n = -5", "n = 3")
+    lines = picture("heatmap", PLAIN, **BOTH, law=laws).axes[0].lines
+    assert [points(line).size > 0 for line in lines] == [False] * 4 + [True]
+
+
+def test_a_constant_stands_in_a_law_and_each_panel_has_its_own() -> None:
+    """The curve of n · SNR² = width passes n = 16 at SNR = √(width / 16)."""
+    figure = picture("heatmap", CELLS, **MAP, law=("n * snr**2 = width",))
+    for axes, width in zip(figure.axes[:2], TWO_WIDTHS, strict=True):
+        snr, n = points(axes.lines[0])
+        np.testing.assert_allclose(n * snr**2, width, rtol=0.01)
+    assert titles(figure) == ["(a) width = 64", "(b) width = 128"]
+    assert not untold(figure, "\nLine: N·SNR² = width = 64, 128.\n")
+
+
+def test_lines_take_laws_in_the_column_and_in_constants_of_a_line() -> None:
+    laws = ("test_loss = snr * n / width", "test_loss = 0.25", "test_loss = 99")
+    figure = picture("lines", AT_ONE_SNR, x="n", law=laws)
+    *measured, first, second, _, _ = figure.axes[0].lines
+    for line, own, width in zip(measured, (first, second), TWO_WIDTHS, strict=True):
+        n, loss = points(own)
+        np.testing.assert_allclose(loss, 2.0 * n / width, rtol=0.01)
+        assert line.get_color() == own.get_color(), "a law without its constants has one curve"
+    dashed = "\nDashed line: test_loss = SNR·N / width.\n"
+    unseen = "\nDash-dotted line: test_loss = 99 (out of view).\n"
+    assert not untold(figure, f"\ntest_loss = 0.25\n … {dashed} … {unseen}")
+
+
+# Theories and expressions
+
+
+def test_a_theory_is_dashed_beside_its_line_without_a_band() -> None:
+    """And drawn once, in black, where all lines share it."""
+    figure = picture("lines", AT_ONE_SNR, x="n", theory="train_loss")
+    [axes] = figure.axes
+    for measured, theory in zip(axes.lines[:2], axes.lines[2:], strict=True):
+        assert points(theory)[1] == pytest.approx(points(measured)[1] / 2)
+        assert theory.get_color() == measured.get_color()
+    assert len(axes.collections) == len(TWO_WIDTHS)
+    assert not untold(figure, "\ntraining loss\n … Dashed: training loss.\n")
+    _, _, shared = picture("lines", AT_ONE_SNR, x="n", theory="1 / n").axes[0].lines
+    n, height = points(shared)
+    assert height == pytest.approx(1 / n)
+    assert shared.get_color() == "black"
+
+
+def test_a_figures_own_value_and_theory_may_be_expressions_with_a_name_in_words() -> None:
+    value = "test_loss - train_loss"
+    own = FigureOptions(x="n", value=value, theory="1 - train_loss")
+    figure = replace(FIGURES["lines"], name="gap", options=own, labels={value: "gap of losses"})
+    gap = picture(figure, AT_ONE_SNR)
+    measured, _, theory, _ = line_heights(gap.axes[0])
+    assert measured == pytest.approx([4 / 64, 8 / 64, 16 / 64])
+    assert theory == pytest.approx([1 - height for height in measured])
+    assert not untold(gap, "\ngap of losses (median, the middle half)\n", "test_loss")
+    other = picture(figure, AT_ONE_SNR, value="2 * test_loss")
+    assert not untold(other, "", "gap of losses"), "another expression is another number"
+
+
+def test_an_axis_may_be_an_expression_and_laws_may_contain_it() -> None:
+    """It takes the place of n, which has more values; each width keeps its line."""
+    figure = picture("lines", AT_ONE_SNR, x="n/width", law=("test_loss = 2 * (n / width)",))
+    *measured, law = figure.axes[0].lines
+    for line, width in zip(measured, TWO_WIDTHS, strict=True):
+        np.testing.assert_allclose(points(line)[0], np.array([4, 8, 16]) / width)
+    x, loss = points(law)
+    np.testing.assert_allclose(loss, 2 * x, rtol=0.01)
+    assert not untold(figure, "\nN / width\n … \ntest_loss = 2·(N / width)\n")
+    assert "Axes: N (n) 4, 8, 16; width 64, 128." in figure.caption
+    uneven = AT_ONE_SNR.assign(width=AT_ONE_SNR["width"].replace({64: 60, 128: 101}))
+    lines = picture("lines", uneven, x="n/width").axes[0].lines
+    assert [points(line).shape for line in lines] == [(2, 3)] * 2, "also where no two share an x"

@@ -23,9 +23,8 @@ from calibration.rates import design
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.claim import Measurement
 from overfit_cli.core.registry import find_study, installed_studies
-from overfit_cli.figures.draw import draw_figure
+from overfit_cli.figures.draw import draw_figure, read_record
 from overfit_cli.figures.picture import drawn_numbers
-from overfit_cli.figures.record import read_record
 from overfit_cli.report.judge import judge_runs
 from overfit_cli.report.runs import JudgedRun, load_runs
 from overfit_cli.sweeps.presets import preset_names

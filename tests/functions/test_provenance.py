@@ -14,7 +14,7 @@ import pytest
 
 import overfit_cli
 from overfit_cli.core.errors import UserError
-from overfit_cli.figures.record import read_record
+from overfit_cli.figures.draw import read_record
 from overfit_cli.functions.experiment import FunctionRecord
 from overfit_cli.functions.function_study import study_of_record
 from overfit_cli.functions.references import refuse_sent_code
@@ -143,7 +143,7 @@ def test_a_run_is_held_to_the_files_that_a_function_names(folder: Path) -> None:
     assert "Data that differs: points.csv" in said
     assert "Data that differs: points.csv" in call("compare", "a", "b", cwd=folder).stdout
     refused = call("merge", "a", "b", "--out=c", cwd=folder, expect=2).stderr
-    assert "points.csv had other content" in refused
+    assert "its data points.csv is another than that of a" in refused
 
 
 def test_runs_that_were_refined_at_two_thresholds_are_named(mixed: Path, tmp_path: Path) -> None:

@@ -305,7 +305,7 @@ def test_two_files_of_one_name_share_no_directory(folder: Path) -> None:
     other.mkdir()
     written(other, "def train(n: int = 1, snr: float = 1.0): return {'a': 1.0}\n")
     refused = said_by(other, out, expect=2)
-    assert f"it holds cells of {folder / 'mine.py'}, which is another file" in refused
+    assert f"it holds cells of another file, {folder / 'mine.py'}" in refused
     for name in ("mine.py", "near.py", "far.py", "lib"):
         (folder / name).rename(other / name)
     assert "16 there already; 0 to run" in said_by(other, out), "a file that was moved goes on"

@@ -204,6 +204,13 @@ def train(n: int = 1, seed: int = 0):
         assert words in drawn(tmp_path, "lines", *options)
 
 
+def test_of_many_reasons_a_few_are_said(tmp_path: Path) -> None:
+    written(tmp_path, "def f(n: int = 1): raise type(f'No{n}', (Exception,), {})")
+    done = run("sweep", "mine.py", "--n=1:30", "--jobs=1", cwd=tmp_path, expect=1)
+    assert "26 for other reasons" in done.stdout
+    assert len(done.stdout) < 1000
+
+
 def test_one_training_shows_a_column_from_where_it_appears(tmp_path: Path) -> None:
     text = "def f():\n  yield {'a': 1.0}\n  yield {'a': 2.0, 'b': 3.0}\n  yield {'b': 4.0}\n"
     written(tmp_path, text)
@@ -426,17 +433,22 @@ def test_cells_of_another_signature_are_left_out(tmp_path: Path) -> None:
     written(tmp_path, EXPERIMENT.replace("snr: float = 1.0", "snr: float = 1.0, depth: int = 2"))
     done = run(*sweep, cwd=tmp_path)
     assert "32 to run" in done.stdout
-    assert "changed since cells there were trained (depth is new); those cells" in done.stdout
-    with pytest.warns(UserWarning, match="its study has other parameters: depth is new"):
+    assert (
+        "changed since cells there were trained (depth was absent and is int64); those cells"
+        in done.stdout
+    )
+    with pytest.warns(UserWarning, match="its study has other parameters: depth was absent"):
         cells = overfit_cli.load(tmp_path / "out")
     assert len(cells) == 32
     assert set(cells["depth"]) == {2}
-    assert "depth is new" in call("plot", "heatmap", "--from=out", cwd=tmp_path).stderr
+    assert "depth was absent" in call("plot", "heatmap", "--from=out", cwd=tmp_path).stderr
     again = run(*sweep, cwd=tmp_path)
     assert "has changed" not in again.stdout + again.stderr
     written(tmp_path, EXPERIMENT)
     assert "32 there already" in run(*sweep, cwd=tmp_path).stdout
-    with pytest.warns(UserWarning, match="is left out: its study has .*: depth is gone"):
+    with pytest.warns(
+        UserWarning, match="is left out: its study has .*: depth was int64 and is absent"
+    ):
         cells = overfit_cli.load(tmp_path / "out")
     assert "depth" not in cells, "rows are those of the function as it is again"
     assert len(cells) == 32

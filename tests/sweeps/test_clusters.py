@@ -1,4 +1,4 @@
-"""A sweep on a dask cluster has the rows of a sweep here, whatever happens to workers."""
+"""A sweep on a dask or ray cluster has the rows of a sweep here, whatever happens to workers."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import re
 import shutil
 import signal
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import cloudpickle
 import pandas as pd
@@ -22,19 +24,21 @@ from overfit_cli.core.training import Execution
 from overfit_cli.sweeps.clusters import _knock
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.worker import VERSIONS, Work, run_remotely
-from tests.clusters import DaskCluster, dask_cluster
+from tests.clusters import DaskCluster, RayCluster, dask_cluster, ray_cluster
 from tests.command import TOY, python, run, start, wait_for
+from tests.functions.mine import written
 from tests.studies.benign_vit.test_images import write_mnist
-from tests.toy_runs import rows, stored_keys, toy_cells
+from tests.toy_runs import parts_in, rows, stored_keys, toy_cells
 
 GRID = ("--n", "1:6", "--snr", "1:2:3", "--seeds", "2", "--trajectories")
 SHORT = ("--n", "1:20", "--snr", "1", "--seeds", "1", "--set", "pause=0.15")
 LONG = ("--n", "1:60", *SHORT[2:])
+Cluster = DaskCluster | RayCluster
 
 
-def on(cluster: DaskCluster) -> tuple[str, ...]:
-    """The options of a sweep on this cluster."""
-    return ("--backend", "dask", "--address", cluster.address)
+def on(cluster: Cluster) -> tuple[str, ...]:
+    """The options of a sweep on this cluster, into `out`."""
+    return ("--backend", cluster.backend, "--address", cluster.address, "--out", "out")
 
 
 def steps(directory: Path) -> pd.DataFrame:
@@ -43,172 +47,319 @@ def steps(directory: Path) -> pd.DataFrame:
     return logged.sort_values(["key", "step"], ignore_index=True)
 
 
+def begin(folder: Path, cluster: Cluster, grid: tuple[str, ...] = SHORT, parts: int = 3) -> Any:
+    """Start a sweep of the toy on a cluster, and wait until some parts are there."""
+    process = start("sweep", "toy", *grid, *on(cluster), cwd=folder)
+    wait_for(lambda: len(parts_in(folder / "out" / "cells")) >= parts)
+    return process
+
+
+@pytest.fixture(autouse=True)
+def without_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever ray has left in the home folder."""
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+
+
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
-    with dask_cluster(tmp_path_factory.mktemp("cluster"), "one", "two") as started:
+def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
+    with dask_cluster(tmp_path_factory.mktemp("dask"), "one", "two") as started:
         yield started
 
 
-def test_rows_are_those_of_a_sweep_here(tmp_path: Path, cluster: DaskCluster) -> None:
+@pytest.fixture(scope="module")
+def ray(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayCluster]:
+    with ray_cluster(tmp_path_factory.mktemp("ray")) as started:
+        yield started
+
+
+@pytest.fixture(params=["dask", pytest.param("ray", marks=pytest.mark.slow)])
+def cluster(request: pytest.FixtureRequest) -> Cluster:
+    found: Cluster = request.getfixturevalue(request.param)
+    return found
+
+
+def test_rows_are_those_of_a_sweep_here(tmp_path: Path, cluster: Cluster) -> None:
     run("sweep", "toy", *GRID, "--jobs=1", "--out", "here", cwd=tmp_path)
-    done = run("sweep", "toy", *GRID, *on(cluster), "--out", "there", cwd=tmp_path)
-    assert f"36 to run, 2 jobs on dask at {cluster.address}." in done.stdout
-    pd.testing.assert_frame_equal(rows(tmp_path / "there"), rows(tmp_path / "here"))
-    pd.testing.assert_frame_equal(steps(tmp_path / "there"), steps(tmp_path / "here"))
+    done = run("sweep", "toy", *GRID, *on(cluster), cwd=tmp_path)
+    assert f"36 to run, 2 jobs on {cluster.backend} at {cluster.address}." in done.stdout
+    assert done.stderr == ""
+    pd.testing.assert_frame_equal(rows(tmp_path / "out"), rows(tmp_path / "here"))
+    pd.testing.assert_frame_equal(steps(tmp_path / "out"), steps(tmp_path / "here"))
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="needs Linux's /proc")
-def test_workers_need_no_disk_of_this_process(tmp_path: Path, cluster: DaskCluster) -> None:
+def test_workers_need_no_disk_of_this_process(tmp_path: Path, cluster: Cluster) -> None:
     """The path of the run directory leads each process to its own working folder."""
-    run("sweep", "toy", *GRID, "--jobs=1", "--out", "here", cwd=tmp_path)
-    out = "/proc/self/cwd/there"
-    run("sweep", "toy", *GRID, *on(cluster), "--out", out, cwd=tmp_path)
-    assert [path.name for path in cluster.folder.glob("*/there")] == []
-    pd.testing.assert_frame_equal(rows(tmp_path / "there"), rows(tmp_path / "here"))
-    pd.testing.assert_frame_equal(steps(tmp_path / "there"), steps(tmp_path / "here"))
-
-
-@pytest.mark.slow
-def test_a_worker_that_is_lost_costs_its_batches_time_and_no_result(tmp_path: Path) -> None:
-    with dask_cluster(tmp_path / "cluster", "one", "two") as started:
-        process = start("sweep", "toy", *SHORT, *on(started), "--out", "out", cwd=tmp_path)
-        wait_for(lambda: len(list((tmp_path / "out" / "cells").glob("*.parquet"))) >= 3)
-        started.kill("two")
-        output, errors = process.communicate(timeout=60)
-    assert process.returncode == 0, errors
-    assert errors == ""
-    assert "Done: 20 trained" in output
-    assert sorted(stored_keys(tmp_path / "out")) == sorted(rows(tmp_path / "out")["key"])
-
-
-@pytest.mark.slow
-def test_a_scheduler_that_vanishes_is_one_sentence_and_no_result_is_lost(tmp_path: Path) -> None:
-    with dask_cluster(tmp_path / "cluster", "one", "two") as started:
-        process = start("sweep", "toy", *SHORT, *on(started), "--out", "out", cwd=tmp_path)
-        wait_for(lambda: len(list((tmp_path / "out" / "cells").glob("*.parquet"))) >= 3)
-        started.scheduler.kill()
-        _, errors = process.communicate(timeout=60)
-        kept = len(rows(tmp_path / "out"))
-    assert process.returncode == 1
-    assert errors == (
-        f"overfit: --address {started.address}: the cluster no longer answers. What is "
-        "finished is kept, and the same command goes on from there.\n"
-    )
-    assert 3 <= kept < 20
-    done = run("sweep", "toy", *SHORT, "--jobs=1", "--out", "out", cwd=tmp_path)
-    assert f"{kept} there already" in done.stdout
-    assert len(rows(tmp_path / "out")) == 20
-
-
-@pytest.mark.unix
-@pytest.mark.slow
-def test_a_scheduler_that_hangs_is_one_sentence(tmp_path: Path) -> None:
-    with dask_cluster(tmp_path / "cluster", "one") as started:
-        process = start("sweep", "toy", *LONG, *on(started), "--out", "out", cwd=tmp_path)
-        wait_for(lambda: any((tmp_path / "out" / "cells").glob("*.parquet")))
-        started.scheduler.send_signal(signal.SIGSTOP)
-        _, errors = process.communicate(timeout=60)
-    assert process.returncode == 1
-    assert "the cluster no longer answers" in errors
-    assert errors.count("\n") == 1
-
-
-@pytest.mark.slow
-def test_an_estimate_is_for_the_jobs_that_are_asked_for(
-    tmp_path: Path, cluster: DaskCluster
-) -> None:
-    done = run("sweep", "toy", *GRID, *on(cluster), "--jobs", "200", "--dry-run", cwd=tmp_path)
-    assert f"36 to run, 2 jobs on dask at {cluster.address}" in done.stdout
-    assert " on 200 jobs (2 there now), " in done.stdout
-    presets = ("fig1", "--dry-run", "--jobs", "200")
-    done = run("reproduce", *presets, *on(cluster), cwd=tmp_path)
-    assert "1 preset on 200 jobs (2 there now): " in done.stdout
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "127.0.0.1:9", "nowhere", "tcp://a:b"])
-def test_a_scheduler_that_is_not_there_is_one_sentence(tmp_path: Path, address: str) -> None:
-    where = ("--backend", "dask", "--address", address)
-    refused = run("sweep", "toy", *GRID, *where, cwd=tmp_path, expect=2, apart=True)
-    assert refused.stderr.startswith(f"overfit: --address {address}: no dask scheduler answers")
-    assert refused.stderr.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("studies", [False, True])
-def test_a_worker_without_a_package_ends_the_sweep_with_a_sentence(
-    tmp_path: Path, studies: bool
-) -> None:
-    """The package of the study, or this one."""
-    path = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
-    if not studies:
-        path = with_package(tmp_path / "package", 'raise ModuleNotFoundError("no overfit_cli")')
-    with dask_cluster(tmp_path / "cluster") as started:
-        started.add("poor", path)
-        refused = run("sweep", "toy", *GRID, *on(started), "--out", "out", cwd=tmp_path, expect=1)
-    lacks = "No module named 'toy_study'" if studies else "no overfit_cli"
-    assert refused.stderr.startswith(
-        f"overfit: --address {started.address}: a worker can't run a task (ModuleNotFoundError: "
-        f"{lacks}); it needs overfit {overfit_cli.__version__} on Python 3."
-    )
-    assert "and the package of the study. What is finished is kept" in refused.stderr
-    assert refused.stderr.count("\n") == 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("lacks", ["this version", "the package"])
-def test_an_odd_worker_that_joins_late_ends_the_sweep_with_a_sentence(
-    tmp_path: Path, lacks: str
-) -> None:
-    package = tmp_path / "package"
-    if lacks == "this version":
-        shutil.copytree(Path(overfit_cli.__file__).parent, package / "overfit_cli")
-        names_version = package / "overfit_cli" / "core" / "text.py"
-        text = names_version.read_text()
-        names_version.write_text(text.replace(overfit_cli.__version__, "0.0.1"))
-        path = {"PYTHONPATH": os.pathsep.join([str(package), str(TOY)])}
-        sentence = r"a worker has overfit 0\.0\.1 on Python 3\.\d+, and this is overfit 0"
-    else:
-        path = with_package(package, '__version__ = "0.0.1"')
-        sentence = r"a worker can't run a task \(ModuleNotFoundError: No module named 'overfit_cli"
-    with dask_cluster(tmp_path / "cluster", "one") as started:
-        process = start("sweep", "toy", *LONG, *on(started), "--out", "out", cwd=tmp_path)
-        wait_for(lambda: any((tmp_path / "out" / "cells").glob("*.parquet")))
-        started.add("odd", path)
-        _, errors = process.communicate(timeout=60)
-    assert process.returncode == 1
-    assert re.match(f"overfit: --address {started.address}: {sentence}", errors)
-    assert errors.count("\n") == 1
-    assert 0 < len(rows(tmp_path / "out")) < 60
-
-
-def with_package(folder: Path, text: str) -> dict[str, str]:
-    """The environment of a worker that has another `overfit_cli`, made of this text."""
-    (folder / "overfit_cli").mkdir(parents=True)
-    (folder / "overfit_cli" / "__init__.py").write_text(text)
-    return {"PYTHONPATH": str(folder)}
+    run("sweep", "toy", *GRID, *on(cluster)[:-1], "/proc/self/cwd/there", cwd=tmp_path)
+    assert len(rows(tmp_path / "there")) == 36
 
 
 @pytest.mark.unix
 @pytest.mark.slow
 def test_ctrl_c_takes_back_what_is_queued_and_keeps_what_is_finished(
-    tmp_path: Path, cluster: DaskCluster
+    tmp_path: Path, cluster: Cluster
 ) -> None:
-    process = start("sweep", "toy", *SHORT, *on(cluster), "--out", "out", cwd=tmp_path)
-    wait_for(lambda: len(list((tmp_path / "out" / "cells").glob("*.parquet"))) >= 3)
+    process = begin(tmp_path, cluster)
     process.send_signal(signal.SIGINT)
     began = time.monotonic()
     output, errors = process.communicate(timeout=20)
-    assert time.monotonic() - began < 3
-    assert process.returncode == 130
+    assert time.monotonic() - began < 5
+    assert (process.returncode, errors) == (130, "")
     assert "Interrupted after" in output
-    assert errors == ""
     time.sleep(1)  # what was running may end
     kept = len(rows(tmp_path / "out"))
     time.sleep(1)
     assert 3 <= len(rows(tmp_path / "out")) == kept < 20
+
+
+@pytest.mark.slow
+def test_a_function_travels_with_the_files_of_its_package_and_anew_when_one_has_changed(
+    tmp_path: Path, cluster: Cluster
+) -> None:
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/common.py": "V = 1\n",
+        "pkg/sub/__init__.py": "",
+        "pkg/sub/beside.py": "from ..common import V as COMMON\nV = 1\n",
+        "pkg/sub/mine.py": (
+            "from pkg.sub import beside\n"
+            "def f(n: int = 1, seed: int = 0):\n"
+            "    yield {'train_loss': beside.V}\n"
+            f"    here = float({str(tmp_path)!r} in __file__)\n"
+            "    return {'test_loss': n * beside.V * beside.COMMON, 'here': here}\n"
+        ),
+    }
+    (tmp_path / "pkg" / "sub").mkdir(parents=True)
+    for name, text in files.items():
+        written(tmp_path, text, name)
+    grid = ("pkg.sub.mine:f", "--n", "1:3", "--trajectories", "--seeds", "1", "--fresh")
+    for factor in (1, 10):
+        written(tmp_path, f"V = {factor}\n", "pkg/common.py")
+        run("sweep", *grid, *on(cluster), cwd=tmp_path)
+        cells = rows(tmp_path / "out")
+        assert sorted(cells["test_loss"]) == [factor, 2 * factor, 3 * factor]
+        assert set(cells["here"]) == {1.0}, "it knows its file's path, to find data beside it"
+    assert len(overfit_cli.load(tmp_path / "out", trajectories=True)) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("backend", "address"),
+    [
+        *(("dask", one) for one in ("tcp://127.0.0.1:9", "127.0.0.1:9", "nowhere", "tcp://a:b")),
+        ("ray", "127.0.0.1:9"),
+    ],
+)
+def test_a_cluster_that_is_not_there_is_one_sentence(
+    tmp_path: Path, backend: str, address: str
+) -> None:
+    where = ("--backend", backend, "--address", address)
+    refused = run("sweep", "toy", *GRID, *where, cwd=tmp_path, expect=2, apart=True)
+    who = "dask scheduler" if backend == "dask" else "ray cluster"
+    assert refused.stderr.startswith(f"overfit: --address {address}: no {who} answers there")
+    assert refused.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.unix
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["dask ends", "dask hangs", "ray ends"])
+def test_a_cluster_that_no_longer_answers_is_one_sentence_and_no_result_is_lost(
+    tmp_path: Path, how: str
+) -> None:
+    starting: Any = ray_cluster(tmp_path / "cluster")
+    if how.startswith("dask"):
+        starting = dask_cluster(tmp_path / "cluster", "one", "two")
+    with starting as started:
+        process = begin(tmp_path, started, LONG)
+        if how == "dask hangs":
+            started.scheduler.send_signal(signal.SIGSTOP)
+            process.wait(timeout=60)
+    _, errors = process.communicate(timeout=120)
+    kept = len(rows(tmp_path / "out"))
+    assert process.returncode == 1
+    assert errors == (
+        f"overfit: --address {started.address}: the cluster no longer answers. What is "
+        "finished is kept, and the same command goes on from there.\n"
+    )
+    assert 3 <= kept < 60
+    done = run("sweep", "toy", *LONG[:-1], "pause=0.15", "--jobs=1", "--out", "out", cwd=tmp_path)
+    assert f"{kept} there already" in done.stdout
+    assert len(rows(tmp_path / "out")) == 60
+
+
+# Dask
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_lost_costs_its_batches_time_and_no_result(tmp_path: Path) -> None:
+    with dask_cluster(tmp_path / "cluster", "one", "two") as started:
+        process = begin(tmp_path, started)
+        started.kill("two")
+        output, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (0, "")
+    assert "Done: 20 trained" in output
+    assert sorted(stored_keys(tmp_path / "out")) == sorted(rows(tmp_path / "out")["key"])
+
+
+ODD = r"a worker has overfit 0\.0\.1 on Python 3\.\d+, and this is overfit 0"
+LACKS = r"a worker can't run a task \(ModuleNotFoundError: {}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("lacks", "late", "sentence"),
+    [
+        (
+            "the study",
+            False,
+            LACKS.format(r"No module named 'toy_study'\); it needs overfit .* on"),
+        ),
+        ("the package", False, LACKS.format("no overfit_cli")),
+        ("its modules", True, LACKS.format("No module named 'overfit_cli")),
+        ("the version", True, ODD),
+    ],
+)
+def test_a_worker_that_lacks_something_ends_the_sweep_with_a_sentence(
+    tmp_path: Path, lacks: str, late: bool, sentence: str
+) -> None:
+    package = tmp_path / "package"
+    path = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    if lacks == "the package":
+        path = with_package(package, 'raise ModuleNotFoundError("no overfit_cli")')
+    elif lacks == "its modules":
+        path = with_package(package, '__version__ = "0.0.1"')
+    elif lacks == "the version":
+        shutil.copytree(Path(overfit_cli.__file__).parent, package / "overfit_cli")
+        names_version = package / "overfit_cli" / "core" / "text.py"
+        text = names_version.read_text()
+        names_version.write_text(text.replace(overfit_cli.__version__, "0.0.1"))
+        path = {"PYTHONPATH": os.pathsep.join([str(package), str(TOY)])}
+    with dask_cluster(tmp_path / "cluster", *(["one"] if late else [])) as started:
+        if late:
+            process = begin(tmp_path, started, LONG, parts=1)
+            started.add("odd", path)
+        else:
+            started.add("odd", path)
+            process = start("sweep", "toy", *GRID, *on(started), cwd=tmp_path)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert re.match(f"overfit: --address {started.address}: {sentence}", errors)
+    assert "What is finished is kept" in errors
+    assert errors.count("\n") == 1
+
+
+def with_package(folder: Path, text: str) -> dict[str, str]:
+    """The environment of a worker that has another `overfit_cli`, made of this text."""
+    (folder / "overfit_cli").mkdir(parents=True)
+    written(folder / "overfit_cli", text, "__init__.py")
+    return {"PYTHONPATH": str(folder)}
+
+
+@pytest.mark.slow
+def test_a_sweep_waits_for_a_cluster_that_has_no_worker_yet(tmp_path: Path) -> None:
+    with dask_cluster(tmp_path / "cluster") as started:
+        process = start("sweep", "toy", *GRID, *on(started), cwd=tmp_path)
+        assert process.stdout is not None
+        plan = [process.stdout.readline() for _ in range(2)]
+        started.add("late")
+        _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (0, "")
+    assert plan[1] == f"36 to run, 0 jobs on dask at {started.address}.\n"
+    assert len(rows(tmp_path / "out")) == 36
+
+
+@pytest.mark.slow
+def test_no_more_tasks_run_at_a_time_than_jobs(tmp_path: Path, dask: DaskCluster) -> None:
+    written(
+        tmp_path,
+        "import time\n"
+        "def train(n: int = 1, seed: int = 0):\n"
+        "    began = time.time()\n"
+        "    time.sleep(0.3)\n"
+        "    return {'test_loss': 1.0, 'began': began, 'ended': time.time()}\n",
+    )
+    grid = ("mine.py", "--n", "1:8", "--seeds", "1", "--jobs", "1")
+    done = run("sweep", *grid, *on(dask), cwd=tmp_path)
+    assert "8 to run, 1 job on dask at" in done.stdout
+    cells = rows(tmp_path / "out").sort_values("began")
+    assert (cells["began"].to_numpy()[1:] >= cells["ended"].to_numpy()[:-1]).all()
+
+
+@pytest.mark.unix
+@pytest.mark.slow
+@pytest.mark.parametrize(("workers", "pause"), [(("one", "two"), 0), (("one",), 0.4)])
+def test_a_cell_that_kills_every_worker_becomes_a_failed_row_and_others_are_trained(
+    tmp_path: Path, workers: tuple[str, ...], pause: float
+) -> None:
+    """Dask blames all tasks that a lost worker had, also those that were waiting there."""
+    written(
+        tmp_path,
+        "import os, signal, time\n"
+        "def train(n: int = 1, seed: int = 0):\n"
+        f"    time.sleep({pause})\n"
+        "    if n == 3:\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        f"    time.sleep(2 * {pause})\n"
+        "    return {'test_loss': 1.0}\n",
+    )
+    with dask_cluster(tmp_path / "cluster", *workers, restarts=True) as started:
+        grid = ("mine.py", "--n", "1:5", "--seeds", "1")
+        done = run("sweep", *grid, *on(started), cwd=tmp_path, expect=1)
+    assert "1 failed (1 worker killed)" in done.stdout
+    cells = rows(tmp_path / "out")
+    assert list(cells.loc[cells["status"] == "failed", "n"]) == [3]
+    assert len(cells) == 5
+
+
+@pytest.mark.slow
+def test_two_sweeps_at_once_import_their_own_files(tmp_path: Path, dask: DaskCluster) -> None:
+    """Also where a function imports while it trains."""
+    text = (
+        "import time\n"
+        "def train(n: int = 1, seed: int = 0):\n"
+        "    time.sleep(0.1)\n"
+        "    import helper\n"
+        "    return {'test_loss': helper.V}\n"
+    )
+    processes = []
+    for name in ("1", "1000"):
+        (tmp_path / name).mkdir()
+        written(tmp_path / name, f"V = {name}\n", "helper.py")
+        written(tmp_path / name, text, f"lazy_{name}.py")
+        grid = (f"lazy_{name}.py", "--n", "1:20", "--seeds", "1")
+        processes.append(start("sweep", *grid, *on(dask), cwd=tmp_path / name))
+    assert [process.communicate(timeout=90)[1] for process in processes] == ["", ""]
+    for name in ("1", "1000"):
+        assert list(rows(tmp_path / name / "out")["test_loss"]) == [int(name)] * 20
+
+
+@pytest.mark.slow
+def test_a_function_that_cannot_travel_is_refused(tmp_path: Path, dask: DaskCluster) -> None:
+    lock = threading.Lock()
+
+    def train(n: int = 1, seed: int = 0) -> dict[str, float]:
+        with lock:
+            return {"test_loss": float(n)}
+
+    where: Any = {"out": tmp_path / "out", "backend": "dask", "address": dask.address}
+    with pytest.raises(overfit_cli.UserError, match="train can't be sent to workers"):
+        overfit_cli.sweep(train, n=[1, 2], **where)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]"])
+def test_a_cluster_is_looked_for_at_a_name_a_number_or_an_ipv6_address(host: str) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        server = socket.create_server((host.strip("[]"), 0), family=family)
+    except OSError:
+        pytest.skip("this machine has no such address")
+    with server:
+        _knock(f"{host}:{server.getsockname()[1]}")
+
+
+# A worker, in this process
 
 
 @pytest.mark.parametrize(
@@ -222,7 +373,7 @@ def test_ctrl_c_takes_back_what_is_queued_and_keeps_what_is_finished(
 def test_a_worker_trains_on_the_data_that_the_sweep_has_read_or_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: str, said: str
 ) -> None:
-    """What a worker does, in this process: it doesn't see the folder, and may have its own."""
+    """It doesn't see the folder of the sweep, and may have its own."""
     counts = {"train": 40, "t10k": 20}
     data = write_mnist(tmp_path / "data", counts)
     shutil.copytree(data, tmp_path / "same")
@@ -234,11 +385,9 @@ def test_a_worker_trains_on_the_data_that_the_sweep_has_read_or_not_at_all(
     pickled = cloudpickle.dumps(Work(images, Execution(), images.prepare(cells)))
     shutil.rmtree(data)
     monkeypatch.setenv("OVERFIT_DATA", there and str(tmp_path / there))
-    refused = pytest.raises(overfit_cli.UserError, match=f"^{said}") if said else nullcontext()
-    with refused:
+    with pytest.raises(overfit_cli.UserError, match=f"^{said}") if said else nullcontext():
         record = run_remotely(VERSIONS, pickled, cloudpickle.dumps({0: cells}))
-        assert record.cells is not None
-        assert record.cells.num_rows == 1
+        assert record.count == 1
 
 
 def test_a_worker_without_a_gpu_trains_nothing_on_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,193 +397,78 @@ def test_a_worker_without_a_gpu_trains_nothing_on_one(monkeypatch: pytest.Monkey
         run_remotely(VERSIONS, pickled, cloudpickle.dumps({0: toy_cells()}))
 
 
-@pytest.mark.unix
-@pytest.mark.slow
-def test_a_cell_that_kills_every_worker_becomes_a_failed_row(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(
-        "import os, signal\n"
-        "def train(n: int = 1, seed: int = 0):\n"
-        "    if n == 4:\n"
-        "        os.kill(os.getpid(), signal.SIGKILL)\n"
-        "    return {'test_loss': 1.0}\n"
-    )
-    with dask_cluster(tmp_path / "cluster", "one", "two", restarts=True) as started:
-        grid = ("mine.py", "--n", "1:12", "--seeds", "1", *on(started), "--out", "out")
-        done = run("sweep", *grid, cwd=tmp_path, expect=1)
-    assert "11 trained" in done.stdout, done.stdout + done.stderr
-    assert "1 failed (1 worker killed)" in done.stdout
-    cells = rows(tmp_path / "out")
-    assert list(cells.loc[cells["status"] == "failed", "n"]) == [4]
-    assert len(cells) == 12
-
-
-@pytest.mark.slow
-def test_a_sweep_waits_for_a_cluster_that_has_no_worker_yet(tmp_path: Path) -> None:
-    with dask_cluster(tmp_path / "cluster") as started:
-        process = start("sweep", "toy", *GRID, *on(started), "--out", "out", cwd=tmp_path)
-        assert process.stdout is not None
-        plan = [process.stdout.readline() for _ in range(2)]
-        started.add("late")
-        _, errors = process.communicate(timeout=60)
-    assert (process.returncode, errors) == (0, "")
-    assert plan[1] == f"36 to run, on dask at {started.address}, which has no worker yet.\n"
-    assert len(rows(tmp_path / "out")) == 36
-
-
-@pytest.mark.slow
-def test_no_more_tasks_run_at_a_time_than_jobs(tmp_path: Path, cluster: DaskCluster) -> None:
-    (tmp_path / "mine.py").write_text(
-        "import time\n"
-        "def train(n: int = 1, seed: int = 0):\n"
-        "    began = time.time()\n"
-        "    time.sleep(0.3)\n"
-        "    return {'test_loss': 1.0, 'began': began, 'ended': time.time()}\n"
-    )
-    grid = ("mine.py", "--n", "1:8", "--seeds", "1", "--jobs", "1")
-    done = run("sweep", *grid, *on(cluster), "--out", "out", cwd=tmp_path)
-    assert "8 to run, 1 job on dask at" in done.stdout
-    cells = rows(tmp_path / "out").sort_values("began")
-    assert (cells["began"].to_numpy()[1:] >= cells["ended"].to_numpy()[:-1]).all()
+# Ray
 
 
 @pytest.mark.unix
 @pytest.mark.slow
-def test_cells_that_were_beside_a_killer_are_trained(tmp_path: Path) -> None:
-    """Dask blames all tasks that a lost worker had, also those that were waiting there."""
-    (tmp_path / "mine.py").write_text(
-        "import os, signal, time\n"
-        "def train(n: int = 1, seed: int = 0):\n"
-        "    time.sleep(0.4)\n"
-        "    if n == 3:\n"
-        "        os.kill(os.getpid(), signal.SIGKILL)\n"
-        "    time.sleep(0.8)\n"
-        "    return {'test_loss': 1.0}\n"
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_worker_of_ray_that_ends_costs_no_result(
+    tmp_path: Path, ray: RayCluster, number: signal.Signals
+) -> None:
+    """Ray raises SystemExit at SIGTERM, in the midst of a cell, and Python KeyboardInterrupt."""
+    process = begin(tmp_path, ray)
+    ray.signal_a_worker(number)
+    output, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (0, ""), output
+    if number == signal.SIGKILL:
+        assert "workers were killed and started again 1 time" in output
+    assert list(rows(tmp_path / "out")["status"]) == ["done"] * 20
+
+
+@pytest.mark.unix
+@pytest.mark.slow
+def test_sigterm_while_it_connects_shows_no_stack(tmp_path: Path, ray: RayCluster) -> None:
+    for moment in (0.5, 0.9, 1.3, 1.7, 2.1):
+        process = start("sweep", "toy", *SHORT, *on(ray), cwd=tmp_path)
+        time.sleep(moment)
+        process.terminate()
+        assert process.communicate(timeout=20)[1] == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("mood", "reason"),
+    [
+        ("exits", "error: SystemExit: enough"),
+        ("interrupts", "error: KeyboardInterrupt"),
+        ("kills", "worker killed"),
+    ],
+)
+def test_a_cell_that_exits_or_kills_its_worker_is_a_failed_row(
+    tmp_path: Path, ray: RayCluster, mood: str, reason: str
+) -> None:
+    grid = ("--n", "1", "--snr", "1", "--seeds", "1", "--set", f"mood={mood}")
+    assert run("sweep", "toy", *grid, *on(ray), cwd=tmp_path, expect=1).stderr == ""
+    assert [text.partition(" at ")[0] for text in rows(tmp_path / "out")["reason"]] == [reason]
+
+
+@pytest.mark.slow
+def test_a_script_that_is_connected_stays_so(tmp_path: Path, ray: RayCluster) -> None:
+    text = (
+        "import overfit_cli, ray\n"
+        f"ray.init({ray.address!r}, log_to_driver=False)\n"
+        "sweep = dict(n=[1, 2], snr=1.0, seeds=1, backend='ray', quiet=True)\n"
+        "head = ray.get_runtime_context().gcs_address\n"
+        "for name, address in (('auto', 'auto'), ('named', head)):\n"
+        "    overfit_cli.sweep('toy', **sweep, address=address, out=name)\n"
+        "    assert ray.is_initialized()\n"
+        "try:\n"
+        "    overfit_cli.sweep('toy', **sweep, address='127.0.0.1:9')\n"
+        "except overfit_cli.UserError as error:\n"
+        "    print(error)\n"
     )
-    with dask_cluster(tmp_path / "cluster", "one", restarts=True) as started:
-        grid = ("mine.py", "--n", "1:5", "--seeds", "1", *on(started), "--out", "out")
-        run("sweep", *grid, cwd=tmp_path, expect=1)
-    cells = rows(tmp_path / "out")
-    assert sorted(cells.loc[cells["status"] == "failed", "n"]) == [3]
-    assert len(cells) == 5
-
-
-FUNCTION = """
-import beside
-
-def train(n: int = 1, snr: float = 1.0, seed: int = 0):
-    for step in range(2):
-        yield {"train_loss": beside.loss(n, snr) + step}
-    return {"test_loss": beside.loss(n, snr), "here": float(HERE in __file__)}
-"""
+    done = python(written(tmp_path, text, "script.py"), cwd=tmp_path)
+    assert "address='127.0.0.1:9': this process is connected to the ray cluster at" in done.stdout
+    assert len(rows(tmp_path / "auto")) == len(rows(tmp_path / "named")) == 2
 
 
 @pytest.mark.slow
-def test_a_function_travels_with_the_files_that_it_imports(
-    tmp_path: Path, cluster: DaskCluster
-) -> None:
-    (tmp_path / "mine.py").write_text(f"HERE = {str(tmp_path)!r}\n{FUNCTION}")
-    (tmp_path / "beside.py").write_text("def loss(n, snr):\n    return n * snr\n")
-    grid = ("mine.py", "--n", "1:3", "--snr", "1,2", "--trajectories", "--seeds", "1")
-    run("sweep", *grid, *on(cluster), "--out", "first", cwd=tmp_path)
-    first = rows(tmp_path / "first")
-    assert list(first["test_loss"]) == list(first["n"] * first["snr"])
-    assert set(first["here"]) == {1.0}, "it knows the path of its file, to find data beside it"
-    assert len(overfit_cli.load(tmp_path / "first", trajectories=True)) == 12
-    (tmp_path / "beside.py").write_text("def loss(n, snr):\n    return n * snr + 10\n")
-    run("sweep", *grid, *on(cluster), "--out", "second", cwd=tmp_path)
-    changed = rows(tmp_path / "second")
-    assert list(changed["test_loss"]) == list(changed["n"] * changed["snr"] + 10)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("changes", ["pkg/sub/mine.py", "pkg/sub/beside.py", "pkg/common.py"])
-def test_a_function_of_a_package_travels_anew_when_a_file_of_it_has_changed(
-    tmp_path: Path, cluster: DaskCluster, changes: str
-) -> None:
-    files = {
-        "pkg/__init__.py": "",
-        "pkg/common.py": "V = 1\n",
-        "pkg/sub/__init__.py": "",
-        "pkg/sub/beside.py": "from ..common import V as COMMON\nV = 1\n",
-        "pkg/sub/mine.py": (
-            "from pkg.sub import beside\nV = 1\n"
-            "def f(n: int = 1, seed: int = 0):\n"
-            "    return {'test_loss': n * V * beside.V * beside.COMMON}\n"
-        ),
-    }
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    grid = ("pkg.sub.mine:f", "--n", "1:3", "--seeds", "1")
-    run("sweep", *grid, *on(cluster), "--out", "first", cwd=tmp_path)
-    assert sorted(rows(tmp_path / "first")["test_loss"]) == [1, 2, 3]
-    (tmp_path / changes).write_text(files[changes].replace("V = 1\n", "V = 10\n"))
-    run("sweep", *grid, *on(cluster), "--out", "second", cwd=tmp_path)
-    assert sorted(rows(tmp_path / "second")["test_loss"]) == [10, 20, 30]
-
-
-@pytest.mark.slow
-def test_two_sweeps_at_once_import_their_own_files(tmp_path: Path, cluster: DaskCluster) -> None:
-    """Also where a function imports while it trains."""
-    processes = []
-    for name, value in (("a", 1), ("b", 1000)):
-        folder = tmp_path / name
-        folder.mkdir()
-        (folder / "helper.py").write_text(f"V = {value}\n")
-        (folder / f"lazy_{name}.py").write_text(
-            "import time\n"
-            "def train(n: int = 1, seed: int = 0):\n"
-            "    time.sleep(0.1)\n"
-            "    import helper\n"
-            "    return {'test_loss': helper.V}\n"
-        )
-        grid = (f"lazy_{name}.py", "--n", "1:20", "--seeds", "1", "--out", "out")
-        processes.append(start("sweep", *grid, *on(cluster), cwd=folder))
-    sentences = [process.communicate(timeout=90)[1] for process in processes]
-    assert sentences == ["", ""]
-    for name, value in (("a", 1), ("b", 1000)):
-        assert list(rows(tmp_path / name / "out")["test_loss"]) == [value] * 20
-
-
-@pytest.mark.slow
-def test_a_script_sweeps_its_own_function_on_a_cluster(
-    tmp_path: Path, cluster: DaskCluster
-) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(
-        "import overfit_cli\n"
-        "def train(n: int = 1, seed: int = 0) -> dict[str, float]:\n"
-        "    return {'test_loss': n + seed}\n"
-        "if __name__ == '__main__':\n"
-        f"    overfit_cli.sweep(train, n=[1, 2], seeds=2, out='out', backend='dask', "
-        f"address={cluster.address!r})\n"
+def test_a_worker_of_ray_without_the_study_ends_the_sweep_with_a_sentence(tmp_path: Path) -> None:
+    path = os.environ.get("PYTHONPATH", "")
+    with ray_cluster(tmp_path / "cluster", {"PYTHONPATH": path}) as started:
+        refused = run("sweep", "toy", *GRID, *on(started), cwd=tmp_path, expect=1)
+    assert refused.stderr.startswith(
+        f"overfit: --address {started.address}: a worker can't run a task (ModuleNotFoundError: "
     )
-    python(script, cwd=tmp_path)
-    assert sorted(rows(tmp_path / "out")["test_loss"]) == [1, 2, 2, 3]
-
-
-@pytest.mark.slow
-def test_a_function_that_cannot_travel_is_refused(tmp_path: Path, cluster: DaskCluster) -> None:
-    import threading
-
-    lock = threading.Lock()
-
-    def train(n: int = 1, seed: int = 0) -> dict[str, float]:
-        with lock:
-            return {"test_loss": float(n)}
-
-    with pytest.raises(overfit_cli.UserError, match="train can't be sent to workers"):
-        overfit_cli.sweep(
-            train, n=[1, 2], out=tmp_path / "out", backend="dask", address=cluster.address
-        )
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]"])
-def test_a_cluster_is_looked_for_at_a_name_a_number_or_an_ipv6_address(host: str) -> None:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        server = socket.create_server((host.strip("[]"), 0), family=family)
-    except OSError:
-        pytest.skip("this machine has no such address")
-    with server:
-        _knock(f"{host}:{server.getsockname()[1]}")
+    assert refused.stderr.count("\n") == 1

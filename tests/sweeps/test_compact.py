@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from unittest import mock
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -11,9 +12,8 @@ import pytest
 
 import overfit_cli
 from overfit_cli.core.cell import CellResult
-from overfit_cli.figures.record import digest_of_numbers
+from overfit_cli.figures.draw import digest_of_numbers
 from overfit_cli.sweeps import part as part_module
-from overfit_cli.sweeps import store
 from overfit_cli.sweeps.part import CELLS, STEPS
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call, start, wait_for
@@ -36,8 +36,8 @@ def test_every_row_stays_in_one_part_of_each_kind(tmp_path: Path) -> None:
     directory = sweep_toy(tmp_path / "out", n="1:6")
     before = read(directory)
     done = call("compact", "out", cwd=tmp_path)
-    assert "out/cells: 6 parts, joined into 1.\n" in done.stdout
-    assert "out/trajectories: 6 parts, joined into 1.\n" in done.stdout
+    assert "out/cells: 6 parts joined into 1.\n" in done.stdout
+    assert "out/trajectories: 6 parts joined into 1.\n" in done.stdout
     for kind, rows in ((CELLS, 12), (STEPS, 24)):
         [part] = parts_in(tmp_path / "out" / kind)
         assert pq.read_metadata(part).num_rows == rows
@@ -45,7 +45,7 @@ def test_every_row_stays_in_one_part_of_each_kind(tmp_path: Path) -> None:
     assert digest_of_numbers(*before) == digest_of_numbers(*read(directory))
     assert "12 there already; 0 to run" in call(*GRID, "--jobs=1", cwd=tmp_path).stdout
     twice = call("compact", "out", cwd=tmp_path)
-    assert "out/cells: 1 part, nothing to join.\n" in twice.stdout
+    assert "out/cells: 1 part joined into 1.\n" in twice.stdout
 
 
 def test_a_sweep_joins_what_is_there_at_its_end_if_it_trained(tmp_path: Path) -> None:
@@ -77,16 +77,14 @@ def test_numbers_that_were_measured_are_split_by_bytes_and_others_have_dictionar
     check_same(directory, before)
 
 
-def test_a_joined_part_is_no_larger_than_a_reader_likes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(store, "JOINED_ROWS", 4)
+def test_a_joined_part_is_no_larger_than_a_reader_likes(tmp_path: Path) -> None:
     directory = sweep_toy(tmp_path / "out", n="1:6")
     before = read(directory)
-    for _ in range(2):
-        directory.compact()
-        assert len(parts_in(directory.path / CELLS)) == 3
-        check_same(directory, before)
+    with mock.patch.object(part_module, "JOINED_ROWS", 4):
+        for _ in range(2):
+            directory.compact()
+            assert len(parts_in(directory.path / CELLS)) == 3
+            check_same(directory, before)
 
 
 def test_what_readers_leave_out_stays_where_it_is(tmp_path: Path) -> None:
@@ -94,8 +92,7 @@ def test_what_readers_leave_out_stays_where_it_is(tmp_path: Path) -> None:
     damaged, renamed, _ = parts_in(tmp_path / "out" / CELLS)
     damaged.write_bytes(damaged.read_bytes()[:-1])
     renamed = renamed.rename(renamed.with_name("mine.parquet"))
-    done = call("compact", "out", cwd=tmp_path)
-    assert done.stdout.count("is left out: ") == 2
+    assert call("compact", "out", cwd=tmp_path).stdout.count("is left out: ") == 2
     assert damaged.exists()
     assert renamed.exists()
 
@@ -111,9 +108,9 @@ def test_cells_that_stand_twice_stand_once_in_the_joined_part(tmp_path: Path) ->
     write_cells(directory, TOY, [CellResult(cell, reason="diverged") for cell in toy_cells()[:3]])
     directory.compact()
     assert len(stored_keys(directory.path)) == 6
-    for then, now in zip(before, read(directory), strict=True):
-        drop = [name for name in ("seconds",) if name in then]
-        pd.testing.assert_frame_equal(now.drop(columns=drop), then.drop(columns=drop))
+    for pair in zip(before, read(directory), strict=True):
+        then, now = (frame.drop(columns="seconds", errors="ignore") for frame in pair)
+        pd.testing.assert_frame_equal(now, then)
 
 
 def test_steps_without_a_number_stay_so(tmp_path: Path) -> None:

@@ -90,37 +90,23 @@ def test_a_killed_worker_costs_one_restart_and_no_result(
     pd.testing.assert_frame_equal(ended.drop(columns=columns), expected.drop(columns=columns))
 
 
-@pytest.mark.slow
-def test_cells_that_kill_every_worker_become_failed_rows(tmp_path: Path) -> None:
-    grid = ("--n", "1", "--snr", "1", "--seeds", "1", "--jobs", "2", "--set")
-    run("sweep", "toy", *grid[:-3], "--jobs=1", "--out", "out", cwd=tmp_path)
-    done = run("sweep", "toy", *grid, "mood=kills", "--out", "out", cwd=tmp_path, expect=1)
-    assert "1 failed (1 worker killed)" in done.stdout
-    cells = rows(tmp_path / "out")
-    assert cells.groupby("mood")["status"].unique().explode().to_dict() == {
-        "well": "done",
-        "kills": "failed",
-    }
-    assert set(cells.loc[cells["mood"] == "kills", "reason"]) == {"worker killed"}
-
-
 @pytest.mark.unix
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("jobs", "number"),
+    ("jobs", "backend", "number"),
     [
-        (("1", "loky"), signal.SIGINT),
-        (("2", "loky"), signal.SIGINT),
-        (("2", "loky"), signal.SIGHUP),
-        (("2", "threading"), signal.SIGINT),
+        ("1", "loky", signal.SIGINT),
+        ("2", "loky", signal.SIGINT),
+        ("2", "loky", signal.SIGHUP),
+        ("2", "threading", signal.SIGINT),
     ],
 )
 def test_ctrl_c_leaves_at_once_and_keeps_what_is_finished(
-    tmp_path: Path, jobs: tuple[str, str], number: signal.Signals
+    tmp_path: Path, jobs: str, backend: str, number: signal.Signals
 ) -> None:
     """Sent to the whole process group, as a terminal does, and as one does that hangs up."""
     grid = ("--n", "1:14", "--snr", "1", "--seeds", "1", "--set", "pause=0.1")
-    how = ("--jobs", jobs[0], "--backend", jobs[1])
+    how = ("--jobs", jobs, "--backend", backend)
     process = start("sweep", "toy", *grid, *how, "--out", "out", cwd=tmp_path, new_session=True)
     wait_for(lambda: len(parts_in(tmp_path / "out" / "cells")) >= 3)
     os.killpg(process.pid, number)
@@ -132,8 +118,6 @@ def test_ctrl_c_leaves_at_once_and_keeps_what_is_finished(
     assert "they are kept in out" in output
     assert errors == ""
     assert 3 <= len(overfit_cli.load(tmp_path / "out")) < 14
-    again = run("sweep", "toy", *grid, "--set", "pause=0.1", cwd=tmp_path, expect=2)
-    assert "pause is given twice" in again.stderr
     resumed = run("sweep", "toy", *grid, "--jobs=1", "--out", "out", cwd=tmp_path)
     assert len(overfit_cli.load(tmp_path / "out")) == 14
     assert "there already" in resumed.stdout

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -35,15 +35,8 @@ def test_a_cell_that_no_limit_ends_in_its_process_is_a_failed_one(
 ) -> None:
     monkeypatch.setattr(executors, "GRACE", 4.0)
     (tmp_path / "silent.py").write_text(SILENT)
-    cells = overfit_cli.sweep(
-        tmp_path / "silent.py",
-        n=[1, 2, 3],
-        seeds=1,
-        jobs=2,
-        time_limit=1,
-        out=tmp_path / "out",
-        quiet=True,
-    )
+    how: Any = {"seeds": 1, "jobs": 2, "time_limit": 1, "out": tmp_path / "out", "quiet": True}
+    cells = overfit_cli.sweep(tmp_path / "silent.py", n=[1, 2, 3], **how)
     assert cells.sort_values("n")["reason"].tolist() == ["", "worker killed", ""]
 
 
@@ -77,17 +70,9 @@ def test_others_train_what_a_silent_worker_of_dask_has(
     monkeypatch.setattr(executors, "GRACE", 1.0)
     with dask_cluster(tmp_path / "cluster", "one", "two") as started:
         started.workers["two"].send_signal(signal.SIGSTOP)
-        cells = overfit_cli.sweep(
-            "toy",
-            n="1:4",
-            snr=1.0,
-            seeds=1,
-            backend="dask",
-            address=started.address,
-            time_limit=1,
-            out=tmp_path / "out",
-            quiet=True,
-        )
+        where: Any = {"backend": "dask", "address": started.address, "out": tmp_path / "out"}
+        grid: Any = {"n": "1:4", "snr": 1.0, "seeds": 1}
+        cells = overfit_cli.sweep("toy", **grid, **where, time_limit=1, quiet=True)
     assert len(cells) == 4
     assert set(cells["reason"]) <= {"", "worker killed"}
     assert "" in set(cells["reason"])

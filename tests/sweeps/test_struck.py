@@ -13,8 +13,7 @@ import pytest
 import overfit_cli
 from overfit_cli import UserError
 from overfit_cli.sweeps.manifest import read_manifest
-from overfit_cli.sweeps.merge import merge_directories
-from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.sweeps.store import RunDirectory, merge_directories
 from tests.command import call
 from tests.file_operations import Strike, strikes
 from tests.toy_runs import parts_in, rows, stored_keys, sweep_toy

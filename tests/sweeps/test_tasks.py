@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from overfit_cli.core.cell import Cell
 from overfit_cli.core.training import Execution
 from overfit_cli.sweeps.executors import CHANCES, Local, Run
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.plan import MOST_BATCHES, MOST_GROWTH, Speed, make_plan, task_size
+from overfit_cli.sweeps.plan import make_plan
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.worker import Work
+from overfit_cli.sweeps.worker import MOST_BATCHES, MOST_GROWTH, Speed, Work
 from tests.toy_runs import TOY, parts_in
 
 EQUAL = [1.0] * (2 * MOST_BATCHES)
@@ -23,7 +22,7 @@ def sizes(seconds_per_batch: float, batches: int, jobs: int = 2) -> list[int]:
     """The sizes of tasks of equal batches, each timed before the next is chosen."""
     speed, finished, chosen = Speed(), 0, list[int]()
     while left := batches - finished:
-        size = task_size(EQUAL[:left], float(left), jobs, speed, finished)
+        size = speed.task_size(EQUAL[:left], float(left), jobs, finished)
         speed.add(size, size * seconds_per_batch)
         chosen.append(size)
         finished += size
@@ -37,6 +36,8 @@ def test_the_first_task_is_one_batch_and_the_next_grow_to_a_second() -> None:
     growth = [later / before for before, later in zip(finished, chosen[1:], strict=False)]
     assert max(growth) <= MOST_GROWTH
     assert chosen[10] == 128, "128 batches of 1/128 s"
+    assert set(sizes(5.0, 50)) == {1}, "a batch of seconds is a task"
+    assert max(sizes(1e-9, 100_000)) == MOST_BATCHES, "tiny ones are bounded in number"
 
 
 def test_all_that_was_timed_tells_how_long_the_rest_takes() -> None:
@@ -52,34 +53,20 @@ def test_all_that_was_timed_tells_how_long_the_rest_takes() -> None:
     assert speed.time(5.0) == 68.0
 
 
-def test_a_batch_of_seconds_is_a_task() -> None:
-    assert set(sizes(5.0, 50)) == {1}
-
-
-def test_tiny_batches_are_bounded_in_number() -> None:
-    assert max(sizes(1e-9, 100_000)) == MOST_BATCHES
-
-
 def test_the_last_tasks_are_small_so_that_jobs_end_together() -> None:
     chosen = sizes(1 / 128, 3000, jobs=4)
     assert max(chosen) == 128, "a second's work"
     assert chosen[-4:-1] == [32, 32, 32], "a quarter of a second's work, and what is left"
     assert chosen[-1] <= 32
-
-
-def test_batches_of_half_a_second_come_one_at_a_time_at_the_end() -> None:
     assert set(sizes(0.5, 30)[-4:]) == {1}
 
 
 def test_costs_tell_how_many_batches_make_a_second() -> None:
     speed = Speed(10.0, 1.0)  # 0.1 s for a unit of cost
-    assert task_size([9.0, 9.0, 9.0], 1000.0, 1, speed, 10) == 1
-    assert task_size([2.0, 3.0, 4.0, 5.0], 1000.0, 1, speed, 10) == 3
-
-
-def test_a_task_of_no_time_is_no_reason_to_divide_by_it() -> None:
-    assert task_size(EQUAL, 100.0, 2, Speed(1.0, 0.0), 1) == MOST_GROWTH
-    assert task_size(EQUAL, 100.0, 2, Speed(0.0, 1.0), 1) == 1
+    assert speed.task_size([9.0, 9.0, 9.0], 1000.0, 1, 10) == 1
+    assert speed.task_size([2.0, 3.0, 4.0, 5.0], 1000.0, 1, 10) == 3
+    assert Speed(1.0, 0.0).task_size(EQUAL, 100.0, 2, 1) == MOST_GROWTH, "no time divides nothing"
+    assert Speed(0.0, 1.0).task_size(EQUAL, 100.0, 2, 1) == 1
 
 
 def test_quick_cells_share_parts(tmp_path: Path) -> None:
@@ -98,14 +85,10 @@ def test_a_batch_that_kills_among_many_costs_only_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its task is halved until it is alone; the others of it are done."""
-    monkeypatch.setattr("overfit_cli.sweeps.plan.MOST_GROWTH", 1000)
+    monkeypatch.setattr("overfit_cli.sweeps.worker.MOST_GROWTH", 1000)
     grid = Grid.read(TOY, {"n": "1:6", "mood": "kills,well"}, (0,))
-    cells: list[Cell] = [
-        cell
-        for cell in grid.cells()
-        if (cell.parameters.model_dump()["mood"] == "kills")
-        == (cell.parameters.model_dump()["n"] == 4)
-    ]
+    settings = [(cell, cell.parameters.model_dump()) for cell in grid.cells()]
+    cells = [cell for cell, one in settings if (one["mood"] == "kills") == (one["n"] == 4)]
     directory = RunDirectory(tmp_path / "out", "out")
     plan = make_plan(grid, directory, "cpu", cells=cells)
     directory.prepare()

@@ -23,8 +23,8 @@ from overfit_cli.core.text import console, plural, print_folded, typed_command, 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from overfit_cli.figures.draw import FigureRecord, SourceRecord
     from overfit_cli.figures.picture import Picture
-    from overfit_cli.figures.record import FigureRecord, SourceRecord
     from overfit_cli.sweeps.store import RunDirectory
 
 
@@ -170,7 +170,7 @@ def _figures(path: Path) -> list[Path]:
 
 
 def _verify(file: Path, named: Sequence[Path], *, redraw: bool) -> tuple[bool, list[str]]:
-    from overfit_cli.figures.record import read_record
+    from overfit_cli.figures.draw import read_record
     from overfit_cli.sweeps.manifest import short_commit, sources_in_words
 
     content = read_bounded(file)
@@ -254,7 +254,6 @@ def _reason(error: Exception) -> str:
 def _record_now(record: FigureRecord, index: int, path: Path) -> SourceRecord:
     """The record of a source if the figure were drawn from the data at `path`."""
     from overfit_cli.figures import draw
-    from overfit_cli.figures import record as records
     from overfit_cli.report import pictures, runs, sides
     from overfit_cli.sweeps.store import RunDirectory
 
@@ -268,7 +267,7 @@ def _record_now(record: FigureRecord, index: int, path: Path) -> SourceRecord:
     directory = RunDirectory(path, "from")
     if record.claims:
         (run,) = runs.load_runs([directory], path, record.where)
-        return records.record_of_cells(run.data)
+        return draw.record_of_cells(run.data)
     figure, data = draw.figure_and_data(record.figure, directory, record.where)
     return draw.record_of_run(data, figure, record.options)
 
@@ -277,8 +276,8 @@ def _compare_picture(
     record: FigureRecord, paths: Sequence[Path], kind: str, content: bytes
 ) -> tuple[bool, str]:
     """Whether a picture is the same when it is drawn again, and a sentence about that."""
+    from overfit_cli.figures.draw import same_picture, versions
     from overfit_cli.figures.picture import file_content
-    from overfit_cli.figures.record import same_picture, versions
 
     try:
         picture = _draw_again(record, paths)

@@ -97,14 +97,13 @@ class Reproduction:
 
     def outline(self) -> None:
         """Say what would run, and how long it takes on this many jobs."""
-        from overfit_cli.sweeps.run import jobs_in_words
-
         seconds = [self._seconds(preset) for preset in self.wanted]
         for preset, left in zip(self.wanted, seconds, strict=True):
             needs = preset.profile(self.profile).needs
             needed = f"; needs {needs}" if needs else ""
             self.output.print(f"{preset.address}: {preset.name}, {_time(left)}{needed}")
-        size = f"{text.plural(len(self.wanted), 'preset')} on {jobs_in_words(self.executor)}"
+        jobs = text.plural(self.executor.requested_jobs, "job")
+        size = f"{text.plural(len(self.wanted), 'preset')} on {jobs}"
         self.output.print(f"{size}: {_time(sum(seconds))} for all.")
 
     def _seconds(self, preset: Preset) -> float:
@@ -114,7 +113,8 @@ class Reproduction:
         directory, missing = self._directory(preset), 1.0
         if directory.path.exists():
             grid = run.grid_of(presets.find_subject(preset.name, self.profile))
-            planned = plan.make_plan(grid, directory, "cpu", trajectories=preset.trajectories)
+            how = SweepOptions(trajectories=preset.trajectories)
+            planned = plan.make_plan(grid, directory, "cpu", how)
             missing = planned.to_run / max(1, len(planned.cells))
         minutes = preset.profile(self.profile).minutes
         if minutes is None:

@@ -66,15 +66,12 @@ def runs(
 
 def _row(run: RunSummary) -> dict[str, str]:
     """What a run's line has under each heading."""
-    from overfit_cli.sweeps.manifest import BEFORE
-
     states = {
         f"{run.failed} failed": run.failed,
         f"{run.missing} missing": run.missing,
         "complete": run.missing == 0 and not run.failed,
         "refined" if run.manifest.refined else "planned cells unknown": run.missing is None,
         f"{run.outdated} of another version": run.outdated,
-        f"{run.before_digest} {BEFORE}": run.before_digest,
         f"{text.plural(run.left_out, 'file')} left out": run.left_out,
     }
     of = run.planned if run.missing and run.planned else run.done + run.failed
@@ -214,8 +211,7 @@ def merge(
     The command refuses directories of different studies, versions, code or data, damaged files, and
     two directories with different numbers for one cell.
     """
-    from overfit_cli.sweeps.merge import merge_directories
-    from overfit_cli.sweeps.store import RunDirectory
+    from overfit_cli.sweeps.store import RunDirectory, merge_directories
 
     sources = [RunDirectory(directory, "directories") for directory in directories]
     merged, output = RunDirectory(out, "out"), text.console()

@@ -103,12 +103,9 @@ def parameter_columns(columns: Iterable[object]) -> list[str]:
     return names[names.index("seed") + 1 : names.index("status")]
 
 
-NAME_TAKEN = "which every row has already"
-
-
 def name_taken(name: str) -> str:
     """Return why no measurement can have the name of one of these columns, and another name."""
-    return f"a column can't be called {name!r}, {NAME_TAKEN}; call it my_{name}"
+    return f"a column can't be called {name!r}, which every row has already; call it my_{name}"
 
 
 @dataclass(frozen=True)

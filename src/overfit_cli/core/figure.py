@@ -162,7 +162,7 @@ HEATMAP = Figure(
     name="heatmap",
     title="The headline over two parameters, averaged over seeds",
     reads="cells",
-    draw=lazily("overfit_cli.figures.map:draw_heatmap"),
+    draw=lazily("overfit_cli.figures.map:draw_map"),
     accepts=_GRID | {"by", "mean", "minus"},
     axes=2,
 )

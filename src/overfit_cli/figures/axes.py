@@ -9,21 +9,12 @@ from typing import Any, Literal
 import matplotlib.patheffects
 import numpy as np
 import pandas as pd
+from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis as MplAxis
 from matplotlib.axis import XAxis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import (
-    AutoLocator,
-    FixedLocator,
-    FuncFormatter,
-    LogLocator,
-    MaxNLocator,
-    NullFormatter,
-    NullLocator,
-    ScalarFormatter,
-)
 from matplotlib.typing import ColorType, LineStyleType
 
 from overfit_cli.core.arrays import Floats
@@ -33,19 +24,12 @@ from overfit_cli.core.expressions import Compared, read_equation
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.text import round_digits, shorten, suggestion
-from overfit_cli.figures.labels import (
-    axis_label,
-    brief,
-    literal,
-    power,
-    tick_number,
-    typeset,
-    wrap_text,
-)
+from overfit_cli.figures import labels
 from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.style import COLUMN, HIGH, HIGHLIGHT, WIDE, Legend, letters_across, points
 from overfit_cli.stats.pairs import is_log_spaced
 
+Scale = Literal["linear", "log", "category"]
 FEW_VALUES = 8  # the largest number of values that each have a tick
 
 
@@ -61,7 +45,7 @@ class Axis:
     name: str
     label: str
     values: tuple[Value, ...]
-    scale: Literal["linear", "log", "category"]
+    scale: Scale
     whole: bool
     value_labels: Mapping[str, str] = field(default_factory=dict, hash=False)
 
@@ -124,7 +108,7 @@ class Axis:
         """Set scale, limits, ticks and label of one side of `axes`."""
         scale = "log" if self.scale == "log" else "linear"
         low, *_, high = self.edges
-        label = wrap_text(self.label, WIDE if side == "x" else HIGH)
+        label = labels.wrap_text(self.label, WIDE if side == "x" else HIGH)
         axes.set(**{f"{side}scale": scale, f"{side}lim": (low, high), f"{side}label": label})
         self.place_ticks(axes.xaxis if side == "x" else axes.yaxis, low, high)
 
@@ -133,38 +117,40 @@ class Axis:
         is_across = isinstance(axis, XAxis)
         if self.scale == "category" or self._has_room_for_ticks():
             texts = [self._short(value) for value in self.values]
-            letters = sum(len(typeset(text)) + 2 for text in texts)
+            letters = sum(len(labels.typeset(text)) + 2 for text in texts)
             is_long = is_across and letters > letters_across(axis.axes, "xtick.labelsize")
             axis.set_ticks(list(self.positions), texts, rotation=90.0 * is_long)
-            axis.set_minor_locator(NullLocator())
-        elif (
-            self.whole and self.scale == "log" and len(self.values) > FEW_VALUES and self._is_even()
-        ):
+            axis.set_minor_locator(ticker.NullLocator())
+        elif self.whole and self.scale == "log" and np.ptp(np.diff(np.log(self.positions))) < 1e-9:
             every = -(-len(self.values) // FEW_VALUES)
             replace(self, values=self.values[::every]).place_ticks(axis, low, high)
         elif self.whole and (self.scale == "linear" or high < 4 * low):
-            axis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
-            axis.set_major_formatter(ScalarFormatter())
-            axis.set_minor_locator(NullLocator())
+            axis.set_major_locator(ticker.MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
+            axis.set_major_formatter(ticker.ScalarFormatter())
+            axis.set_minor_locator(ticker.NullLocator())
         elif self.scale == "log":
             log_ticks(axis, low, high)
         else:
-            axis.set_major_locator(AutoLocator())
+            axis.set_major_locator(ticker.AutoLocator())
 
     def _short(self, value: Value) -> str:
         if isinstance(value, float):
-            return tick_number(round_digits(value, 3))
+            return labels.tick_number(round_digits(value, 3))
         if self.whole:
-            return brief(value)
-        return self.value_labels.get(str(value)) or literal(str(value))
-
-    def _is_even(self) -> bool:
-        return bool(np.ptp(np.diff(self.scaled(self.positions))) < 1e-9)
+            return labels.brief(value)
+        return self.value_labels.get(str(value)) or labels.literal(str(value))
 
     def _has_room_for_ticks(self) -> bool:
         scaled = self.scaled(self.positions)
         gaps = np.diff(scaled) / max(float(np.ptp(scaled)), 1e-12)
         return scaled.size <= FEW_VALUES and bool((gaps > 0.11).all())
+
+
+def require_parameter(data: Cells, option: str, name: str) -> None:
+    """Refuse a name of no parameter."""
+    if name not in data.values:
+        hint = suggestion(name, data.values)
+        raise BadValue(option, name, f"{data.study.name} has no parameter {name!r}; {hint}")
 
 
 def parameter_axis(data: Cells, side: str, name: str | None, *, log: bool | None = None) -> Axis:
@@ -178,21 +164,17 @@ def parameter_axis(data: Cells, side: str, name: str | None, *, log: bool | None
     hint = f"here varies: {', '.join(varying) or 'nothing'}."
     if name is None:
         raise BadValue(side, None, f"name the parameter on this axis; {hint}")
-    if name not in values:
-        hint = suggestion(name, values)
-        raise BadValue(side, name, f"{data.study.name} has no parameter {name!r}; {hint}")
+    require_parameter(data, side, name)
     if name not in varying:
         raise BadValue(side, name, f"{name} is constant in these cells; {hint}")
-    field, label = data.schema[name], axis_label(data.schema, name)
-    scale: Literal["linear", "log", "category"] = "category"
-    if field.is_number:
-        numbers = np.array(values[name], dtype=np.float64)
-        scale = "log" if (is_log_spaced(numbers) if log is None else log) else "linear"
-    if log and (scale == "category" or numbers[0] <= 0):
+    field, label, at = data.schema[name], labels.axis_label(data.schema, name), values[name]
+    if log and not (field.is_number and float(at[0]) > 0):
         raise BadValue("log", side, f"the values of {name} aren't all positive numbers.")
-    return Axis(
-        name, label, values[name], scale, whole=field.kind == "int", value_labels=field.value_labels
-    )
+    scale: Scale = "category"
+    if field.is_number:
+        is_log = is_log_spaced(np.array(at, dtype=np.float64)) if log is None else log
+        scale = "log" if is_log else "linear"
+    return Axis(name, label, at, scale, field.kind == "int", field.value_labels)
 
 
 # Legends and ticks
@@ -203,8 +185,8 @@ def legend_below(figure: Figure, handles: Legend, columns: int = 3, heading: str
     if not handles:
         return
     letters = int(WIDE * figure.get_figwidth() / COLUMN * 7 / points("legend.fontsize"))
-    texts = [wrap_text(text, letters) for _, text in handles]
-    longest = max(len(typeset(line)) for text in texts for line in text.split("\n"))
+    texts = [labels.wrap_text(text, letters) for _, text in handles]
+    longest = max(len(labels.typeset(line)) for text in texts for line in text.split("\n"))
     figure.legend(
         [artist for artist, _ in handles],
         texts,
@@ -216,14 +198,14 @@ def legend_below(figure: Figure, handles: Legend, columns: int = 3, heading: str
 
 def log_ticks(axis: MplAxis, low: float, high: float) -> None:
     """Set the ticks of a logarithmic axis from `low` to `high`, as plain numbers where short."""
-    write = tick_number if low >= 1e-3 and high < 1e5 else power
+    write = labels.tick_number if low >= 1e-3 and high < 1e5 else labels.power
     with np.errstate(over="ignore"):
         ratio = np.float64(high) / low
     subs = (1.0, 2.0, 5.0) if ratio < 100 else (1.0, 3.0) if ratio < 1000 else (1.0,)
-    axis.set_major_locator(AutoLocator() if ratio < 4 else LogLocator(subs=subs))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
-    axis.set_minor_locator(NullLocator())
-    axis.set_minor_formatter(NullFormatter())
+    axis.set_major_locator(ticker.AutoLocator() if ratio < 4 else ticker.LogLocator(subs=subs))
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: write(value)))
+    axis.set_minor_locator(ticker.NullLocator())
+    axis.set_minor_formatter(ticker.NullFormatter())
 
 
 def log_steps(axes: Axes, last: float) -> None:
@@ -232,11 +214,13 @@ def log_steps(axes: Axes, last: float) -> None:
     decades = int(np.log10(max(last, 1.0)))
     stride = 1 + decades // 5
     ticks = [0.0, *(10.0**decade for decade in range(0, decades + 1, stride))]
-    axes.xaxis.set_major_locator(FixedLocator(ticks))
+    axes.xaxis.set_major_locator(ticker.FixedLocator(ticks))
     axes.xaxis.set_major_formatter(
-        FuncFormatter(lambda tick, _: power(tick) if tick >= 1e4 else tick_number(tick))
+        ticker.FuncFormatter(
+            lambda tick, _: labels.power(tick) if tick >= 1e4 else labels.tick_number(tick)
+        )
     )
-    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_minor_locator(ticker.NullLocator())
 
 
 def _log_from_zero(step: Floats) -> Floats:
@@ -357,9 +341,9 @@ def draw_equations(
         right = equation.sides[1]
         if right.names and not right.names & {*names}:  # its value in each place: `= 78, 228`
             values = [float(right.value(own)) for _, own in distinct.values()]
-            numbers = [tick_number(round_digits(value, 3)) for value in values]
+            numbers = [labels.tick_number(round_digits(value, 3)) for value in values]
             said += f" = {', '.join(dict.fromkeys(numbers))}"
-        said += f" ({literal(shorten(equation.label))})" if equation.label else ""
+        said += f" ({labels.literal(shorten(equation.label))})" if equation.label else ""
         if not any(np.isfinite(line.get_xydata()).any() for line in lines):
             said += " (out of view)"
         figure.facts.append(f"{called}: {said}.")

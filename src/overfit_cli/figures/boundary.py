@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
 from matplotlib.typing import ColorType
 
 from overfit_cli.core.arrays import Floats
@@ -19,19 +18,12 @@ from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.text import list_numbers, round_digits
+from overfit_cli.figures import inputs
 from overfit_cli.figures.axes import Axis, Place, draw_equations, legend_below, log_ticks
-from overfit_cli.figures.inputs import (
-    measured_column,
-    middle_threshold,
-    panels_of_runs,
-    require_numbers,
-    two_axes,
-)
 from overfit_cli.figures.labels import opening, tick_number, typeset, wrap_text
-from overfit_cli.figures.picture import Picture, new_panels, styled
+from overfit_cli.figures.picture import Picture, new_panels
 from overfit_cli.figures.style import HIGH, HIGHLIGHT, PALETTE, WIDE, Legend, value_colour
 from overfit_cli.stats.boundaries import (
-    FEWEST_FOR_LAW,
     SIDES,
     PowerLaw,
     crossings,
@@ -75,7 +67,6 @@ class DrawnBoundary:
         return (self.fit.constant.value / ends) ** (1 / self.fit.exponent.value), ends
 
 
-@styled
 def draw_boundary(data: Cells, options: FigureOptions) -> Picture:
     """Draw, for each y, the x at which `options.value` crosses the threshold, on log-log axes.
 
@@ -86,25 +77,21 @@ def draw_boundary(data: Cells, options: FigureOptions) -> Picture:
     medians, of at least three values of y, with its largest residual. The caption lists the values
     of y whose median lies beyond the grid.
     """
-    value, label = measured_column(data, options.value)
-    x, y = two_axes(data, options)
+    value, label = inputs.measured_column(data, options.value)
+    x, y = inputs.two_axes(data, options)
     for side, axis in (("x", x), ("y", y)):
         if axis.scale == "category" or axis.positions[0] <= 0:
             raise BadValue(side, axis.name, "a boundary needs an axis of positive numbers.")
-    numbers, threshold = require_numbers(data, value)[value], options.threshold
-    threshold = middle_threshold(numbers) if threshold is None else threshold
+    numbers, threshold = inputs.require_numbers(data, value)[value], options.threshold
+    threshold = inputs.middle_threshold(numbers) if threshold is None else threshold
     drawn = _boundaries(data, options, (x.name, y.name, value), threshold)
     if not any(len(boundary.on_grid) for boundary in drawn):
-        sides = sorted({side for boundary in drawn for side in boundary.curves["side"]} & {*SIDES})
-        stays = f"; it stays {' or '.join(sides)} throughout" if sides else ""
-        problem = f"{typeset(label)} crosses it nowhere on this grid{stays}."
+        problem = f"{typeset(label)} crosses it nowhere on this grid."
         raise BadValue("threshold", float(f"{threshold:g}"), problem)
     figure, [axes] = new_panels(1, height=3.3)
     _dress(axes, x, y, drawn)
-    points, limit = _points_text(drawn), tick_number(threshold)
-    where = f"Where {label} crosses {limit}, for each value of {y.label}: {points}."
-    figure.facts.append(where)
-    legend: Legend = []
+    points, limit, legend = _points_text(drawn), tick_number(threshold), Legend()
+    figure.facts.append(f"Where {label} crosses {limit}, for each value of {y.label}: {points}.")
     for boundary in drawn:
         _draw_points(axes, boundary, y.name)
         fit = _fit_text(boundary, data, x, y)
@@ -126,15 +113,14 @@ def draw_boundary(data: Cells, options: FigureOptions) -> Picture:
 def _boundaries(
     data: Cells, options: FigureOptions, columns: tuple[str, str, str], threshold: float
 ) -> list[DrawnBoundary]:
-    parts, by, drawn = panels_of_runs(data, options.by), options.by, list[DrawnBoundary]()
+    parts, by, drawn = inputs.panels_of_runs(data, options.by), options.by, list[DrawnBoundary]()
     if len(parts) > len(PALETTE):
         problem = f"it makes {len(parts)} boundaries, and a figure shows up to {len(PALETTE)}."
         raise BadValue("by", by, problem)
     info = describe(data.study.parameters).get(by or "")
     for part, spare in zip(parts, PALETTE, strict=False):
-        cells, colour = part.data.trained, None
-        if info is not None:
-            colour = value_colour(info, cells[by].iloc[0])
+        cells = part.data.trained
+        colour = None if info is None else value_colour(info, cells[by].iloc[0])
         curves = crossings(cells, *columns, threshold)
         fit, rows = fit_power_law(curves, columns[1]), medians_by_row(curves, columns[1])
         if fit is not None and not (0 < fit.constant.value < np.inf > fit.exponent.value):
@@ -157,8 +143,6 @@ def _dress(axes: Axes, x: Axis, y: Axis, drawn: Sequence[DrawnBoundary]) -> None
     axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(low, high))
     axes.set(xlabel=wrap_text(x.label, WIDE), ylabel=wrap_text(y.label, HIGH))
     log_ticks(axes.xaxis, left, right)
-    if x.whole and right < 4 * left:
-        axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
     replace(y.only(on_grid.tolist()), scale="log").place_ticks(axes.yaxis, low, high)
 
 
@@ -169,16 +153,15 @@ def _draw_points(axes: Axes, boundary: DrawnBoundary, y: str) -> None:
         group = rows[(rows["never"] > 0) == is_open]
         if group.empty:
             continue
-        medians = group["crossing"].to_numpy()
-        low, high = (group[end].clip(*limits) for end in ("low", "high"))
+        medians, ends = group["crossing"].to_numpy(), group[["low", "high"]].clip(*limits)
         look: dict[str, Any] = {"color": colour, "mfc": face, "elinewidth": 0.8, "zorder": 3}
-        bars = np.array([medians - low, high - medians])
+        bars = np.array([medians - ends["low"], ends["high"] - medians])
         artist = axes.errorbar(medians, group[y].to_numpy(), xerr=bars, fmt="o", **look)
         artist.lines[0].set_label("crossings")
         for interval in artist.lines[2]:
             interval.set_label("interval of a crossing")
-    heads = ((rows["low"] < limits[0], "<"), (rows["high"] > limits[1], ">"))
-    for limit, (leaves, marker) in zip(limits, heads, strict=True):
+    leaving = rows["low"] < limits[0], rows["high"] > limits[1]
+    for limit, leaves, marker in zip(limits, leaving, "<>", strict=True):
         at = rows.loc[leaves, y].to_numpy(dtype=np.float64)
         if at.size:
             look = {"color": colour, "markersize": 3, "clip_on": False, "linestyle": "none"}
@@ -207,9 +190,7 @@ def _fit_text(boundary: DrawnBoundary, data: Cells, x: Axis, y: Axis) -> str:
     law = rf"${{{y_symbol}}} \cdot {{{x_symbol}}}^p = C$"
     title, fit = f"{boundary.title}: " if boundary.title else "", boundary.fit
     if fit is None:
-        few = len(boundary.on_grid) < FEWEST_FOR_LAW
-        why = "fewer than three points" if few else f"it hardly changes with {y.label}"
-        return f"{title}no fit of {law}, {why}"
+        return f"{title}no fit of {law}: too few points, or it hardly changes with {y.label}"
     numbers = []
     for name, estimate in (("p", fit.exponent), ("C", fit.constant)):
         number, low, high = (tick_number(round_digits(each, 3)) for each in estimate[:3])
@@ -226,16 +207,15 @@ def share_in_words(share: float) -> str:
 
 def _off_grid(boundary: DrawnBoundary, data: Cells, y: Axis, limit: str) -> list[str]:
     """The values of y at which the median lies beyond the grid, with what curves do there."""
-    beyond = boundary.rows.loc[~boundary.rows.index.isin(boundary.on_grid.index), y.name]
     words = dict[str, list[float]]()
-    for at in beyond.tolist():
+    for at in boundary.rows.drop(boundary.on_grid.index)[y.name].tolist():
         sides = {*boundary.curves.loc[boundary.curves[y.name] == at, "side"]} - {"unknown"}
         whole = f"{min(sides)} {limit} throughout" if sides < {*SIDES} and sides else ""
         known = whole or ("median beyond the grid" if sides else "not known")
         words.setdefault(known, []).append(at)
     title = f"{boundary.title}, " if boundary.title else ""
-    symbol = data.symbol(y.name)
-    return [f"{title}${symbol}$ = {list_values(at, y)}: {told}." for told, at in words.items()]
+    where = f"{title}${data.symbol(y.name)}$"
+    return [f"{where} = {list_values(at, y)}: {told}." for told, at in words.items()]
 
 
 def list_values(values: Sequence[float], axis: Axis) -> str:

@@ -1,27 +1,42 @@
-"""A figure from run directories: loaded, chosen, compared, drawn, and captioned."""
+"""A figure from run directories: loaded, compared, drawn, captioned, and recorded in its file.
+
+The record is JSON in the metadata of a PNG, PDF or SVG file: the request, a digest of the cells
+that were drawn, and the versions of what drew them. A file may have been edited by hand, so that
+the record's form is checked when it is read.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import importlib.metadata
+import io
+import json
+import logging
+import os
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+from xml.etree import ElementTree
+
+import numpy as np
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from overfit_cli.core.cells import Cells
-from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.errors import BadValue, UserError, first_problem
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.files import short_names
 from overfit_cli.core.registry import figures_of
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import most_alike
+from overfit_cli.core.text import VERSION, most_alike, shorten, visible
 from overfit_cli.figures.inputs import difference, prepare, read_options, side_by_side
 from overfit_cli.figures.labels import caption, stand_ins, unpaired
 from overfit_cli.figures.picture import Picture, looking
-from overfit_cli.figures.record import SourceRecord, new_record, record_of_cells
 from overfit_cli.figures.style import Look
 from overfit_cli.sweeps.load import load_run
-from overfit_cli.sweeps.manifest import provenance_in_words
+from overfit_cli.sweeps.manifest import count_sources, provenance_in_words
 from overfit_cli.sweeps.store import RunDirectory
 
 
@@ -44,31 +59,29 @@ def draw_figure(
         names: what it calls several run directories, the subtracted one last; by default what their
             paths say.
     """
-    sources = [*directories, *([minus] if minus is not None else [])]
+    sources = [*directories, *filter(None, [minus])]
     loaded = [figure_and_data(name, each, where) for each in sources]
-    figure, parts = loaded[0][0], [data for _, data in loaded]
+    figure, paths = loaded[0][0], [source.path for source in sources]
     _refuse_unheeded(figure, directories, options, minus)
-    paths = [source.path for source in sources]
     if not names and len({path.resolve() for path in paths}) < len(paths):
         raise BadValue("directory", str(paths[0]), "a run directory is named twice.")
-    names, read = names or short_names(paths), [read_options(figure, p, options) for p in parts]
+    names, read = names or short_names(paths), [read_options(figure, p, options) for _, p in loaded]
     derived, asked = [part for part, _ in read], read[0][1]
-    usual = parts[0].study.headline if figure.reads == "cells" else ""
+    usual = derived[0].study.headline if figure.reads == "cells" else ""
     value = asked.value or figure.options.value or usual
     if minus is None:
-        data = side_by_side(names, derived, value.partition(",")[0].strip())
+        data, warned = side_by_side(names, derived, value.partition(",")[0].strip()), ""
     else:
         data = difference(derived[0], derived[1], ("here", names[-1]), value)
-        if words := unpaired(data):
-            text = f"{names[-1]}: {words}; the others are left out"
-            warnings.warn(text, UserWarning, stacklevel=2)
-    for sentence in provenance_in_words(data.parts or {"": data}):
+        warned = (
+            f"{names[-1]}: {words}; the others are left out" if (words := unpaired(data)) else ""
+        )
+    for sentence in filter(None, [warned, *provenance_in_words(data.parts or {"": data})]):
         warnings.warn(sentence, UserWarning, stacklevel=2)
     picture = drawn(figure, data, asked, command, look)
-    called = names if parts[1:] else [""]
     runs = [
-        record_of_run(part, figure, options, out, text)
-        for part, text in zip(parts, called, strict=True)
+        record_of_run(part, figure, options, out=out, name=called)
+        for (_, part), called in zip(loaded, names if loaded[1:] else [""], strict=True)
     ]
     picture.metadata = new_record(
         command=command,
@@ -83,21 +96,14 @@ def draw_figure(
     return picture
 
 
-def record_of_run(
-    data: Cells,
-    figure: Figure,
-    options: FigureOptions,
-    out: Path | None = None,
-    name: str = "",
-) -> SourceRecord:
+def record_of_run(data: Cells, figure: Figure, options: FigureOptions, **of: Any) -> SourceRecord:
     """Return the record of a run directory: the cells that it gives the figure.
 
     Logged steps count where the figure reads them, and times where it draws them.
     """
     steps = data.steps if figure.reads == "trajectories" else None
     columns = " ".join(filter(None, (options.value, options.theory, figure.options.value)))
-    seconds = "seconds" in re.findall(r"\w+", columns)
-    return record_of_cells(data, steps, seconds=seconds, out=out, name=name)
+    return record_of_cells(data, steps, seconds="seconds" in re.findall(r"\w+", columns), **of)
 
 
 def drawn(
@@ -108,7 +114,7 @@ def drawn(
     look: Look | None = None,
 ) -> Picture:
     """Draw a figure of some data, with its caption."""
-    with looking(look or Look(), " ".join(stand_ins(data.parts or {"": data}))):
+    with looking(look or Look(), " ".join(stand_ins(data))):
         on_axes, options = prepare(figure, data, asked)
         picture: Picture = figure.draw(on_axes, options)
     if picture.is_empty():
@@ -140,11 +146,8 @@ def figure_and_data(
     data = load_run(directory).where(*where)
     figure = find_figure(data.study, name)
     if figure.reads == "trajectories" and data.steps.empty:
-        accepts = (
-            f"it holds no trajectories, which {name} requires; `overfit train` and a sweep with "
-            "trajectories write them."
-        )
-        raise BadValue("directory", str(directory.path), accepts)
+        none = f"it holds no trajectories, which {name} requires; `overfit train` writes them."
+        raise BadValue("directory", str(directory.path), none)
     return figure, data
 
 
@@ -159,11 +162,267 @@ def _refuse_unheeded(
         raise BadValue("minus", None, "it subtracts from one run directory; name one.")
     if several and "from" not in figure.accepts:
         named = " ".join(str(directory.path) for directory in directories)
-        accepts = f"{figure.name} draws one run directory, not {len(directories)}."
-        raise BadValue("directory", named, accepts)
+        raise BadValue("directory", named, f"{figure.name} draws one run directory.")
     given = options.given() | ({"minus": str(minus.path)} if minus is not None else {})
     for name in given.keys() - figure.accepts:
         value = given[name]
         value = ",".join(sorted(value)) or "none" if isinstance(value, frozenset | tuple) else value
         accepted = ", ".join(sorted(figure.accepts - {"from"})) or "none"
         raise BadValue(name, value, f"{figure.name} has no such option; it accepts {accepted}.")
+
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from PIL.Image import Image
+
+    from overfit_cli.core.cells import Cells
+
+KEYWORD = "overfit"
+"""The keyword of the record in a PNG file; PDF and SVG files have fields of their own."""
+
+TOLERANCE = 20
+"""Levels of 255 by which a pixel may differ: where rounding differs between processors, another of
+a file's 256 colours may be the nearest one."""
+
+_DESCRIPTION = ".//{http://purl.org/dc/elements/1.1/}description"
+
+
+def _escaped(given: object) -> object:
+    return given.encode(errors="backslashreplace").decode() if isinstance(given, str) else given
+
+
+Text = Annotated[str, BeforeValidator(_escaped)]
+"""A text as JSON holds it: bytes of a file's name that are no text become escapes."""
+
+
+class SourceRecord(BaseModel, frozen=True, extra="forbid"):
+    """A run directory, or a CSV file of published numbers, at the time of drawing.
+
+    Attributes:
+        path, beside: as the user named it, and from the figure's folder (see `path_beside`).
+        name: its name in the figure; empty where it is the only one.
+        study, version, commits: of the cells, and of the code that trained them.
+        sources: how many of its cells each source of a function trained, by its digest.
+        cells, key: the number of cells that were drawn, and a digest of their keys.
+        data: a digest of the cells' numbers; of a file, the SHA-256 of its content.
+    """
+
+    path: Text
+    beside: Text = ""
+    name: Text = ""
+    study: Text = ""
+    version: int = 0
+    commits: tuple[Text, ...] = ()
+    sources: Mapping[Text, int] = {}
+    cells: int = 0
+    key: Text = ""
+    data: Text
+
+
+class ComparisonRecord(BaseModel, frozen=True, extra="forbid"):
+    """The settings with which `overfit compare` compared A and B; differences are B − A.
+
+    Attributes:
+        columns: the measured columns that were compared; the first one is drawn.
+        where_a, where_b: conditions on one side alone.
+        published: B, where it is a file; otherwise it is the second of the runs.
+    """
+
+    columns: Annotated[tuple[Text, ...], Field(min_length=1)]
+    where_a: tuple[Text, ...] = ()
+    where_b: tuple[Text, ...] = ()
+    published: SourceRecord | None = None
+
+
+class FigureRecord(BaseModel, frozen=True, extra="forbid"):
+    """The record that lets a figure be drawn again, and its data be recognised.
+
+    Attributes:
+        overfit, packages: the versions that drew the figure.
+        command, title: the command line, empty from Python; what the figure shows, in a phrase.
+        figure, options, where, look: the request; the look's settings are JSON.
+        runs, minus: the run directories, in the order of the request, and the subtracted one.
+        compared: how two sides were compared; None for other figures.
+        claims: the claims that `overfit judge` drew, as it takes them; empty for other figures.
+    """
+
+    schema_version: Literal[1] = Field(alias="schema")
+    overfit: Text
+    packages: Mapping[str, str]
+    command: Text = ""
+    title: Text = ""
+    figure: Text
+    options: FigureOptions = FigureOptions()
+    where: tuple[Text, ...] = ()
+    look: Look = Look()
+    runs: Annotated[tuple[SourceRecord, ...], Field(min_length=1)]
+    minus: SourceRecord | None = None
+    compared: ComparisonRecord | None = None
+    claims: tuple[Text, ...] = ()
+
+    @property
+    def sources(self) -> tuple[SourceRecord, ...]:
+        """All run directories, then the subtracted one, or the file of published numbers."""
+        published = self.compared.published if self.compared is not None else None
+        return (*self.runs, *filter(None, (self.minus, published)))
+
+    def text(self) -> str:
+        """Return the record as JSON in ASCII, the same for the same record, without defaults."""
+        fields = self.model_dump(by_alias=True, exclude_defaults=True)
+        return json.dumps(fields, default=sorted)  # the order of a set changes by process
+
+    def metadata(self) -> dict[str, dict[str, str]]:
+        """Return matplotlib's metadata of a file with this record, for each kind of file."""
+        title = visible(" ".join(self.title.split()))
+        maker = f"overfit {self.overfit}"
+        package = f"matplotlib {self.packages.get('matplotlib', '')}"
+        text = self.text()
+        return {
+            "png": {"Title": title, "Software": f"{maker}, {package}", KEYWORD: text},
+            "pdf": {"Title": title, "Creator": maker, "Producer": package, "Keywords": text},
+            "svg": {"Title": title, "Creator": maker, "Description": text},
+        }
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the packages that draw; with another one a picture may differ."""
+    return {name: importlib.metadata.version(name) for name in ("matplotlib", "numpy")}
+
+
+def new_record(**request: Any) -> FigureRecord:
+    """Return the record of a figure that is drawn now."""
+    return FigureRecord(schema=1, overfit=VERSION, packages=versions(), **request)
+
+
+def record_of_cells(
+    cells: Cells,
+    steps: pd.DataFrame | None = None,
+    *,
+    seconds: bool = False,
+    out: Path | None = None,
+    name: str = "",
+) -> SourceRecord:
+    """Return the record of a run directory's chosen cells, for the figure in the file `out`.
+
+    Logged steps and the seconds that cells took are part of it where the figure draws them.
+    """
+    run, trained = cells.runs[0], cells.trained
+    path, sources = run.path or Path(), count_sources(run.sources, trained["key"])
+    commits = [commit for source, commit in run.commits if not source or source in sources]
+    return SourceRecord(
+        path=path.as_posix(),
+        beside=path_beside(path, out),
+        name=name,
+        study=cells.study.name,
+        version=int(trained["version"].iloc[0]),
+        commits=tuple(dict.fromkeys(commits)),
+        sources=sources,
+        cells=len(trained),
+        key=key_of_cells(trained),
+        data=digest_of_numbers(trained, steps, seconds=seconds),
+    )
+
+
+def key_of_cells(cells: pd.DataFrame) -> str:
+    """Return a name for a choice of cells, in 20 hexadecimal digits, as their own keys have.
+
+    It is the SHA-256 of the cells' keys, sorted, one a line.
+    """
+    return hashlib.sha256("\n".join(sorted(cells["key"])).encode()).hexdigest()[:20]
+
+
+def digest_of_numbers(
+    cells: pd.DataFrame, steps: pd.DataFrame | None = None, *, seconds: bool = False
+) -> str:
+    """Return the SHA-256 of everything that cells hold, and of their logged steps.
+
+    Neither the order of rows and columns matters, nor a column that holds nothing, nor whether
+    whole numbers are stored as real ones. Of each table it takes the number of rows, and of each
+    column, in the order of their names, the name and the values: numbers as float64,
+    little-endian, texts as a list in JSON.
+
+    Args:
+        steps: one row per cell and logged step; None where they don't matter.
+        seconds: whether the time that a cell took matters.
+    """
+    digest = hashlib.sha256()
+    cells = cells if seconds else cells.drop(columns="seconds", errors="ignore")
+    for table, order in ((cells, ["key"]), (steps, ["key", "step"])):
+        if table is not None:
+            digest.update(f"{len(table)} rows\n".encode())
+            rows = table.sort_values(order, kind="stable")
+            for name in sorted(map(str, rows.columns[rows.notna().any()])):
+                digest.update(f"{name}\n".encode() + _values(rows[name]))
+    return digest.hexdigest()
+
+
+def _values(column: pd.Series[Any]) -> bytes:
+    if column.dtype.kind in "biuf":
+        numbers = column.to_numpy(dtype="<f8", na_value=np.nan)
+        return np.where(np.isnan(numbers), np.nan, numbers).astype("<f8").tobytes()
+    texts = column.astype(object).where(column.notna(), None).tolist()
+    return json.dumps(texts, default=str).encode()
+
+
+def path_beside(source: Path, out: Path | None) -> str:
+    """Return a path from a figure's folder; empty where it has a name that wasn't typed.
+
+    On Windows it is empty too where the two lie on different drives.
+    """
+    if out is None:
+        return ""
+    try:
+        path = Path(os.path.relpath(source, out.parent))
+    except ValueError:
+        return ""
+    typed = {"..", *source.parts, *out.parts}
+    return path.as_posix() if typed.issuperset(path.parts) else ""
+
+
+def read_record(content: bytes) -> tuple[str, FigureRecord]:
+    """Return the kind of a file (png, pdf or svg) and the record in it."""
+    kind, text = _text_in(content)
+    if not isinstance(text, str) or not text.lstrip().startswith("{"):
+        raise UserError("it holds no record; it takes a PNG, PDF or SVG file that overfit drew.")
+    try:
+        return kind, FigureRecord.model_validate_json(text, strict=True)
+    except ValidationError as error:
+        raise UserError(f"its record can't be read ({first_problem(error)}).") from None
+
+
+def _text_in(content: bytes) -> tuple[str, str | None]:
+    try:
+        if content.startswith(b"\x89PNG\r\n\x1a\n"):
+            return "png", _open_png(content).info.get(KEYWORD)
+        if content.startswith(b"%PDF-"):
+            from pypdf import PdfReader
+
+            logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it would warn about every flaw
+            facts = PdfReader(io.BytesIO(content)).metadata
+            return "pdf", facts.keywords if facts is not None else None
+        if b"<svg" in content[:4096]:
+            return "svg", ElementTree.fromstring(content).findtext(_DESCRIPTION)
+    except Exception as error:  # a damaged file raises all kinds of errors
+        reason = visible(shorten(str(error).strip())) or type(error).__name__
+        raise UserError(f"it isn't a whole figure ({reason}).") from None
+    return "", None
+
+
+def _open_png(content: bytes) -> Image:
+    from PIL import Image
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        image = Image.open(io.BytesIO(content), formats=["PNG"])
+        image.load()  # metadata may stand behind the pixels
+    return image
+
+
+def same_picture(kind: str, kept: bytes, drawn: bytes) -> bool:
+    """Return whether two files of a kind show the same: PNG by pixels, PDF and SVG by bytes."""
+    if kind != "png":
+        return kept == drawn
+    before, after = (
+        np.asarray(_open_png(file).convert("RGBA"), np.int16) for file in (kept, drawn)
+    )
+    return before.shape == after.shape and bool((abs(before - after) <= TOLERANCE).all())

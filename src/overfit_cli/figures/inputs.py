@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,17 +23,8 @@ from overfit_cli.core.figure import MOST_PANELS, Figure, FigureOptions
 from overfit_cli.core.parameters import Value, describe, parameter_named
 from overfit_cli.core.study import RUN, Field, missed_by
 from overfit_cli.core.text import plural, round_digits, suggestion
-from overfit_cli.figures.axes import Axis, parameter_axis
-from overfit_cli.figures.labels import (
-    axis_label,
-    brief,
-    contrast,
-    free_parameters,
-    independent_parameters,
-    is_word,
-    literal,
-    setting,
-)
+from overfit_cli.figures import labels
+from overfit_cli.figures.axes import Axis, parameter_axis, require_parameter
 from overfit_cli.figures.style import PALETTE
 from overfit_cli.stats.intervals import Averaging
 from overfit_cli.stats.pairs import pair_up
@@ -47,26 +39,24 @@ def resolve_options(figure: Figure, asked: FigureOptions, data: Cells) -> Figure
     own = figure.options
     if figure.equation_of is not None:
         own = replace(own, law=figure.equation_of(data)[:1])
-    headline = data.study.headline
-    column = asked.value or own.value or headline
-    is_own_column = column == (own.value or headline)
-    if not is_own_column:
+    usual = own.value or data.study.headline
+    column = asked.value or usual
+    if column != usual:
         own = replace(own, theory=None, threshold=None)
     boundaries = {run.boundary for run in data.runs}
     placed = boundaries.pop() if len(boundaries) == 1 and "threshold" in figure.accepts else None
-    if placed is not None and column == (placed[0] or headline):
+    if placed is not None and column == (placed[0] or data.study.headline):
         own = replace(own, threshold=placed[1])
         if asked.threshold not in (None, own.threshold):
             few = f"few may be near {asked.threshold:g}."
-            text = f"the sweep placed its cells near {own.threshold:g}; {few}"
-            warnings.warn(text, UserWarning, stacklevel=2)
+            warnings.warn(f"the sweep placed its cells near {own.threshold:g}; {few}", stacklevel=2)
     x, y = _choose_axes(figure.axes, own, asked, data)
     options = replace(own, **(asked.given() | {"x": x, "y": y}))
     if asked.by is None and own.by is not None:
         panels = [name for name in own.by.split(",") if name in data.varying((x, y))]
         options = replace(options, by=panels[0] if panels else None)
     is_own_plane = {x, y} == {own.x or x, own.y or y} and options.threshold == own.threshold
-    is_own_law = is_own_column and is_own_plane and _one_curve_a_panel(options, data)
+    is_own_law = column == usual and is_own_plane and _one_curve_a_panel(options, data)
     return options if is_own_law else replace(options, law=asked.law)
 
 
@@ -89,7 +79,7 @@ def _choose_axes(
     axes: int, own: FigureOptions, asked: FigureOptions, data: Cells
 ) -> tuple[str | None, str | None]:
     """The axes of the user, else those of the figure that vary, else parameters that vary."""
-    free = [name for name in independent_parameters(data) if name not in (asked.by, RUN)]
+    free = [name for name in labels.independent_parameters(data) if name not in (asked.by, RUN)]
     if len(free) < axes:
         free = data.varying((asked.by, RUN))
     x, y = asked.x or own.x, asked.y or own.y
@@ -115,16 +105,15 @@ def read_options(figure: Figure, data: Cells, asked: FigureOptions) -> tuple[Cel
         named[side] = named[side] and parameter_named(model, named[side].strip())
     columns = {name for schema in (data.schema, data.logged) for name in schema.named("measured")}
     for option in ("value", "theory"):
-        text = named[option] or getattr(figure.options, option) or ""
-        parts = [part.strip() for part in (text.split(",") if logged else [text])]
-        for index, part in enumerate(parts):
+        text, read = named[option] or getattr(figure.options, option) or "", list[str]()
+        for part in map(str.strip, text.split(",") if logged else [text]):
             name = parameter_named(model, part)
-            if name in data.number_parameters and part not in columns:
-                parts[index] = f"({name})"
-            if _is_expression(data, parts[index]):
+            is_axis = name in data.number_parameters and part not in columns
+            read.append(f"({name})" if is_axis else part)
+            if _is_expression(data, read[-1]):
                 add = data.with_logged_column if logged else data.with_column
-                data = add(parts[index], figure.labels.get(part, ""), option)
-        named[option] = named[option] and ",".join(parts)
+                data = add(read[-1], figure.labels.get(part, ""), option)
+        named[option] = named[option] and ",".join(read)
     return data, replace(asked, **named)
 
 
@@ -150,16 +139,15 @@ def two_axes(data: Cells, options: FigureOptions) -> tuple[Axis, Axis]:
         raise BadValue("x", x.name, f"y is {y.name} too; the two axes take different parameters.")
     if options.by in (x.name, y.name):
         raise BadValue("by", options.by, "it is an axis already; panels take another parameter.")
-    if options.by not in (None, *data.values):
-        accepts = f"{data.study.name} has no parameter {options.by!r}; "
-        raise BadValue("by", options.by, accepts + suggestion(options.by or "", data.values))
+    if options.by is not None:
+        require_parameter(data, "by", options.by)
     taken = [name for name in (x.name, y.name, options.by) if name is not None]
-    for name in free_parameters(data, taken):
+    for name in labels.free_parameters(data, taken):
         if name != RUN:
             values = ", ".join(map(str, data.values[name][:4]))
-            accepts = f"y is {y.name}, {name} varies too ({values}, ...), and its values would be "
-            accepts += "mixed; make it an axis, make panels of it (option by), or choose one value "
-            raise BadValue("x", x.name, f"{accepts}(option where, {name}=VALUE).")
+            accepts = f"y is {y.name}, {name} varies too ({values}, ...); make it an axis, make "
+            accepts += f"panels of it (option by), or choose one (option where, {name}=VALUE)."
+            raise BadValue("x", x.name, accepts)
     return x, y
 
 
@@ -167,24 +155,22 @@ def require_grid(data: Cells, options: FigureOptions, x: Axis, y: Axis) -> None:
     """Refuse an expression along an axis whose points make no grid with the other axis."""
     points = len(data.frame[[x.name, y.name]].drop_duplicates())
     if data.replaced and points < len(x.values) * len(y.values):
-        side, axis = ("y", y) if y.name == options.y and not y.name.isidentifier() else ("x", x)
-        other = x if axis is y else y
-        accepts = f"its values with those of {other.name} make no grid; lines draws them."
+        side, axis = ("x", x) if y.name.isidentifier() else ("y", y)
+        accepts = "its values with those of the other axis make no grid; lines draws them."
         raise BadValue(side, axis.name, accepts)
 
 
 def measured_column(data: Cells, name: str | None, option: str = "value") -> tuple[str, str]:
     """Return the name and the label of the column to draw: by default the study's headline."""
-    name = data.study.headline if name is None else name
+    name, columns = name or data.study.headline, data.schema.named("measured")
     if not name and not data.study.columns:
         raise UserError(f"{data.study.name} has measured nothing here: no cell is done.")
-    columns = data.schema.named("measured")
     if name not in columns:
         hint = suggestion(name, columns)
         raise BadValue(option, name, f"{data.study.name} measures no {name!r}; {hint}")
     if name not in data.trained:
         raise BadValue(option, name, f"these cells don't hold {name}; sweep them again.")
-    return name, axis_label(data.schema, name)
+    return name, labels.axis_label(data.schema, name)
 
 
 def middle_threshold(numbers: pd.Series[float]) -> float:
@@ -205,16 +191,15 @@ def choose_scale(log: bool | None, numbers: pd.Series[float], *, factor: float) 
     """
     low, high = float(numbers.min()), float(numbers.max())
     if log and low <= 0:
-        accepts = f"the least number drawn is {low:g}, which has no logarithm."
-        raise BadValue("log", "value", accepts)
+        least = f"the least number drawn is {low:g}, which has no logarithm."
+        raise BadValue("log", "value", least)
     return (low > 0 and high / low > factor) if log is None else log
 
 
 def usable_cells(data: Cells, value: str) -> pd.DataFrame:
     """Return the cells that are done and have a finite `value`, as a float column."""
-    numbers = finite_column(data.trained, value)
-    usable: pd.DataFrame = data.trained.assign(**{value: numbers})[numbers.notna()]
-    return usable
+    usable: pd.DataFrame = data.trained.assign(**{value: finite_column(data.trained, value)})
+    return usable[usable[value].notna()]
 
 
 def misses_in_words(cells: pd.DataFrame) -> str:
@@ -232,8 +217,8 @@ def lost_in_words(cells: pd.DataFrame, numbers: pd.Series[float], *, is_median: 
         numbers: those of the cells, infinite where one missed: beyond the others for a median.
     """
     missed, failed = numbers == np.inf, cells["status"] == "failed"
-    beyond = missed & is_median
-    left_out = (missed | (failed & numbers.isna())) & ~beyond
+    lost = failed & numbers.isna()
+    beyond, left_out = (missed, lost) if is_median else (missed & False, missed | lost)
     words = [
         f"{plural(int(which.sum()), 'cell')} ({misses_in_words(cells[which])}) {how}"
         for which, how in ((beyond, "taken as beyond the others"), (left_out, "left out"))
@@ -288,11 +273,9 @@ def panels(data: Cells, *names: str | None) -> list[Panel]:
     """Split the data by the values of parameters, in order; one that is None splits nothing."""
     by = list(dict.fromkeys(name for name in names if name is not None))
     for name in by:
-        if name not in data.values:
-            hint = suggestion(name, data.values)
-            raise BadValue("by", name, f"{data.study.name} has no parameter {name!r}; {hint}")
+        require_parameter(data, "by", name)
     parts = [
-        Panel(", ".join(setting(data.schema, *each) for each in values.items()), part)
+        Panel(", ".join(labels.setting(data.schema, *each) for each in values.items()), part)
         for values, part in data.settings(by)
     ]
     if len(parts) > MOST_PANELS:
@@ -324,7 +307,7 @@ def panels_for_lines(data: Cells, names: Sequence[str]) -> str | None:
 
 def is_one_number(data: Cells, names: Sequence[str]) -> bool:
     """Return whether lines differ by one parameter only, and it is a number."""
-    return len(names) == 1 and names[0] != RUN and not is_word(data.schema, names[0])
+    return len(names) == 1 and names[0] != RUN and not labels.is_word(data.schema, names[0])
 
 
 def side_by_side(names: Sequence[str], parts: Sequence[Cells], value: str = "") -> Cells:
@@ -336,25 +319,36 @@ def side_by_side(names: Sequence[str], parts: Sequence[Cells], value: str = "") 
     if len(parts) == 1:
         return parts[0]
     first, is_one_study = parts[0], len({part.study.name for part in parts}) == 1
+    varying = {name for part in parts for name in part.varying()}
     for name, part in zip(names, parts, strict=True):
-        _check_alike(first, part, names[0], name)
+        lacks = sorted(varying - {*describe(part.study.parameters)})
         if value and not is_one_study and not {value} & {*part.frame, *part.steps}:
-            accepts = f"its cells are of {part.study.name} and have no {value}, which the figure "
-            accepts += f"of {names[0]} draws; name runs of one study, or a column that both have."
+            lacks.append(value)
+        if lacks:
+            accepts = (
+                f"its cells, of {part.study.name}, have no {lacks[0]}, which varies or is drawn "
+            )
+            accepts += "in another; name runs of one study, or of the same parameters and columns."
             raise BadValue("from", name, accepts)
-    called = list(zip(names, parts, strict=True))
+
+    def together(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
+        """The rows of all, whose keys begin with the names."""
+        tagged = []
+        for name, table in zip(names, tables, strict=True):
+            keys = {"key": f"{name}/" + table["key"].astype(str)} if "key" in table else {}
+            tagged.append(table.assign(**{RUN: name}, **keys))
+        return pd.concat(tagged, ignore_index=True)
+
+    called = dict(zip(names, parts, strict=True))
+    field = Field(RUN, "literal", choices=tuple(names), label="run", role="cell")
     return replace(
         first,
-        frame=pd.concat([_tagged(name, part.frame) for name, part in called], ignore_index=True),
-        schema=first.schema.with_field(
-            Field(RUN, "literal", choices=tuple(names), label="run", role="cell")
-        ),
-        read_steps=lambda: pd.concat(
-            [_tagged(name, part.steps) for name, part in called], ignore_index=True
-        ),
-        runs=tuple(replace(run, name=name) for name, part in called for run in part.runs),
+        frame=together(part.frame for part in parts),
+        schema=first.schema.with_field(field),
+        read_steps=lambda: together(part.steps for part in parts),
+        runs=tuple(replace(run, name=name) for name, part in called.items() for run in part.runs),
         differs=_differences(names, parts) if is_one_study else (),
-        parts=dict(called),
+        parts=called,
     )
 
 
@@ -370,25 +364,12 @@ def _differing(parts: Sequence[Cells]) -> dict[str, tuple[Value, ...]]:
 
 
 def _differences(names: Sequence[str], parts: Sequence[Cells]) -> tuple[str, ...]:
-    return tuple(
-        f"{parameter} "
-        + ", ".join(f"{brief(value)} ({name})" for name, value in zip(names, values, strict=True))
-        for parameter, values in _differing(parts).items()
-    )
-
-
-def _check_alike(first: Cells, second: Cells, called: str, name: str) -> None:
-    for varied, varied_name, fixed in ((first, called, second), (second, name, first)):
-        unknown = {*varied.varying()} - {*describe(fixed.study.parameters)}
-        if unknown:
-            accepts = f"{fixed.study.name} has no parameter {min(unknown)!r}, which varies in "
-            accepts += f"{varied_name}; name runs of the same parameters."
-            raise BadValue("from", name, accepts)
-
-
-def _tagged(name: str, frame: pd.DataFrame) -> pd.DataFrame:
-    keys = {"key": f"{name}/" + frame["key"].astype(str)} if "key" in frame else {}
-    return frame.assign(**{RUN: name}, **keys)
+    """How the parameters differ that don't vary: `eta 0.1 (first), 0.2 (second)`."""
+    words = []
+    for name, values in _differing(parts).items():
+        each = zip(map(labels.brief, values), names, strict=True)
+        words.append(f"{name} {', '.join(f'{value} ({of})' for value, of in each)}")
+    return tuple(words)
 
 
 def difference(data: Cells, minus: Cells, called: tuple[str, str], column: str) -> Cells:
@@ -405,31 +386,30 @@ def difference(data: Cells, minus: Cells, called: tuple[str, str], column: str) 
     names = [n for n in dict.fromkeys([*data.parameters, *minus.parameters]) if n in varied]
     for name in (*names, column):
         if any(name not in part.frame for part in parts):
-            accepts = f"its cells and the others don't share {name}."
-            raise BadValue("minus", called[1], accepts)
+            raise BadValue("minus", called[1], f"its cells and the others don't share {name}.")
     pairs = pair_up(data.trained, minus.trained, names, [column])
     if not pairs.both:
         shared = ", ".join(names) or "the parameters"
         accepts = f"no cell of it has the seed and the values of {shared} of a cell here."
         raise BadValue("minus", called[1], accepts)
     left, right = pairs.left, pairs.right
-    failed = (left["status"] == "failed") | (right["status"] == "failed")
+    lost, also_lost = (side["status"] == "failed" for side in (left, right))
     reasons = [side.get("reason", pd.Series("", side.index)) for side in (left, right)]
     cells, rows = (data, left) if "key" in left else (minus, right)
     changed = rows.assign(
         **{column: left[column].astype(float) - right[column].astype(float)},
-        status=np.where(failed, "failed", "done"),
-        reason=reasons[0].where(left["status"] == "failed", reasons[1]),
+        status=np.where(lost | also_lost, "failed", "done"),
+        reason=reasons[0].where(lost, reasons[1]),
     )
-    field, differing = data.schema[column], _differing(parts)
-    less = f", less that of {literal(called[1])}"
-    less = f": {contrast(data.schema, *differing.items())}" if len(differing) == 1 else less
-    label = f"{axis_label(data.schema, column)}{less}"
+    differing, less = _differing(parts), f", less that of {labels.literal(called[1])}"
+    if len(differing) == 1:
+        less = f": {labels.contrast(data.schema, *differing.items())}"
+    label = f"{labels.axis_label(data.schema, column)}{less}"
     # A number that one side missed is no difference: it is not known.
-    field = replace(field, label=label, unit="", symbol="", reached=True, diverges=False)
+    known: dict[str, Any] = {"unit": "", "symbol": "", "reached": True, "diverges": False}
     return replace(
         cells.with_trained(changed) if cells.run.sparse else cells.without_plan(changed),
-        schema=cells.schema.with_field(field),
+        schema=cells.schema.with_field(replace(data.schema[column], label=label, **known)),
         pairs=pairs,
         differs=_differences(called, parts),
         parts=dict(zip(called, parts, strict=True)),

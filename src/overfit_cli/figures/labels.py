@@ -70,9 +70,11 @@ def short_settings(schema: Schema, values: Mapping[str, object]) -> str:
 
 def symbols_in_words(schema: Schema, names: Collection[str]) -> list[str]:
     """Return a sentence on the symbols of some parameters, such as `H: attention heads`."""
-    fields = [schema[name] for name in names if not is_word(schema, name)]
-    told = [f"${field.symbol}$: {with_money(field.label)}" for field in fields if field.symbol]
-    return [f"{', '.join(told)}."] if told else []
+    fields = [
+        field for name in names if (field := schema[name]).symbol and not is_word(schema, name)
+    ]
+    told = ", ".join(f"${field.symbol}$: {with_money(field.label)}" for field in fields)
+    return [f"{told}."] if told else []
 
 
 def heading(schema: Schema, names: Collection[str]) -> str:
@@ -194,36 +196,41 @@ def caption(shows: str, data: Cells, command: str = "") -> str:
         shows: what the figure shows, in sentences.
         command: the one that drew the figure; it stands below those that made the cells.
     """
-    parts = data.parts or {"": data}
     texts = [shows, cells_in_words(data), settings_in_words(data)]
     wrapped = [textwrap.fill(typeset(text), WIDTH, break_on_hyphens=False) for text in texts]
-    made = [line for part in parts.values() for run in part.runs for line in run.commands]
+    runs = [run for part in _parts(data).values() for run in part.runs]
+    made = [line for run in runs for line in run.commands]
     if commands := [*dict.fromkeys(made), *filter(None, [command])]:
         wrapped.append("\n  ".join(["Commands:", *commands]))
     return "\n\n".join([*wrapped, f"overfit {VERSION}"]) + "\n"
 
 
+def _parts(data: Cells) -> Mapping[str, Cells]:
+    return data.parts or {"": data}
+
+
 def cells_in_words(data: Cells) -> str:
     """Write the number of cells, their seeds, the parameters that vary, and where they are from."""
-    cells, counts, parts = data.trained, data.counts(), data.parts or {"": data}
-    failed = cells.loc[cells["status"] == "failed"]
-    words = missed_by(failed).map(_MISSES).fillna("failed").value_counts().sort_index()
-    told = [plural(counts["done"], "cell") + " done", *(f"{n} {word}" for word, n in words.items())]
+    cells, counts, parts = data.trained, data.counts(), _parts(data)
+    missed = missed_by(cells[cells["status"] == "failed"]).map(_MISSES).fillna("failed")
+    told = [f"{plural(counts['done'], 'cell')} done"]
+    told += [f"{count} {word}" for word, count in missed.value_counts().sort_index().items()]
     told += [f"{counts['missing']} missing"] if counts["missing"] else []
-    seeds = f"seeds {list_numbers(sorted(cells['seed'].unique().tolist()))}"
-    seeds = "; ".join(filter(None, [subtracted_means(data) or seeds, unpaired(data)]))
+    seeds = (
+        subtracted_means(data) or f"seeds {list_numbers(sorted(cells['seed'].unique().tolist()))}"
+    )
     axes = [
         f"{symbol_and_name(data, name)} {_values_in_words(data.values[name])}"
         for name in data.varying()
     ]
-    varies = f" Axes: {'; '.join(axes)}." if axes else ""
     chosen = [
-        f" Chosen{f' of {name}' if name else ''}: {part.chosen}; the others are left out."
+        f"Chosen{f' of {name}' if name else ''}: {part.chosen}; the others are left out."
         for name, part in parts.items()
         if part.chosen
     ]
-    own = f"Cells: {', '.join(told)}; {seeds}.{varies}{''.join(chosen)}"
-    return " ".join([own, *provenance_in_words(parts), *stand_ins(parts)])
+    own = f"Cells: {', '.join(told)}; {'; '.join(filter(None, [seeds, unpaired(data)]))}."
+    varies = [f"Axes: {'; '.join(axes)}."] if axes else []
+    return " ".join([own, *varies, *chosen, *provenance_in_words(parts), *stand_ins(data)])
 
 
 def unpaired(data: Cells) -> str:
@@ -259,12 +266,10 @@ def symbol_and_name(data: Cells, name: str) -> str:
     return name if symbol == name or len(symbol) > _LONGEST_SYMBOL else f"{symbol} ({name})"
 
 
-def stand_ins(parts: Mapping[str, Cells]) -> list[str]:
+def stand_ins(data: Cells) -> list[str]:
     """Return what stands in for the papers' data in the cells of runs: see `Study.stand_in`."""
-    sentences = [
-        sentence for part in parts.values() for sentence in stand_ins_of(part.study, part.trained)
-    ]
-    return list(dict.fromkeys(sentences))
+    every = [stand_ins_of(part.study, part.trained) for part in _parts(data).values()]
+    return list(dict.fromkeys(sentence for sentences in every for sentence in sentences))
 
 
 def settings_in_words(data: Cells) -> str:

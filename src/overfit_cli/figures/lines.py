@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,31 +19,10 @@ from matplotlib.lines import Line2D
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import MOST_PANELS, FigureOptions
-from overfit_cli.core.parameters import Value
 from overfit_cli.core.text import suggestion
+from overfit_cli.figures import inputs, labels
 from overfit_cli.figures.axes import Axis, Place, draw_equations, legend_below, parameter_axis
-from overfit_cli.figures.inputs import (
-    BAND,
-    Panel,
-    averaging,
-    is_one_number,
-    measured_column,
-    panels,
-    panels_for_lines,
-    require_numbers,
-)
-from overfit_cli.figures.labels import (
-    axis_label,
-    brief,
-    free_parameters,
-    heading,
-    label_with_note,
-    opening,
-    short_settings,
-    subtracted_means,
-    symbols_in_words,
-)
-from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
+from overfit_cli.figures.picture import Picture, new_panels, title_panels
 from overfit_cli.figures.series import LEAST_SHARE, ROUND_OFF, THEORY, Series
 from overfit_cli.figures.style import DASHES, HIGH, PALETTE, THRESHOLD, colour_parameter, line_looks
 from overfit_cli.figures.summaries import Lines, lines_of_cells, lines_of_steps
@@ -59,21 +38,17 @@ _LOSSES = ("train_loss", "test_loss", "mean_test_loss", "mean_train_loss")
 GUESS = {**dict.fromkeys(_LOSSES, math.log(2)), "train_accuracy": 0.5, "test_accuracy": 0.5}
 """What guessing one of two classes gives, of the columns of a classifier."""
 
-DRAWN_ALREADY = "it is drawn already; name the column of a theory."
 
-
-@styled
 def draw_lines(data: Cells, options: FigureOptions, *, floor: float = 0.0) -> Picture:
     """Draw `options.value` against x, with panels by `by` and a line for each other setting.
 
     Points are medians over seeds with their quartiles, or with a line for each seed where there
     are fewer than three seeds, unless the user wants another mean or band. A seed that misses, at
-    its target or by diverging, counts as beyond the others: where half of the seeds miss, the
-    median of the others is an open point on no line, and a cross at the top marks values at which
-    no seed arrives. Where x is no number, points stand side by side, with bars. More settings than
-    colours have panels, if those of one parameter suffice; a number with more values than panels
-    has shades, and no bands. A theory's column is dashed, and so are equations in x, the column and
-    constants; of those that differ between lines, each line has its curve.
+    its target or by diverging, counts as beyond the others: where half of the seeds miss, a cross
+    at the top stands for the median. Where x is no number, points stand side by side, with bars.
+    More settings than colours have panels, if those of one parameter suffice; many values of one
+    number have shades, and no bands. A theory's column is dashed, and so are equations in x, the
+    column and constants; of those that differ between lines, each line has its curve.
 
     Args:
         floor: the round-off of a column that is a share of its start; 0 for the digits of the
@@ -94,13 +69,13 @@ def draw_lines(data: Cells, options: FigureOptions, *, floor: float = 0.0) -> Pi
     ]
     look: dict[str, Any] = {"colour": "0.15", "first_dash": 2 if series.theory else 1}
     legend += draw_equations(figure, places, data, options, [x], series.value, **look)
-    legend_below(figure, legend, 2 * len(all_axes), heading(data.schema, series.lines.names))
+    legend_below(figure, legend, 2 * len(all_axes), labels.heading(data.schema, series.lines.names))
     return figure
 
 
 def _along(x: Axis, data: Cells, options: FigureOptions, round_off: float) -> Series:
-    value, label = measured_column(data, options.value)
-    numbers = require_numbers(data, value)[value]
+    value, label = inputs.measured_column(data, options.value)
+    numbers = inputs.require_numbers(data, value)[value]
     if options.by == x.name:
         raise BadValue("by", options.by, "it is an axis already; panels take another parameter.")
     if data.refined and data.trained["seed"].nunique() > 1:
@@ -108,26 +83,22 @@ def _along(x: Axis, data: Cells, options: FigureOptions, round_off: float) -> Se
         raise BadValue("where", None, accepts)
     theory = {}
     if options.theory is not None:
-        if data.pairs or options.theory == value:
-            why = "a difference of runs has none." if data.pairs else DRAWN_ALREADY
-            raise BadValue("theory", options.theory, why)
-        theory = dict([measured_column(data, options.theory, "theory")])
-    free = free_parameters(data, [x.name])
-    by = options.by or panels_for_lines(data, free)
-    if len(data.values.get(by or "", ())) > MOST_PANELS and is_one_number(data, free):
-        by = None  # lines in shades
-    parts, names = panels(data, by), [name for name in free if name != by]
-    if subtracted_means(data):  # by the means that are subtracted
+        theory = dict([inputs.measured_column(data, options.theory, "theory")])
+        if data.pairs or value in theory:
+            raise BadValue("theory", options.theory, "it takes a column beside that of value.")
+    free = labels.free_parameters(data, [x.name])
+    by = options.by or inputs.panels_for_lines(data, free)
+    parts, names = inputs.panels(data, by), [name for name in free if name != by]
+    if labels.subtracted_means(data):  # by the means that are subtracted
         options = replace(options, mean=None, band="interval")
-    over_seeds = averaging(options, data.trained["seed"].nunique())
+    over_seeds = inputs.averaging(options, data.trained["seed"].nunique())
     lines = lines_of_cells([part.data for part in parts], names, x, [value, *theory], over_seeds)
     series = Series(parts, lines, {value: label}, theory, x=x)
-    count = len(series.looks)
-    if count > len(PALETTE) and not is_one_number(data, names):
+    if (count := len(series.looks)) > len(PALETTE) and not inputs.is_one_number(data, names):
         accepts = f"the other parameters have {count} settings here, and a figure shows up to "
         accepts += f"{len(PALETTE)} lines; make panels of one (option by), or draw a heatmap."
         raise BadValue("x", x.name, accepts)
-    points = [line[value][["middle", "others"]].notna().any(axis=1).sum() for line in lines.every]
+    points = [line[value]["middle"].count() for line in lines.every]
     if x.scale != "category" and max(points) < 2:
         raise BadValue("x", x.name, f"no line of {value} has two points here.")
     start = (1.0, round_off, "start") if round_off else (numbers.max(), LEAST_SHARE, "largest")
@@ -137,7 +108,6 @@ def _along(x: Axis, data: Cells, options: FigureOptions, round_off: float) -> Se
 # Against the step
 
 
-@styled
 def draw_curves(data: Cells, options: FigureOptions) -> Picture:
     """Draw logged columns against the step, a panel for each value of the parameter `by`.
 
@@ -156,14 +126,14 @@ def draw_curves(data: Cells, options: FigureOptions) -> Picture:
     others = set(logged.index) - set(logged.index[logged])  # their steps have other columns
     kept = data.trained[~data.trained["key"].isin(others)]
     data = data.with_trained(kept) if len(kept) else data
-    by = options.by or panels_for_lines(data, data.varying())
-    return draw_panels(panels(data, by), options)
+    by = options.by or inputs.panels_for_lines(data, data.varying())
+    return draw_panels(inputs.panels(data, by), options)
 
 
 def draw_panels(
-    parts: Sequence[Panel], options: FigureOptions, *, least_share: float = LEAST_SHARE
+    parts: Sequence[inputs.Panel], options: FigureOptions, *, least_share: float = LEAST_SHARE
 ) -> Picture:
-    """Draw curves as `draw_curves` does, in given panels; the caller is `styled`.
+    """Draw curves as `draw_curves` does, in given panels.
 
     Args:
         least_share: the share of the start below which a logarithmic axis ends.
@@ -172,19 +142,19 @@ def draw_panels(
     columns = logged_columns(data, options.value)
     theory = _logged_theory(data, columns, options.theory)
     parts = told_apart(parts, columns, theory)
-    over_seeds = averaging(options, BAND)
+    over_seeds = inputs.averaging(options, inputs.BAND)
     lines = lines_of_steps([part.data for part in parts], [*columns, *theory], over_seeds)
     series = series_of_steps(parts, lines, columns, options, theory, least_share)
     figure, _, legend = series.draw(options)
     figure.facts += series.seeds_above()
     if data.study.stop and any(line.ends_early for line in lines.every):
         figure.facts.append(f"{data.study.stop}.")
-    legend_below(figure, legend, 2 * len(parts), heading(data.schema, lines.names))
+    legend_below(figure, legend, 2 * len(parts), labels.heading(data.schema, lines.names))
     return figure
 
 
 def series_of_steps(
-    parts: Sequence[Panel],
+    parts: Sequence[inputs.Panel],
     lines: Lines,
     columns: Sequence[str],
     options: FigureOptions,
@@ -196,7 +166,7 @@ def series_of_steps(
 
     def drawn(names: Sequence[str], least: float = -np.inf) -> dict[str, str]:
         shown = [n for n in names if any((line[n]["middle"] > least).any() for line in every)]
-        return {name: axis_label(data.logged, name) for name in shown}
+        return {name: labels.axis_label(data.logged, name) for name in shown}
 
     series = Series(parts, lines, drawn(columns), drawn(theory))
     steps, log = series.steps(), options.is_log("x")
@@ -210,15 +180,10 @@ def series_of_steps(
 
 
 def _logged_theory(data: Cells, columns: Sequence[str], theory: str | None) -> list[str]:
-    if theory is None:
-        return []
-    if len(columns) > 1:
-        raise BadValue("theory", theory, "it is drawn beside one column; name one as value.")
-    named = logged_columns(data, theory, "theory")
-    if len(named) > len(THEORY):
-        raise BadValue("theory", theory, f"it takes up to {len(THEORY)} columns.")
-    if columns[0] in named:
-        raise BadValue("theory", theory, DRAWN_ALREADY)
+    named = [] if theory is None else logged_columns(data, theory, "theory")
+    if named and (len(columns) > 1 or columns[0] in named or len(named) > len(THEORY)):
+        accepts = f"it takes up to {len(THEORY)} columns, beside another one as value."
+        raise BadValue("theory", theory, accepts)
     return named
 
 
@@ -230,11 +195,9 @@ def logged_columns(data: Cells, value: str | None, option: str = "value") -> lis
     logged = [name for name in data.logged.named("measured") if name in known]
     shown = [name for name in study.progress_columns if name in logged]
     losses = [name for name in shown if data.logged[name].diverges]
-    requested = [] if value is None else [name.strip() for name in value.split(",")]
-    if value is not None and not all(requested):
-        raise BadValue(option, value, "it takes names of logged columns, separated by commas.")
-    usual = losses or [study.headline] * (study.headline in logged) or logged[:1]
-    selected = list(dict.fromkeys(requested)) or usual
+    selected = losses or [study.headline] * (study.headline in logged) or logged[:1]
+    if value is not None:
+        selected = list(dict.fromkeys(name.strip() for name in value.split(",")))
     for name in (name for name in selected if name not in logged):
         hint = suggestion(name, logged)
         raise BadValue(option, name, f"{study.name} logs no {name!r}; {hint}")
@@ -244,8 +207,8 @@ def logged_columns(data: Cells, value: str | None, option: str = "value") -> lis
 
 
 def told_apart(
-    parts: Sequence[Panel], columns: Sequence[str], theory: Sequence[str]
-) -> Sequence[Panel]:
+    parts: Sequence[inputs.Panel], columns: Sequence[str], theory: Sequence[str]
+) -> Sequence[inputs.Panel]:
     """Return panels in which colours tell settings apart, dashes columns, and black a theory.
 
     Of several columns and parameters, one parameter has colours and the others have panels. Where
@@ -261,11 +224,17 @@ def told_apart(
         settings = [values for values, _ in data.without_plan().settings(names)]
         coloured = colour_parameter(data.study, settings)
         split = [name for name in names if name != coloured] if coloured else []
-    pieces = list[tuple[Mapping[str, Value], Panel]]()
-    for part in parts:
-        for values, cells in part.data.without_plan().settings(split):
-            title = ", ".join(filter(None, [short_settings(data.schema, values), part.title]))
-            pieces.append((values, Panel(title, cells)))
+    pieces = [
+        (
+            values,
+            inputs.Panel(
+                ", ".join(filter(None, [labels.short_settings(data.schema, values), part.title])),
+                cells,
+            ),
+        )
+        for part in parts
+        for values, cells in part.data.without_plan().settings(split)
+    ]
     if not split or len(pieces) > MOST_PANELS:
         return parts
     order = list(dict.fromkeys(str(values) for values, _ in pieces))
@@ -285,7 +254,6 @@ def _settings_with(data: Cells, names: Sequence[str], theory: Sequence[str]) -> 
 # At the best step sizes
 
 
-@styled
 def draw_best_curves(data: Cells, options: FigureOptions) -> Picture:
     """Draw logged columns against the step, each setting at its best step size.
 
@@ -293,15 +261,13 @@ def draw_best_curves(data: Cells, options: FigureOptions) -> Picture:
     show all of them.
     """
     if options.by == RATE:
-        return draw_panels(panels(data, options.by), options)
+        return draw_panels(inputs.panels(data, options.by), options)
     best, words = at_best_step_sizes(data, logged_columns(data, options.value)[0])
-    figure = draw_panels(panels(best, options.by), options, least_share=ROUND_OFF)
-    told = data.varying([RATE])
-    figure.facts += [*symbols_in_words(data.schema, told), *words]
+    figure = draw_panels(inputs.panels(best, options.by), options, least_share=ROUND_OFF)
+    figure.facts += [*labels.symbols_in_words(data.schema, data.varying([RATE])), *words]
     return figure
 
 
-@styled
 def draw_learning(data: Cells, options: FigureOptions) -> Picture:
     """Draw a classifier's logged columns side by side, each setting at its best step size.
 
@@ -312,7 +278,7 @@ def draw_learning(data: Cells, options: FigureOptions) -> Picture:
         return draw_best_curves(data, options)
     columns = logged_columns(data, options.value)
     best, words = at_best_step_sizes(data, columns[0])
-    rows = [(lines_of_steps([best], columns, averaging(options, BAND)), "")]
+    rows = [(lines_of_steps([best], columns, inputs.averaging(options, inputs.BAND)), "")]
     less, first = _less_first(best, columns)
     if less is not None:
         of_first = f" minus {first}'s" if first.isalpha() else f"\nminus that of {first}"
@@ -330,7 +296,7 @@ def _less_first(data: Cells, columns: Sequence[str]) -> tuple[Cells | None, str]
     names = data.varying()
     [(values, first), *others] = data.without_plan().settings(names)
     seeds = set(first.frame["seed"]).intersection(*(cells.frame["seed"] for _, cells in others))
-    if not others or len(seeds) < BAND or first.frame["seed"].duplicated().any():
+    if not others or len(seeds) < inputs.BAND or first.frame["seed"].duplicated().any():
         return None, ""
     cells = data.trained[data.trained["seed"].isin(seeds)]
     steps = data.steps.merge(cells[["key", "seed"]], on="key")
@@ -339,14 +305,18 @@ def _less_first(data: Cells, columns: Sequence[str]) -> tuple[Cells | None, str]
     lessened = {name: pairs[name] - pairs[f"{name}_of_first"] for name in columns}
     logged = pairs[["key", "step"]].assign(**lessened)
     less = data.with_trained(cells).with_steps(logged)
-    return less, short_settings(data.schema, values)
+    return less, labels.short_settings(data.schema, values)
 
 
 def _draw_columns(
     data: Cells, rows: Sequence[tuple[Lines, str]], columns: Sequence[str], options: FigureOptions
 ) -> Picture:
     """Draw a panel for each column, and for each row of lines, with what its label ends with."""
-    study, parts, linear = data.study, [Panel("", data)], replace(options, log=frozenset[str]())
+    study, parts, linear = (
+        data.study,
+        [inputs.Panel("", data)],
+        replace(options, log=frozenset[str]()),
+    )
     figure, all_axes = new_panels(len(rows) * len(columns), height=2.6, share_y=False)
     for axes, ((lines, less), name) in zip(all_axes, itertools.product(rows, columns), strict=True):
         series = series_of_steps(parts, lines, [name], linear if less else options)
@@ -358,24 +328,25 @@ def _draw_columns(
         if not less and (guess := GUESS.get(name)) is not None:
             axes.axhline(guess, **THRESHOLD)
         note = note if is_last else note.partition(",")[0]
-        axes.set_ylabel(label_with_note(f"{axis_label(data.logged, name)}{less}", note, HIGH))
+        axes.set_ylabel(
+            labels.label_with_note(f"{labels.axis_label(data.logged, name)}{less}", note, HIGH)
+        )
     for axes in all_axes:
         place = axes.get_subplotspec()
         axes.set_xlabel(study.step if place is None or place.is_last_row() else "")
     title_panels(all_axes, [""] * len(all_axes))
-    labels = ", ".join(axis_label(data.logged, name) for name in columns)
+    named = ", ".join(labels.axis_label(data.logged, name) for name in columns)
     first, *below = [(lines.kind(columns[0]), less.strip()) for lines, less in rows]
     kind = first[0].partition(",")[0] if below else first[0]
-    figure.facts.append(f"{opening(labels)} against {study.step}: {kind}.")
+    figure.facts.append(f"{labels.opening(named)} against {study.step}: {kind}.")
     figure.facts += [f"Below, {less} seed by seed: {kind}." for kind, less in below]
     legend = series_of_steps(parts, rows[0][0], columns[:1], options).legend()
     legend.append((Line2D([], [], **THRESHOLD), "guessing"))
     names = [name for name in rows[0][0].names if name != "seed"]
-    legend_below(figure, legend, 2 * len(columns), heading(data.schema, names))
+    legend_below(figure, legend, 2 * len(columns), labels.heading(data.schema, names))
     return figure
 
 
-@styled
 def draw_learning_rates(data: Cells, options: FigureOptions) -> Picture:
     """Draw lines as `draw_lines`, with what guessing one of two classes gives where it is near."""
     figure = draw_lines(data, options)
@@ -446,17 +417,15 @@ def _in_words(ranked: Cells, best: Cells, grouping: list[str]) -> list[str]:
     settings = dict[str, list[str]]()
     pairs = zip(ranked.settings(grouping), best.settings(grouping), strict=True)
     for (values, tries), (_, cells) in pairs:
-        every, rate = tries.frame, cells.frame[RATE].iloc[0]
-        rates = sorted(every[RATE].unique())
-        is_end = len(rates) > 2 and rate in (rates[0], rates[-1])
-        end = f" (the {'least' if rate == rates[0] else 'largest'} tried)" if is_end else ""
-        means = every.groupby(RATE)["headline_"].mean()
+        means, rate = tries.frame.groupby(RATE)["headline_"].mean(), cells.frame[RATE].iloc[0]
+        ends = {means.index[0]: " (the least tried)", means.index[-1]: " (the largest tried)"}
+        end = ends.get(rate, "") if len(means) > 2 else ""
         is_any = means.notna().all() and 0 < means.max() <= (1 + 1e-9) * means.min()
-        text = "any" if is_any else f"{brief(rate)}{end}"
-        settings.setdefault(text, []).append(short_settings(ranked.schema, values))
+        text = "any" if is_any else f"{labels.brief(rate)}{end}"
+        settings.setdefault(text, []).append(labels.short_settings(ranked.schema, values))
     told = [f"{text} for {' / '.join(names)}" for text, names in settings.items()]
-    told = told if len(told) > 1 else list(settings)
-    headline = axis_label(ranked.schema, ranked.study.headline)
+    told = told if told[1:] else list(settings)
+    headline = labels.axis_label(ranked.schema, ranked.study.headline)
     return [
         f"Best of {len(tried)} step sizes: {'; '.join(told)}.",
         f"The best has the fewest failed seeds, then the lowest mean of {headline}; of several in "

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,20 +28,17 @@ from overfit_cli.figures.axes import Place, draw_equations, legend_below, log_ti
 from overfit_cli.figures.inputs import middle_threshold, usable_cells
 from overfit_cli.figures.labels import tick_number, typeset, wrap_text
 from overfit_cli.figures.map_data import MOST_PRINTED, Map, MapPanel, Mask, lay_out_map
-from overfit_cli.figures.picture import Picture, label_outer, new_panels, styled, title_panels
+from overfit_cli.figures.picture import Picture, label_outer, new_panels, title_panels
 from overfit_cli.figures.style import DIVERGING, HIGH, MUTED, Legend, points
 from overfit_cli.stats.boundaries import crossings, medians_by_row, share_above
 from overfit_cli.stats.intervals import LEVEL, MEDIAN
 
 Overlay = Callable[[Axes, MapPanel], Legend]
 """A study's drawing on a panel of its data; it returns the entries of the legend."""
-
-Drawn = list[tuple[Axes, MapPanel]]
+Drawn = Sequence[tuple[Axes, MapPanel]]
 """Panels with their axes."""
-
 HATCHES = {"lost": "//////", "missing": "......"}
 """The marks of points without a number."""
-
 _OUTLINE: list[AbstractPathEffect] = [withStroke(linewidth=1.9, foreground="black")]
 _CONTOUR: dict[str, Any] = {"linewidth": 1.1, "path_effects": _OUTLINE}
 _BAND: dict[str, Any] = {"color": "0.15", "alpha": 0.3, "linewidth": 0, "zorder": 1.8}
@@ -60,28 +57,8 @@ _LEAST_REGION = 0.04
 """The least share of the points of a region with a name in it."""
 
 
-@styled
-def draw_heatmap(data: Cells, options: FigureOptions) -> Picture:
-    """Draw a statistic over seeds of `options.value` as colours over the parameters x and y.
-
-    There is a panel for each run directory and each value of the parameter `by`, all with the same
-    colours, which are logarithmic where the values are positive and span more than a factor of 30,
-    or 10 in a small map, which has its numbers printed. A line is the contour of the threshold; the
-    study's threshold applies to its headline.
-
-    For the statistic see `map_data.lay_out_map`. For the median a seed that missed counts as beyond
-    the others. Points where half of the seeds or more have no number are hatched, those where fewer
-    have none have a corner; planned ones that did not run are dotted. A difference has a dot at
-    points where its own interval over seeds contains 0. For a refined sweep only points with cells
-    are coloured, in dots whose area grows with the number of seeds, and the line is the median
-    crossing with its interval.
-    """
-    return draw_map(data, options)
-
-
-@styled
 def draw_cutoff(data: Cells, options: FigureOptions) -> Picture:
-    """Draw in two colours the side of the threshold of the statistic over seeds: see `heatmap`.
+    """Draw in two colours the side of the threshold of the statistic over seeds: see `draw_map`.
 
     The default threshold is the middle of the numbers that are drawn. The regions have the study's
     names of the sides of its headline. For a refined sweep, whose cells are too few and too uneven
@@ -93,9 +70,23 @@ def draw_cutoff(data: Cells, options: FigureOptions) -> Picture:
 def draw_map(
     data: Cells, options: FigureOptions, overlay: Overlay | None = None, *, sides: bool = False
 ) -> Picture:
-    """Draw a heatmap, or a cutoff, with an overlay on each of its panels; the caller is `styled`.
+    """Draw a statistic over seeds of `options.value` as colours over the parameters x and y.
 
-    Under an overlay no numbers are printed.
+    There is a panel for each run directory and each value of the parameter `by`, all with the same
+    colours, which are logarithmic where the values are positive and span more than a factor of 30,
+    or 10 in a small map, which has its numbers printed. A line is the contour of the threshold; the
+    study's threshold applies to its headline.
+
+    For the statistic see `lay_out_map`. For the median a seed that missed counts as beyond the
+    others. Points where half of the seeds or more have no number are hatched, those where fewer
+    have none have a corner; planned ones that did not run are dotted. A difference has a dot at
+    points where its own interval over seeds contains 0. For a refined sweep only points with cells
+    are coloured, in dots whose area grows with the number of seeds, and the line is the median
+    crossing with its interval.
+
+    Args:
+        overlay: what a study draws on each panel; no numbers are printed under it.
+        sides: whether it is a cutoff.
     """
     plan = lay_out_map(data, options, to_scale=overlay is not None)
     figure, all_axes = new_panels(len(plan.panels), height=2.6)
@@ -106,12 +97,11 @@ def draw_map(
     title_panels(all_axes, [part.title for part in plan.panels])
     figure.facts += plan.facts
     figure.nothing = plan.nothing
-    drawn = list(zip(all_axes, plan.panels, strict=True))
-    level, study = options.threshold, data.study
+    drawn, level = list(zip(all_axes, plan.panels, strict=True)), options.threshold
     if level is None and sides:
         level = middle_threshold(plan.numbers)
-    elif level is None and not data.pairs and plan.value == study.headline:
-        level = study.threshold
+    elif level is None and not data.pairs and plan.value == data.study.headline:
+        level = data.study.threshold
     legend: Legend = []
     if sides and level is not None:  # its default is a number
         legend += _draw_sides(figure, drawn, plan, level)
@@ -133,23 +123,32 @@ def draw_map(
 
 
 def _draw_colours(figure: Picture, drawn: Drawn, plan: Map) -> Any:
-    norm, colours = plan.norm, DIVERGING if plan.data.pairs else None
-    look: dict[str, Any] = {"cmap": colours, "norm": norm, "rasterized": True}
+    norm = plan.norm
+    look = {"cmap": DIVERGING if plan.data.pairs else None, "norm": norm, "rasterized": True}
     for axes, part in drawn:
         if plan.data.refined:
-            rows, columns = np.nonzero(np.isfinite(part.number))
-            x, y = part.x.positions[columns], part.y.positions[rows]
-            sizes = 3 + 12 * part.arrived[rows, columns] / max(part.arrived.max(), 1)
-            dots = {**look, "edgecolors": "none", "clip_on": False, "zorder": 3}
-            mesh: Any = axes.scatter(x, y, c=part.number[rows, columns], s=sizes, **dots)
+            at = np.isfinite(part.number)
+            x, y = (numbers[at] for numbers in np.meshgrid(part.x.positions, part.y.positions))
+            sizes = 3 + 12 * part.arrived[at] / max(part.arrived.max(), 1)
+            dots: Any = {**look, "edgecolors": "none", "clip_on": False, "zorder": 3}
+            mesh: Any = axes.scatter(x, y, c=part.number[at], s=sizes, **dots)
         else:
-            mesh = axes.pcolormesh(part.x.edges, part.y.edges, part.number, **look)
-            figure.maps[mesh] = part.points
-    words = wrap_text(plan.label, HIGH)
-    bar = figure.colorbar(mesh, ax=[axes for axes, _ in drawn], label=words, pad=0.02)
+            mesh = _draw_mesh(figure, axes, part, part.number, **look)
+    bar = _draw_bar(figure, drawn, mesh, plan.label)
     if isinstance(norm, LogNorm):
         log_ticks(bar.ax.yaxis, float(norm.vmin or 1), float(norm.vmax or 1))
     return mesh
+
+
+def _draw_mesh(figure: Picture, axes: Axes, part: MapPanel, numbers: Floats, **look: Any) -> Any:
+    mesh = axes.pcolormesh(part.x.edges, part.y.edges, numbers, **look)
+    figure.maps[mesh] = part.points
+    return mesh
+
+
+def _draw_bar(figure: Picture, drawn: Drawn, mesh: Any, label: str) -> Any:
+    words = wrap_text(label, HIGH)
+    return figure.colorbar(mesh, ax=[axes for axes, _ in drawn], label=words, pad=0.02)
 
 
 def _draw_sides(figure: Picture, drawn: Drawn, plan: Map, threshold: float) -> Legend:
@@ -161,24 +160,19 @@ def _draw_sides(figure: Picture, drawn: Drawn, plan: Map, threshold: float) -> L
     figure.facts.append(f"The threshold is {limit}.")
     if (plan.numbers > threshold).nunique() < 2:
         figure.nothing = figure.nothing or "all of it has one colour"
-    for axes, part in drawn:
-        if plan.data.refined:
-            mesh = _draw_share_above(axes, part, plan.value, threshold)
-            where = part.data.trained[[part.x.name, part.y.name]].drop_duplicates()
-            axes.plot(*where.to_numpy(dtype=np.float64).T, label="cells", **_CELL)
-            continue
-        above = np.where(np.isnan(part.number), np.nan, part.number > threshold)
-        look: dict[str, Any] = {"cmap": ListedColormap(MUTED), "vmin": 0, "vmax": 1}
-        sides = axes.pcolormesh(part.x.edges, part.y.edges, above, rasterized=True, **look)
-        figure.maps[sides] = part.points
-        for side, name in enumerate(names):
-            _name_region(axes, part, above == side, name)
     if plan.data.refined:
+        for axes, part in drawn:
+            mesh = _draw_share_above(axes, part, plan.value, threshold)
         label = f"share of seeds {names[1] or f'with {signs[1]}'}"
-        all_axes = [axes for axes, _ in drawn]
-        figure.colorbar(mesh, ax=all_axes, label=wrap_text(label, HIGH), pad=0.02)
+        _draw_bar(figure, drawn, mesh, label)
         figure.facts.append(f"Colour: the {label}, each seed's curve fitted to be monotone.")
         return [(Line2D([], [], **_CELL), "sampled")]
+    look: dict[str, Any] = {"cmap": ListedColormap(MUTED), "vmin": 0, "vmax": 1}
+    for axes, part in drawn:
+        above = np.where(np.isnan(part.number), np.nan, part.number > threshold)
+        _draw_mesh(figure, axes, part, above, rasterized=True, **look)
+        for side, name in enumerate(names):
+            _name_region(axes, part, above == side, name)
     return [
         (Patch(color=colour), f"{name}: {sign}" if name else sign)
         for colour, name, sign in zip(MUTED, names, signs, strict=True)
@@ -207,39 +201,36 @@ def _draw_share_above(axes: Axes, part: MapPanel, value: str, threshold: float) 
     unknown = np.full(_SHARE_COLUMNS, np.nan)
     rows = np.array([shares.get(y_value, unknown) for y_value in y.positions.tolist()])
     colours = LinearSegmentedColormap.from_list("sides", [MUTED[0], "white", MUTED[1]])
-    look: dict[str, Any] = {"cmap": colours, "vmin": 0, "vmax": 1}
-    return axes.pcolormesh(x.unscaled(borders), y.edges, rows, rasterized=True, **look)
+    look: dict[str, Any] = {"cmap": colours, "vmin": 0, "vmax": 1, "rasterized": True}
+    mesh = axes.pcolormesh(x.unscaled(borders), y.edges, rows, **look)
+    where = part.data.trained[[x.name, y.name]].drop_duplicates()
+    axes.plot(*where.to_numpy(dtype=np.float64).T, label="cells", **_CELL)
+    return mesh
 
 
 def _draw_contours(
     figure: Picture, drawn: Drawn, plan: Map, level: float, options: FigureOptions
 ) -> Legend:
-    """Draw the contour of the numbers at this level, where there is one."""
-    found = [
-        contour(axes, part.x.positions, part.y.positions, part.number, level)
-        for axes, part in drawn
-    ]
-    text = f"{plan.label} = {tick_number(level)}"
-    if any(found):
+    """Draw the contour of positive numbers by ratio, of others as they are, where there is one."""
+    text, found = f"{plan.label} = {tick_number(level)}", False
+    for axes, part in drawn:
+        heights, at = np.ma.masked_invalid(part.number), level
+        crosses = heights.count() and heights.min() < level < heights.max()
+        if not crosses or min(heights.shape) < 2:
+            continue
+        if level > 0 and heights.min() > 0:
+            heights, at = np.ma.log(heights), float(np.log(level))
+        look: dict[str, Any] = {"colors": "white", "linestyles": "-", "zorder": 2.5}
+        look["linewidths"] = _CONTOUR["linewidth"]
+        lines = axes.contour(part.x.positions, part.y.positions, heights, levels=[at], **look)
+        lines.set_path_effects(_OUTLINE)
+        found = True
+    if found:
         figure.facts.append(f"White line: {text}.")
         return [(Line2D([], [], color="white", **_CONTOUR), text)]
     if options.threshold is not None:
         warnings.warn(f"no contour: the means don't cross {typeset(text)}", stacklevel=2)
     return []
-
-
-def contour(axes: Axes, x: Floats, y: Floats, number: Floats, level: float) -> Any:
-    """Draw the contour of positive numbers by ratio, of others as they are; None without one."""
-    heights = np.ma.masked_invalid(number)
-    crosses = heights.count() and heights.min() < level < heights.max()
-    if not crosses or min(heights.shape) < 2:
-        return None
-    if level > 0 and heights.min() > 0:
-        heights, level = np.ma.log(heights), float(np.log(level))
-    look: dict[str, Any] = {"colors": "white", "linestyles": "-", "zorder": 2.5}
-    drawn = axes.contour(x, y, heights, levels=[level], linewidths=_CONTOUR["linewidth"], **look)
-    drawn.set_path_effects(_OUTLINE)
-    return drawn
 
 
 def _draw_crossings(drawn: Drawn, plan: Map, level: float) -> Legend:
@@ -252,8 +243,8 @@ def _draw_crossings(drawn: Drawn, plan: Map, level: float) -> Legend:
         crossed = medians[medians["seeds"] > 0].sort_values(y)
         limits = axes.get_xlim()
         ends = crossed[["low", "crossing", "high"]].clip(*limits)
-        band = axes.fill_betweenx(crossed[y], ends["low"], ends["high"], **_BAND)
-        band.set_label("interval of the crossings")
+        label = "interval of the crossings"
+        axes.fill_betweenx(crossed[y], ends["low"], ends["high"], label=label, **_BAND)
         seen = ends["crossing"].where(crossed["crossing"].between(*limits))
         axes.plot(seen, crossed[y], label="crossings", **_CROSSING)
     line = Line2D([], [], **_CROSSING)
@@ -289,11 +280,7 @@ def _hatch(drawn: Drawn, state: str, words: str) -> Legend:
 
 
 def _mark(
-    drawn: Drawn,
-    state: str,
-    look: dict[str, Any],
-    words: str,
-    at: tuple[float, float] = (0.5, 0.5),
+    drawn: Drawn, state: str, look: Any, words: str, at: tuple[float, float] = (0.5, 0.5)
 ) -> Legend:
     """Draw a mark at points in a state, at these shares of their cells; return its legend."""
     count = 0

@@ -19,24 +19,13 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.options import Mean
+from overfit_cli.figures import inputs
 from overfit_cli.figures.axes import Axis
-from overfit_cli.figures.inputs import (
-    Panel,
-    choose_scale,
-    lost_in_words,
-    measured_column,
-    misses_in_words,
-    panels_of_runs,
-    require_grid,
-    require_numbers,
-    two_axes,
-)
 from overfit_cli.figures.labels import opening, subtracted_means
 from overfit_cli.stats.intervals import FEWEST_FOR_MEDIAN, LEVEL, Averaging, mean_of_seeds
 
 Mask = NDArray[np.bool_]
 Counts = NDArray[np.int64]
-
 MOST_PRINTED = 40
 """The largest number of points of a small map: its numbers are printed."""
 
@@ -104,10 +93,8 @@ class MapPanel:
     @cached_property
     def noise(self) -> Floats:
         """Of a difference, 1 where its own interval contains 0 and 0 where not; nan if unknown."""
-        if not self.data.pairs:
-            return np.full(self.number.shape, np.nan)
         low, high = self.interval((-np.inf, np.inf))
-        known = np.isfinite(self.number) & ~np.isnan(low)
+        known = np.isfinite(self.number) & ~np.isnan(low) & (self.data.pairs is not None)
         return np.where(known, (low <= 0) & (high >= 0), np.nan)
 
 
@@ -149,9 +136,9 @@ class Map:
     @cached_property
     def why(self) -> str:
         """Why cells have no number, in a few words: `diverged`, `target not reached or failed`."""
-        cells, numbers = self.data.trained, seed_numbers(self.data, self.value)
+        cells, numbers = self.data.trained, _of_seeds(self.data, self.value)
         unknown = numbers.isna() & (cells["status"] == "done")
-        told = misses_in_words(cells[~np.isfinite(numbers) & ~unknown])
+        told = inputs.misses_in_words(cells[~np.isfinite(numbers) & ~unknown])
         return " or ".join(filter(None, [told, "no number" if unknown.any() else ""]))
 
     @property
@@ -159,9 +146,9 @@ class Map:
         """What the map shows, of how many seeds, and which have no number: for the caption."""
         counts = np.concatenate([part.seeds[np.isfinite(part.number)] for part in self.panels])
         over = subtracted_means(self.data) or mean_of_seeds(counts, self.mean)
+        numbers = _of_seeds(self.data, self.value)
+        lost = inputs.lost_in_words(self.data.trained, numbers, is_median=self.mean == "median")
         facts = [f"{opening(self.label)} over {self.x.label} and {self.y.label}: {over}."]
-        numbers = seed_numbers(self.data, self.value)
-        lost = lost_in_words(self.data.trained, numbers, is_median=self.mean == "median")
         facts += [f"{words}." for words in lost]
         if self.data.pairs:
             noise = np.concatenate([part.noise[np.isfinite(part.noise)] for part in self.panels])
@@ -181,77 +168,62 @@ def lay_out_map(data: Cells, options: FigureOptions, *, to_scale: bool = False) 
         to_scale: whether few uneven values stand at their places, as an overlay needs it, and not
             in cells of one width.
     """
-    x, y = two_axes(data, options)
-    require_grid(data, options, x, y)
-    value, label = measured_column(data, options.value)
-    require_numbers(data, value)
+    x, y = inputs.two_axes(data, options)
+    inputs.require_grid(data, options, x, y)
+    value, label = inputs.measured_column(data, options.value)
+    inputs.require_numbers(data, value)
     if not (to_scale or options.law or options.log is not None or data.refined):
         x, y = x.spread(), y.spread()
-    all_known = np.isfinite(seed_numbers(data, value)).all()
-    mean: Mean = options.mean or ("arithmetic" if all_known else "median")
 
     def averaged(mean: Mean) -> Map:
-        parts = panels_of_runs(data, options.by)
+        parts = inputs.panels_of_runs(data, options.by)
         shown = tuple(lay_out(part, x, y, value, mean) for part in parts)
         return Map(data, x, y, value, label, mean, shown)
 
-    plan, log = averaged(mean), options.is_log("value")
+    all_known = np.isfinite(_of_seeds(data, value)).all()
+    plan = averaged(options.mean or ("arithmetic" if all_known else "median"))
+    log, small = options.is_log("value"), max(part.number.size for part in plan.panels)
     if plan.numbers.empty:
         raise BadValue("value", None, "at every point half of the seeds or more have no number.")
-    if data.pairs:
-        if log:
-            raise BadValue("log", "value", "a difference has no logarithm where it is negative.")
+    if data.pairs and log:
+        raise BadValue("log", "value", "a difference has no logarithm where it is negative.")
+    factor = 10 if small <= MOST_PRINTED else 30
+    if data.pairs or not inputs.choose_scale(log, plan.numbers, factor=factor):
         return plan
-    is_small = max(part.number.size for part in plan.panels) <= MOST_PRINTED
-    if not choose_scale(log, plan.numbers, factor=10 if is_small else 30):
-        return plan
-    is_free = options.mean is None and mean == "arithmetic"
+    is_free = options.mean is None and plan.mean == "arithmetic"
     return replace(averaged("median") if is_free else plan, log=True)
 
 
-def lay_out(part: Panel, x: Axis, y: Axis, value: str, mean: Mean = "arithmetic") -> MapPanel:
+def lay_out(
+    part: inputs.Panel, x: Axis, y: Axis, value: str, mean: Mean = "arithmetic"
+) -> MapPanel:
     """Return the statistic of `value` over seeds at each point of the grid of `x` and `y`.
 
     The axes of the panel have the values that its data has: beside another run directory the axes
-    of a figure have more.
-
-    A point that was not planned, as of a grid that was grown, stays blank. Without a plan every
-    point of the grid counts as planned.
+    of a figure have more. A point that was not planned, as of a grid that was grown, stays blank.
+    Without a plan every point of the grid counts as planned. There is no mean of seeds of which one
+    has no number, and no median where half of them have none.
     """
     data, names = part.data, [y.name, x.name]
     x, y = (
         axis if axis.scale == "category" else axis.only(set(data.frame[axis.name].tolist()))
         for axis in (x, y)
     )
-    points = pd.MultiIndex.from_product([y.values, x.values])
-    shape = (len(y.values), len(x.values))
-    place = points.get_indexer(pd.MultiIndex.from_frame(data.trained[names]))
-    seeds = np.bincount(place, minlength=len(points))
-    samples = np.full((len(points), seeds.max(initial=1)), np.nan)
-    samples[place, data.trained.groupby(names).cumcount()] = seed_numbers(data, value)
+    grid, shape = pd.MultiIndex.from_product([y.values, x.values]), (len(y.values), len(x.values))
+    place = grid.get_indexer(pd.MultiIndex.from_frame(data.trained[names]))
+    seeds = np.bincount(place, minlength=len(grid))
+    samples = np.full((len(grid), seeds.max(initial=1)), np.nan)
+    samples[place, data.trained.groupby(names).cumcount()] = _of_seeds(data, value)
     has_plan = any(run.planned for run in data.runs)
-    planned = points.isin(pd.MultiIndex.from_frame(data.frame[names])) if has_plan else seeds > -1
-    return MapPanel(
-        part.title,
-        data,
-        x,
-        y,
-        mean,
-        number=_statistic(samples, seeds, mean).reshape(shape),
-        samples=samples.reshape(*shape, -1),
-        seeds=seeds.reshape(shape),
-        missing=(planned & (seeds == 0)).reshape(shape),
-    )
-
-
-def seed_numbers(data: Cells, value: str) -> pd.Series[float]:
-    """Return the column of each cell: infinite where one missed, but for a difference."""
-    return data.schema[value].numbers(data.trained)
-
-
-def _statistic(samples: Floats, seeds: Counts, mean: Mean) -> Floats:
-    """The statistic of each row of samples; nan where too few of its seeds have a number."""
+    planned = grid.isin(pd.MultiIndex.from_frame(data.frame[names])) if has_plan else seeds > -1
     arrived = np.isfinite(samples).sum(axis=1)
     number, *_ = Averaging(mean, "quartiles").summarise(samples, (-np.inf, np.inf))
     few = 2 * arrived <= seeds if mean == "median" else arrived < seeds
-    return np.where(few | (seeds == 0) | ~np.isfinite(number), np.nan, number)
+    number = np.where(few | (seeds == 0) | ~np.isfinite(number), np.nan, number).reshape(shape)
+    samples, missing = samples.reshape(*shape, -1), (planned & (seeds == 0)).reshape(shape)
+    return MapPanel(part.title, data, x, y, mean, number, samples, seeds.reshape(shape), missing)
+
+
+def _of_seeds(data: Cells, value: str) -> pd.Series[float]:
+    """The column of each cell: infinite where one missed, but for a difference."""
+    return data.schema[value].numbers(data.trained)

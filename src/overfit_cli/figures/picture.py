@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextvars
-import functools
 import io
 import itertools
 import string
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import matplotlib.style
 import numpy as np
@@ -33,9 +32,6 @@ from overfit_cli.core.files import write_user_file
 from overfit_cli.figures.labels import wrap_text
 from overfit_cli.figures.style import COLUMN, PAGE, RC, SIZES, Look, current_look, letters_across
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
 FORMATS = ("png", "pdf", "svg", "csv")
 NARROWEST_PANEL = 1.6  # inches
 _NO_DATES = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
@@ -43,11 +39,15 @@ _note: contextvars.ContextVar[str] = contextvars.ContextVar("note", default="")
 
 
 @contextmanager
-def looking(look: Look, note: str = "") -> Iterator[None]:
-    """Give every picture that is made inside this look, and a sentence in small letters above."""
-    before, note_before = current_look.set(look), _note.set(note)
+def looking(look: Look, note: str | None = None) -> Iterator[None]:
+    """Give every picture that is made inside this look, and a sentence in small letters above.
+
+    All figures are drawn inside; it leaves no trace after. None keeps the sentence from outside.
+    """
+    before, note_before = current_look.set(look), _note.set(_note.get() if note is None else note)
     try:
-        yield
+        with _style(look):
+            yield
     finally:
         current_look.reset(before)
         _note.reset(note_before)
@@ -58,23 +58,11 @@ def _style(look: Look) -> Any:
 
     Where the user sets a size of fonts, all of ours grow with it.
     """
-    given = look.settings
-    factor = given.get("font.size", RC["font.size"]) / RC["font.size"]
+    factor = look.settings.get("font.size", RC["font.size"]) / RC["font.size"]
     sizes = {name: factor * RC[name] for name in SIZES}
     # Legends stand outside of the axes, which this layout alone makes room for.
     ours = {"figure.constrained_layout.use": True, "figure.autolayout": False}
-    return matplotlib.style.context([RC, sizes, {**given, **ours}], after_reset=True)
-
-
-def styled(draw: Callable[P, R]) -> Callable[P, R]:
-    """Decorate what draws: our style holds inside, and leaves no trace after the call."""
-
-    @functools.wraps(draw)
-    def drawing(*args: P.args, **options: P.kwargs) -> R:
-        with _style(current_look.get()):
-            return draw(*args, **options)
-
-    return drawing
+    return matplotlib.style.context([RC, sizes, {**look.settings, **ours}], after_reset=True)
 
 
 class Picture(Figure):
@@ -154,7 +142,7 @@ def is_narrow() -> bool:
 def new_panels(
     count: int, *, height: float = 2.6, share_y: bool = True
 ) -> tuple[Picture, list[Axes]]:
-    """Return a picture of `count` axes that share x, two or three in a row; call it `styled`.
+    """Return a picture of `count` axes that share x, two or three in a row.
 
     One panel is a column of a paper wide, several are two columns. They share y too unless told
     otherwise.
@@ -298,8 +286,7 @@ def _points(artist: Artist, cells: Floats | None) -> Iterator[tuple[str, Floats]
         for path in artist.get_paths():
             yield element, np.asarray(path.vertices, dtype=np.float64)
     elif isinstance(artist, Rectangle):
-        (x, y), width, height = artist.get_xy(), artist.get_width(), artist.get_height()
-        yield "bar", np.array([[x, y], [x + width, y + height]], dtype=np.float64)
+        yield "bar", np.asarray(artist.get_bbox().get_points(), dtype=np.float64)
 
 
 def _known(values: object) -> Floats:
@@ -313,10 +300,10 @@ def _of_image(image: AxesImage) -> Floats:
     values = values if values.ndim == 2 else values.mean(axis=2)
     left, right, bottom, top = image.get_extent()
     rows, columns = values.shape
-    x = left + (right - left) * (np.arange(columns) + 0.5) / columns
-    y = bottom + (top - bottom) * (np.arange(rows) + 0.5) / rows
-    y = y if image.origin == "lower" else y[::-1]
-    return _with_value(np.column_stack([a.ravel() for a in np.meshgrid(x, y)]), values)
+    row, column = np.indices(values.shape).reshape(2, -1) + 0.5
+    row = row if image.origin == "lower" else rows - row
+    xy = [left + (right - left) * column / columns, bottom + (top - bottom) * row / rows]
+    return _with_value(np.column_stack(xy), values)
 
 
 def _with_value(points: object, values: Floats | float) -> Floats:

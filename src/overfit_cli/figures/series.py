@@ -23,22 +23,12 @@ from matplotlib.typing import ColorType
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import AnyStudy
+from overfit_cli.figures import style
 from overfit_cli.figures.axes import Axis, log_steps, log_ticks
 from overfit_cli.figures.inputs import Panel, choose_scale
 from overfit_cli.figures.labels import label_with_note, opening, power, tick_number, wrap_text
 from overfit_cli.figures.picture import Picture, label_outer, new_panels, title_panels
-from overfit_cli.figures.style import (
-    BOUND,
-    DASHES,
-    HIGH,
-    PALETTE,
-    THRESHOLD,
-    WIDE,
-    Legend,
-    LineLook,
-    band_look,
-    line_looks,
-)
+from overfit_cli.figures.style import Legend, LineLook
 from overfit_cli.figures.summaries import Line, Lines
 
 WIDE_SPAN = 1e6
@@ -62,9 +52,9 @@ _CROSS, _ROW = 0.97, 0.05
 """The height of the first line's crosses, and how far the next line's lie below."""
 
 THEORY: Mapping[str, Mapping[str, Any]] = {
-    "Dashed": BOUND,
-    "Dotted": {**BOUND, "linestyle": (0, (1, 1.2))},
-    "Dash-dotted": {**BOUND, "linestyle": "-."},
+    "Dashed": style.BOUND,
+    "Dotted": {**style.BOUND, "linestyle": (0, (1, 1.2))},
+    "Dash-dotted": {**style.BOUND, "linestyle": "-."},
 }
 """The looks of a theory's columns, in order, by what a caption calls them."""
 
@@ -109,7 +99,8 @@ class Series:
     def looks(self) -> dict[str, LineLook]:
         """The look of each setting's line, by its text, in order."""
         settings = {line.text: line.settings for line in self.lines.every}
-        return dict(zip(settings, line_looks(self.study, list(settings.values())), strict=True))
+        looks = style.line_looks(self.study, list(settings.values()))
+        return dict(zip(settings, looks, strict=True))
 
     @property
     def value(self) -> str:
@@ -143,7 +134,7 @@ class Series:
 
         Zeros, such as an underflowed loss, don't prevent it where the others span `WIDE_SPAN`.
         """
-        middles, low, floor = self.numbers("middle", "others"), self.numbers("low"), share * start
+        middles, low, floor = self.numbers("middle"), self.numbers("low"), share * start
         least, positive = middles.min(), middles[middles > 0]
         if log is None and positive.size and middles.min() == 0:
             middles = positive if positive.max() / positive.min() > WIDE_SPAN else middles
@@ -156,7 +147,7 @@ class Series:
         """The least and the largest end of a band that is drawn."""
         shown = itertools.product(self.lines.every, self.columns)
         seeds = [line.seeds[name].to_numpy().ravel() for line, name in shown]
-        every = np.concatenate([self.numbers("middle", "low", "high", "others"), *seeds])
+        every = np.concatenate([self.numbers("middle", "low", "high"), *seeds])
         every = every[np.isfinite(every)]
         if not self.log:
             return -np.inf, every.max() + 0.1 * float(np.ptp(every))
@@ -168,8 +159,9 @@ class Series:
         if self.x is not None:
             return look
         if len(self.looks) > 1:
-            return LineLook(look.colour, "", DASHES[number] if len(self.columns) > 1 else look.dash)
-        return LineLook(PALETTE[number] if number else colour, "", "-")
+            dash = style.DASHES[number] if len(self.columns) > 1 else look.dash
+            return LineLook(look.colour, "", dash)
+        return LineLook(style.PALETTE[number] if number else colour, "", "-")
 
     def draw(self, options: FigureOptions) -> tuple[Picture, list[Axes], Legend]:
         """Draw all panels; the caller adds what else there is, and the legend."""
@@ -182,7 +174,7 @@ class Series:
             self._cross_misses(axes, lines)
             self._draw_theory(axes, lines)
             if threshold is not None:
-                axes.axhline(threshold, **THRESHOLD)
+                axes.axhline(threshold, **style.THRESHOLD)
         for axes in all_axes:
             if any(np.isinf(line[self.value]["high"]).any() for line in self.lines.every):
                 axes.set_ylim(top=self.span[1])  # a band without an upper end leaves the frame
@@ -190,14 +182,15 @@ class Series:
                 log_ticks(axes.yaxis, *axes.get_ylim())
         legend = self.legend()
         if threshold is not None:
-            legend.append((Line2D([], [], **THRESHOLD), f"threshold {tick_number(threshold)}"))
+            handle = Line2D([], [], **style.THRESHOLD)
+            legend.append((handle, f"threshold {tick_number(threshold)}"))
         if self.floor:
             legend.append(self._shade(all_axes))
         for name, label in self.theory.items() if self.x is None else ():
             if any(self.first_above(line, name) for line in self.lines.every):
                 legend.append((Line2D([], [], **_ABOVE), f"first step above {label}"))
         labels, note = ", ".join(self.columns.values()), self.lines.label(self.value)
-        all_axes[0].set_ylabel(label_with_note(self.label(), note, HIGH))
+        all_axes[0].set_ylabel(label_with_note(self.label(), note, style.HIGH))
         label_outer(all_axes)
         title_panels(all_axes, [part.title for part in self.parts])
         along = self.study.step if self.x is None else self.x.label
@@ -230,7 +223,7 @@ class Series:
             if self.log:
                 self._limit(axes, threshold)
             return
-        axes.set_xlabel(wrap_text(self.x.label, WIDE))
+        axes.set_xlabel(wrap_text(self.x.label, style.WIDE))
         if self.is_category:
             self.x.dress(axes, "x")
         else:
@@ -239,7 +232,7 @@ class Series:
         axes.margins(x=0.04)
 
     def draw_line(
-        self, axes: Axes, line: Line, colour: ColorType = PALETTE[0], *, banded: bool = True
+        self, axes: Axes, line: Line, colour: ColorType = style.PALETTE[0], *, banded: bool = True
     ) -> None:
         """Draw a setting's columns: the statistic with its band, or with each seed, and misses.
 
@@ -250,22 +243,20 @@ class Series:
             table, look = line[name], self.look(line, name, colour)
             x = table.index.to_numpy(np.float64) + self._aside(line)
             if self.is_category:
-                style: dict[str, Any] = {"color": look.colour, "marker": look.marker}
+                how: dict[str, Any] = {"color": look.colour, "marker": look.marker}
                 bars = [table["middle"] - table["low"], table["high"] - table["middle"]]
                 yerr = None if self.has_seeds else bars
-                axes.errorbar(x, table["middle"], yerr, linestyle="", capsize=2, **style)
+                axes.errorbar(x, table["middle"], yerr, linestyle="", capsize=2, **how)
             else:
-                style = {"color": look.colour, "marker": look.marker, "linestyle": look.dash}
+                how = {"color": look.colour, "marker": look.marker, "linestyle": look.dash}
                 if line.ends_early:
-                    style |= {"marker": "o", "markersize": 2.5, "markevery": [-1]}
-                axes.plot(x, table["middle"].clip(lower=self.floor or None), **style)
+                    how |= {"marker": "o", "markersize": 2.5, "markevery": [-1]}
+                axes.plot(x, table["middle"].clip(lower=self.floor or None), **how)
             if self.has_seeds:
                 self._draw_seeds(axes, line.seeds[name], look, self._aside(line))
             if banded and not (self.is_category or self.has_seeds) and self.lines.has_bands:
                 low, high = table["low"].clip(*self.span), table["high"].clip(*self.span)
-                axes.fill_between(x, low, high, **band_look(look.colour))
-            if self.x is not None:
-                _draw_others(axes, x, table, look, self.floor)
+                axes.fill_between(x, low, high, **style.band_look(look.colour))
 
     def _aside(self, line: Line) -> float:
         """How far a line's points stand from a category, so that none hides another."""
@@ -273,15 +264,15 @@ class Series:
         return _OFFSET * place if self.is_category else 0.0
 
     def _draw_seeds(self, axes: Axes, seeds: pd.DataFrame, look: LineLook, aside: float) -> None:
-        style: dict[str, Any] = {"color": look.colour, "alpha": 0.6, "linewidth": 0.5}
+        how: dict[str, Any] = {"color": look.colour, "alpha": 0.6, "linewidth": 0.5}
         if self.is_category:
-            style |= {"linestyle": "", "marker": "_", "markersize": 4}
+            how |= {"linestyle": "", "marker": "_", "markersize": 4}
         for _, seed in seeds.items():  # joined across values of x without a cell
             shown = seed[np.isfinite(seed)].clip(lower=self.floor or None)
-            axes.plot(shown.index.to_numpy() + aside, shown, **style)
+            axes.plot(shown.index.to_numpy() + aside, shown, **how)
 
     def _cross_misses(self, axes: Axes, lines: Sequence[Line]) -> None:
-        """Cross values of x at which no seed arrives, a row for each line."""
+        """Cross values of x at which half of the seeds or more miss, a row for each line."""
         missing = [line for line in lines if line.reason]
         for row, line in enumerate(missing):
             table = line[self.value]
@@ -314,19 +305,15 @@ class Series:
 
     def seeds_above(self) -> list[str]:
         """Sentences on how many cells come above each column of a theory at a logged step."""
-        sentences = []
+        sentences, logged = [], pd.concat([part.data.steps for part in self.parts])
         for name, label in self.theory.items():
-            above = total = 0
-            for part in self.parts:
-                logged = part.data.steps
-                logged = logged[logged["key"].isin(part.data.trained["key"])].sort_values("step")
-                steps = logged[["key", self.value, name]].dropna()
-                bound = (steps[name] * (1 + _NEARBY)).clip(lower=self.floor)
-                by_key = (steps[self.value] > bound).groupby(steps["key"])
-                above += int((by_key.any() & ~by_key.first()).sum())
-                total += len(by_key)
-            if above:
-                sentences.append(f"Cells above the {label} at a later step: {above} of {total}.")
+            steps = logged.sort_values("step")[["key", self.value, name]].dropna()
+            bound = (steps[name] * (1 + _NEARBY)).clip(lower=self.floor)
+            by_key = (steps[self.value] > bound).groupby(steps["key"])
+            later = by_key.any() & ~by_key.first()
+            if count := int(later.sum()):
+                many = f"{count} of {len(later)}"
+                sentences.append(f"Cells above the {label} at a later step: {many}.")
         return sentences
 
     def _limit(self, axes: Axes, threshold: float | None) -> None:
@@ -352,14 +339,13 @@ class Series:
         every, texts, several = self.lines.every, list(self.looks), len(self.columns) > 1
         legend: Legend = []
         for number, label in enumerate(self.columns.values() if several else ()):
-            own = (PALETTE[number], "-") if len(texts) == 1 else ("0.3", DASHES[number])
+            own = (style.PALETTE[number], "-") if len(texts) == 1 else ("0.3", style.DASHES[number])
             legend.append((_handle(*own), label))
-        count = len(texts) if len(texts) <= len(PALETTE) else 5  # of shades a few are named
+        count = len(texts) if len(texts) <= len(style.PALETTE) else 5  # of shades a few are named
         named = np.unique(np.linspace(0, len(texts) - 1, count).round().astype(int))
         for text in (texts[index] for index in named if texts[index]):
             look, same = self.looks[text], [line for line in every if line.text == text]
-            shown = pd.concat([line[self.value][["middle", "others"]] for line in same])
-            if shown.notna().any(axis=None):
+            if any(line[self.value]["middle"].notna().any() for line in same):
                 marker = look.marker if self.x is not None else ""
                 legend.append((_handle(look.colour, "-" if several else look.dash, marker), text))
             else:
@@ -368,14 +354,12 @@ class Series:
         if any(line.ends_early for line in every):
             legend.append((_handle("0.3", "", "o", markersize=2.5), "first seed ends"))
         if reasons := dict.fromkeys(line.reason for line in every if line.reason):
-            legend.append((_handle("0.3", "", "x"), f"every seed: {' or '.join(reasons)}"))
-        if self.x is not None and any(line[self.value]["others"].notna().any() for line in every):
-            circle = _handle("0.3", "", "o", markerfacecolor="white")
-            legend.append((circle, "half of the seeds or more miss"))
+            half = f"half of the seeds or more: {' or '.join(reasons)}"
+            legend.append((_handle("0.3", "", "x"), half))
         for (name, label), dashed in zip(self.theory.items(), THEORY.values(), strict=False):
             differs = any(_differs(lines, name) for lines in self.lines.panels)
-            style = {**dashed, **_BEHIND, "color": "0.3"} if differs else dashed
-            legend.append((Line2D([], [], **style), label))
+            how = {**dashed, **_BEHIND, "color": "0.3"} if differs else dashed
+            legend.append((Line2D([], [], **how), label))
         return legend
 
 
@@ -392,14 +376,3 @@ def _differs(lines: Sequence[Line], name: str) -> bool:
 
 def _handle(colour: Any, dash: Any, marker: str = "", **look: Any) -> Line2D:
     return Line2D([], [], color=colour, linestyle=dash, marker=marker, **look)
-
-
-def _draw_others(axes: Axes, x: Floats, table: pd.DataFrame, look: LineLook, floor: float) -> None:
-    """Draw the median of those that arrive where half of the seeds miss: open, with their count."""
-    style: dict[str, Any] = {"color": look.colour, "markerfacecolor": "white", "linestyle": ""}
-    beside: dict[str, Any] = {"xytext": (3, 3), "textcoords": "offset points"}
-    for index in np.flatnonzero(table["others"].notna()):
-        row = table.iloc[index]
-        place = (x[index], max(row["others"], floor) if floor else row["others"])
-        axes.plot(*place, look.marker or "o", **style)
-        axes.annotate(f"{row['arrived']:g}/{row['seeds']:g}", place, fontsize="x-small", **beside)

@@ -23,7 +23,7 @@ from matplotlib.colors import to_rgb, to_rgba
 from matplotlib.font_manager import FontProperties
 from matplotlib.typing import ColorType, LineStyleType
 
-from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.errors import BadValue
 from overfit_cli.core.parameters import ParameterInfo, Value, describe
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import shorten
@@ -80,6 +80,9 @@ SIZES = [name for name in RC if re.search(r"labelsize|titlesize|fontsize$", name
 
 # The look that the user wants
 
+SMALLEST, LARGEST = 0.5, 60.0  # inches
+LEAST_DPI, MOST_DPI = 20, 2400
+
 
 @dataclass(frozen=True)
 class Look:
@@ -95,6 +98,13 @@ class Look:
     style: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Check the sides."""
+        sides = [side for side in (self.width, self.height) if side is not None]
+        if not all(SMALLEST <= side <= LARGEST for side in sides):
+            accepts = f"both sides are at least {SMALLEST:g} and up to {LARGEST:g} inches."
+            raise BadValue("size", "x".join(f"{side:g}" for side in sides), accepts)
+
     @property
     def dpi(self) -> float:
         """Dots per inch of PNG files, and of what is no line in the others."""
@@ -108,8 +118,6 @@ current_look: contextvars.ContextVar[Look] = contextvars.ContextVar("look", defa
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*[x×]\s*(\d+(?:\.\d+)?)\s*(in|cm|mm)?")
 _INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
 _CYCLE = "axes.prop_cycle"
-SMALLEST, LARGEST = 0.5, 60.0  # inches
-LEAST_DPI, MOST_DPI = 20, 2400
 
 
 def read_look(size: str | None, style: Path | None) -> Look:
@@ -130,11 +138,7 @@ def _read_size(text: str) -> tuple[float, float | None]:
         accepts = "it takes column, page, or WIDTHxHEIGHT in inches, such as 3.4x2.6, or 85x65mm."
         raise BadValue("size", shorten(text), accepts)
     unit = _INCHES[match[3] or "in"]
-    width, height = float(match[1]) * unit, float(match[2]) * unit
-    if not all(SMALLEST <= side <= LARGEST for side in (width, height)):
-        accepts = f"both sides are at least {SMALLEST:g} and up to {LARGEST:g} inches."
-        raise BadValue("size", shorten(text), accepts)
-    return width, height
+    return float(match[1]) * unit, float(match[2]) * unit
 
 
 def _read_style(path: Path) -> dict[str, Any]:
@@ -154,31 +158,26 @@ def _read_style(path: Path) -> dict[str, Any]:
         said.insert(0, str(error))
     finally:
         log.removeFilter(hear)
-    if said:
-        reason = said[0].strip().split("\n")[0].removesuffix(".")
-        reason = re.sub(r" in file .*?, line", ", line", reason)
-        raise BadValue("style", str(path), f"it is no matplotlib style sheet: {reason}.")
     flaw, dots = "", Look(settings=settings).dpi
-    if _CYCLE in settings and not len(settings[_CYCLE]):
-        flaw = f"{_CYCLE} is empty; it takes one colour or more."
+    if said:
+        reason = re.sub(r" in file .*?, line", ", line", said[0].strip().split("\n")[0])
+        flaw = f"it is no matplotlib style sheet: {reason.removesuffix('.')}"
+    elif _CYCLE in settings and not len(settings[_CYCLE]):
+        flaw = f"{_CYCLE} is empty"
     elif (colours := settings.get("image.cmap", "viridis")) not in matplotlib.colormaps:
-        flaw = f"matplotlib has no colour map {colours}, its image.cmap."
+        flaw = f"matplotlib has no colour map {colours}, its image.cmap"
     elif not LEAST_DPI <= dots <= MOST_DPI:
-        flaw = f"its savefig.dpi is {dots:g}; it takes {LEAST_DPI} to {MOST_DPI} dots per inch."
+        flaw = f"its savefig.dpi is {dots:g}; it takes {LEAST_DPI} to {MOST_DPI} dots per inch"
     elif settings.get("text.usetex") and shutil.which("latex") is None:
-        flaw = "text.usetex needs LaTeX, which isn't installed here."
+        flaw = "text.usetex needs LaTeX, which isn't installed here"
     if flaw:
-        raise BadValue("style", str(path), flaw)
+        raise BadValue("style", str(path), f"{flaw}.")
     return settings
 
 
 def look_of_record(recorded: Look) -> Look:
     """Return the look that a figure's record holds; its style sheet is read again."""
-    sides = [side for side in (recorded.width, recorded.height) if side is not None]
-    if not all(SMALLEST <= side <= LARGEST for side in sides):
-        raise UserError(f"its record names sides of {sides} inches.")
-    sheet = _read_style(Path(recorded.style)) if recorded.style else {}
-    return replace(recorded, settings=sheet)
+    return replace(recorded, settings=_read_style(Path(recorded.style)) if recorded.style else {})
 
 
 def points(name: str) -> float:
@@ -225,17 +224,11 @@ def line_looks(study: AnyStudy, settings: Settings) -> list[LineLook]:
     colours = dict(zip(values, value_colours(study, name, values), strict=True))
     if len(values) == len(settings):  # the others go with it
         info = describe(study.parameters).get(name)
-        is_word = info is not None and info.kind == "literal"
-        order: Sequence[Value] = info.choices if info is not None and is_word else values
-        has_marks, alike = len(values) <= len(MARKERS), _are_alike(list(colours.values()))
-        return [
-            LineLook(
-                colours[value],
-                MARKERS[order.index(value) :][:1] if has_marks else "",
-                DASHES[rank] if alike else "-",
-            )
-            for rank, value in enumerate(values)
-        ]
+        order = info.choices if info is not None and info.kind == "literal" else values
+        marks = dict(zip(order, MARKERS, strict=False)) if len(values) <= len(MARKERS) else {}
+        dashes = DASHES if _are_alike(list(colours.values())) else DASHES[:1] * len(values)
+        looks = zip(values, dashes, strict=False)
+        return [LineLook(colours[value], marks.get(value, ""), dash) for value, dash in looks]
     others = [tuple(line[key] for key in line if key != name) for line in settings]
     ranks = {other: rank for rank, other in enumerate(dict.fromkeys(others))}
     return [
@@ -273,17 +266,17 @@ def value_colours(study: AnyStudy, name: str, values: Sequence[Value]) -> list[C
     """
     info = describe(study.parameters).get(name)
     registered = [None if info is None else value_colour(info, value) for value in values]
-    if all(colour is not None for colour in registered):
-        return [colour for colour in registered if colour is not None]
+    known = [colour for colour in registered if colour is not None]
+    if len(known) == len(values):
+        return known
     of_user = len(current_look.get().settings.get(_CYCLE, ()))
     is_number = info is not None and info.kind in ("int", "float")
-    if is_number and len(values) > max(1, of_user):
-        return shades(len(values))
-    return _in_order(len(values))
-
-
-def _in_order(count: int) -> list[ColorType]:
-    return list(PALETTE[:count]) if count <= len(PALETTE) else shades(count)
+    most = max(1, of_user) if is_number else len(PALETTE)
+    return (
+        shades(len(values))
+        if len(values) > min(most, len(PALETTE))
+        else list(PALETTE[: len(values)])
+    )
 
 
 def shades(count: int) -> list[ColorType]:

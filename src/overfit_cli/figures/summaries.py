@@ -31,7 +31,7 @@ class Line:
         tables: of each drawn column a row for each x, as `summarised` gives it.
         seeds: of each drawn column the number of each seed, (x, seeds): nan where there is none,
             and infinite where a seed misses.
-        reason: why no seed arrives, where none does.
+        reason: why cells miss, where there is no statistic.
         ends_early: whether it is a curve that ends with the first of several seeds.
     """
 
@@ -111,16 +111,13 @@ def summarised(
 
     Returns:
         `middle`, `low` and `high`, nan without a finite middle; how many `seeds` have a number or
-        miss, and how many have `arrived`; `others`, their median where that of all is infinite.
+        miss, and how many have `arrived`.
     """
     table = seeds.to_numpy(np.float64)
     middle, low, high = over_seeds.summarise(table, bounds)
-    known, arrived = np.isfinite(middle), np.isfinite(table).sum(axis=1)
-    ends = zip(("middle", "low", "high"), (middle, low, high), strict=True)
-    shown = {name: np.where(known, numbers, np.nan) for name, numbers in ends}
-    others = seeds.replace(np.inf, np.nan).median(axis=1)
-    counts = {"seeds": (~np.isnan(table)).sum(axis=1), "arrived": arrived}
-    shown["others"] = np.where(~known & (arrived > 0), others, np.nan)
+    ends = {"middle": middle, "low": low, "high": high}
+    shown = {name: np.where(np.isfinite(middle), end, np.nan) for name, end in ends.items()}
+    counts = {"seeds": (~np.isnan(table)).sum(axis=1), "arrived": np.isfinite(table).sum(axis=1)}
     return pd.DataFrame(shown | counts, seeds.index)
 
 
@@ -140,10 +137,8 @@ def lines_of_cells(
         columns: the measured one, and those of a theory.
     """
     data, (value, *theory) = parts[0], columns
-    field = data.schema[value]
-    bounds = natural_bounds(
-        np.concatenate([finite_column(part.trained, value).to_numpy() for part in parts])
-    )
+    field, every = data.schema[value], pd.concat([part.trained for part in parts])
+    bounds = natural_bounds(np.asarray(finite_column(every, value), np.float64))
 
     def line_of(values: Mapping[str, Value], part: Cells) -> Line:
         cells = part.frame
@@ -152,7 +147,7 @@ def lines_of_cells(
         seeds = numbers.groupby([along, cells["seed"]]).mean().unstack()
         table = summarised(seeds, over_seeds, bounds)
         failed = (cells["status"] == "failed").groupby(along).all() | (seeds == np.inf).any(axis=1)
-        missed = (table["arrived"] == 0) & failed
+        missed = table["middle"].isna() & failed
         tables = {value: table.assign(missed=missed)}
         arrived = numbers < np.inf
         has_none = ~arrived.groupby(along).transform("any")  # of these a theory is over all cells
@@ -160,13 +155,12 @@ def lines_of_cells(
             shown = finite_column(cells, name).where(arrived | has_none).groupby(along)
             middle = shown.median() if over_seeds.mean == "median" else shown.mean()
             tables[name] = middle.to_frame("middle")
-        reason = misses_in_words(cells[along.isin(table.index[missed])])
+        reason = misses_in_words(cells[along.isin(table.index[missed]) & ~np.isfinite(numbers)])
         text = short_settings(data.schema, values)
         return Line(text, values, cells, tables, {value: seeds}, reason)
 
     panels = [[line_of(*each) for each in part.without_plan().settings(names)] for part in parts]
-    cells = pd.concat([part.trained for part in parts])
-    lost = _left_out(cells, field.numbers(cells), over_seeds)
+    lost = _left_out(every, field.numbers(every), over_seeds)
     return Lines(panels, names, over_seeds, lost, instead=subtracted_means(data))
 
 
@@ -196,8 +190,8 @@ def lines_of_steps(
     """
     logged = [part.trained[part.trained["key"].isin(part.steps["key"])] for part in parts]
     every = pd.concat(logged)
-    done = pd.concat([part.trained for part in parts])["status"] == "done"
-    unlogged = int(done.sum() - (every["status"] == "done").sum())
+    done = sum(part.counts()["done"] for part in parts)
+    unlogged = done - int((every["status"] == "done").sum())
     lost = f"; {plural(unlogged, 'cell')} without logged steps left out" if unlogged else ""
     parts = [part.without_plan(cells) for part, cells in zip(parts, logged, strict=True)]
     varying = {name for part in parts for name in part.varying()}

@@ -40,11 +40,6 @@ _MARK = "-2"
 """Ends the digests that are made as here; those of before have none."""
 
 
-def is_earlier(digest: str) -> bool:
-    """Whether a digest was made in another way than now: nothing follows from a difference."""
-    return bool(digest) and not digest.endswith(_MARK)
-
-
 def _digest(texts: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16] + _MARK
 

@@ -169,7 +169,7 @@ def run_facts(data: Cells, manifest: Manifest) -> Entry:
         "axes": {name: [*values] for name, values in data.values.items() if len(values) > 1},
         "parameters": labels.fixed_parameters(data),
         "sweeps": sweeps,
-        "stand_ins": labels.stand_ins({"": data}),
+        "stand_ins": labels.stand_ins(data),
     }
 
 

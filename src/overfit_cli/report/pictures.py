@@ -46,7 +46,8 @@ from overfit_cli.core.figure import Figure, FigureOptions, grid_figures
 from overfit_cli.core.files import read_bounded
 from overfit_cli.core.registry import figures_of
 from overfit_cli.core.text import command_words, plural, round_digits, shell_line, shorten, visible
-from overfit_cli.figures import picture, record, style
+from overfit_cli.figures import draw as record
+from overfit_cli.figures import picture, style
 from overfit_cli.figures.axes import Axis, legend_below, log_ticks
 from overfit_cli.figures.draw import draw_figure, drawn
 from overfit_cli.figures.inputs import difference, resolve_options
@@ -204,7 +205,6 @@ def _panels(judged: Judged) -> list[_Panel]:
     ]
 
 
-@picture.styled
 def _draw(panels: Sequence[_Panel]) -> picture.Picture:
     most = max(len(parts) for *_, parts in panels)
     shown = [_nearest(parts) for *_, parts in panels]

@@ -93,9 +93,7 @@ class Dask(Cluster):
     """
 
     name, package = "dask", "distributed"
-    absent = (
-        "no dask scheduler answers there ({}); `dask scheduler` starts one and says its address."
-    )
+    absent = "no dask scheduler answers there ({}); `dask scheduler` starts one."
 
     def _connect(self) -> None:
         from distributed import Client
@@ -172,10 +170,7 @@ class Ray(Cluster):
     """
 
     name, package = "ray", "ray"
-    absent = (
-        "no ray cluster answers there ({}); it takes HOST:PORT or auto. `ray start --head` starts "
-        "a cluster and says its address; one with tokens needs RAY_AUTH_MODE=token."
-    )
+    absent = "no ray cluster answers there ({}); `ray start --head` starts one."
 
     def _connect(self) -> None:
         import ray
@@ -240,9 +235,8 @@ def executor_of(
     """
     jobs = -1 if jobs == -1 else whole_number("jobs", jobs, 1, ", or -1 for one per core")
     valid_choice("device", device, get_args(DeviceChoice))
-    cluster = {Dask.name: Dask, Ray.name: Ray}.get(
-        valid_choice("backend", backend, get_args(Backend))
-    )
+    valid_choice("backend", backend, get_args(Backend))
+    cluster = {Dask.name: Dask, Ray.name: Ray}.get(backend)
     if cluster is not None:
         if not address:
             raise BadValue("backend", backend, "it requires address, that of the cluster.")

@@ -26,30 +26,16 @@ from typing import Any, Literal
 import cloudpickle
 from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 
-from overfit_cli.core.cell import NAME_TAKEN, CellResult
+from overfit_cli.core import processes
+from overfit_cli.core.cell import CellResult
 from overfit_cli.core.errors import UserError, count_alike, is_exception
 from overfit_cli.core.files import error_text
-from overfit_cli.core.processes import (
-    SAFE_PATH,
-    answering_interrupts,
-    delaying_interrupts,
-    start_worker,
-    starting_workers,
-)
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Device, training_conditions
-from overfit_cli.sweeps.plan import MOST_BATCHES, Plan, Speed, task_size
+from overfit_cli.sweeps import worker
+from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.worker import (
-    KEPT,
-    Summary,
-    Task,
-    TaskRecord,
-    Work,
-    record_of,
-    run_sent,
-    run_task,
-)
+from overfit_cli.sweeps.worker import Summary, Task, TaskRecord, Work
 
 GRACE = 60.0
 """The seconds beyond the time limit after which a silent task counts as one with a killed worker.
@@ -142,9 +128,7 @@ class Executor(contextlib.AbstractContextManager["Executor"], ABC):
     @property
     def description(self) -> str:
         """Its jobs and their location, for the plan: `2 jobs on loky`."""
-        if not (slots := self._count_slots()):
-            return f"{self.location}, which has no worker yet"
-        return f"{plural(slots, 'job')} {self.location}".rstrip()
+        return f"{plural(self._count_slots(), 'job')} {self.location}".rstrip()
 
     def for_batches(self, batches: int) -> Executor:
         """Return the part of it that so many batches keep busy."""
@@ -155,8 +139,6 @@ class Executor(contextlib.AbstractContextManager["Executor"], ABC):
         try:
             if self.has_processes:
                 cloudpickle.dumps(work)
-        except UserError:
-            raise
         except Exception as error:  # an object of the study may raise anything
             cannot = f"{work.study.name} can't be sent to workers ({type(error).__name__}: {error})"
             here = "with one job on this machine, or with the backend threading, nothing is sent"
@@ -178,7 +160,8 @@ class Executor(contextlib.AbstractContextManager["Executor"], ABC):
             while True:
                 room = ahead * self.jobs  # asked for in each round: it notices a lost cluster
                 room = room if self.is_pool else min(room, self.limit or room)
-                with delaying_interrupts():  # what is handed out by half can't be taken back
+                # What is handed out by half can't be taken back.
+                with processes.delaying_interrupts():
                     while len(in_flight) < room and (task := next(waiting, None)):
                         future = self._send(work, pickled, task)
                         in_flight[future] = task
@@ -236,17 +219,17 @@ class Local(Executor):
         """Hand out tasks; see `Executor.run`. In one job they are trained in this thread."""
         if self._jobs > 1:
             return super().run(work, tasks, ahead)
-        return (run_task(work, task) for task in tasks)
+        return (worker.run_task(work, task) for task in tasks)
 
     def _send(self, work: Work, pickled: bytes, task: Task) -> Future[TaskRecord]:
         sent = Future[TaskRecord]()
         if not self.has_processes:
             threading.Thread(target=_train, args=(work, task, sent), daemon=True).start()
             return sent
-        with starting_workers():
+        with processes.starting_workers():
             self._workers = _pool(self._jobs)
             try:
-                sent = self._workers.submit(run_sent, pickled, cloudpickle.dumps(task))
+                sent = self._workers.submit(worker.run_sent, pickled, cloudpickle.dumps(task))
             except BrokenProcessPool as error:
                 sent.set_exception(error)
         return sent
@@ -258,7 +241,7 @@ class Local(Executor):
 
     def _failure(self, error: Exception) -> Exception:
         is_users = isinstance(error, UserError)
-        return UserError(f"{error} {KEPT}", exit_code=1) if is_users else error
+        return UserError(f"{error} {worker.KEPT}", exit_code=1) if is_users else error
 
     def _drop(self, futures: Sequence[Any]) -> None:
         if futures and self.has_processes:
@@ -282,16 +265,16 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(
         jobs,
         timeout=SECONDS_UNTIL_IDLE_WORKERS_END,
-        initializer=start_worker,
-        initargs=(os.getpid(), os.environ.get(SAFE_PATH)),
-        env=dict.fromkeys((*_ONE_THREAD, "VECLIB_MAXIMUM_THREADS", SAFE_PATH), "1"),
+        initializer=processes.start_worker,
+        initargs=(os.getpid(), os.environ.get(processes.SAFE_PATH)),
+        env=dict.fromkeys((*_ONE_THREAD, "VECLIB_MAXIMUM_THREADS", processes.SAFE_PATH), "1"),
     )
 
 
 def _train(work: Work, task: Task, future: Future[TaskRecord]) -> None:
     """Train a task in a thread."""
     try:
-        future.set_result(run_task(work, task))
+        future.set_result(worker.run_task(work, task))
     except BaseException as error:
         future.set_exception(error)
 
@@ -305,10 +288,10 @@ MOST_LOSSES = 30
 """The losses of batches with their workers after which the sweep gives up."""
 
 MOST_ALIKE = 20
-"""The first cells after which a sweep stops, if all of them raised the same exception."""
+"""The first cells after which a sweep stops, if all of them had the same error."""
 
 ELSEWHERE = 10
-"""How many of these are from places of the grid that are chosen at random."""
+"""How many batches begin a new sweep of many, from places of the grid that are chosen at random."""
 
 
 @contextlib.contextmanager
@@ -317,7 +300,7 @@ def writing_to(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        problem = f"{path} can't be written to ({error_text(error)}). {KEPT}"
+        problem = f"{path} can't be written to ({error_text(error)}). {worker.KEPT}"
         raise UserError(problem, exit_code=1) from error
 
 
@@ -343,14 +326,15 @@ class Run:
         summary: Summary | None = None,
     ) -> None:
         self.plan, self.directory, self.executor, self.work = plan, directory, executor, work
-        self.summary, self.speed = summary or Summary(), Speed()
+        self.summary, self.speed = summary or Summary(), worker.Speed()
         self.cells, self.failed, self.stop = 0, 0, False
-        self.waiting = dict(enumerate(plan.batches))
+        batches, self._first = dict(enumerate(plan.batches)), set[int]()
+        if len(batches) > MOST_ALIKE and not plan.done:  # an early region may fail by itself
+            self._first = {*random.Random(0).sample(range(len(batches)), ELSEWHERE)}
+        self.waiting = {number: batches[number] for number in self._first} | batches
         self._costs, self.cost, self.cost_done = plan.costs, sum(plan.costs), 0.0
         self._strikes: Counter[int] = Counter()
         self._losses = 0
-        self._alike, self._enough = False, math.inf
-        """The failures alike that are enough to stop: some of them from anywhere in the grid."""
 
     def execute(self, on_record: Callable[[TaskRecord], None] = lambda record: None) -> Summary:
         """Run the batches; what is finished is on disk when this returns or raises.
@@ -361,13 +345,13 @@ class Run:
         summary, directory = self.summary, self.directory
         began = time.monotonic() - summary.seconds
         with (
-            answering_interrupts(),
+            processes.answering_interrupts(),
             training_conditions(),
             contextlib.closing(self._records()) as records,
         ):
             for record in records:
                 if record.cells is not None:
-                    with delaying_interrupts(), writing_to(directory.path):
+                    with processes.delaying_interrupts(), writing_to(directory.path):
                         source = self.work.study.identity.source
                         directory.append(record.cells, record.steps, source)
                 summary.seconds = time.monotonic() - began
@@ -397,14 +381,12 @@ class Run:
         if summary.example is None:
             raised = (cell for cell in cells if is_exception(ended.failed.get(cell.key, "")))
             summary.example = next(raised, None)
-        kinds = [] if summary.trained else count_alike(summary.failed)
-        taken = next((each.example for each in kinds if NAME_TAKEN in each.example), "")
-        self._alike = len(kinds) == 1 and is_exception(kinds[0].example) and not self.plan.done
-        if taken:
-            summary.stopped = taken.removeprefix("error: ")
-        elif self._alike and self._enough <= kinds[0].count >= MOST_ALIKE:
-            words = kinds[0].words.removeprefix("error: ")
-            summary.stopped = f"the first {kinds[0].count} cells all failed alike: {words}"
+        is_enough = summary.failed.total() >= MOST_ALIKE and self._first.isdisjoint(self.waiting)
+        if is_enough and not (summary.trained or self.plan.done):
+            first, *others = count_alike(summary.failed)
+            if not others and first.example.startswith("error: "):
+                words = first.words.removeprefix("error: ")
+                summary.stopped = f"the first {first.count} cells all failed alike: {words}"
         # Before its rows are written, as tasks are handed out meanwhile.
         self.stop |= bool(summary.stopped or (self.work.execution.fail_fast and ended.failed))
 
@@ -433,22 +415,12 @@ class Run:
         numbers, start = list(self.waiting), 0
         left = self.cost - self.cost_done
         while start < len(numbers) and not self.stop:
-            if self._alike and self._enough == math.inf:
-                numbers[start:] = self._from_elsewhere(numbers[:start], numbers[start:])
             finished = len(self._costs) - len(self.waiting)
-            coming = [self._costs[number] for number in numbers[start : start + MOST_BATCHES]]
-            end = start + task_size(coming, left, self.executor.jobs, self.speed, finished)
+            coming = [self._costs[one] for one in numbers[start : start + worker.MOST_BATCHES]]
+            end = start + self.speed.task_size(coming, left, self.executor.jobs, finished)
             left -= sum(coming[: end - start])
             yield self._task(numbers[start:end])
             start = end
-
-    def _from_elsewhere(self, handed_out: Sequence[int], rest: Sequence[int]) -> list[int]:
-        """The rest of the batches, some from anywhere first: an early region may fail by itself."""
-        chosen = random.Random(0).sample(rest, min(ELSEWHERE, len(rest)))
-        early = [number for number in (*handed_out, *chosen) if number in self.waiting]
-        waiting = sum(len(self.waiting[number]) for number in early)
-        self._enough = self.summary.failed.total() + waiting
-        return [*chosen, *(number for number in rest if number not in chosen)]
 
     def _task(self, numbers: Sequence[int]) -> Task:
         return {number: self.waiting[number] for number in numbers}
@@ -458,15 +430,12 @@ class Run:
         self._losses += 1
         self.summary.restarts += lost.kills
         if self._losses > MOST_LOSSES:
-            raise UserError(
-                f"Workers were killed {self.summary.restarts} times; is memory short? Fewer "
-                f"jobs need less. {KEPT}",
-                exit_code=1,
-            )
+            words = f"Workers were killed {self.summary.restarts} times; is memory short?"
+            raise UserError(f"{words} {worker.KEPT}", exit_code=1)
         self._strikes.update(lost.batches)
         if len(lost.batches) != 1 or self._strikes[lost.batches[0]] < CHANCES:
             return None
         cells = self.waiting[lost.batches[0]]
         failures = [CellResult(cell, reason="worker killed") for cell in cells]
-        record = record_of(self.work.study, lost.batches, failures)
+        record = worker.record_of(self.work.study, lost.batches, failures)
         return replace(record, is_cold=True)  # its time says nothing of others

@@ -26,7 +26,6 @@ from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.expressions import CLOSE, Expression, Names, read_conditions, read_expression
 from overfit_cli.core.parameters import (
     ParameterInfo,
-    StudyParameters,
     Value,
     build,
     describe,
@@ -92,15 +91,12 @@ class Grid:
         for name, times in Counter(itertools.chain(*groups)).items():
             if times > 1:
                 raise BadValue("together", None, f"{name} is named twice; name it once.")
-        conditions = [" ".join(text.split()) for text in only]
+        conditions = dict.fromkeys(" ".join(text.split()) for text in only)
         for text in conditions:
             read_conditions(text, _names(infos), "only")
         tied = {*itertools.chain(*groups)}  # their lists keep what they repeat: it has a partner
-        values = {
-            name: items if name in tied else tuple(dict.fromkeys(items))
-            for name, items in taken.items()
-        }
-        return cls(study, values, parse_seeds(seeds), groups, tuple(dict.fromkeys(conditions)))
+        once = {name: tuple(dict.fromkeys(taken[name])) for name in taken.keys() - tied}
+        return cls(study, taken | once, parse_seeds(seeds), groups, tuple(conditions))
 
     @property
     def is_product(self) -> bool:
@@ -143,14 +139,10 @@ class Grid:
         return [names[0] for names in leading if names and names[0] not in derived]
 
     @property
-    def full_points(self) -> int:
-        """The number of combinations of parameters before conditions leave out some."""
-        return math.prod(len(self.given[group[0]]) for group in self.groups)
-
-    @property
     def points(self) -> int:
         """The number of combinations of parameters."""
-        return self.full_points if self.is_product else len(self._points)
+        most = math.prod(map(len, self.given.values()))
+        return most if self.is_product else len(self._points)
 
     @property
     def size(self) -> int:
@@ -166,17 +158,14 @@ class Grid:
     def cells(self) -> list[Cell]:
         """Return every cell."""
         _check_size(self.size)
-        points = self.settings()
+        study, names = self.study, list(self.given)
+        rows = (dict(zip(names, row, strict=True)) for row in self.rows())
+        points = [build(study.parameters, row) for row in rows]
         return [
-            Cell(self.study.name, self.study.version, parameters, seed)
+            Cell(study.name, study.version, parameters, seed)
             for seed in self.seeds
             for parameters in points
         ]
-
-    def settings(self) -> list[StudyParameters]:
-        """Return all parameters at every point, those that were not set at their defaults."""
-        model, names = self.study.parameters, list(self.given)
-        return [build(model, dict(zip(names, point, strict=True))) for point in self.rows()]
 
     def rows(self) -> Iterator[tuple[Value, ...]]:
         """Give the values of the parameters that were set, in their order, at every point."""
@@ -185,21 +174,20 @@ class Grid:
     @functools.cached_property
     def _points(self) -> list[tuple[Value, ...]]:
         """The distinct points of a grid that is no product, as `rows` gives them."""
-        _check_size(self.full_points)
         infos, names = describe(self.study.parameters), list(self.given)
-        factors = [
-            list(zip(*(self.given[name] for name in group), strict=True)) for group in self.groups
-        ]
+        given = self.given.__getitem__
+        factors = [[*zip(*map(given, group), strict=True)] for group in self.groups]
+        _check_size(math.prod(map(len, factors)))
         rows = [tuple(itertools.chain(*row)) for row in itertools.product(*factors)]
         taken = dict(zip(itertools.chain(*self.groups), zip(*rows, strict=True), strict=True))
         solved = _solved(infos, taken, self.derived)
-        given = (solved[name] for name in names)
-        points = list(dict.fromkeys(zip(*given, strict=True))) if names else rows
+        every = (solved[name] for name in names)
+        points = list(dict.fromkeys(zip(*every, strict=True))) if names else rows
         for text in self.only:
             for test in read_conditions(text, _names(infos), "only"):
                 columns = dict(zip(names, zip(*points, strict=True), strict=True))
-                every = range(len(points))
-                used = {ref.name: _at(infos, columns, ref.name, every) for ref in test.refs}
+                places = range(len(points))
+                used = {ref.name: _at(infos, columns, ref.name, places) for ref in test.refs}
                 holds = np.broadcast_to(test.holds(used), len(points))
                 points = list(itertools.compress(points, holds))
                 if not points:
@@ -227,17 +215,14 @@ def _tied(infos: Infos, taken: Mapping[str, tuple[Given, ...]], text: str) -> tu
     """The parameters that a text such as `n,d` names, if their lists are of one length."""
     known = spellings(infos)
     names = tuple(known.get(part.strip(), part.strip()) for part in text.split(","))
-    if len(names) < 2:
-        raise BadValue("together", text, "it takes two parameters or more, such as n,d.")
     for name in names:
         if name not in infos:
             raise BadValue("together", text, unknown_parameter(name, infos).accepts)
-        if name not in taken:
-            raise BadValue("together", text, f"{name} has no list of values; give one.")
-    *lengths, last = [f"{len(taken[name])} of {name}" for name in names]
-    if len({len(taken[name]) for name in names}) > 1:
-        counts = f"{', '.join(lengths)} and {last}"
-        raise BadValue("together", text, f"it takes lists of equal length, not {counts}.")
+    counts = {name: len(taken.get(name, ())) for name in names}
+    if len(names) < 2 or 0 in counts.values() or len({*counts.values()}) > 1:
+        given = " and ".join(f"{count} of {name}" for name, count in counts.items())
+        accepts = f"it takes two lists or more of equal length, not {given}."
+        raise BadValue("together", text, accepts)
     return names
 
 
@@ -246,8 +231,8 @@ def _taken(infos: Infos, name: str, given: Any) -> tuple[Given, ...]:
     info, names = infos[name], _names(infos)
     if isinstance(given, str):
         items = given.split(",")
-        is_list = info.is_number and ":" not in given and all(item.strip() for item in items)
-        if not is_list or not any(_is_arithmetic(item, names) for item in items):
+        is_plain = not any(_is_arithmetic(item, names) for item in items)
+        if is_plain or ":" in given or not info.is_number:
             return parse_range(info, given)
         given = items
     several = isinstance(given, Iterable) and not isinstance(given, bytes | Mapping)
@@ -289,10 +274,9 @@ def _solved(infos: Infos, columns: Columns, derived: Mapping[str, Sequence[Expre
     try:
         order = list(TopologicalSorter(needed).static_order())
     except CycleError as error:
-        name, *others = dict.fromkeys(error.args[1])
-        turn = f"{' and '.join(others)}, which depends on {name}" if others else "itself"
-        accepts = f"{name} depends on {turn}; give one of them numbers."
-        raise BadValue(name, ",".join(map(str, derived[name])), accepts) from None
+        name, *others = error.args[1]
+        turn = ", which depends on ".join(others)
+        raise BadValue(name, None, f"it depends on {turn}; give one of them numbers.") from None
     for name in order:
         column = list(columns[name])
         for expression in dict.fromkeys(derived[name]):
@@ -318,16 +302,15 @@ def _at(infos: Infos, columns: Columns, name: str, indices: Sequence[int]) -> An
 def _of_expression(
     info: ParameterInfo, expression: Expression, result: float, setting: Mapping[str, float]
 ) -> Value:
-    number, is_whole = float(result), info.kind == "int"
-    near = round(number) if is_whole and math.isfinite(number) else number
-    is_near = abs(number - near) <= min(FARTHEST, CLOSE * max(1.0, abs(number)))
+    number = float(result)
+    if info.kind == "int" and math.isfinite(number):
+        farthest = min(FARTHEST, CLOSE * max(1.0, abs(number)))
+        number = round(number) if abs(number - round(number)) <= farthest else number
     try:
-        return _plain(info, near if is_near else number)
+        return _plain(info, number)
     except BadValue:
-        at = ", ".join(f"{name} = {value:g}" for name, value in setting.items())
-        hint = "; round(…), floor(…) or ceil(…) makes it whole" if is_whole else ""
-        begin = f"it is {number:g}{' at ' * bool(at)}{at}"
-        accepts = f"{begin}, and {info.name} takes {info.accepts}{hint}."
+        at = "".join(f" at {name} = {value:g}" for name, value in setting.items())
+        accepts = f"it is {number:g}{at}, and {info.name} takes {info.accepts}."
         raise BadValue(info.name, expression.text, accepts) from None
 
 
@@ -351,16 +334,19 @@ DEFAULT_POINTS = 40
 MOST_VALUES = 100_000
 
 
+_SPACED = re.compile(r"([^:]+):([^:]+)(?:: *([0-9]{1,18}) *(?:: *(log|linear) *)?)?")
+"""A range: its ends, then a step or a number of points, then how these are spaced."""
+
+
 def parse_range(info: ParameterInfo, text: str) -> tuple[Value, ...]:
     """Return the values that `text` names, in the order given."""
     if ":" in text and info.kind != "text":
         return tuple(dict.fromkeys(_spaced(info, text)))
     items = text.split(",")
-    if not all(item.strip() for item in items):
-        problem = "the list has an empty value" if len(items) > 1 else "no value given"
-        raise _refusal(info, text, f"{problem}; {info.name} takes {_forms(info)}.")
     if len(items) > MOST_VALUES:
-        raise _refusal(info, text, f"it names {len(items)} values, more than {MOST_VALUES}.")
+        raise _refusal(info, text, f"it names more than {MOST_VALUES} values")
+    if not all(item.strip() for item in items):
+        raise _refusal(info, text, "a value is empty")
     return tuple(_value(info, item) for item in items)
 
 
@@ -368,32 +354,28 @@ def parse_seeds(given: Any) -> tuple[int, ...]:
     """Return the seeds: `5` is five of them, 0 to 4; `3:7`, `0,4,9` and a list name them."""
     info, is_text = ParameterInfo("seeds", "int", accepts="a whole number"), isinstance(given, str)
     read = parse_range(info, given) if is_text else _taken({info.name: info}, info.name, given)
-    values = cast("tuple[int, ...]", tuple(dict.fromkeys(read)))
-    if {":", ","} & set(given) if is_text else isinstance(given, Iterable):
-        for seed in read:  # a text in a list may be arithmetic, for other parameters
-            if not isinstance(seed, int) or seed < 0:
-                shown = getattr(seed, "text", seed)
-                raise BadValue("seeds", shown, "a seed is a whole number of at least 0.")
-        return values
-    if not 1 <= values[0] <= MOST_VALUES:
-        accepts = f"the number of seeds is from 1 to {MOST_VALUES}"
-        raise BadValue("seeds", values[0], f"{accepts}; to name seeds, write 3:7 or 0,4,9.")
-    return tuple(range(values[0]))
+    names_them = {":", ","} & set(given) if is_text else isinstance(given, Iterable)
+    least, most = (0, math.inf) if names_them else (1, MOST_VALUES)
+    for seed in read:  # a text in a list may be arithmetic, for other parameters
+        if not isinstance(seed, int) or not least <= seed <= most:
+            accepts = f"it takes a number of seeds from 1 to {MOST_VALUES}, or seeds from 0 up"
+            shown = getattr(seed, "text", seed)
+            raise BadValue("seeds", shown, f"{accepts}, such as 3:7 or 0,4,9.")
+    seeds = cast("tuple[int, ...]", tuple(dict.fromkeys(read)))
+    return seeds if names_them else tuple(range(seeds[0]))
 
 
 def range_text(info: ParameterInfo, values: Sequence[Value]) -> str:
     """Return the text that `parse_range` reads as these values: a range where one gives them."""
-    forms = list[str]()
     if info.is_number and len(values) > 3:
         ends, (first, second) = f"{_text(values[0])}:{_text(values[-1])}", values[:2]
-        step = cast("float", second) - cast("float", first)
-        by_step = f":{len(values)}" if info.kind == "float" else f":{step}" if step != 1 else ""
-        forms = [f"{ends}{by_step}", f"{ends}:{len(values)}:log"]
-    for form in forms:
-        with contextlib.suppress(BadValue), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            if parse_range(info, form) == tuple(values):
-                return form
+        is_real = info.kind == "float"
+        step = len(values) if is_real else cast("int", second) - cast("int", first)
+        for form in (f"{ends}:{step}", f"{ends}:{len(values)}:log"):
+            with contextlib.suppress(BadValue), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                if parse_range(info, form) == tuple(values):
+                    return form.removesuffix(":1")
     return ",".join(map(_text, values))
 
 
@@ -409,81 +391,58 @@ def seeds_text(seeds: Sequence[int]) -> str:
     return f"{first}:{last}" if first else str(last + 1)
 
 
-def _refusal(info: ParameterInfo, text: str, accepts: str = "") -> BadValue:
-    """The error for a text; without a sentence of its own it shows every form."""
-    return BadValue(info.name, shorten(text), accepts or f"{info.name} takes {_forms(info)}.")
-
-
-def _value(info: ParameterInfo, text: str) -> Value:
-    """A value of a list or a range; where a number can't be read, the message shows every form."""
-    try:
-        return info.parse(text)
-    except BadValue as error:
-        if not info.is_number or is_number(text):
-            raise
-        raise _refusal(info, str(error.value)) from None
-
-
-def _spaced(info: ParameterInfo, text: str) -> Sequence[Value]:
-    """The values of `2:20`, `2:20:3`, `0.1:16`, `0.1:16:100` and `0.1:16:100:log`."""
-    first, last, *rest = text.split(":")
-    spacings = {"int": ("", "log"), "float": ("", "log", "linear")}.get(info.kind, ())
-    count, spacing = ([part.strip() for part in rest] + ["", ""])[:2]
-    if len(rest) > 2 or spacing not in spacings or (rest and not count):
-        raise _refusal(info, text)
-    start, stop = (cast("float", _value(info, end)) for end in (first, last))
-    if stop < start:
-        raise _refusal(info, text, f"the range runs backwards; write {last}:{first}.")
-    if info.kind == "float" or spacing == "log":
-        return _by_points(info, text, start, stop, count or str(DEFAULT_POINTS), spacing)
-    start, stop, step = int(start), int(stop), _count(info, text, count or "1")
-    if step == 0:
-        raise _refusal(info, text, f"the step of a range is at least 1, not {shorten(count)}.")
-    if step > max(1, stop - start):
-        problem = "its step is larger than the range"
-        raise _refusal(info, text, f"{problem}; {info.name} takes {_forms(info)}.")
-    if (many := (stop - start) // step + 1) > MOST_VALUES:
-        raise _refusal(info, text, f"it names {many} values, more than {MOST_VALUES}.")
-    return range(start, stop + 1, step)
-
-
-def _by_points(
-    info: ParameterInfo, text: str, start: float, stop: float, count: str, spacing: str
-) -> Sequence[Value]:
-    points = _count(info, text, count)
-    if not (1 if start == stop else 2) <= points <= MOST_VALUES:
-        accepts = f"a range by points has from 2 to {MOST_VALUES} points, not {shorten(count)}."
-        raise _refusal(info, text, accepts)
-    if spacing == "log" and start <= 0:
-        raise _refusal(info, text, "spacing by ratio needs a start above 0.")
-    between = (np.geomspace if spacing == "log" else np.linspace)(start, stop, points)
-    spaced = [rounded(value) for value in between.tolist()]
-    if info.kind == "float":
-        return spaced
-    inner = (min(max(round(value), int(start)), int(stop)) for value in spaced[1:-1])
-    values = tuple(dict.fromkeys([int(start), *inner, int(stop)]))
-    if len(values) < points:
-        words = f"{points} log-spaced points round to {len(values)} distinct whole numbers"
-        warnings.warn(f"{info.name} {shorten(text)}: {words}", UserWarning, stacklevel=2)
-    return values
-
-
-def _count(info: ParameterInfo, text: str, digits: str) -> int:
-    """The number that digits write; of too many it is too large in any case."""
-    if not re.fullmatch("-?[0-9]+", digits):
-        raise _refusal(info, text)
-    return max(0, int(digits[:19]))
-
-
-def rounded(value: float) -> float:
-    """Return it with twelve digits: a point has one name, however its range was spaced."""
-    return value if value == 0 or not math.isfinite(value) else float(f"{value:.12g}")
-
-
-def _forms(info: ParameterInfo) -> str:
+def _refusal(info: ParameterInfo, text: str, problem: str = "") -> BadValue:
+    """The error for a text that names no values: what is wrong, and every form that is read."""
     ranges = {
         "int": "; a range 2:20, 2:20:3 (step 3) or 2:200:8:log (8 points); or a list 2,5,9",
         "float": f"; a range 0.1:16 ({DEFAULT_POINTS} points), 0.1:16:100 (100 points) or "
         "0.1:16:100:log; or a list 0.1,1,16",
     }
-    return info.accepts + ranges.get(info.kind, ", or a list of them")
+    forms = f"{info.name} takes {info.accepts}{ranges.get(info.kind, ', or a list of them')}."
+    return BadValue(info.name, shorten(text), f"{problem}; {forms}" if problem else forms)
+
+
+def _value(info: ParameterInfo, text: str) -> Value:
+    """A value of a list or a range; where a number can't be read, the message shows every form."""
+    if info.is_number and not is_number(text):
+        raise _refusal(info, text.strip())
+    return info.parse(text)
+
+
+def _spaced(info: ParameterInfo, text: str) -> Sequence[Value]:
+    """The values of `2:20`, `2:20:3`, `0.1:16`, `0.1:16:100` and `0.1:16:100:log`."""
+    found, is_whole = _SPACED.fullmatch(text), info.kind == "int"
+    if not found or not info.is_number or (is_whole and found[4] == "linear"):
+        raise _refusal(info, text)
+    start, stop = (cast("float", _value(info, end)) for end in found.group(1, 2))
+    spacing, by_step = found[4], is_whole and not found[4]
+    count = int(found[3] or (1 if by_step else DEFAULT_POINTS))
+    many = (stop - start) // max(1, count) + 1 if by_step else count
+    is_step = not by_step or 1 <= count <= max(1, stop - start)
+    problems = {
+        "the range runs backwards": stop < start,
+        "its step is 0, or larger than the range": not is_step,
+        "it has fewer points than ends": not by_step and count < 1 + (start < stop),
+        f"it names more than {MOST_VALUES} values": many > MOST_VALUES,
+        "spacing by ratio needs a start above 0": spacing == "log" and start <= 0,
+    }
+    for problem, is_so in problems.items():
+        if is_so:
+            raise _refusal(info, text, problem)
+    if by_step:
+        return range(int(start), int(stop) + 1, count)
+    between = (np.geomspace if spacing == "log" else np.linspace)(start, stop, count)
+    spaced = [rounded(value) for value in between.tolist()]
+    if not is_whole:
+        return spaced
+    inner = (min(max(round(value), int(start)), int(stop)) for value in spaced[1:-1])
+    values = tuple(dict.fromkeys([int(start), *inner, int(stop)]))
+    if len(values) < count:
+        words = f"{count} log-spaced points round to {len(values)} distinct whole numbers"
+        warnings.warn(f"{info.name} {shorten(text)}: {words}", UserWarning, stacklevel=2)
+    return values
+
+
+def rounded(value: float) -> float:
+    """Return it with twelve digits: a point has one name, however its range was spaced."""
+    return value if value == 0 or not math.isfinite(value) else float(f"{value:.12g}")

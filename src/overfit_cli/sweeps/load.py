@@ -12,7 +12,7 @@ import functools
 import shlex
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,7 +29,6 @@ from overfit_cli.core.registry import find_study, study_names
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import natural_key
 from overfit_cli.functions.function_study import FunctionStudy
-from overfit_cli.functions.source import is_earlier
 from overfit_cli.stats.intervals import t_half_width
 from overfit_cli.sweeps.manifest import Manifest
 from overfit_cli.sweeps.part import CELLS, NEEDED, STEPS
@@ -71,10 +70,8 @@ def load_run(directory: RunDirectory, *, any_version: bool = False) -> Cells:
 def check_version(directory: RunDirectory, study: AnyStudy, version: int | None) -> None:
     """Refuse cells of another version than that of an installed study."""
     if study.identity.function is None and version != study.version:
-        raise directory.error(
-            f"its cells are of version {version} of {study.name}, and this overfit has version "
-            f"{study.version}; `overfit sweep` with the same axes trains them again."
-        )
+        theirs = f"its cells are of version {version} of {study.name}, and this overfit has"
+        raise directory.error(f"{theirs} version {study.version}; a sweep trains them again.")
 
 
 def study_in(directory: RunDirectory) -> AnyStudy:
@@ -98,19 +95,15 @@ def logged_steps(directory: RunDirectory, cells: pd.DataFrame) -> pd.DataFrame:
     """Return the logged steps of some of a run's cells, as `with_settings` has them."""
     steps = with_settings(directory.load_trajectories(), cells)
     if steps.empty:
-        raise directory.error(
-            "it holds no logged steps of these cells; `overfit train` and a sweep with "
-            "trajectories write them."
-        )
+        accepts = "it holds no logged steps of these cells; a sweep with trajectories writes them."
+        raise directory.error(accepts)
     return steps
 
 
 def with_settings(steps: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
     """One row per cell and logged step, with its cell's parameters, seed, status and steps."""
-    settings = cells[
-        ["key", "study", "seed", "status", "reason", "steps", *parameter_columns(cells)]
-    ]
-    return steps.merge(settings, on="key", suffixes=("", "_parameter"))
+    common = ["key", "study", "seed", "status", "reason", "steps", *parameter_columns(cells)]
+    return steps.merge(cells[common], on="key", suffixes=("", "_parameter"))
 
 
 def conditions(name: str, given: Any) -> list[str]:
@@ -186,23 +179,14 @@ class RunSummary:
     """
 
     directory: RunDirectory = field(repr=False)
+    path: Path
+    manifest: Manifest = field(repr=False)
     study: str
     version: int | None
     done: int
     failed: int
     outdated: int
-    before_digest: int
     left_out: int
-
-    @property
-    def path(self) -> Path:
-        """The run directory's path."""
-        return self.directory.path
-
-    @property
-    def manifest(self) -> Manifest:
-        """The run directory's manifest."""
-        return self.directory.manifest
 
     @functools.cached_property
     def planned(self) -> int | None:
@@ -213,14 +197,11 @@ class RunSummary:
         runs = self.manifest.runs
         if self.manifest.refined or not runs:
             return None
-        first = runs[0]
-        is_one = all((run.values, run.seeds) == (first.values, first.seeds) for run in runs)
-        if is_one and not self.manifest.sparse:
-            return first.size
-        try:
+        if len({repr((run.values, run.seeds)) for run in runs}) == 1 and not self.manifest.sparse:
+            return runs[0].size
+        with contextlib.suppress(UserError):  # its study isn't installed
             return len(self.manifest.planned(study_in(self.directory))) or None  # too many
-        except UserError:  # its study isn't installed
-            return None
+        return None
 
     @property
     def missing(self) -> int | None:
@@ -257,17 +238,13 @@ def _changed(path: Path) -> float:
 
 def summaries(folder: Path) -> list[RunSummary]:
     """Return the run directories in a folder by name, or the folder itself if it is one."""
-    if not folder.is_dir():
-        problem = "that is a file; name a folder" if folder.exists() else "there is no such folder"
-        raise BadValue("folder", str(folder), f"{problem}.")
-    own = summary(RunDirectory(folder))
-    if own is not None:
-        return [own]
     try:
         paths = [path for path in folder.iterdir() if path.is_dir() and path.name[0] != "."]
     except OSError as error:
         raise BadValue("folder", str(folder), f"it can't be read: {error_text(error)}.") from error
-    return _found(sorted(paths, key=lambda path: natural_key(path.name)), usable=False)
+    own = summary(RunDirectory(folder))
+    ordered = sorted(paths, key=lambda path: natural_key(path.name))
+    return list(_found(ordered)) if own is None else [own]
 
 
 def usable_directories(root: Path) -> list[RunDirectory]:
@@ -276,26 +253,28 @@ def usable_directories(root: Path) -> list[RunDirectory]:
     Those with cells of another version, or of a study that isn't installed, are left out with a
     warning.
     """
+
+    def check(run: RunSummary) -> None:
+        if run.version is None:
+            raise run.directory.error("it holds no cells yet.")
+        check_version(run.directory, study_in(run.directory), run.version)
+
     paths = sorted((path.parent for path in root.glob(f"*/{CELLS}")), key=_changed, reverse=True)
-    return [run.directory for run in _found(paths, usable=True)]
+    return [run.directory for run in _found(paths, check)]
 
 
-def _found(paths: Iterable[Path], *, usable: bool) -> list[RunSummary]:
-    """The run directories among some paths, or those whose cells can be shown; warn of others."""
-    found = []
+def _found(
+    paths: Iterable[Path], check: Callable[[RunSummary], None] = lambda run: None
+) -> Iterator[RunSummary]:
+    """Give the run directories among some paths that pass a check; warn of others."""
     for path in paths:
         try:
-            if (run := summary(RunDirectory(path))) is None:
-                continue
-            if usable and run.version is None:
-                raise run.directory.error("it holds no cells yet.")
-            if usable:
-                check_version(run.directory, study_in(run.directory), run.version)
-            found.append(run)
+            if run := summary(RunDirectory(path)):
+                check(run)
+                yield run
         except UserError as error:
             text = error.accepts if isinstance(error, BadValue) else str(error)
             warnings.warn(f"{path} is left out: {text}", UserWarning, stacklevel=3)
-    return found
 
 
 def summary(directory: RunDirectory) -> RunSummary | None:
@@ -311,13 +290,6 @@ def summary(directory: RunDirectory) -> RunSummary | None:
     cells = directory.contents()
     version = directory.shown_version(cells["version"])
     counts = Counter(cells["status"][cells["version"] == version])
-    return RunSummary(
-        directory,
-        study,
-        version,
-        done=counts["done"],
-        failed=counts["failed"],
-        outdated=len(cells) - counts.total(),
-        before_digest=int(cells["source"].map(is_earlier).sum()),
-        left_out=len(directory.left_out),
-    )
+    facts = directory, directory.path, directory.manifest, study, version
+    outdated, left_out = len(cells) - counts.total(), len(directory.left_out)
+    return RunSummary(*facts, counts["done"], counts["failed"], outdated, left_out)

@@ -26,19 +26,19 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.errors import UserError, first_problem
 from overfit_cli.core.expressions import Expression
-from overfit_cli.core.files import MANIFEST, error_text, read_bounded, write_whole
+from overfit_cli.core.files import MANIFEST, error_text, read_bounded
 from overfit_cli.core.parameters import build, describe
 from overfit_cli.core.registry import claims_of
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.training import processor_name, product_library
 from overfit_cli.functions.experiment import FunctionRecord
-from overfit_cli.functions.source import is_earlier
 from overfit_cli.sweeps.grid import Grid
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from overfit_cli.core.cells import Cells
+    from overfit_cli.sweeps.presets import Preset
 
 MOST_PLANNED = 200_000
 """Points of which a figure shows the missing ones; to make millions takes minutes."""
@@ -201,6 +201,18 @@ class Manifest(BaseModel):
         }
         return refined.pop() if len(refined) == 1 else None
 
+    @property
+    def identity(self) -> dict[str, object]:
+        """What run directories that are merged have in common, in words."""
+        function = self.function
+        return {
+            **{f"data {name}": mark for name, mark in self.data.items()},
+            "study": self.study,
+            "study's version": self.version,
+            "function's description": function and function.model_copy(update={"reference": ""}),
+            "code": self.sources,
+        }
+
     def planned(self, study: AnyStudy) -> pd.DataFrame:
         """Return the points that the runs were meant to cover; none where they are too many.
 
@@ -209,15 +221,13 @@ class Manifest(BaseModel):
         import pandas as pd
 
         # A sweep that was resumed twenty times has twenty entries of the same cells.
-        runs = {
-            repr((run.values, run.seeds, run.together, run.only)): run for run in self.runs
-        }.values()
+        runs = {repr((one.values, one.seeds, one.together, one.only)): one for one in self.runs}
         frames = [pd.DataFrame(columns=["seed", *describe(study.parameters)])]
-        if sum(run.size // max(1, len(run.seeds)) for run in runs) > MOST_PLANNED:
+        if sum(run.size // max(1, len(run.seeds)) for run in runs.values()) > MOST_PLANNED:
             words = f"Runs of {self.study} plan more than {MOST_PLANNED} points"
             warnings.warn(f"{words}: missing points aren't shown.", UserWarning, stacklevel=3)
             return frames[0]
-        for run in runs:
+        for run in runs.values():
             points = list[dict[str, Any]]()
             with contextlib.suppress(UserError):  # the study refuses what it once accepted
                 grid = run.grid(study)
@@ -254,8 +264,7 @@ def with_run(
     settings: Mapping[str, str | int | float | None],
     data: Mapping[str, str] | None = None,
     command: Sequence[str] | None = None,
-    sentences: Mapping[str, str] | None = None,
-    preset: Path | None = None,
+    preset: Preset | None = None,
     stated: Mapping[str, str] | None = None,
 ) -> Manifest:
     """Return a manifest with one more run that trains something; what stands there stays.
@@ -263,10 +272,10 @@ def with_run(
     Args:
         settings: how it is run, by name; None where that is as usual.
         command: what runs the same cells again; None for what was typed.
-        sentences: claims that the sweep's preset states, by name.
         stated: claims that the user states with the sweep, by name.
     """
-    study, sentences, stated = grid.study, sentences or {}, stated or {}
+    study, stated = grid.study, stated or {}
+    sentences = preset.claims if preset is not None else {}
     function = study.identity.function
     if not before:
         claims = [*claims_of(study), *stated_claims(study, {**sentences, **stated})]
@@ -280,7 +289,7 @@ def with_run(
             sentences=sentences,
             stated=stated,
         )
-    presets = [str(preset.resolve())] if preset is not None and sentences else []
+    presets = [str(preset.path.resolve())] if preset is not None and sentences else []
     return before.model_copy(
         update={
             "version": study.version,
@@ -288,6 +297,31 @@ def with_run(
             "runs": (*before.runs, _run_of(grid, settings, command)),
             "function": function,
             "presets": tuple(dict.fromkeys([*before.presets, *presets])),
+        }
+    )
+
+
+def joined_manifest(manifests: Sequence[Manifest], merging: Sequence[str]) -> Manifest:
+    """Return one manifest of all: each run once, in the order in which they began.
+
+    Args:
+        merging: the directories that are merged.
+    """
+
+    def in_all(texts: Sequence[Mapping[str, str]]) -> dict[str, str]:
+        return {n: text for n, text in texts[0].items() if all(one.get(n) == text for one in texts)}
+
+    first, runs = manifests[0], list[Run]()
+    for manifest in manifests:
+        runs += [run for run in manifest.runs if run not in runs]
+    sealed = [manifest.claims for manifest in manifests if manifest.claims is not None]
+    return first.model_copy(
+        update={
+            "data": {name: mark for one in manifests for name, mark in one.data.items()},
+            "runs": tuple(sorted(runs, key=lambda run: run.started)),
+            "claims": None if first.claims is None else in_all(sealed),
+            "stated": in_all([manifest.stated for manifest in manifests]),
+            "merging": tuple(merging),
         }
     )
 
@@ -349,8 +383,6 @@ SOURCES = "source"
 DIRTY = "-dirty"
 """Ends a commit whose files had changes that weren't committed."""
 
-BEFORE = "trained before the digest changed"
-
 SHORT = 8
 """Digits of a source's digest that are shown."""
 
@@ -363,12 +395,11 @@ def commit_of(study: AnyStudy) -> tuple[str | None, bool | None]:
     if not study.identity.source:
         return package_commit(), None
     paths = [file.path for file in study.identity.files if file.path is not None]
-    found = _git(paths[0].parent, "rev-parse --show-toplevel HEAD") if paths else None
-    if not found:
+    commit = _git(paths[0].parent, "rev-parse HEAD") if paths else None
+    if commit is None:
         return None, None
-    root, _, commit = found.rpartition("\n")  # a folder's name may have a line break
-    inside = [path for path in paths if path.is_relative_to(root)]
-    return commit, _git(Path(root), "status --porcelain --ignored --", *inside) != ""
+    # A file elsewhere is in no commit: then git fails.
+    return commit, _git(paths[0].parent, "status --porcelain --ignored --", *paths) != ""
 
 
 def package_commit() -> str | None:
@@ -393,18 +424,6 @@ def short_commit(commit: str, digits: int) -> str:
     return commit.removesuffix(DIRTY)[:digits] + (DIRTY if commit.endswith(DIRTY) else "")
 
 
-def keep_source(directory: Path, study: AnyStudy) -> None:
-    """Copy a function's files into the run directory, once for each digest of them."""
-    if not study.identity.source:
-        return
-    folder = directory / SOURCES / study.identity.source
-    for file in study.identity.files:
-        path = folder / file.name
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, file.content)
-
-
 def count_sources(sources: Mapping[str, str], keys: Iterable[str]) -> dict[str, int]:
     """Return how many cells each source trained, the most first.
 
@@ -421,13 +440,13 @@ def sources_in_words(runs: Mapping[str, Mapping[str, int]]) -> str:
     Args:
         runs: the cells of each source, by the name of their run directory; a single one has none.
     """
-    digests = {digest for counts in runs.values() for digest in counts}
-    texts = []
-    for name, counts in runs.items():
-        for digest, count in counts.items():
-            added = ", ".join(filter(None, [name, BEFORE if is_earlier(digest) else ""]))
-            texts.append(f"{count} of {digest[:SHORT]}…{f' ({added})' if added else ''}")
-    return f"Cells of {len(digests)} sources: {', '.join(texts)}." if len(digests) > 1 else ""
+    texts = [
+        f"{count} of {digest[:SHORT]}…{f' ({name})' if name else ''}"
+        for name, counts in runs.items()
+        for digest, count in counts.items()
+    ]
+    number = len({digest for counts in runs.values() for digest in counts})
+    return f"Cells of {number} sources: {', '.join(texts)}." if number > 1 else ""
 
 
 def warn_of_sources(path: Path, sources: Mapping[str, str], cells: pd.DataFrame) -> None:
@@ -441,21 +460,17 @@ def provenance_in_words(parts: Mapping[str, Cells]) -> list[str]:
 
     Nothing is written of what is one for all cells.
     """
-    sentences, marks = list[str](), dict[str, dict[str, str]]()
-    for study in dict.fromkeys(part.study.name for part in parts.values()):
-        counts = {
-            name: count_sources(part.run.sources, part.trained["key"])
-            for name, part in parts.items()
-            if part.study.name == study
-        }
-        sentences.append(sources_in_words(counts))
+    counts, marks = dict[str, dict[str, dict[str, int]]](), dict[str, dict[str, str]]()
     for name, part in parts.items():
+        of_study = counts.setdefault(part.study.name, {})
+        of_study[name] = count_sources(part.run.sources, part.trained["key"])
         for data, mark in part.run.collections.items():
             marks.setdefault(f"Data that differs: {data}, ", {})[name] = f"{mark[:SHORT]}…"
         if part.run.boundary is not None:
             column, level = part.run.boundary
             text = f"{column} {level:g}".strip()
             marks.setdefault("Refined at different thresholds: ", {})[name] = text
+    sentences = [*map(sources_in_words, counts.values())]
     for begin, texts in sorted(marks.items()):
         listed = ", ".join(f"{text} ({name})" for name, text in texts.items())
         sentences.append(f"{begin}{listed}." if len({*texts.values()}) > 1 else "")

@@ -10,19 +10,28 @@ from __future__ import annotations
 import hashlib
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from overfit_cli.core.cell import TRACEBACK, CellResult, Column, parameter_columns
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.files import error_text, read_bounded, write_whole
 from overfit_cli.core.parameters import ParameterInfo, describe
 from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.text import plural
 from overfit_cli.functions.experiment import ParameterRecord
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
 
 CELLS, STEPS = "cells", "trajectories"
 """The kinds of parts, and their folders in a run directory."""
@@ -42,6 +51,9 @@ INDEX = {CELLS: ["key", "status", "version"], STEPS: ["key"]}
 FORMAT, MARKS = "2", ("schema", "kind", "study", "source", "written")
 """The format of parts, and what a part's metadata says of it."""
 
+JOINED_ROWS = 250_000
+"""A part of so many rows is not joined with others."""
+
 MOST_ROWS, MOST_BYTES = 20_000_000, 1 << 32
 """The most rows of a part, and the most bytes that they take once read."""
 
@@ -54,12 +66,12 @@ class NotAPartError(Exception):
 
     Attributes:
         damaged: whether it was a part once.
-        unread: whether the system couldn't read it, so that it may be a whole part.
+        lost: whether cells in it are missing: it is damaged, or the system couldn't read it.
     """
 
     def __init__(self, reason: str, *, damaged: bool = False, unread: bool = False) -> None:
         super().__init__(reason)
-        self.damaged, self.unread = damaged, unread
+        self.damaged, self.lost = damaged, damaged or unread
 
 
 @dataclass(frozen=True)
@@ -80,11 +92,6 @@ class Part:
     study: str
     source: str
     stamp: int
-
-    @property
-    def age(self) -> tuple[int, str]:
-        """What sorts parts, the oldest first."""
-        return self.stamp, self.name
 
     @property
     def parameters(self) -> dict[str, pa.DataType]:
@@ -143,9 +150,9 @@ def read_part(path: Path, kind: str, columns: list[str] | None = None) -> Part:
     except OSError as error:
         raise NotAPartError(f"it can't be read ({error_text(error)})", unread=True) from error
     if digest_of_bytes(content) not in path.name:
-        is_ours = re.search(r"-[0-9a-f]{16}\.parquet$", path.name)
-        why = "its checksum doesn't match its name" if is_ours else "it was renamed, or is no part"
-        raise NotAPartError(why, damaged=bool(is_ours))
+        if re.search(r"-[0-9a-f]{16}\.parquet$", path.name):
+            raise NotAPartError("its checksum doesn't match its name", damaged=True)
+        raise NotAPartError("it was renamed, or is no part")
     try:
         file = pq.ParquetFile(pa.BufferReader(content))
         facts, schema = file.metadata, file.schema_arrow.remove_metadata()
@@ -200,6 +207,74 @@ def joined(rows: Iterable[pa.Table], kind: str) -> pa.Table:
 def in_order(table: pa.Table, kind: str) -> pa.Table:
     """Return the rows by the names of their cells, and by step."""
     return table.sort_by([(name, "ascending") for name in ORDER[kind]])
+
+
+def counting(
+    kind: str, parts: Sequence[Part], replaced: Mapping[int, pa.Array]
+) -> list[NDArray[np.bool_]]:
+    """Return masks of the rows that count: those of a key in one part, the newest or newest done.
+
+    Args:
+        parts: the newest first.
+        replaced: for steps: by the time of their writing, the keys of cells' rows that don't count.
+            Steps that were logged with such a row come after all others.
+    """
+    if not parts:
+        return []
+    if kind == CELLS:
+        last = [pc.not_equal(part.rows["status"], "done") for part in parts]
+    else:
+        none = pa.array([], TEXT)
+        last = [pc.is_in(part.rows["key"], replaced.get(part.stamp, none)) for part in parts]
+    keys = pa.chunked_array([part.rows["key"].combine_chunks() for part in parts], TEXT)
+    codes = pc.dictionary_encode(keys).combine_chunks().indices.to_numpy()
+    sizes = [part.rows.num_rows for part in parts]
+    is_last = np.concatenate([mask.to_numpy() for mask in last])
+    rank = np.repeat(np.arange(len(parts)), sizes) + len(parts) * is_last
+    best = np.full(codes.max(initial=0) + 1, 2 * len(parts))
+    np.minimum.at(best, codes, rank)
+    return np.split(rank == best[codes], np.cumsum(sizes)[:-1])
+
+
+def groups_to_join(parts: Sequence[Part]) -> Iterator[list[Part]]:
+    """Parts that can be joined, as many as one file takes; a large one stays as it is."""
+    groups, rows = dict[tuple[str, str], list[Part]](), Counter[tuple[str, str]]()
+    for part in sorted(parts, key=lambda part: part.rows.num_rows):
+        alike = part.schema.to_string(), part.source
+        groups.setdefault(alike, []).append(part)
+        rows[alike] += part.rows.num_rows
+        if rows[alike] >= JOINED_ROWS:
+            yield groups.pop(alike)
+            rows[alike] = 0
+    yield from groups.values()
+
+
+TOLERANCE, SMALLEST = 1e-5, 1e-11
+"""By how much two numbers of one cell may differ, relative and in all: the last bits depend on the
+processor, and on which cells are trained together."""
+
+
+def check_same_numbers(frames: Mapping[str, pd.DataFrame]) -> None:
+    """Refuse cells that have other numbers in another run directory, by their paths."""
+    import pandas as pd
+
+    rows = pd.concat(frames, names=["path"]).reset_index("path")
+    several = rows[rows.duplicated("key", keep=False) & (rows["status"] == "done")]
+    numbers = several.drop(columns="seconds").select_dtypes(["number", "bool"]).astype(float)
+    of_key = numbers.groupby(several["key"])
+    low, high, known = of_key.min(), of_key.max(), of_key.count()
+    differs = (known > 0) & known.lt(of_key.size(), axis=0)
+    differs |= ~np.isclose(low, high, rtol=TOLERANCE, atol=SMALLEST, equal_nan=True)
+    conflicts = low.index[differs.any(axis=1)]
+    if conflicts.empty:
+        return
+    example = several[several["key"] == conflicts[0]]
+    column = differs.columns[differs.loc[conflicts[0]]][0]
+    values = [f"{value!r} in {path}" for path, value in example[["path", column]].to_numpy()]
+    raise UserError(
+        f"{plural(len(conflicts), 'cell')} with other numbers in another directory: {conflicts[0]} "
+        f"has {column} {' and '.join(values)}. Nothing was merged."
+    )
 
 
 # Rows of results
@@ -279,9 +354,8 @@ def parameter_types(
 
 def change_of(before: Mapping[str, pa.DataType], now: Mapping[str, pa.DataType]) -> str:
     """Return how a study's parameters have changed, in words; empty if they haven't."""
-    changes = [f"{name} is gone" for name in sorted(before.keys() - now.keys())]
-    changes += [f"{name} is new" for name in sorted(now.keys() - before.keys())]
-    for name in sorted(before.keys() & now.keys()):
-        if before[name] != now[name]:
-            changes.append(f"{name} was {before[name]} and is {now[name]}")
-    return ", ".join(changes)
+    return ", ".join(
+        f"{name} was {before.get(name, 'absent')} and is {now.get(name, 'absent')}"
+        for name in sorted({*before, *now})
+        if before.get(name) != now.get(name)
+    )

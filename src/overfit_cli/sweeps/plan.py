@@ -1,6 +1,7 @@
 """The plan of a sweep: which cells are there, which will run, in which batches and how long.
 
-A shard is the part of a sweep that one machine runs.
+A shard is the part of a sweep that one machine runs. A refinement chooses cells in rounds, from a
+coarse grid to the cells that tell where a boundary lies.
 """
 
 from __future__ import annotations
@@ -10,25 +11,33 @@ import contextlib
 import functools
 import hashlib
 import itertools
+import math
 import os
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
 
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.parameters import Value
+from overfit_cli.core.expressions import read_number
+from overfit_cli.core.figure import Figure
+from overfit_cli.core.options import DEFAULTS, SweepOptions, whole_number
+from overfit_cli.core.parameters import Value, build, describe
 from overfit_cli.core.processes import Interrupted, alarm
 from overfit_cli.core.registry import blaming
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Device, Execution, training_conditions
-from overfit_cli.functions.source import is_earlier
+from overfit_cli.stats.boundary_search import FIRST_SEEDS, CrossingEstimate, Point, Search
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.part import cell_table, change_of, parameter_types, trajectory_table
+from overfit_cli.sweeps.load import load_run
+from overfit_cli.sweeps.part import change_of, parameter_types
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import train_all
 
@@ -43,8 +52,8 @@ class Plan:
         failed: how many are there as failed and are left so.
         again: how many are there and will run again.
         stale: how many cells of an earlier numerical version lie in the directory.
-        of_other_source: how many of the cells that are kept were trained by other code.
-        before_digest: how many of them were trained before the digest of code changed.
+        of_other_source: how many of the cells that are kept were trained by other code, or have a
+            digest of it that was made in another way.
         parameters_changed: how a function's parameters have changed since it was last run there.
     """
 
@@ -56,7 +65,6 @@ class Plan:
     again: int
     stale: int
     of_other_source: int = 0
-    before_digest: int = 0
     parameters_changed: str = ""
     shard: Shard | None = None
 
@@ -80,48 +88,37 @@ def make_plan(
     grid: Grid,
     directory: RunDirectory,
     device: Device,
-    *,
+    how: SweepOptions = DEFAULTS,
     cells: list[Cell] | None = None,
-    fresh: bool = False,
-    retry_failed: bool = False,
-    trajectories: bool = False,
-    shard: Shard | None = None,
 ) -> Plan:
-    """Compare a grid with what the directory holds.
+    """Compare a grid, or some cells, with what the directory holds.
 
-    Args:
-        trajectories: run those again that have no trajectory.
+    Cells are run again that are failed or without a trajectory where `how` says so, or all.
     """
-    trajectories = trajectories and grid.study.has_steps
-    directory.check_study(grid.study)
-    parameters_changed = _compare_function(grid.study, directory)
-    if cells is None:
-        cells = grid.cells()
-    if shard is not None:
-        with blaming(grid.study, "the cost of a cell"):
-            cells = shard.cells_of(cells, grid.study.cost)
-    if device == "cpu" and cells:  # a shard may have none
-        with blaming(grid.study, "the memory of a cell"):
+    study, shard = grid.study, None if how.shard is None else Shard.read(how.shard)
+    trajectories = how.trajectories and study.has_steps
+    directory.check_study(study)
+    cells = grid.cells() if cells is None else cells
+    with blaming(study, "the cost or the memory of a cell"):
+        cells = cells if shard is None else shard.cells_of(cells, study.cost)
+        if device == "cpu" and cells:  # a shard may have none
             _check_memory(grid, cells)
     contents = directory.contents(trajectories=trajectories)
     stored = contents.reindex([cell.key for cell in cells])  # nothing but gaps for one that lacks
     is_there, is_failed = stored["status"].notna(), stored["status"].eq("failed")
-    redone = is_failed & retry_failed | ~is_failed & stored["logged"].ne(True) & trajectories
-    stays = is_there & ~redone & (not fresh)
-    chosen = [cell for cell, kept in zip(cells, stays, strict=True) if not kept]
-    statuses, sources = Counter(stored["status"][stays]), stored["source"][stays]
-    before, own = sources.map(is_earlier).astype(bool), grid.study.identity.source
+    redone = is_failed & how.retry_failed | ~is_failed & stored["logged"].ne(True) & trajectories
+    stays = is_there & ~redone & (not how.fresh)
+    statuses, source = Counter(stored["status"][stays]), study.identity.source
     return Plan(
         grid=grid,
         cells=cells,
-        batches=_batches(grid.study, chosen, device),
+        batches=_batches(study, [*itertools.compress(cells, ~stays)], device),
         done=statuses["done"],
         failed=statuses["failed"],
         again=int((is_there & ~stays).sum()),
-        stale=int((contents["version"] != grid.study.version).sum()),
-        parameters_changed=parameters_changed,
-        of_other_source=int((sources.ne("") & sources.ne(own) & ~before).sum()) if own else 0,
-        before_digest=int(before.sum()),
+        stale=int((contents["version"] != study.version).sum()),
+        of_other_source=int((~stored["source"][stays].isin(["", source])).sum()) if source else 0,
+        parameters_changed=_compare_function(study, directory),
         shard=shard,
     )
 
@@ -135,10 +132,7 @@ def _compare_function(study: AnyStudy, directory: RunDirectory) -> str:
     earlier, now = (Path(reference.rpartition(":")[0]) for reference in references)
     changed = bool(manifest.runs) and manifest.runs[-1].source != study.identity.source
     if changed and earlier.is_file() and now.is_file() and not earlier.samefile(now):
-        raise directory.error(
-            f"it holds cells of {earlier}, which is another file than {now}; name another "
-            "directory."
-        )
+        raise directory.error(f"it holds cells of another file, {earlier}; name another directory.")
     return change_of(*(parameter_types(one.parameters) for one in (manifest.function, present)))
 
 
@@ -147,20 +141,17 @@ def _batches(study: AnyStudy, cells: list[Cell], device: Device) -> list[list[Ce
         batches = [list(batch) for batch in study.batches(cells, device)]
     batched = sorted(cell.key for batch in batches for cell in batch)
     if batched != sorted(cell.key for cell in cells):
-        raise UserError(
-            f"The study {study.name!r} puts a cell into no batch, or into more than one."
-        )
+        raise UserError(f"The study {study.name!r} puts a cell into no batch, or into several.")
     return [batch for batch in batches if batch]
 
 
 def _check_memory(grid: Grid, cells: list[Cell]) -> None:
     """Refuse a cell that needs more memory than this machine has, where both are known."""
-    try:
-        present = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return
     largest = max(cells, key=lambda cell: grid.study.memory(cell) or 0.0)
-    if (needed := grid.study.memory(largest) or 0.0) > present:
+    needed, present = grid.study.memory(largest) or 0.0, math.inf
+    with contextlib.suppress(AttributeError, ValueError, OSError):  # not on every system
+        present = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > present:
         values = largest.parameters.model_dump()
         at = ", ".join(f"{name} {values[name]}" for name in grid.values) or "The defaults"
         raise UserError(
@@ -220,11 +211,11 @@ class Shard:
 
     def _place(self, turn: int) -> int:
         """Its place from 0 in a turn, drawn by a hash: the same with every version of Python."""
-        drawn = {
-            number: hashlib.sha256(f"{number}/{self.of} {turn}".encode()).digest()
-            for number in range(1, self.of + 1)
-        }
-        return sorted(drawn, key=drawn.__getitem__).index(self.number)
+
+        def drawn(number: int) -> bytes:
+            return hashlib.sha256(f"{number}/{self.of} {turn}".encode()).digest()
+
+        return sorted(range(1, self.of + 1), key=drawn).index(self.number)
 
 
 # The order of batches
@@ -257,7 +248,7 @@ def coarse_to_fine(plan: Plan, jobs: int) -> list[list[Cell]]:
     Long batches come first. Seed by seed follow the corners of the grid, then the places halfway
     between those that are there, pass by pass, up to a half of all cost; from there it is the
     study's order, in which cheap batches are last, so that all jobs end together. Without two axes
-    of numbers, or with cells between the points of the grid, all go in the study's order.
+    of numbers all go in the study's order.
     """
     axes = diagram_axes(plan.grid)
     if axes is None:
@@ -274,10 +265,7 @@ def coarse_to_fine(plan: Plan, jobs: int) -> list[list[Cell]]:
     def place(index: int) -> tuple[bool, tuple[int, int]]:
         return costs[index] * jobs <= LONG * total, min(map(pass_of, plan.batches[index]))
 
-    try:
-        order = sorted(range(len(costs)), key=place)
-    except KeyError:  # a cell between the points of the grid
-        return plan.batches
+    order = sorted(range(len(costs)), key=place)
     spent = itertools.accumulate(costs[index] for index in order)
     early = sum(cost <= EARLY * total for cost in spent)
     return [plan.batches[index] for index in (*order[:early], *sorted(order[early:]))]
@@ -296,86 +284,16 @@ def _depths(values: Sequence[Value]) -> dict[Value, int]:
 # Time
 
 
-START_SECONDS = 30.0
-"""A first task that takes longer tells how long others take, whatever it imports."""
-
-
-@dataclass
-class Speed:
-    """The time of a unit of cost in one job, from everything that was timed.
-
-    Attributes:
-        cost: of what was timed, in the unit of `Study.cost`.
-    """
-
-    cost: float = 0.0
-    seconds: float = 0.0
-
-    def add(self, cost: float, seconds: float, *, is_cold: bool = False) -> None:
-        """Take in what a cost took.
-
-        The first task of a process counts only if it took so long that imports are little of it.
-        """
-        if not is_cold or seconds >= START_SECONDS:
-            self.cost += cost
-            self.seconds += seconds
-
-    def time(self, cost: float, jobs: int = 1) -> float | None:
-        """Return how many seconds a cost takes; None before anything was timed."""
-        return cost / jobs * self.seconds / self.cost if self.cost > 0 else None
-
-
-TASK_SECONDS = 1.0
-"""The time of a task: much more than handing it out takes, and little to lose by a kill."""
-
-LEAST_SECONDS = 0.25
-"""The least time of a task near the end: a part per cell costs more than the jobs gain."""
-
-MOST_BATCHES = 1000
-MOST_GROWTH = 4
-"""A task has at most so many times the batches that are finished: a time may be off."""
-
-
-def task_size(costs: Sequence[float], left: float, jobs: int, speed: Speed, finished: int) -> int:
-    """Return how many of the next batches make a task: about a second's work.
-
-    Near the end tasks are smaller, so that all jobs end together.
-
-    Args:
-        costs: of the next batches, at least one; more than `MOST_BATCHES` aren't looked at.
-    """
-    time_left = speed.time(left, jobs)
-    if time_left is None:
-        return 1
-    wanted = min(TASK_SECONDS, max(LEAST_SECONDS, time_left / 2))
-    limit = min(len(costs), MOST_BATCHES, MOST_GROWTH * finished)
-    cost = costs[0]
-    for count in range(1, limit):
-        cost += costs[count]
-        if (speed.time(cost) or 0.0) > wanted:
-            return count
-    return max(1, limit)
-
-
-_BYTES_PER_PART = 12_000
-"""A part holds about a second's cells."""
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """The estimated time, memory and disk space of a plan; None for what isn't known.
+class Estimate(NamedTuple):
+    """The estimated time and memory of a plan; None for what isn't known.
 
     Attributes:
         seconds: wall time of all that is left to run, with the imports of what trains.
         memory: bytes, with as many cells at a time as there are jobs, as the study says.
-        disk: bytes of part files.
-        is_longest: whether it is the time of the longest batch, which no number of jobs undercuts.
     """
 
     seconds: float | None
     memory: float | None
-    disk: float | None = None
-    is_longest: bool = False
 
 
 class _TimeOver(Interrupted):
@@ -388,7 +306,7 @@ def estimate(plan: Plan, jobs: int, execution: Execution, within: float) -> Esti
     It is the batch that has a half of all cost in cheaper ones. Nothing of it is kept.
 
     Args:
-        within: seconds after which it is cut; time and disk space aren't known then.
+        within: seconds after which it is cut; the time isn't known then.
     """
     study, costs = plan.grid.study, plan.costs
     order = sorted(range(len(costs)), key=costs.__getitem__)
@@ -400,19 +318,142 @@ def estimate(plan: Plan, jobs: int, execution: Execution, within: float) -> Esti
     with contextlib.suppress(_TimeOver), training_conditions(), alarm(deadline, _TimeOver):
         for _ in range(2):  # the first time it imports what trains, and fills the cache
             began = time.perf_counter()
-            results = list(train_all(study, probe, execution))
+            list(train_all(study, probe, execution))
             took.append(time.perf_counter() - began)
-    busy, cells = min(jobs, len(costs)), list(itertools.chain(*plan.batches))
-    memory = busy * max(study.memory(cell) or 0.0 for cell in cells) or None
+    busy = min(jobs, len(costs))
+    largest = max(study.memory(cell) or 0.0 for cell in itertools.chain(*plan.batches))
+    memory = busy * largest or None
     if not took:
         return Estimate(None, memory)
     rate = took[-1] / (sum(map(study.cost, probe)) or 1.0)
-    work, longest = rate * sum(costs) / busy, rate * max(costs)
-    bytes_of_probe = cell_table(study, results).nbytes + trajectory_table(study, results).nbytes
-    parts = min(len(costs), work * busy + 1)
-    return Estimate(
-        max(0.0, took[0] - took[-1]) + max(work, longest),
-        memory,
-        len(cells) / len(probe) * bytes_of_probe + _BYTES_PER_PART * parts,
-        is_longest=longest >= 0.999 * work and len(costs) > 1,
-    )
+    work = rate * max(sum(costs) / busy, *costs)
+    return Estimate(max(0.0, took[0] - took[-1]) + work, memory)
+
+
+# Refinement
+
+LEAST_COARSE = 3
+FINE = 100
+"""The tolerance is the spacing of a grid of so many points."""
+
+
+class Refinement:
+    """A sweep that finds a boundary: it says which cells come next, and what is known.
+
+    The boundary is where a column crosses a threshold along x, for each y: that of the study's
+    figure of one. Where its study leaves the axes open, x is the grid's axis of real numbers.
+
+    Only cells that it has chosen itself count, in the order of its rounds: so it chooses the
+    same ones whatever else the directory holds, and goes on after a kill where it was.
+
+    Args:
+        grid: the coarse grid; the search's axes are its only ones.
+        rounds: how many may follow that of the coarse grid.
+        threshold: the value at which a cell changes sides; None for the study's own.
+
+    Attributes:
+        figure: the name of the figure that shows the boundary.
+        estimates: what is known of the boundary.
+        asked: the cells that have been asked for so far.
+    """
+
+    def __init__(self, grid: Grid, rounds: int, threshold: float | str | None) -> None:
+        self.grid, self.rounds = grid, whole_number("refine", rounds, 0)
+        if not grid.is_product:
+            accepts = "it takes a full grid: leave out together, only and expressions in parameters"
+            raise BadValue("refine", rounds, f"{accepts}.")
+        figure = _figure_of_a_boundary(grid)
+        own = figure.options
+        self.figure, self.value = figure.name, own.value or grid.study.headline
+        level = own.threshold if threshold is None else read_number(threshold, "threshold")
+        if level is None:
+            accepts = f"{grid.study.name} has no threshold of its own; give one."
+            raise BadValue("refine", None, accepts)
+        self.x, self.y = (own.x, own.y) if own.x and own.y else _open_axes(grid)
+        coarse = self._checked_axis()
+        tolerance = (coarse[-1] - coarse[0]) / (FINE - 1)
+        self.search = Search(self._values(self.y), coarse, grid.seeds, level, tolerance)
+        self.estimates = list[CrossingEstimate]()
+        self.asked = dict[Cell, Point]()
+        self._known = pd.DataFrame(columns=["y", "seed", "x", "value"])
+
+    @property
+    def settings(self) -> dict[str, str | int | float]:
+        """What a manifest says of it."""
+        known = {"tolerance": self.search.tolerance, "threshold": float(self.search.threshold)}
+        return {"refine": self.rounds, **known, "value": self.value}
+
+    @property
+    def coarse_grid(self) -> Grid:
+        """The grid of the first round: of the first seeds only."""
+        return replace(self.grid, seeds=self.grid.seeds[:FIRST_SEEDS])
+
+    def rounds_of_cells(self) -> Iterator[list[Cell]]:
+        """Give the cells of each round, until everything has converged; `learn` comes between."""
+        points = self.search.first_points()
+        for _ in range(self.rounds + 1):
+            cells = self._cells(points)
+            self.asked.update(zip(cells, points, strict=True))
+            if points:
+                yield cells
+                points = self.search.next_points(self._known)
+
+    def learn(self, directory: RunDirectory) -> None:
+        """Take in what the directory holds of the cells asked for."""
+        data, points = load_run(directory), {cell.key: at for cell, at in self.asked.items()}
+        rows = data.trained[data.trained["key"].isin(points.keys())]
+        # Which column of a function's is the first is known once it has measured something.
+        self.value = self.value or data.study.headline
+        numbers = rows.get(self.value, pd.Series(math.nan, rows.index))
+        values = numbers.where(rows["status"] == "done").astype(float)
+        known = [(*points[key], value) for key, value in zip(rows["key"], values, strict=True)]
+        self._known = pd.DataFrame(known, columns=["y", "seed", "x", "value"])
+        self.estimates = self.search.estimates(self._known)
+
+    def _cells(self, points: Sequence[Point]) -> list[Cell]:
+        study = self.grid.study
+        others = {name: values[0] for name, values in self.grid.values.items()}
+        as_y = int if describe(study.parameters)[self.y].kind == "int" else float
+        settings = [others | {self.x: point.x, self.y: as_y(point.y)} for point in points]
+        return [
+            Cell(study.name, study.version, build(study.parameters, setting), point.seed)
+            for point, setting in zip(points, settings, strict=True)
+        ]
+
+    def _values(self, name: str) -> list[float]:
+        default = describe(self.grid.study.parameters)[name].default
+        given = self.grid.values.get(name, () if default is None else (default,))
+        return [float(value) for value in given]
+
+    def _checked_axis(self) -> list[float]:
+        """The coarse values of x, ascending."""
+        for name in self.grid.axes.keys() - {self.x, self.y}:
+            one = f"it refines along {self.x} for each {self.y}, at one value of {name}"
+            raise BadValue("refine", None, f"{name} varies too; {one}.")
+        coarse = sorted(self._values(self.x))
+        if len(coarse) < LEAST_COARSE or coarse[0] <= 0:
+            accepts = f"refining takes at least {LEAST_COARSE} values of {self.x}, all above 0."
+            raise BadValue(self.x, None, accepts)
+        return coarse
+
+
+def _figure_of_a_boundary(grid: Grid) -> Figure:
+    """A study's own figure of a boundary, else one that shows two sides."""
+    candidates = [
+        figure
+        for figure in grid.study.figures().values()
+        if "threshold" in figure.accepts and figure.reads == "cells" and figure.axes == 2
+    ]
+    if not candidates:
+        raise BadValue("refine", None, f"{grid.study.name} has no figure of a boundary to refine.")
+    return min(candidates, key=lambda one: (one.options.threshold is None, one.name != "cutoff"))
+
+
+def _open_axes(grid: Grid) -> tuple[str, str]:
+    infos = describe(grid.study.parameters)
+    x = next((name for name in grid.axes if infos[name].kind == "float"), "")
+    others = [name for name in (*grid.axes, *infos) if infos[name].is_number and name != x]
+    if not x or not others:
+        wants = "it refines along an axis of real numbers, for each value of another number"
+        raise BadValue("refine", None, f"{wants}; the axes here are {', '.join(grid.axes)}.")
+    return x, others[0]

@@ -6,17 +6,17 @@ and their figures are names of presets too.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import itertools
 import os
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, cast, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import read_toml, set_data_folder, variable_folder
@@ -45,9 +45,7 @@ MEASURED_ON = 2
 
 _Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 _Value = str | bool | _Whole | float
-_Texts = Annotated[
-    tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)
-]
+_Texts = Annotated[tuple[str, ...], BeforeValidator(lambda v: (v,) if isinstance(v, str) else v)]
 
 
 class _Axes(BaseModel):
@@ -107,17 +105,12 @@ class Preset(_Axes):
     claims: Mapping[str, str] = Field(default_factory=dict)
     quick: Profile = Profile()
     paper: Profile = Profile()
-    _path: Path = PrivateAttr(Path())
-
-    @property
-    def path(self) -> Path:
-        """Its file."""
-        return self._path
+    path: Path = Path()
 
     @property
     def name(self) -> str:
         """Its file's name."""
-        return self._path.stem
+        return self.path.stem
 
     @property
     def key(self) -> str:
@@ -190,10 +183,9 @@ def _read(path: Path) -> Preset:
 def _parse(path: Path, *state: int) -> Preset:
     """The preset in a file; read again when the file's state, its time and size, has changed."""
     try:
-        preset = Preset.model_validate(read_toml(path))
+        preset = Preset.model_validate({**read_toml(path), "path": path})
     except ValidationError as error:
         raise UserError(f"{path}: {_sentence(error)}") from error
-    preset._path = path
     for name, text in preset.claims.items():
         from overfit_cli.claims.sentences import read
 
@@ -204,21 +196,20 @@ def _parse(path: Path, *state: int) -> Preset:
     return preset
 
 
+_KINDS = ("str", "int", "float", "bool", "constrained-int")
+"""What pydantic adds to the place of a value that may be of several kinds."""
+
+
 def _sentence(error: ValidationError) -> str:
     first = error.errors()[0]
-    kinds = ("str", "int", "float", "bool", "constrained-int")
-    parts = [str(part) for part in first["loc"] if part not in kinds]
-    field = ".".join(parts)
-    if first["type"] == "extra_forbidden":
-        fields = (Profile if len(parts) > 1 else Preset).model_fields
-        return f"it has no {field!r}; {suggestion(parts[-1], fields)}"
-    if first["type"] == "missing":
-        return f"it lacks {field!r}, which every preset has."
-    given = "a number too long to show"
-    with contextlib.suppress(ValueError):  # one of thousands of digits, written in hexadecimal
-        given = shorten(repr(first["input"]))
-    accepts = "it takes one value, or a range in quotes"
-    return f"{field} is {given}: {accepts if 'set' in parts[:-1] else first['msg'].lower()}."
+    parts = [str(part) for part in first["loc"] if part not in _KINDS]
+    fields = (Profile if len(parts) > 1 else Preset).model_fields
+    takes = "it takes one value, or a range in quotes." if "set" in parts[:-1] else first["msg"]
+    problems = {
+        "extra_forbidden": f"there is no such field; {suggestion(parts[-1], fields)}",
+        "missing": "it is missing, and every preset has it.",
+    }
+    return f"{'.'.join(parts)}: {problems.get(first['type'], takes)}"
 
 
 def reproducible(names: Sequence[str] = ()) -> list[Preset]:
@@ -232,9 +223,9 @@ def reproducible(names: Sequence[str] = ()) -> list[Preset]:
     known = {*papers, *itertools.chain(*(preset.names for preset in every))}
     for name in names:
         if name not in known:
-            close = most_alike(name, known)
             takes = f"it takes a paper ({', '.join(sorted(papers))}), a figure of one or a preset"
-            hint = f"did you mean {close!r}?" if close else f"{takes}: a dry run lists all."
+            close = most_alike(name, known)
+            hint = f"did you mean {close!r}?" if close else f"{takes}."
             raise UserError(f"{shorten(name)!r} is neither a paper nor one of its figures; {hint}")
     return [one for one in every if not names or {*one.names, one.key} & {*names}]
 
@@ -244,8 +235,8 @@ def reproducible(names: Sequence[str] = ()) -> list[Preset]:
 LONGEST = 120
 """The most letters of a run directory's name."""
 
-_NOT_IN_NAMES = '/\\:<>"|?*'
-"""Characters of a text that no file's name may have on some system."""
+
+_DEFAULT = Profile()
 
 
 @dataclass(frozen=True)
@@ -260,14 +251,9 @@ class Subject:
 
     study: AnyStudy
     typed: str
-    profile: Profile
+    profile: Profile = _DEFAULT
     preset: Preset | None = None
     size: str = DEFAULT_PROFILE
-
-    @classmethod
-    def of_study(cls, study: AnyStudy, typed: str) -> Subject:
-        """Return a study as a subject, with three seeds if it draws anything."""
-        return cls(study, typed, Profile() if study.seeded else Profile(seeds=1))
 
     @property
     def name(self) -> str:
@@ -276,6 +262,12 @@ class Subject:
             return self.preset.name
         function = self.study.identity.function
         return self.study.name if function is None else function.label
+
+    @property
+    def seeds(self) -> str:
+        """Its profile's seeds; a study that draws nothing has one, unless a profile says it."""
+        draws = self.study.seeded or "seeds" in self.profile.model_fields_set
+        return str(self.profile.seeds) if draws else "1"
 
     @property
     def sentences(self) -> Mapping[str, str]:
@@ -313,21 +305,18 @@ class Subject:
         if self.study.identity.function is None:
             set_data_folder(folder)
         elif folder not in (None, variable_folder()):
-            files = f'{self.study.name} opens its files by itself; @experiment(data=["FILE"])'
-            accepts = f"{files} names them, and a run directory accepts only their present content."
+            accepts = f"{self.study.name} opens its files by itself, and needs no folder."
             raise BadValue("data", str(folder), accepts)
 
 
 def named_after(base: str, values: Mapping[str, Sequence[Value]]) -> str:
     """Return `base` with what sets a run apart: `benign-vit-n20-snr`.
 
-    Of an axis the name alone is told: it may grow, and its cells are then reused.
+    Of an axis the name alone is told: it may grow, and its cells are then reused. What no file's
+    name may have on some system is an underscore.
     """
-    parts = [
-        name if len(taken) > 1 else f"{name}{brief(taken[0], 12)}" for name, taken in values.items()
-    ]
-    name = "-".join([base, *parts])
-    name = "".join("_" if letter in _NOT_IN_NAMES else letter for letter in name)
+    told = [name if len(v) > 1 else f"{name}{brief(v[0], 12)}" for name, v in values.items()]
+    name = re.sub(r'[/\\:<>"|?*]', "_", "-".join([base, *told]))
     if len(name) <= LONGEST:
         return name
     mark = hashlib.sha256(name.encode()).hexdigest()[:8]
@@ -349,15 +338,14 @@ def find_subject(typed: str, profile: str | None = None) -> Subject:
     if study is None:
         near = most_alike(typed, [*study_names(), *preset_names()])
         near = f"{typed}.py" if Path(f"{typed}.py").is_file() else near
-        hint = (
-            f"did you mean {near!r}?" if near else "`overfit list` names those that are installed."
-        )
+        listed = "`overfit list` names those that are installed."
+        hint = f"did you mean {near!r}?" if near else listed
         raise UserError(f"{typed!r} is neither a study nor a preset nor a file FILE.py; {hint}")
     if typed != study.name in study_names():
         raise UserError(f"{typed}: a study {study.name!r} is installed; give it another name.")
     if profile is not None:
         raise BadValue("profile", profile, f"{typed} is not a preset; only presets have profiles.")
-    return Subject.of_study(study, typed)
+    return Subject(study, typed)
 
 
 def _study_named(name: str, folder: Path = Path()) -> AnyStudy | None:
@@ -371,22 +359,17 @@ def _study_named(name: str, folder: Path = Path()) -> AnyStudy | None:
 
 
 def _of_preset(preset: Preset, typed: str, size: str) -> Subject:
-    profile, file = preset.profile(size), preset.path.name
+    profile = preset.profile(size)
     try:
         study = _study_named(preset.study, preset.path.parent)
-    except UserError as error:
-        raise UserError(f"{file}: {error}") from error
-    if study is None:
-        hint = suggestion(preset.study, study_names())
-        raise UserError(f"{file}: {preset.study!r} is neither a study nor a file FILE.py; {hint}")
-    for figure in preset.figures:
-        if figure not in (figures := figures_of(study)):
-            hint = suggestion(figure, figures)
-            raise UserError(f"{file}: {study.name} has no figure {figure!r}; {hint}")
-    if not study.seeded and "seeds" not in profile.model_fields_set:
-        profile = profile.model_copy(update={"seeds": 1})
-    try:
+        if study is None:
+            hint = suggestion(preset.study, study_names())
+            raise UserError(f"{preset.study!r} is neither a study nor a file FILE.py; {hint}")
+        for figure in preset.figures:
+            if figure not in (figures := figures_of(study)):
+                hint = suggestion(figure, figures)
+                raise UserError(f"{study.name} has no figure {figure!r}; {hint}")
         assert Grid.read(study, profile.texts, (0,), profile.together, profile.only).points
-    except BadValue as error:  # the preset's own value: the user has given none of that name yet
-        raise UserError(f"{file}: {error}") from error
+    except UserError as error:  # of the preset: the user has given no value yet
+        raise UserError(f"{preset.path.name}: {error}") from error
     return Subject(study, typed, profile, preset, size)

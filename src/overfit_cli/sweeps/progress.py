@@ -7,6 +7,7 @@ block. A point to come looks like the nearest one, but pale.
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 import time
@@ -19,11 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.color import Color
 from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.live import Live
 from rich.progress_bar import ProgressBar
-from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
@@ -86,7 +85,7 @@ class Progress:
     def add(self, record: TaskRecord) -> None:
         """Show a task that has ended."""
         if self._diagram is not None and record.cells is not None:
-            self._diagram.add(record.cells.to_pandas(), record.headline)
+            self._diagram.add(record.cells.to_pandas())
         self._show()
 
     def _show(self) -> None:
@@ -107,8 +106,7 @@ class Progress:
         run = self._run
         count = f"{run.cells} of {plural(run.plan.to_run, 'cell')}"
         if not run.cells:
-            workers = " of the workers that start" if run.executor.has_processes else ""
-            return f"{count}; waiting for the first{workers}"
+            return f"{count}; waiting for the first"
         failed = f", {run.failed} failed" if run.failed else ""
         so_far = f"{duration(time.monotonic() - self._began)} so far"
         left = run.seconds_left()
@@ -119,9 +117,6 @@ class Progress:
 
 # The phase diagram
 
-VIRIDIS = np.array(
-    [(68, 1, 84), (65, 68, 135), (42, 120, 142), (34, 168, 132), (122, 209, 81), (253, 231, 37)]
-)
 RED = np.array((200.0, 40.0, 40.0))
 WIDEST, WIDEST_POINT = 48, 4
 """The characters that few points of a line are stretched to, and that one of many may have."""
@@ -138,19 +133,19 @@ class Diagram:
         self._headline, self._names = grid.study.headline, [y, x]
         self._others = [name for name in grid.axes if name not in self._names]
         self._values: list[list[Any]] = [sorted(grid.axes[name]) for name in self._names]
-        columns = dict(zip(grid.given, zip(*grid.rows(), strict=True), strict=True))
-        self.points = {*zip(columns[y], columns[x], strict=True)}
+        self.points = {attrgetter(y, x)(cell.parameters) for cell in plan.cells}
         # The sum of the headlines at each point, of how many cells, and how many cells arrived.
         self._sums, self._numbers, self._arrived = np.zeros((3, *map(len, self._values)))
 
-    def add(self, cells: pd.DataFrame, headline: str) -> None:
-        """Take in rows of cells with their headline, which failed ones do not have."""
-        self._headline = self._headline or headline
+    def add(self, cells: pd.DataFrame) -> None:
+        """Take in rows of cells; failed ones do not have the headline."""
+        measured = [*cells.columns.drop(TRACEBACK, errors="ignore"), ""]
+        self._headline = self._headline or measured[measured.index("seconds") + 1]
         pairs = zip(self._names, self._values, strict=True)
         up, across = (np.searchsorted(values, cells[name]) for name, values in pairs)
         np.add.at(self._arrived, (up, across), 1)
-        if headline in cells:  # where all fail, a function's declared one has no column
-            numbers = finite_column(cells, headline).to_numpy()
+        if self._headline in cells:  # where all fail, a function's declared one has no column
+            numbers = finite_column(cells, self._headline).to_numpy()
             known = np.isfinite(numbers)
             np.add.at(self._sums, (up[known], across[known]), numbers[known])
             np.add.at(self._numbers, (up[known], across[known]), 1)
@@ -175,8 +170,8 @@ class Diagram:
             yield _line(f"{label:>{margin - 1}} ", *(_points(*each, stretch) for each in points))
         first, last = f"{xs[0]:.4g}", f"{xs[-1]:.4g}"
         yield _line(" " * margin + first + last.rjust(stretch * len(across) - len(first)))
-        key = list[str | tuple[str, Style]]()
-        if not math.isnan(low):
+        key = list[str | tuple[str, str]]()
+        if low <= high:
             scale = (_points(colour, colour) for colour in _viridis(np.linspace(0, 1, 10)))
             key += [f"{low:.3g} ", *scale, f" {high:.3g}   "]
         if failed := int(((self._arrived > 0) & (self._numbers == 0)).sum()):
@@ -192,23 +187,19 @@ class Diagram:
 
         It is divided by ratio if all are positive.
         """
+        from matplotlib.colors import LogNorm, Normalize
         from scipy.ndimage import distance_transform_edt
 
         def binned(values: NDArray[Any]) -> Floats:
             return np.add.reduceat(np.add.reduceat(values, up, axis=0), across, axis=1)
 
-        has_number = (self._numbers > 0).astype(float)
+        has_number = self._numbers > 0
         means = self._sums / np.maximum(self._numbers, 1)
-        numbers = means[self._numbers > 0] if has_number.any() else np.array([np.nan])
-        low, high = float(numbers.min()), float(numbers.max())
-        scale = np.log if low > 0 else np.asarray
-        begin, end = scale(np.array([low, high]))
-        scaled = scale(np.where(has_number > 0, means, 1.0)) * has_number
-        counts = binned(has_number)
-        mean = binned(scaled) / np.maximum(counts, 1)
-        colours = _viridis(
-            (mean - begin) / (end - begin) if low < high else np.full_like(mean, 0.5)
-        )
+        low = means.min(where=has_number, initial=math.inf)
+        high = means.max(where=has_number, initial=-math.inf)
+        counts = binned(has_number.astype(float))
+        scale = (LogNorm if low > 0 else Normalize)(low, max(low, high))
+        colours = _viridis(scale(binned(means) / np.maximum(counts, 1)))
         colours[counts == 0] = RED
         to_come = binned(self._arrived) == 0
         if to_come.all():
@@ -229,30 +220,32 @@ def diagram_of(plan: Plan, directory: RunDirectory) -> Diagram | None:
     if axes is None:
         return None
     diagram = Diagram(plan, *axes)
-    if {attrgetter(*axes)(cell.parameters) for cell in plan.cells} != diagram.points:
+    if not diagram.points <= {*itertools.product(*(plan.grid.axes[name] for name in axes))}:
         return None
     kept = {cell.key for cell in plan.cells} - {c.key for batch in plan.batches for c in batch}
     if kept:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the load after it says them
             cells = directory.load_cells()
-        measured = [*cells.columns.drop(TRACEBACK, errors="ignore"), ""]
-        first = measured[measured.index("seconds") + 1]
-        headline = plan.grid.study.headline or first
-        diagram.add(cells[cells["key"].isin(kept)], headline)
+        diagram.add(cells[cells["key"].isin(kept)])
     return diagram
 
 
 def _viridis(shares: Floats) -> Floats:
-    places = np.linspace(0, 1, len(VIRIDIS))
-    return np.stack([np.interp(shares, places, channel) for channel in VIRIDIS.T], axis=-1)
+    from matplotlib import colormaps
+
+    colours: Floats = np.rint(255 * np.asarray(colormaps["viridis"](shares))[..., :3])
+    return colours
 
 
-def _points(upper: Floats, lower: Floats, times: int = 1) -> tuple[str, Style]:
-    if np.isnan(upper[0]) and np.isnan(lower[0]):
-        return " " * times, Style()
-    halves = [None if np.isnan(half[0]) else Color.from_rgb(*half) for half in (upper, lower)]
-    return "▀" * times, Style(color=halves[0], bgcolor=halves[1])
+def _points(upper: Floats, lower: Floats, times: int = 1) -> tuple[str, str]:
+    halves = [
+        "default" if np.isnan(half[0]) else "rgb({},{},{})".format(*map(int, half))
+        for half in (upper, lower)
+    ]
+    if halves == ["default", "default"]:
+        return " " * times, ""
+    return "▀" * times, " on ".join(halves)
 
 
 def _starts(count: int, most: int) -> NDArray[np.int_]:
@@ -260,7 +253,7 @@ def _starts(count: int, most: int) -> NDArray[np.int_]:
     return np.arange(bins) * count // bins
 
 
-def _line(*parts: str | tuple[str, Style]) -> Text:
+def _line(*parts: str | tuple[str, str]) -> Text:
     return Text.assemble(*parts, no_wrap=True, overflow="ellipsis")
 
 

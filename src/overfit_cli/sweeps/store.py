@@ -13,8 +13,7 @@ import itertools
 import os
 import time
 import warnings
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,34 +30,14 @@ from overfit_cli.core.parameters import describe
 from overfit_cli.core.registry import find_study, study_names
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import plural
+from overfit_cli.sweeps import part as parquet
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.manifest import Manifest, keep_source, read_manifest, with_run
-from overfit_cli.sweeps.part import (
-    CELLS,
-    INDEX,
-    STEPS,
-    TEXT,
-    NotAPartError,
-    Part,
-    cell_schema,
-    change_of,
-    in_order,
-    joined,
-    parameter_types,
-    read_part,
-    steps_schema,
-    write_part,
-)
+from overfit_cli.sweeps.manifest import SOURCES, Manifest, joined_manifest, read_manifest, with_run
+from overfit_cli.sweeps.part import CELLS, INDEX, STEPS, TEXT, NotAPartError, Part
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
-
-MANY_PARTS = 1000
-"""A directory of more parts than this is joined when it is opened: each takes about 1 ms."""
-
-JOINED_ROWS = 250_000
-"""A part of so many rows is not joined with others."""
 
 PASSES = 20
 """The listings of a folder that changes, before its lock is taken."""
@@ -105,14 +84,21 @@ class RunDirectory:
     def record(
         self, grid: Grid, settings: Mapping[str, str | int | float | None], **how: Any
     ) -> None:
-        """Add a run that trains something to the manifest, and keep its code; see `with_run`."""
+        """Add a run that trains something to the manifest, and keep its code; see `with_run`.
+
+        A function's files are kept once for each digest of them.
+        """
 
         def added(before: Manifest) -> Manifest:
             self.check_study(grid.study)
             return with_run(before, grid, settings, **how)
 
         self.update(added)
-        keep_source(self._there, grid.study)
+        folder = self._there / SOURCES / grid.study.identity.source
+        for file in grid.study.identity.files if grid.study.identity.source else ():
+            if not (path := folder / file.name).exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_whole(path, file.content)
 
     def study_name(self) -> str | None:
         """Return the name of the study whose cells it holds; None where it holds none.
@@ -130,38 +116,13 @@ class RunDirectory:
     def check_study(self, study: AnyStudy) -> None:
         """Refuse a directory of another study."""
         if (held := self.study_name()) not in (None, study.name):
-            raise self.error(
-                f"it holds cells of {held}, not of {study.name}; name another directory."
-            )
-
-    def check_data(self, data: Mapping[str, str]) -> None:
-        """Hold a run to the data that the directory's other cells were trained on."""
-        for name, fingerprint in data.items():
-            if self.manifest.data.get(name, fingerprint) != fingerprint:
-                raise self.error(
-                    f"its cells were trained on other data ({name} had other content then); name "
-                    "another directory, or the earlier data."
-                )
-
-    def check_stated(self, stated: Mapping[str, str]) -> None:
-        """Refuse a claim that comes after the first cell."""
-        for name, text in stated.items():
-            if self.manifest and self.manifest.stated.get(name) != text:
-                raise BadValue(
-                    "claim",
-                    text,
-                    f"{self.path} was begun without it; name another directory, or judge it there, "
-                    "where the verdict says that it was added after the first cell.",
-                )
+            raise self.error(f"it holds cells of {held}, not of {study.name}; name another one.")
 
     def unfinished_merge(self) -> str:
         """Return a sentence on a merge into the directory that was cut short; empty if none was."""
-        if not self.manifest.merging:
-            return ""
-        return (
-            f"{self.path}: a merge of {' and '.join(self.manifest.merging)} into it was cut short, "
-            "so cells may be missing; the same merge goes on."
-        )
+        sources = " and ".join(self.manifest.merging)
+        cut = "into it was cut short, so cells may be missing; the same merge goes on"
+        return sources and f"{self.path}: a merge of {sources} {cut}."
 
     # Reading
 
@@ -173,9 +134,8 @@ class RunDirectory:
         cells = self._shown(CELLS)
         if cells.empty:
             raise self.error(self.why_empty())
-        if TRACEBACK in cells:  # long, and often empty
-            tracebacks = cells.pop(TRACEBACK)
-            cells = cells if tracebacks.isna().all() else cells.assign(**{TRACEBACK: tracebacks})
+        if TRACEBACK in cells and cells[TRACEBACK].isna().all():
+            cells = cells.drop(columns=TRACEBACK)
         return cells
 
     def load_trajectories(self) -> pd.DataFrame:
@@ -193,9 +153,9 @@ class RunDirectory:
             warnings.warn(sentence, UserWarning, stacklevel=3)
         declared = names = table.column_names
         if study is not None and kind == STEPS:
-            declared = steps_schema(study).names
+            declared = parquet.steps_schema(study).names
         elif study is not None and study.version in table["version"][:1].to_pylist():
-            declared = cell_schema(study, traceback=True).names
+            declared = parquet.cell_schema(study, traceback=True).names
         shown: pd.DataFrame = table.select([n for n in names if n in declared]).to_pandas()
         return shown
 
@@ -213,12 +173,13 @@ class RunDirectory:
     def logged_keys(self) -> set[str]:
         """Return the keys of the cells that have a trajectory."""
         parts = self.parts(STEPS, INDEX[STEPS])
-        return set(pc.unique(joined((part.rows for part in parts), STEPS)["key"]).to_pylist())
+        rows = parquet.joined((part.rows for part in parts), STEPS)
+        return set(pc.unique(rows["key"]).to_pylist())
 
     def columns(self, kind: str) -> list[str]:
         """Return the names of the columns that the rows have which are shown."""
         parts = self._shown_parts(kind, INDEX[kind])
-        rows = joined((part.schema.empty_table() for part in parts), kind)
+        rows = parquet.joined((part.schema.empty_table() for part in parts), kind)
         return list(rows.column_names)
 
     def sources(self, cells: pd.DataFrame) -> dict[str, str]:
@@ -237,16 +198,16 @@ class RunDirectory:
         alike, texts = dict[str, list[str]](), []
         for (of, name), why in self.left_out.items():
             if of == kind:
-                lost = "; cells in it count as missing" if why.damaged or why.unread else ""
+                lost = "; cells in it count as missing" if why.lost else ""
                 alike.setdefault(f"{why}{lost}", []).append(name)
         for reason, (first, *others) in alike.items():
             verb = f"and {plural(len(others), 'more file')} are" if others else "is"
             texts.append(f"{self.path / kind / first} {verb} left out: {reason}.")
         return texts
 
-    def why_empty(self) -> str:
-        """Return why no cells can be read: no directory, a file, or a directory without any."""
-        why = "it holds no cells" if self.path.is_dir() else "that is a file"
+    def why_empty(self, why: str = "it holds no cells") -> str:
+        """Return why it is no use: no directory, a file, or a directory that lacks something."""
+        why = why if self.path.is_dir() else "that is a file"
         why = why if self.path.exists() else "there is no such directory"
         return f"{why}; name a directory that `overfit sweep` wrote."
 
@@ -272,9 +233,8 @@ class RunDirectory:
         notes = []
         try:
             with self.lock:
-                for place in (".", CELLS, STEPS, "source/*"):
-                    for leftover in self.path.glob(f"{place}/{TEMPORARY_PREFIX}*"):
-                        leftover.unlink(missing_ok=True)
+                for leftover in self.path.rglob(f"{TEMPORARY_PREFIX}*"):
+                    leftover.unlink(missing_ok=True)
                 for kind in (CELLS, STEPS):
                     self.parts(kind, INDEX[kind])
                     notes += self.notes(kind)
@@ -290,14 +250,14 @@ class RunDirectory:
     def append(self, cells: pa.Table, steps: pa.Table | None, source: str = "") -> None:
         """Write rows of cells and of their trajectories, whose cells were trained by one source.
 
-        A cell that is there already stands in two parts then, until these are joined.
+        A cell that is there already stands in two parts then, until these are parquet.joined.
         """
         study, stamp = cells["study"][0].as_py(), time.time_ns()
         with self.lock:
             # Trajectories first: a cell that is there has its trajectory.
             for kind, table in ((STEPS, steps), (CELLS, cells)):
                 if table is not None and table.num_rows:
-                    write_part(self._there / kind, table, kind, study, source, stamp)
+                    parquet.write_part(self._there / kind, table, kind, study, source, stamp)
 
     def compact(self) -> None:
         """Join parts of equal columns and source, and drop rows that stand twice.
@@ -309,24 +269,24 @@ class RunDirectory:
             for kind in (STEPS, CELLS):
                 parts = self.parts(kind, INDEX[kind])
                 masks = self._counting(kind, parts)
-                counting = {part.name: mask for part, mask in zip(parts, masks, strict=True)}
-                for group in _groups(parts):
-                    if len(group) > 1 or not counting[group[0].name].all():
+                kept = {part.name: mask for part, mask in zip(parts, masks, strict=True)}
+                for group in parquet.groups_to_join(parts):
+                    if len(group) > 1 or not kept[group[0].name].all():
                         with contextlib.suppress(NotAPartError):  # one was damaged meanwhile
-                            self._join(kind, group, counting)
+                            self._join(kind, group, kept)
 
     def _join(
-        self, kind: str, group: Sequence[Part], counting: Mapping[str, NDArray[np.bool_]]
+        self, kind: str, group: Sequence[Part], kept: Mapping[str, NDArray[np.bool_]]
     ) -> None:
-        folder, written = self._there / kind, ""
-        whole = [read_part(folder / part.name, kind) for part in group]
-        tables = [part.rows.filter(pa.array(counting[part.name])) for part in whole]
-        table = in_order(pa.concat_tables(tables), kind)
+        folder, written, first = self._there / kind, "", group[0]
+        whole = [parquet.read_part(folder / part.name, kind) for part in group]
+        tables = [part.rows.filter(pa.array(kept[part.name])) for part in whole]
+        table = parquet.in_order(pa.concat_tables(tables), kind)
         if table.num_rows:
             # Newer than any of them, and older than what is written next.
             stamp = max(part.stamp for part in group) + 1
-            written = write_part(folder, table, kind, group[0].study, group[0].source, stamp)
-            read_part(folder / written, kind)
+            written = parquet.write_part(folder, table, kind, first.study, first.source, stamp)
+            parquet.read_part(folder / written, kind)
         for name in {part.name for part in group} - {written}:
             (folder / name).unlink()
 
@@ -348,17 +308,13 @@ class RunDirectory:
 
     def parts(self, kind: str, columns: list[str] | None) -> list[Part]:
         """Return the parts of the directory's study, the newest first, with some columns or all."""
-        many = len(self.names(kind)) > MANY_PARTS and not self.lock.is_locked
-        with contextlib.suppress(OSError):  # it may be read-only
-            if many:
-                self.compact()
         own, parts = self.study_name(), self._whole(kind, columns)
         for part in parts:
             if part.study != own:
                 why = f"it belongs to {part.study}, and the directory to {own}"
                 self.left_out[kind, part.name] = NotAPartError(why)
         of_own = [part for part in parts if part.study == own]
-        return sorted(of_own, key=lambda part: part.age, reverse=True)
+        return sorted(of_own, key=lambda part: (part.stamp, part.name), reverse=True)
 
     def _whole(self, kind: str, columns: list[str] | None) -> list[Part]:
         """The whole parts of one moment.
@@ -390,7 +346,7 @@ class RunDirectory:
         is_index = columns == INDEX[kind]
         if is_index and (kind, name) in self._index:  # a part never changes
             return self._index[kind, name]
-        part = read_part(self._there / kind / name, kind, columns)
+        part = parquet.read_part(self._there / kind / name, kind, columns)
         if is_index:
             if kind == CELLS:
                 source = pa.repeat(pa.scalar(part.source, TEXT), part.rows.num_rows)
@@ -403,73 +359,104 @@ class RunDirectory:
         parts = self.parts(kind, columns)
         if kind == STEPS:
             return parts
-        versions = [pc.unique(part.rows["version"]).to_pylist() for part in parts]
-        version = self.shown_version(itertools.chain.from_iterable(versions))
+        present = (pc.unique(part.rows["version"]).to_pylist() for part in parts)
+        version = self.shown_version(itertools.chain.from_iterable(present))
         function, study, shown = self.manifest.function, self._installed(), list[Part]()
         is_own = study is not None and study.version == version
         described = describe(study.parameters).values() if study is not None and is_own else ()
-        now = parameter_types(described if function is None else function.parameters)
-        for part, own in zip(parts, versions, strict=True):
+        now = parquet.parameter_types(described if function is None else function.parameters)
+        for part in parts:
             # What an installed study has no more was at its default.
             known = part.parameters if function is not None else now
             before = {name: of for name, of in part.parameters.items() if name in known}
-            if version in own and (change := change_of(before, now)):
+            rows = part.rows.filter(pc.field("version") == version)
+            if rows.num_rows and (change := parquet.change_of(before, now)):
                 why = f"its study has other parameters: {change}"
                 self.left_out[kind, part.name] = NotAPartError(why)
-            elif version in own:
-                of_version = part.rows.filter(pc.field("version") == version)
-                shown.append(replace(part, rows=of_version))
+            elif rows.num_rows:
+                shown.append(replace(part, rows=rows))
         return shown
 
     def _counting(self, kind: str, parts: Sequence[Part]) -> list[NDArray[np.bool_]]:
-        """Masks of the rows that count: those of a key in one part, the newest or newest done.
-
-        Steps that were logged when a row was written that doesn't count come after all others.
-        """
-        if not parts:
-            return []
-        if kind == CELLS:
-            last = [pc.not_equal(part.rows["status"], "done").to_numpy() for part in parts]
-        else:
-            replaced = self._replaced() if len(parts) > 1 else {}
-            none = pa.array([], TEXT)
-            last = [
-                pc.is_in(part.rows["key"], replaced.get(part.stamp, none)).to_numpy()
-                for part in parts
-            ]
-        keys = pa.chunked_array([part.rows["key"].combine_chunks() for part in parts], TEXT)
-        codes = pc.dictionary_encode(keys).combine_chunks().indices.to_numpy()
-        sizes = [part.rows.num_rows for part in parts]
-        rank = np.repeat(np.arange(len(parts)), sizes) + len(parts) * np.concatenate(last)
-        best = np.full(codes.max(initial=0) + 1, 2 * len(parts))
-        np.minimum.at(best, codes, rank)
-        return np.split(rank == best[codes], np.cumsum(sizes)[:-1])
-
-    def _replaced(self) -> dict[int, pa.Array]:
-        """The keys of the rows of cells that don't count, by the time of their writing."""
-        parts = self.parts(CELLS, INDEX[CELLS])
-        masks = zip(parts, self._counting(CELLS, parts), strict=True)
-        return {
-            part.stamp: part.rows["key"].filter(pa.array(~mask)).combine_chunks()
-            for part, mask in masks
-            if part.stamp and not mask.all()
-        }
+        """Masks of the rows of parts that count."""
+        replaced = dict[int, pa.Array]()
+        if kind == STEPS and len(parts) > 1:
+            of_cells = self.parts(CELLS, INDEX[CELLS])
+            masks = parquet.counting(CELLS, of_cells, replaced)
+            replaced = {
+                part.stamp: part.rows["key"].filter(pa.array(~mask)).combine_chunks()
+                for part, mask in zip(of_cells, masks, strict=True)
+                if part.stamp and not mask.all()
+            }
+        return parquet.counting(kind, parts, replaced)
 
     def _rows(self, kind: str, parts: Sequence[Part]) -> pa.Table:
         """The rows of parts that count."""
-        table = joined((part.rows for part in parts), kind)
+        table = parquet.joined((part.rows for part in parts), kind)
         mask = np.concatenate([np.zeros(0, bool), *self._counting(kind, parts)])
-        return in_order(table if mask.all() else table.filter(pa.array(mask)), kind)
+        return parquet.in_order(table if mask.all() else table.filter(pa.array(mask)), kind)
 
 
-def _groups(parts: Sequence[Part]) -> Iterator[list[Part]]:
-    """Parts that can be joined, as many as one file takes; a large one stays as it is."""
-    groups, rows = dict[tuple[str, str], list[Part]](), Counter[tuple[str, str]]()
-    for part in sorted(parts, key=lambda part: part.rows.num_rows):
-        alike = part.schema.to_string(), part.source
-        groups.setdefault(alike, []).append(part)
-        rows[alike] += part.rows.num_rows
-        if rows[alike] >= JOINED_ROWS:
-            yield groups.pop(alike)
-            rows[alike] = 0
-    yield from groups.values()
+# Merging
+
+
+def merge_directories(sources: Sequence[RunDirectory], out: RunDirectory) -> list[str]:
+    """Copy the parts of run directories into one, and join their manifests.
+
+    The manifest is written first, and names the sources until all their parts are copied: after a
+    kill at any moment the same call goes on, and readers say until a merge into the directory ends
+    that cells may be missing.
+
+    Args:
+        sources: directories that sweeps wrote; they stay as they are. Some may have no cells yet.
+        out: where to; what it holds already is merged too.
+
+    Returns:
+        What is wrong with parts of the merged directory.
+    """
+    # Each once, however it was named.
+    others = {one.path.resolve(): one for one in sources}
+    others.pop(out.path.resolve(), None)
+    held = [out] if out.names(CELLS) or out.manifest else []
+    every, shared = [*held, *others.values()], dict[str, tuple[object, Path]]()
+    for one in every:
+        if not one.manifest:
+            raise one.error(one.why_empty("it has no manifest"))
+        for what, own in one.manifest.identity.items():
+            then, where = shared.setdefault(what, (own, one.path))
+            if own != then:
+                raise one.error(f"its {what} is another than that of {where}.")
+    for source in others.values():
+        source.contents(trajectories=True)
+        for (kind, name), why in source.left_out.items():
+            if why.lost:
+                raise source.error(f"{kind}/{name} is left out: {why}. Nothing was merged.")
+    frames = {str(one.path): one.load_cells() for one in every if one.names(CELLS)}
+    if not frames:
+        raise every[-1].error("it holds no cells, and neither do the others.")
+    parquet.check_same_numbers(frames)
+    notes = out.prepare()
+    whole = joined_manifest([one.manifest for one in every], [str(path) for path in others])
+    with out.lock:
+        out.update(lambda _: whole)
+        for source in others.values():
+            _copy(source, out)
+        out.update(lambda _: whole.model_copy(update={"merging": ()}))
+    return notes
+
+
+def _copy(source: RunDirectory, out: RunDirectory) -> None:
+    """Copy the parts, and the files of functions, that aren't there yet."""
+    # Trajectories first: a cell that is there has its trajectory.
+    kinds = (STEPS, CELLS)
+    paths = [Path(kind, part.name) for kind in kinds for part in source.parts(kind, INDEX[kind])]
+    # A link of a directory that was sent may lead to any file of this user.
+    paths += [
+        path.relative_to(source.path)
+        for path in source.path.glob(f"{SOURCES}/*/**/*")
+        if path.is_file() and not path.is_symlink()
+    ]
+    for path in paths:
+        if not (out.path / path).exists():
+            (out.path / path).parent.mkdir(parents=True, exist_ok=True)
+            write_whole(out.path / path, (source.path / path).read_bytes())

@@ -20,16 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 import cloudpickle
 
-from overfit_cli.core.cell import TRACEBACK, Cell, CellResult
-from overfit_cli.core.errors import (
-    LONGEST_REASON,
-    FailureKind,
-    MissingError,
-    UserError,
-    error_in_words,
-    kept_traceback,
-    tracebacks_by_kind,
-)
+from overfit_cli.core import errors
+from overfit_cli.core.cell import Cell, CellResult
+from overfit_cli.core.errors import MissingError, UserError
 from overfit_cli.core.files import DATA_VARIABLE, keeping_variables
 from overfit_cli.core.processes import Interrupted, answering_interrupts, check_interrupts
 from overfit_cli.core.study import AnyStudy
@@ -75,7 +68,10 @@ def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[C
                 result = next(results)
                 training.check_time()
             check_interrupts()
-            cell = _cell_of(left, result)
+            if not isinstance(result, CellResult):
+                raise TypeError(f"the study gave {result!r}, which is not a CellResult")
+            if (cell := left.get(result.cell.key)) is None:
+                raise LookupError("the study gave a result of another cell, or two of this one")
             share = (time.perf_counter() - began) / len(batch)
             result = replace(result, seconds=share, trajectory=training.trajectory(cell))
             checked = _check_result(study, result)
@@ -89,7 +85,8 @@ def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[C
             break
         except BaseException as error:  # a study may raise anything
             check_interrupts()
-            reason, lines = f"error: {error_in_words(error)}", kept_traceback(error)
+            reason = f"error: {errors.error_in_words(error)}"
+            lines = errors.kept_traceback(error)
             again = -(-len(batch) // 2)
             if execution.on_error is not None:
                 execution.on_error(error)
@@ -107,21 +104,13 @@ def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[C
         yield CellResult(cell, {}, steps, reason, seconds, logged, lines)
 
 
-def _cell_of(left: dict[str, Cell], result: object) -> Cell:
-    if not isinstance(result, CellResult):
-        raise TypeError(f"the study gave {result!r}, which is not a CellResult")
-    if result.cell.key not in left:
-        raise LookupError("the study gave a result of another cell, or a second result of this one")
-    return left[result.cell.key]
-
-
 def _check_result(study: AnyStudy, result: CellResult) -> CellResult:
     """The result, if its numbers are numbers and belong somewhere; a failed one otherwise.
 
     A result that has nan for a measurement has diverged, whatever its study says.
     """
     if result.reason:
-        result = replace(result, reason=visible(str(result.reason))[:LONGEST_REASON])
+        result = replace(result, reason=visible(str(result.reason))[: errors.LONGEST_REASON])
     for name in result.trajectory:
         if name != "step" and (why := study.column_problem(name, logged=True)):
             return _failed_result(replace(result, trajectory={}), why)
@@ -147,18 +136,80 @@ def storable(study: AnyStudy, result: CellResult) -> CellResult:
         cell_table(study, [result])
         trajectory_table(study, [result])
     except Exception as error:  # a result may hold anything
-        return _failed_result(replace(result, trajectory={}, steps=0), error_in_words(error))
+        words = errors.error_in_words(error)
+        return _failed_result(replace(result, trajectory={}, steps=0), words)
     return result
 
 
 def _failed_result(result: CellResult, reason: str) -> CellResult:
-    reason = f"error: {visible(reason)[:LONGEST_REASON]}"
+    reason = f"error: {visible(reason)[: errors.LONGEST_REASON]}"
     return replace(result, measurements={}, reason=reason)
 
 
 Batch = Sequence[Cell]
 Task = Mapping[int, Batch]
 """Batches by their numbers; a worker trains them one after another, and they are one part."""
+
+
+# The sizes of tasks
+
+TASK_SECONDS = 1.0
+"""The time of a task: much more than handing it out takes, and little to lose by a kill."""
+
+LEAST_SECONDS = 0.25
+"""The least time of a task near the end: a part per cell costs more than the jobs gain."""
+
+MOST_BATCHES = 1000
+MOST_GROWTH = 4
+"""A task has at most so many times the batches that are finished: a time may be off."""
+
+START_SECONDS = 30.0
+"""A first task that takes longer tells how long others take, whatever it imports."""
+
+
+@dataclass
+class Speed:
+    """The time of a unit of cost in one job, from everything that was timed.
+
+    Attributes:
+        cost: of what was timed, in the unit of `Study.cost`.
+    """
+
+    cost: float = 0.0
+    seconds: float = 0.0
+
+    def add(self, cost: float, seconds: float, *, is_cold: bool = False) -> None:
+        """Take in what a cost took.
+
+        The first task of a process counts only if it took so long that imports are little of it.
+        """
+        if not is_cold or seconds >= START_SECONDS:
+            self.cost += cost
+            self.seconds += seconds
+
+    def time(self, cost: float, jobs: int = 1) -> float | None:
+        """Return how many seconds a cost takes; None before anything was timed."""
+        return cost / jobs * self.seconds / self.cost if self.cost > 0 else None
+
+    def task_size(self, costs: Sequence[float], left: float, jobs: int, finished: int) -> int:
+        """Return how many of the next batches make a task: about a second's work.
+
+        Near the end tasks are smaller, so that all jobs end together.
+
+        Args:
+            costs: of the next batches, at least one; more than `MOST_BATCHES` aren't looked at.
+        """
+        time_left = self.time(left, jobs)
+        if time_left is None:
+            return 1
+        wanted = min(TASK_SECONDS, max(LEAST_SECONDS, time_left / 2))
+        limit = min(len(costs), MOST_BATCHES, MOST_GROWTH * finished)
+        sums = itertools.accumulate(costs[:limit])
+        fitting = itertools.takewhile(lambda cost: (self.time(cost) or 0.0) <= wanted, sums)
+        return max(1, sum(1 for _ in fitting))
+
+
+# What a worker takes and gives
 
 
 @dataclass(frozen=True)
@@ -181,9 +232,10 @@ class TaskRecord:
     """The outcome of a task.
 
     Attributes:
-        cells: the rows, one per cell; None where there is none.
+        cells: the rows, one per cell, and `count` of them; None where there is none.
         steps: the rows of the trajectories, one per cell and logged step.
-        headline: the column that a running sweep shows; empty where nothing was measured.
+        failed: the reasons of the cells that failed, by key.
+        tracebacks: one of each kind of failure.
         is_cold: whether it was the first task of its process, which imports libraries too.
         kills: how many workers were killed with it, one after another; it has no result then.
     """
@@ -191,27 +243,12 @@ class TaskRecord:
     batches: tuple[int, ...]
     cells: pa.Table | None = None
     steps: pa.Table | None = None
-    headline: str = ""
+    count: int = 0
+    failed: Mapping[str, str] = field(default_factory=dict)
+    tracebacks: Mapping[errors.FailureKind, str] = field(default_factory=dict)
     seconds: float = 0.0
     is_cold: bool = False
     kills: int = 0
-
-    @property
-    def count(self) -> int:
-        """The number of its cells."""
-        return 0 if self.cells is None else self.cells.num_rows
-
-    def column(self, name: str) -> list[Any]:
-        """Return a column of its rows; empty without it."""
-        if self.cells is None or name not in self.cells.column_names:
-            return []
-        return list(self.cells[name].to_pylist())
-
-    @functools.cached_property
-    def failed(self) -> dict[str, str]:
-        """The reasons of the cells that failed, by key."""
-        rows = zip(self.column("key"), self.column("reason"), strict=True)
-        return {key: reason for key, reason in rows if reason}
 
 
 @dataclass
@@ -229,7 +266,7 @@ class Summary:
     trained: int = 0
     reused: int = 0
     failed: Counter[str] = field(default_factory=Counter)
-    tracebacks: dict[FailureKind, str] = field(default_factory=dict)
+    tracebacks: dict[errors.FailureKind, str] = field(default_factory=dict)
     restarts: int = 0
     seconds: float = 0.0
     left: int = 0
@@ -241,8 +278,7 @@ class Summary:
         """Count in what a task did."""
         self.trained += record.count - len(record.failed)
         self.failed.update(record.failed.values())
-        rows = zip(record.column("reason"), record.column(TRACEBACK), strict=False)
-        self.tracebacks = tracebacks_by_kind(rows) | self.tracebacks
+        self.tracebacks = {**record.tracebacks, **self.tracebacks}
 
 
 def run_task(work: Work, task: Task) -> TaskRecord:
@@ -281,9 +317,10 @@ def record_of(study: AnyStudy, batches: Iterable[int], results: Sequence[CellRes
     except Exception:  # a result may hold anything; the others are kept
         results = [storable(study, result) for result in results]
         cells, steps = cell_table(study, results), trajectory_table(study, results)
-    done = (result.measurements for result in results if not result.reason)
-    headline = study.headline or next((name for numbers in done for name in numbers), "")
-    return TaskRecord(tuple(batches), cells if results else None, steps, headline)
+    failed = {result.cell.key: result.reason for result in results if result.reason}
+    tracebacks = errors.tracebacks_by_kind((one.reason, one.traceback) for one in results)
+    counted = len(results), failed, tracebacks
+    return TaskRecord(tuple(batches), cells if results else None, steps, *counted)
 
 
 def run_remotely(versions: str, pickled: bytes, pickled_task: bytes) -> TaskRecord:
@@ -306,7 +343,7 @@ def run_sent(pickled: bytes, pickled_task: bytes, *, elsewhere: bool = False) ->
         elsewhere: whether this may be another machine, without the sender's device and data.
     """
     task: Task = cloudpickle.loads(pickled_task)
-    work = _unpickle_work(pickled)
+    work: Work = _unpickle_work(pickled)
     with keeping_variables(DATA_VARIABLE):
         if not elsewhere or (work.folder and Path(work.folder).exists()):
             os.environ[DATA_VARIABLE] = work.folder
@@ -315,10 +352,7 @@ def run_sent(pickled: bytes, pickled_task: bytes, *, elsewhere: bool = False) ->
         return run_task(work, task)
 
 
-@functools.lru_cache(maxsize=4)
-def _unpickle_work(pickled: bytes) -> Work:
-    work: Work = cloudpickle.loads(pickled)
-    return work
+_unpickle_work = functools.lru_cache(maxsize=4)(cloudpickle.loads)
 
 
 def _check_machine(work: Work, task: Task) -> None:

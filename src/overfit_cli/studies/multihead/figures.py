@@ -17,7 +17,7 @@ from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import describe
 from overfit_cli.figures.axes import legend_below, log_steps, log_ticks
 from overfit_cli.figures.labels import brief, setting, tick_number
-from overfit_cli.figures.picture import Picture, lay_out, styled, title_panels
+from overfit_cli.figures.picture import Picture, lay_out, title_panels
 from overfit_cli.figures.style import COLUMN, PAGE, Legend, value_colour
 from overfit_cli.figures.summaries import Line, lines_of_steps
 from overfit_cli.stats.intervals import MEAN, MIDDLE_HALF
@@ -99,7 +99,6 @@ Curves = Mapping[int, Line]
 """The curve of each H with a number in a panel."""
 
 
-@styled
 def draw_heads(data: Cells, options: FigureOptions) -> Picture:
     """Draw losses, norms, attention or alignment, and margins; a column for each setting.
 

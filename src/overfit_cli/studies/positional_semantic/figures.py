@@ -20,7 +20,7 @@ from overfit_cli.core.parameters import describe
 from overfit_cli.core.text import plural
 from overfit_cli.figures.axes import legend_below, log_ticks, parameter_axis
 from overfit_cli.figures.labels import axis_label, setting
-from overfit_cli.figures.picture import Picture, styled, title_panels
+from overfit_cli.figures.picture import Picture, title_panels
 from overfit_cli.figures.style import (
     BOUND,
     DIVERGING,
@@ -74,7 +74,6 @@ def _colour(data: Cells, start: str) -> Any:
     return value_colour(describe(data.study.parameters)["start"], start) or PALETTE[0]
 
 
-@styled
 def draw_phase(data: Cells, options: FigureOptions) -> Picture:
     """Draw the plane of ω and α: the losses' difference, and θ, m and error at the lesser."""
     _check(has_plane(data), "phase", "both starts over ω and α", "positional-phase")
@@ -203,7 +202,6 @@ def _seeds(data: Cells) -> str:
 _ROWS = (("theta", r"$\theta$"), ("m", "$m$"), ("test_error", "test error"))
 
 
-@styled
 def draw_overlaps(data: Cells, options: FigureOptions) -> Picture:
     """Draw θ, m and the test error against α, a column of panels for each ω."""
     _check(has_lines(data), "overlaps", "both starts along α", "positional-published")
@@ -258,7 +256,6 @@ def _legend_of_starts(data: Cells) -> Legend:
     ]
 
 
-@styled
 def draw_branches(data: Cells, options: FigureOptions) -> Picture:
     """Draw training losses of both starts over d against α, and their difference, for each ω."""
     _check(has_lines(data), "branches", "both starts along α", "positional-phase")
@@ -301,7 +298,6 @@ def _mark_crossing(axes: Axes, table: pd.DataFrame) -> None:
         axes.axvline(limit, **BOUND)
 
 
-@styled
 def draw_sizes(data: Cells, options: FigureOptions) -> Picture:
     """Draw the overlaps that vanish, and the transition over its limit, against d."""
     _check(has_sizes(data), "sizes", "both starts along d and α", "positional-sizes")

@@ -19,7 +19,7 @@ from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.figures.labels import power as power_of_ten
 from overfit_cli.figures.labels import short_settings
-from overfit_cli.figures.picture import Picture, styled, title_panels
+from overfit_cli.figures.picture import Picture, title_panels
 from overfit_cli.figures.style import DIVERGING, PAGE
 
 Floats = NDArray[np.float64]
@@ -169,7 +169,6 @@ class Surface:
     heights: Floats
 
 
-@styled
 def draw_surfaces(surfaces: Sequence[Surface], labels: tuple[str, str, str]) -> Picture:
     """Draw each surface as a row: in three dimensions, as contours, and its measures beside."""
     reach = max(float(np.abs(surface.heights).max()) for surface in surfaces) or 1.0

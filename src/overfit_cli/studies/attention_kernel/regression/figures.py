@@ -20,7 +20,7 @@ from overfit_cli.figures.lines import draw_best_curves
 from overfit_cli.figures.lines import draw_lines as draw_plain_lines
 from overfit_cli.figures.map import draw_map
 from overfit_cli.figures.map_data import MapPanel
-from overfit_cli.figures.picture import Picture, styled
+from overfit_cli.figures.picture import Picture, looking
 from overfit_cli.figures.series import ROUND_OFF
 from overfit_cli.figures.style import Legend, current_look
 from overfit_cli.studies.attention_kernel.regression.parameters import LAYERS
@@ -35,11 +35,8 @@ def _with_long_handles(
     options: FigureOptions,
 ) -> Picture:
     look = current_look.get()
-    before = current_look.set(replace(look, settings={**LONG_HANDLES, **look.settings}))
-    try:
+    with looking(replace(look, settings={**LONG_HANDLES, **look.settings})):
         return draw(data, options)
-    finally:
-        current_look.reset(before)
 
 
 def draw_lines(data: Cells, options: FigureOptions) -> Picture:
@@ -123,9 +120,7 @@ def draw_ranks(data: Cells, options: FigureOptions) -> Picture:
     def overlay(axes: Axes, part: MapPanel) -> Legend:
         return _draw_fifth_size(axes, part.data.trained) if is_plain else []
 
-    figure = _with_long_handles(
-        styled(partial(draw_map, overlay=overlay, sides=True)), chosen, options
-    )
+    figure = _with_long_handles(partial(draw_map, overlay=overlay, sides=True), chosen, options)
     if several:
         figure.facts.append("Softmax cells alone.")
     if is_plain:

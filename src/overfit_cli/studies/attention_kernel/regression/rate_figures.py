@@ -20,7 +20,7 @@ from overfit_cli.core.text import plural
 from overfit_cli.figures.axes import legend_below, log_ticks
 from overfit_cli.figures.inputs import require_numbers
 from overfit_cli.figures.labels import axis_label, setting, short_setting
-from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
+from overfit_cli.figures.picture import Picture, new_panels, title_panels
 from overfit_cli.figures.style import BOUND, COLUMN, MARKERS, PAGE, Legend, value_colours
 from overfit_cli.stats.intervals import MIDDLE_HALF, middle
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
@@ -31,7 +31,6 @@ _PROVED = 0.25
 """The share of Theorem 2's rate that its proof ends with."""
 
 
-@styled
 def draw_eigenvalue(data: Cells, _: FigureOptions) -> Picture:
     """Draw the slowest rate over the paper's against the heads, and below it over its bound 2/H."""
     cells = require_numbers(data, "rate_margin")
@@ -117,7 +116,6 @@ def _write_counts(axes: Axes, counts: Sequence[tuple[float, float, str]], most: 
         )
 
 
-@styled
 def draw_tangent_steps(data: Cells, _: FigureOptions) -> Picture:
     """Draw steps to a millionth of the loss against the step size, with those predicted."""
     require_numbers(data, "steps_to_millionth")

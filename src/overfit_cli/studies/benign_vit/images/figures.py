@@ -14,7 +14,7 @@ from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import describe, parameters_from_row
 from overfit_cli.core.text import plural
 from overfit_cli.figures.labels import brief
-from overfit_cli.figures.picture import Picture, styled
+from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.style import COLUMN
 from overfit_cli.studies.benign_vit.images.data import image_task
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
@@ -27,7 +27,6 @@ DATA = {
 }
 
 
-@styled
 def draw_images(data: Cells, options: FigureOptions) -> Picture:
     """Draw the first training images of the first seed, a row for each of up to four ratios.
 

@@ -28,7 +28,7 @@ from overfit_cli.figures.axes import legend_below, log_ticks
 from overfit_cli.figures.inputs import Panel, require_numbers
 from overfit_cli.figures.labels import brief, tick_number
 from overfit_cli.figures.lines import draw_lines
-from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
+from overfit_cli.figures.picture import Picture, new_panels, title_panels
 from overfit_cli.figures.style import BOUND, COLUMN, MARKERS, PAGE, PALETTE, Legend
 from overfit_cli.figures.summaries import Line, lines_of_steps
 from overfit_cli.stats.intervals import MIDDLE_HALF
@@ -87,7 +87,6 @@ def has_dynamics(data: Cells) -> bool:
     return len(setting_panels(data)) <= MOST_SETTINGS
 
 
-@styled
 def draw_dynamics(data: Cells, options: FigureOptions) -> Picture:
     """Draw attention, inner products and values, a column of panels for each setting.
 
@@ -292,7 +291,6 @@ def _up_to(share: float) -> str:
     return f"up to {100 * share:.1g} %" if share >= 1e-4 else "less than 0.01 %"
 
 
-@styled
 def draw_deficit(data: Cells, options: FigureOptions) -> Picture:
     """Draw 1 less the training attention on the signal against N·SNR²/√d_h, for each M.
 

@@ -18,7 +18,7 @@ from overfit_cli.core.text import plural
 from overfit_cli.figures.axes import FEW_VALUES, log_ticks
 from overfit_cli.figures.inputs import misses_in_words
 from overfit_cli.figures.labels import axis_label, setting, tick_number
-from overfit_cli.figures.picture import Picture, is_narrow, styled, title_panels
+from overfit_cli.figures.picture import Picture, is_narrow, title_panels
 from overfit_cli.figures.style import PAGE, PALETTE, Legend, shades
 from overfit_cli.studies.benign_vit.vit.boundary import Boundary, boundaries, why_no_boundary
 from overfit_cli.studies.benign_vit.vit.theory import (
@@ -41,7 +41,6 @@ def has_dimensions(data: Cells) -> bool:
     return data.trained["d"].nunique() > 1 and why_no_boundary(data.trained, "d") is None
 
 
-@styled
 def draw_dimension(data: Cells, options: FigureOptions) -> Picture:
     """Draw the boundary's constant C and exponent p against d, and the test loss against N · SNR².
 

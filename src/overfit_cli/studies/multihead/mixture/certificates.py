@@ -20,7 +20,7 @@ from overfit_cli.core.parameters import describe
 from overfit_cli.core.text import plural
 from overfit_cli.figures.axes import legend_below
 from overfit_cli.figures.labels import brief, short_setting, tick_number
-from overfit_cli.figures.picture import Picture, styled, title_panels
+from overfit_cli.figures.picture import Picture, title_panels
 from overfit_cli.figures.style import BOUND, COLUMN, MARKERS, PALETTE, Legend, value_colours
 from overfit_cli.studies.multihead.parameters import STEP_RULES
 
@@ -65,7 +65,6 @@ class CertificateRow:
     remark: str = ""
 
 
-@styled
 def draw_certificates(data: Cells, options: FigureOptions) -> Picture:
     """Draw measured numbers over their bounds, a point for each cell, and margins below them."""
     cells = data.trained[data.trained["status"] == "done"]

@@ -19,14 +19,13 @@ from overfit_cli.core.text import plural
 from overfit_cli.figures.axes import legend_below, log_ticks
 from overfit_cli.figures.labels import tick_number
 from overfit_cli.figures.lines import draw_lines
-from overfit_cli.figures.picture import Picture, is_narrow, styled, title_panels
-from overfit_cli.figures.style import BOUND, COLUMN, MARKERS, PALETTE, Legend, points
+from overfit_cli.figures.picture import Picture, is_narrow, title_panels
+from overfit_cli.figures.style import BOUND, COLUMN, MARKERS, PALETTE, Legend
 from overfit_cli.stats.intervals import median_estimate
 
 _WHITE = withStroke(linewidth=2, foreground="white")
 
 
-@styled
 def draw_least_heads(data: Cells, options: FigureOptions) -> Picture:
     """Draw the mean training loss over Theorem 1's bound, and the H that it requires over H.
 
@@ -105,7 +104,7 @@ def draw_least_margin(data: Cells, options: FigureOptions) -> Picture:
             rotation=90,
             ha="right",
             va="bottom",
-            fontsize=points("legend.fontsize"),
+            fontsize=10,
         )
         text.set_path_effects([_WHITE])
     figure.facts.append(

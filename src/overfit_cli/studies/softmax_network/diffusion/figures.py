@@ -11,7 +11,7 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.figures.axes import legend_below
-from overfit_cli.figures.picture import Picture, styled
+from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.style import Legend
 from overfit_cli.studies.softmax_network.diffusion.data import mixture
 from overfit_cli.studies.softmax_network.diffusion.parameters import SoftmaxDiffusionParameters
@@ -47,7 +47,6 @@ def has_planes(data: Cells) -> bool:
     return _only_models_vary(data) and bool((data.trained["d"] > 1).all())
 
 
-@styled
 def draw_score(data: Cells, options: FigureOptions) -> Picture:
     """Draw errors against t at the largest n, and their means over t against n, for each model."""
     cells, steps = _cells_and_steps(data)
@@ -75,7 +74,6 @@ def draw_score(data: Cells, options: FigureOptions) -> Picture:
     return figure
 
 
-@styled
 def draw_samples(data: Cells, options: FigureOptions) -> Picture:
     """Draw samples of each model, at the largest n and of one seed, from the worst to the best."""
     cells, steps = _cells_and_steps(data)

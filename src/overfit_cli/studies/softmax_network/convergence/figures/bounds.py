@@ -17,7 +17,7 @@ from overfit_cli.core.parameters import describe
 from overfit_cli.core.text import plural
 from overfit_cli.figures.axes import legend_below
 from overfit_cli.figures.labels import power
-from overfit_cli.figures.picture import Picture, styled
+from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.style import BOUND, COLUMN, Legend, value_colour
 from overfit_cli.studies.softmax_network.convergence.claims.bounds import LARGEST_CONSTANT, log10_of
 from overfit_cli.studies.softmax_network.convergence.claims.kernels import FARTHEST, SMALL
@@ -93,7 +93,6 @@ def has_bounds(data: Cells) -> bool:
     return bool(is_paper and several and several <= {*_VARYING} and (cells["steps"] > 0).any())
 
 
-@styled
 def draw_bounds(data: Cells, options: FigureOptions) -> Picture:
     """Draw what is measured over each bound: a panel for each σ, a row for each bound.
 

@@ -8,7 +8,7 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.figures.axes import legend_below
-from overfit_cli.figures.picture import Picture, styled
+from overfit_cli.figures.picture import Picture
 from overfit_cli.studies.softmax_network.figures import (
     done_cells,
     draw_series,
@@ -28,7 +28,6 @@ def has_widths(data: Cells) -> bool:
     return "m" in varying and set(varying) <= set(_AXES)
 
 
-@styled
 def draw_kernel_drift(data: Cells, options: FigureOptions) -> Picture:
     """Draw ‖H − H*‖_F and R against m, a column for each initialisation, with fitted powers."""
     cells = done_cells(data, _AXES)
@@ -67,7 +66,6 @@ _POWERS_IN_WORDS = (
 )
 
 
-@styled
 def draw_ntk_gap(data: Cells, options: FigureOptions) -> Picture:
     """Draw the gap to kernel regression at test inputs against m, and the widest over training."""
     cells = done_cells(data, _AXES)

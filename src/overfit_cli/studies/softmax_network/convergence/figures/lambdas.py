@@ -13,7 +13,7 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.text import plural
 from overfit_cli.figures.axes import legend_below, log_ticks
-from overfit_cli.figures.picture import Picture, styled
+from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.style import BOUND, Legend
 from overfit_cli.stats.intervals import median_estimate
 from overfit_cli.studies.softmax_network.convergence.widths import (
@@ -42,7 +42,6 @@ _MARKS = {"sphere": "o", "ball": "s", "digits": "^"}
 _SETTING = ["activation", "data", "d", "n"]
 
 
-@styled
 def draw_lambda(data: Cells, options: FigureOptions) -> Picture:
     """Draw steps and widths against eigenvalues, a point for each activation, data, d and n.
 

@@ -22,7 +22,7 @@ from overfit_cli.core.text import plural
 from overfit_cli.figures.axes import legend_below
 from overfit_cli.figures.map import draw_map
 from overfit_cli.figures.map_data import MapPanel
-from overfit_cli.figures.picture import Picture, styled
+from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.style import BOUND, HIGHLIGHT, Legend
 from overfit_cli.stats.intervals import mean_estimate
 from overfit_cli.studies.softmax_network.convergence.claims.table1 import step_ranges, width_range
@@ -61,7 +61,6 @@ def has_grid(data: Cells) -> bool:
     return bool((data.trained[["n", "m"]].nunique() > 1).all())
 
 
-@styled
 def draw_diagram(data: Cells, options: FigureOptions) -> Picture:
     """Draw the heatmap; of steps, with the fitted contour m ∝ n^p of the widths that suffice.
 
@@ -145,7 +144,6 @@ RULES = {
 }
 
 
-@styled
 def draw_table1(data: Cells, options: FigureOptions) -> Picture:
     """Draw steps, sufficient width and κ against n, a column for each step rule, and Table 1.
 

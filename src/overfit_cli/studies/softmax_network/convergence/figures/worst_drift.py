@@ -15,7 +15,7 @@ from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.text import plural
 from overfit_cli.figures.axes import legend_below, log_ticks
-from overfit_cli.figures.picture import Picture, styled
+from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.style import BOUND
 from overfit_cli.stats.intervals import mean_estimate
 from overfit_cli.studies.softmax_network.convergence.claims.perturbation import CONSTANTS
@@ -38,7 +38,6 @@ def has_worst_drifts(data: Cells) -> bool:
     return bool("worst_drift" in cells and cells["worst_drift"].notna().any() and several)
 
 
-@styled
 def draw_worst_drift(data: Cells, options: FigureOptions) -> Picture:
     """Draw the largest ‖H(W) − H(W̃)‖_F within R over R n against m, a panel for each σ and n.
 

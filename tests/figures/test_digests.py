@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.figures.record import digest_of_numbers, key_of_cells
+from overfit_cli.figures.draw import digest_of_numbers, key_of_cells
 
 CELLS = pd.DataFrame(
     {
@@ -38,47 +38,40 @@ def test_a_digest_is_that_of_the_bytes_in_order() -> None:
     assert key_of_cells(CELLS) == hashlib.sha256(b"a\nb\nc").hexdigest()[:20]
 
 
-@pytest.mark.parametrize(
-    "same",
-    [
-        CELLS.iloc[::-1],
-        CELLS[list(CELLS.columns)[::-1]],
-        CELLS.assign(seconds=9.0),
-        CELLS.drop(columns="seconds"),
-        CELLS.assign(n=CELLS["n"].astype(float)),
-        CELLS.assign(n=CELLS["n"].astype("Int64")),
-        CELLS.assign(measured_since=np.nan, said_since=None),
-        CELLS.assign(kernel=CELLS["kernel"].astype(object)),
-    ],
-    ids=["rows", "columns", "seconds", "no seconds", "real", "nullable", "nothing", "objects"],
-)
-def test_what_is_no_number_of_theirs_leaves_it_as_it_is(same: pd.DataFrame) -> None:
-    assert digest_of_numbers(same) == digest_of_numbers(CELLS)
-    assert key_of_cells(same) == key_of_cells(CELLS)
+SAME = {
+    "rows": CELLS.iloc[::-1],
+    "columns": CELLS[list(CELLS.columns)[::-1]],
+    "seconds": CELLS.assign(seconds=9.0),
+    "no seconds": CELLS.drop(columns="seconds"),
+    "real": CELLS.assign(n=CELLS["n"].astype(float)),
+    "nullable": CELLS.assign(n=CELLS["n"].astype("Int64")),
+    "nothing": CELLS.assign(measured_since=np.nan, said_since=None),
+    "objects": CELLS.assign(kernel=CELLS["kernel"].astype(object)),
+}
+OTHERS = {
+    "last bit": CELLS.assign(test_loss=[0.5, np.nextafter(0.25, 1), np.nan]),
+    "nan": CELLS.assign(test_loss=[0.5, 0.25, 0.0]),
+    "swapped": CELLS.assign(kernel=["softmax", "softmax", "gaussian"]),
+    "missing": CELLS.assign(kernel=pd.Series(["softmax", None, "softmax"])),
+    "name": CELLS.rename(columns={"test_loss": "train_loss"}),
+    "fewer": CELLS.iloc[:2],
+    "more": CELLS.assign(another=1.0),
+}
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        CELLS.assign(test_loss=[0.5, np.nextafter(0.25, 1), np.nan]),
-        CELLS.assign(test_loss=[0.5, 0.25, 0.0]),
-        CELLS.assign(kernel=["softmax", "softmax", "gaussian"]),
-        CELLS.assign(kernel=pd.Series(["softmax", None, "softmax"])),
-        CELLS.rename(columns={"test_loss": "train_loss"}),
-        CELLS.iloc[:2],
-        CELLS.assign(another=1.0),
-    ],
-    ids=["last bit", "nan", "swapped", "missing", "name", "fewer", "more"],
-)
-def test_another_number_gives_another_digest(other: pd.DataFrame) -> None:
-    assert digest_of_numbers(other) != digest_of_numbers(CELLS)
+@pytest.mark.parametrize("what", SAME)
+def test_what_is_no_number_of_theirs_leaves_it_as_it_is(what: str) -> None:
+    assert digest_of_numbers(SAME[what]) == digest_of_numbers(CELLS)
+    assert key_of_cells(SAME[what]) == key_of_cells(CELLS)
 
 
-def test_seconds_matter_where_they_are_asked_for() -> None:
+@pytest.mark.parametrize("what", OTHERS)
+def test_another_number_gives_another_digest(what: str) -> None:
+    assert digest_of_numbers(OTHERS[what]) != digest_of_numbers(CELLS)
+
+
+def test_seconds_matter_where_they_are_asked_for_and_texts_cannot_run_into_each_other() -> None:
     later = CELLS.assign(seconds=9.0)
     assert digest_of_numbers(later, seconds=True) != digest_of_numbers(CELLS, seconds=True)
-
-
-def test_texts_cannot_run_into_each_other() -> None:
     one, other = (CELLS.assign(kernel=texts) for texts in (["a,b", "c", "d"], ["a", "b,c", "d"]))
     assert digest_of_numbers(one) != digest_of_numbers(other)

@@ -1,0 +1,137 @@
+"""The search for a boundary finds that of a full grid, on made-up worlds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from overfit_cli.stats.boundaries import crossings, medians_by_row
+from overfit_cli.stats.boundary_search import CrossingEstimate, Point, Search
+
+NS = [float(n) for n in range(2, 21)]
+COARSE = np.linspace(0.16, 15.6, 8).tolist()
+FINE = np.linspace(0.16, 15.6, 100)
+TOLERANCE = 0.156
+Value = Callable[[float, int, float], float]
+
+
+def search(seeds: int = 5, tolerance: float = TOLERANCE) -> Search:
+    return Search(NS, COARSE, list(range(seeds)), 0.2, tolerance)
+
+
+def world(repetition: int, *, spread: float = 0.1, noise: float = 0.0) -> Value:
+    """A test loss that falls through 0.2 near n · x² = 1000, elsewhere for each seed and n."""
+    draws = np.random.default_rng(repetition)
+    by_seed = draws.normal(0, spread, 40)
+    by_both = draws.normal(0, spread, (40, 30))
+
+    def value(n: float, seed: int, x: float) -> float:
+        at = 0.5 * math.log(1000 / n) + by_seed[seed] + by_both[seed, int(n)]
+        wobble = noise * math.sin(97 * x + seed + n)
+        return 0.69 / (1 + 2.45 * math.exp(2.5 * (math.log(x) - at) + wobble))
+
+    return value
+
+
+def explore(
+    what: Search, value: Value, rounds: int = 12
+) -> tuple[pd.DataFrame, list[CrossingEstimate]]:
+    """Run the search to its end on a known world."""
+    rows: list[tuple[float, int, float, float]] = []
+    points = what.first_points()
+    for _ in range(rounds + 1):
+        rows += [(*point, value(*point)) for point in points]
+        known = pd.DataFrame(rows, columns=["y", "seed", "x", "value"])
+        points = what.next_points(known)
+        if not points:
+            break
+    return known, what.estimates(known)
+
+
+def full_grid(value: Value, seeds: int = 5) -> pd.DataFrame:
+    rows = [(n, s, x, value(n, s, x), "done") for n in NS for s in range(seeds) for x in FINE]
+    frame = pd.DataFrame(rows, columns=["n", "seed", "x", "value", "status"])
+    return medians_by_row(crossings(frame, "x", "n", "value", 0.2), "n").set_index("n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", [0.0, 0.03])
+def test_crossings_agree_with_the_full_grids_within_the_tolerance(noise: float) -> None:
+    """Over eight repetitions at 95 % of n at least, with a fifth of the runs at most."""
+    agree = list[bool]()
+    for repetition in range(8):
+        value = world(repetition, noise=noise)
+        known, found = explore(search(), value)
+        assert len(known) <= 0.2 * len(NS) * 5 * len(FINE)
+        full = full_grid(value)["crossing"]
+        for one, expected in ((one, float(full[one.y])) for one in found):
+            beyond = math.isinf(expected) and math.isnan(one.crossing)
+            agree.append(beyond or abs(one.crossing - expected) <= TOLERANCE)
+    assert np.mean(agree) >= 0.95
+
+
+def test_what_is_called_settled_is_known_to_the_tolerance() -> None:
+    _, found = explore(search(tolerance=0.4), world(3))
+    assert all(one.converged for one in found)
+    assert all(math.isnan(one.crossing) or one.half_width <= 0.4 for one in found)
+    known, unfinished = explore(search(), world(3), rounds=1)
+    assert not all(one.converged for one in unfinished)
+    assert len(known) < 600
+
+
+@pytest.mark.slow
+def test_where_seeds_agree_not_all_of_them_are_run() -> None:
+    """With forty seeds that hardly differ, a few tell; with ones that do, many are needed."""
+    few, _ = explore(search(seeds=40), world(0, spread=0.004))
+    many, _ = explore(search(seeds=40), world(0, spread=0.1))
+    assert few.groupby("y")["seed"].nunique()[6.0:].max() < 10
+    assert many.groupby("y")["seed"].nunique().median() > 20
+
+
+@pytest.mark.parametrize(
+    "spread", [0.01, *(pytest.param(one, marks=pytest.mark.slow) for one in (0.03, 0.1))]
+)
+def test_a_search_goes_on_until_all_is_settled(spread: float) -> None:
+    """A curve at n = 3 crosses far out, where no median is and none is looked for."""
+
+    def value(n: float, seed: int, x: float) -> float:
+        far_out = n == 3 and seed == 0 and x < 1
+        return 0.1 if far_out else world(4, spread=spread)(n, seed, x)
+
+    _, found = explore(search(seeds=40), value, rounds=24)
+    assert all(one.converged for one in found)
+
+
+@pytest.mark.slow
+def test_curves_that_never_cross_are_said_so_and_one_that_rises_is_searched_as_well() -> None:
+    _, found = explore(search(), lambda n, seed, x: 0.6 if n < 5 else world(0)(n, seed, x))
+    for one in found[:3]:
+        assert math.isnan(one.crossing)
+        assert (one.side, one.converged) == ("above", True)
+    assert {one.side for one in explore(search(), lambda n, seed, x: 0.1)[1]} == {"below"}
+    mirrored = replace(search(), threshold=0.8)
+    known, rising = explore(mirrored, lambda n, seed, x: 1 - world(1)(n, seed, x))
+    falling_known, falling = explore(search(), world(1))
+    assert len(known) == len(falling_known)
+    assert [one.converged for one in rising] == [one.converged for one in falling]
+    found_there, found_here = ([one.crossing for one in found] for found in (rising, falling))
+    assert found_there == pytest.approx(found_here, nan_ok=True)
+
+
+def test_no_cell_is_asked_for_again_whether_it_failed_or_in_another_order() -> None:
+    known, _ = explore(search(), lambda n, s, x: math.nan if 8 < x < 9 else world(2)(n, s, x))
+    assert not known.duplicated(["y", "seed", "x"]).any()
+    everything, found = explore(search(), lambda n, seed, x: math.nan, rounds=30)
+    assert len(everything) < 2000
+    assert not any(one.converged for one in found)
+    rows = [(*point, world(4)(*point)) for point in search().first_points()]
+    known = pd.DataFrame(rows, columns=["y", "seed", "x", "value"])
+    asked = search().next_points(known)
+    assert asked == search().next_points(known.sample(frac=1, random_state=1))
+    assert len(set(asked)) == len(asked)
+    assert not set(asked) & {Point(*row[:3]) for row in rows}
