@@ -41,8 +41,7 @@ ASKED = {
     "curves": FigureOptions(value="train_loss"),
 }
 
-# The figures of any grid, by name: tests of what they draw know no module of theirs.
-FIGURES = grid_figures()
+FIGURES = grid_figures()  # of any grid: tests of what they draw know no module of theirs
 
 
 class FakeParameters(StudyParameters):
@@ -62,11 +61,7 @@ class FakeStudy(Study[FakeParameters]):
         Column("train_loss", "training loss", diverges=True),
         Column("test_loss", "test loss", diverges=True),
     )
-    trajectory_columns: tuple[Column, ...] = (
-        Column("train_loss", "training loss", diverges=True),
-        Column("test_loss", "test loss", diverges=True),
-        Column("attention", "attention on the signal"),
-    )
+    trajectory_columns = (*columns, Column("attention", "attention on the signal"))
     headline = "test_loss"
 
     def train(self, batch: Batch[FakeParameters], training: Training) -> Results[FakeParameters]:
@@ -101,11 +96,9 @@ def fake_cells(
     return pd.DataFrame(rows)
 
 
-def fail(
-    cells: pd.DataFrame, which: pd.Series[bool] | str, reason: str = "diverged"
-) -> pd.DataFrame:
+def fail(cells: pd.DataFrame, which: Any, reason: str = "diverged") -> pd.DataFrame:
     """Turn the cells `which`, or where a condition holds, into failed ones without measurements."""
-    failed: Any = cells.eval(which) if isinstance(which, str) else which
+    failed = cells.eval(which) if isinstance(which, str) else which
     cells = cells.copy()
     cells.loc[failed, ["status", "reason"]] = ["failed", reason]
     cells.loc[failed, ["train_loss", "test_loss"]] = np.nan
@@ -184,23 +177,20 @@ def points(line: Line2D) -> np.ndarray:
     return places[np.isfinite(places).all(axis=1)].T
 
 
-def _read(text: str) -> str:
-    """A text as it looks; matplotlib's own ticks name the font of their mathtext."""
-    return typeset(text.replace(r"\mathdefault", ""))
-
-
 def words(figure: Figure, *_: Path) -> str:
     """What a reader reads: every text that is drawn, and the facts.
 
     Each stands on a line of its own, with its mathtext in plain Unicode. The texts are drawn
     without ink and without a layout, which changes none of them and takes most of the time.
+    Matplotlib's own ticks name the font of their mathtext.
     """
     drawn: dict[int, str] = {}
     draw = Text.draw
 
     def listen(text: Text, *arguments: Any, **options: Any) -> None:
         if text.get_visible():
-            drawn[id(text)] = " ".join(_read(text.get_text()).split())
+            looks = typeset(text.get_text().replace(r"\mathdefault", ""))
+            drawn[id(text)] = " ".join(looks.split())
         draw(text, *arguments, **options)
 
     figure.set_layout_engine("none")
@@ -216,10 +206,7 @@ def prose(figure: Figure) -> str:
 
 
 def untold(figure: Figure, said: str, unsaid: str = "") -> list[str]:
-    """What a reader misses of some parts, which stand between ` … `, and what he reads of others.
-
-    A part has the lines of its texts as they are, or is on one line.
-    """
+    """What a reader misses of parts, which stand between ` … `, and what he reads of others."""
     lines = words(figure)
     text = lines + " ".join(lines.split())
     missed = [part for part in said.split(" … ") if part not in text]

@@ -43,13 +43,6 @@ def test_python_has_the_options_of_the_command() -> None:
     assert {*arguments} - {*options} == {"study", "parameters", "quiet", "axes"}
 
 
-def test_a_refined_sweep_from_python(tmp_path: Path) -> None:
-    given: dict[str, Any] = {"refine": 3, "threshold": 0.2, "jobs": 1, "quiet": True}
-    cells = overfit_cli.sweep("toy", n=[1, 2, 4], snr="0.5:4:4", out=tmp_path / "a", **given)
-    assert len(cells) > 24
-    assert cells["snr"].nunique() > 4
-
-
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run directory of four cells."""
@@ -61,8 +54,6 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 STUDY = type(find_study("toy"))
 Mean, Other = (type("Mean", (STUDY,), {"name": name}) for name in ("mean", "benign-vit"))
 
-
-# What Python gives wrongly
 
 api: Any = overfit_cli
 """The package without its types."""
@@ -80,31 +71,19 @@ FRAME = pd.DataFrame({"n": [1], "seed": [0]})
 BOTH = pd.concat([FRAME.assign(study=name) for name in ("toy", "fig1")])
 WRONG: list[tuple[Callable[[Path], object], str]] = [
     (sweeps(width=3), "width: the study has no parameter 'width'"),
-    (sweeps(n=0), "n=0: n takes a whole number of at least 1"),
     (sweeps(n=[]), "n: no value given"),
-    (sweeps(n=[0.5]), "n=0.5: n takes a whole number"),
     (sweeps(n=True), "n=True: n takes a whole number"),
-    (sweeps(n=None), "n: n takes a whole number"),
     (sweeps(n=np.ones((2, 2))), "n: n takes a whole number of at least 1"),
     (sweeps(n={"a": 1}), "n={'a': 1}: n takes a whole number"),
     (sweeps(n=range(200_000)), "n: it takes up to 100000 values"),
     (sweeps(snr=b"low"), "snr=b'low': snr takes a number"),
     (sweeps(mood=3), "mood=3: mood takes one of"),
     (sweeps(seeds=[]), "seeds: no value given"),
-    (
-        sweeps(seeds=[-1]),
-        "seeds=-1: it takes a number of seeds from 1 to 100000, or seeds from 0 up",
-    ),
-    (
-        sweeps(seeds=["1*2"]),
-        "seeds='1*2': it takes a number of seeds from 1 to 100000, or seeds from 0 up",
-    ),
+    (sweeps(seeds=["1*2"]), "seeds='1*2': it takes a number of seeds from 1 to 100000, or seeds"),
     (sweeps(together=None), "together: it takes a text, or several"),
     (sweeps(seeds=2.5), "seeds=2.5: seeds takes a whole number"),
     (sweeps(address=["a"]), "address=['a']: it takes a text"),
-    (sweeps(shard=(1, 2)), "shard=(1, 2): it takes a text"),
     (sweeps(threshold=0.5), "threshold=0.5: it requires refine, the number of rounds"),
-    (sweeps(refine=2, threshold="a"), "threshold='a': it takes a finite number"),
     (sweeps(3), "3 is neither a function nor a study"),
     (sweeps(Scaled), "Scaled is a class; give an object of it: Scaled()."),
     (sweeps(Other()), "A study 'benign-vit' is installed; give yours another name"),
@@ -114,15 +93,13 @@ WRONG: list[tuple[Callable[[Path], object], str]] = [
     (sweeps(scaled, profile="quick"), "profile='quick': only presets have profiles"),
     (lambda run: api.train("toy", n=[1, 2]), "n: a training takes one value of n"),
     (draws(size=3.4), "size=3.4: it takes a text."),
-    (draws(log=True), "log=True: it takes a text."),
     (draws(law=[1]), "law=[1]: it takes a text, or several."),
     (draws(where=3), "where=3: it takes a text, or several."),
     (draws(mean="mode"), "mean='mode': it takes"),
-    (draws(style=3), "style=3: it takes a path."),
-    (draws(minus=3), "minus=3: it takes a path."),
+    (draws(style=3, colour="red"), "colour='red': there is no such option"),
+    (draws(style=3), "style=3: it takes a path"),
     (draws("heat"), "toy has no figure 'heat'; did you mean 'heatmap'"),
     (lambda run: api.draw("heatmap"), "draw takes the run directories to draw from"),
-    (lambda run: api.load(""), "directory='': it takes a path"),
     (lambda run: api.load(3), "directory=3: it takes a path"),
     (lambda run: api.load(run, trajectories=True), "it holds no logged steps of these cells"),
     (lambda run: api.load(run, means=True, trajectories=True), "leave out trajectories"),
@@ -156,16 +133,9 @@ def test_a_path_that_cannot_be_is_a_sentence_as_in_a_shell() -> None:
         overfit_cli.load("x" * 300)
 
 
-# What is swept
-
-
 def test_numbers_of_any_library_are_values_and_seeds(tmp_path: Path) -> None:
-    whole = np.linspace(1, 2, 2)
     points: list[tuple[dict[str, Any], list[list[int]]]] = [
-        (
-            {"n": whole, "snr": np.float32(2), "seeds": np.int64(2)},
-            [[1, 0], [1, 1], [2, 0], [2, 1]],
-        ),
+        ({"n": np.linspace(1, 2, 2), "snr": np.float32(2), "seeds": np.int64(1)}, [[1, 0], [2, 0]]),
         ({"n": 1, "seeds": "3:4"}, [[1, 3], [1, 4]]),
         ({"n": np.array(2), "seeds": pd.Series([7])}, [[2, 7]]),
     ]
@@ -178,14 +148,18 @@ def test_a_sweep_says_what_it_did(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    overfit_cli.sweep("toy", n=[1, 2], mood="raises", seeds=1, out="a", jobs=1)
+    given: dict[str, Any] = {"n": [1, 2], "seeds": 1, "jobs": 1}
+    overfit_cli.sweep("toy", mood="raises", out="a", **given)
     output = capsys.readouterr().out
-    assert "toy: 2 cells (n 2 × seeds 1), a" in output
-    assert "Done: 0 trained" in output
-    assert "2 failed (2 error: RuntimeError: the toy | is broken)" in output
-    overfit_cli.sweep("toy", n=[1, 2], mood="raises", seeds=1, out="b", jobs=1, fail_fast=True)
+    for said in (
+        "toy: 2 cells (n 2 × seeds 1), a",
+        "Done: 0 trained",
+        "2 failed (2 error: Runtime",
+    ):
+        assert said in output
+    overfit_cli.sweep("toy", mood="raises", out="b", fail_fast=True, **given)
     assert "Stopped: a cell failed (fail_fast). 1 cell was not run." in capsys.readouterr().out
-    overfit_cli.sweep("toy", n=[1, 2], seeds=1, out="a", jobs=1, quiet=True)
+    overfit_cli.sweep("toy", out="a", quiet=True, **given)
     assert capsys.readouterr().out == ""
 
 
@@ -219,15 +193,14 @@ CALLABLES: list[tuple[Callable[..., Any], str]] = [
 
 
 @pytest.mark.parametrize(("study", "name"), CALLABLES)
+@pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.one_in(4)
 def test_whatever_can_be_called_can_be_swept(
-    tmp_path: Path, study: Callable[..., Any], name: str
+    tmp_path: Path, study: Callable[..., Any], name: str, jobs: int
 ) -> None:
-    for jobs in (1, 2):
-        out = tmp_path / str(jobs)
-        cells = overfit_cli.sweep(study, n=[1, 2, 3], out=out, jobs=jobs, quiet=True)
-        assert sorted(cells["loss"]) == [2.0, 4.0, 6.0]
-        assert set(cells["study"].str.removeprefix("tests.")) == {name}
+    cells = overfit_cli.sweep(study, n=[1, 2, 3], out=tmp_path / "a", jobs=jobs, quiet=True)
+    assert sorted(cells["loss"]) == [2.0, 4.0, 6.0]
+    assert set(cells["study"].str.removeprefix("tests.")) == {name}
 
 
 @pytest.mark.slow
@@ -253,15 +226,12 @@ def test_a_study_class_of_a_script_is_swept_and_drawn_in_its_process(tmp_path: P
 
 
 def test_the_claims_of_a_function_are_judged_in_its_process(tmp_path: Path) -> None:
-    claim = overfit_cli.Claim(
-        name="low",
-        source="me",
-        statement="The loss is low.",
-        holds_where="below 3",
-        measure=lambda cells: overfit_cli.Measurement(verdict="holds", value=cells["loss"].max()),
-    )
+    told: Any = dict.fromkeys(("name", "source", "statement", "holds_where"), "low")
 
-    @overfit_cli.experiment(claims=[claim])
+    def measure(cells: pd.DataFrame) -> overfit_cli.Measurement:
+        return overfit_cli.Measurement(verdict="holds", value=cells["loss"].max())
+
+    @overfit_cli.experiment(claims=[overfit_cli.Claim(measure=measure, **told)])
     def train(n: int = 1) -> dict[str, float]:
         return {"loss": float(n)}
 
@@ -345,24 +315,19 @@ def test_one_cell_is_trained_kept_and_returned(
             yield {"step": step, "loss": seed + (1 - rate) ** step}
 
     result = overfit_cli.train(learn, rate=0.25, seed=1, out="one")
-    assert result.status == "done"
-    assert list(result.trajectory["loss"]) == [2.0, 1.75, 1.5625]
+    assert (result.status, [*result.trajectory["loss"]]) == ("done", [2.0, 1.75, 1.5625])
     assert "1.75" in capsys.readouterr().out
     assert overfit_cli.load("one")["loss"].tolist() == [1.5625]
     assert len(overfit_cli.load("one", trajectories=True)) == 3
     overfit_cli.train(learn, quiet=True)
-    assert not capsys.readouterr().out
-    assert (tmp_path / "results").is_dir()
+    assert not capsys.readouterr().out and (tmp_path / "results").is_dir()
 
 
 UNGUARDED = """
 import overfit_cli
-
 print("the script begins")
-
 def learn(n: int = 1) -> dict[str, float]:
     return {"loss": 1 / n}
-
 overfit_cli.sweep(learn, n="1:4", dry_run=True)
 """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 import torch
@@ -52,18 +53,15 @@ class Balls(BatchedTraining[FakeParameters, Ball, list[float]]):
     def measure(self, step: int, now: list[float], due: Sequence[int]) -> list[Row]:
         return [{"loss": now[place], "undefined": math.nan} for place in due]
 
-    def results(
-        self, step: int, now: list[float], rows: Mapping[int, Row]
-    ) -> Results[FakeParameters]:
+    def results(self, step: int, now: list[float], rows: Mapping[int, Row]) -> Results[Any]:
         for place, row in rows.items():
             reason = "diverged" if now[place] > DIVERGED else ""
             seen = {"loss": row["loss"], "seen": float(self.cells[place].steps)}
             yield CellResult(self.cells[place].cell, seen, step, reason)
 
     def take_step(self, now: list[float]) -> None:
-        self.weights = [
-            (1 - rate) * weight for rate, weight in zip(self.rates, self.weights, strict=True)
-        ]
+        kept = zip(self.rates, self.weights, strict=True)
+        self.weights = [(1 - rate) * weight for rate, weight in kept]
 
     def select(self, kept: Sequence[int]) -> None:
         self.rates = [self.rates[place] for place in kept]
@@ -93,9 +91,10 @@ RATES = (0.1, 0.9, 4.0, 0.5, 2.5, 1.0, 0.01)
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 7])
-def test_each_cell_gives_what_it_gives_alone(count: int) -> None:
+def test_each_cell_gives_what_it_gives_alone_in_the_order_in_which_they_end(count: int) -> None:
     training = Training(Execution(trajectories=True))
-    results = {result.cell.seed: result for result in Balls(RATES[:count], training).train()}
+    balls = Balls(RATES[:count], training)
+    results = {result.cell.seed: result for result in balls.train()}
     assert sorted(results) == list(range(count))
     for index, rate in enumerate(RATES[:count]):
         loss, steps, reason, rows = alone(rate)
@@ -104,21 +103,14 @@ def test_each_cell_gives_what_it_gives_alone(count: int) -> None:
         assert result.measurements["seen"] == steps + 1
         assert list(zip(logged["step"], logged["loss"], strict=True)) == rows
         assert "undefined" not in logged
-
-
-def test_results_come_in_the_order_in_which_cells_end_and_take_no_further_step() -> None:
-    balls = Balls(RATES, Training(Execution()))
-    steps = [result.steps for result in balls.train()]
-    assert steps == sorted(steps)
-    assert steps[-1] == LAST
+    steps_taken = [result.steps for result in results.values()]
+    assert steps_taken == sorted(steps_taken) and steps_taken[-1] == LAST
     assert [RATES[state.cell.seed] for state in balls.cells] == balls.rates
 
 
-def test_batches_share_a_key_and_have_at_most_a_size() -> None:
+def test_batches_share_a_key_have_at_most_a_size_and_the_costliest_come_first() -> None:
     cells = [cell_of(index) for index in range(10)]
-    batches = group_cells(
-        cells, key=lambda cell: cell.seed % 3, size=lambda cell: 1 + cell.seed % 2, most=3.0
-    )
+    batches = group_cells(cells, lambda cell: cell.seed % 3, lambda cell: 1 + cell.seed % 2, 3.0)
     assert sorted(cell.seed for batch in batches for cell in batch) == list(range(10))
     for batch in batches:
         assert len({cell.seed % 3 for cell in batch}) == 1
@@ -126,12 +118,8 @@ def test_batches_share_a_key_and_have_at_most_a_size() -> None:
         assert [cell.seed for cell in batch] == sorted(cell.seed for cell in batch)
     too_large = group_cells(cells, lambda _: 0, lambda _: 9.0, 1.0)
     assert [len(batch) for batch in too_large] == [1] * 10
-
-
-def test_the_costliest_batches_come_first() -> None:
-    cells = [cell_of(index) for index in range(6)]
-    batches = group_cells(cells, lambda cell: cell.seed, lambda _: 1.0, 1.0, lambda cell: cell.seed)
-    assert [batch[0].seed for batch in batches] == [5, 4, 3, 2, 1, 0]
+    costly = group_cells(cells, lambda cell: cell.seed, lambda _: 1.0, 1.0, lambda cell: cell.seed)
+    assert [batch[0].seed for batch in costly] == [*range(9, -1, -1)]
 
 
 def test_a_training_without_gradients_is_one_at_every_step_and_not_between_results() -> None:
@@ -144,8 +132,7 @@ def test_a_training_without_gradients_is_one_at_every_step_and_not_between_resul
             cell = Cell("fake", 1, FakeParameters(), seed)
             yield CellResult(cell, {}, 0)
 
-    between = [
-        (result.cell.seed, torch.is_inference_mode_enabled()) for result in without_gradients(train)
-    ]
+    trained = without_gradients(train)
+    between = [(result.cell.seed, torch.is_inference_mode_enabled()) for result in trained]
     assert between == [(0, False), (1, False)]
     assert recorded == [True, True, True]

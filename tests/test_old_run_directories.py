@@ -18,23 +18,23 @@ from tests.toy_runs import parts_in
 HERE = Path(__file__).parent / "fixtures"
 EXPECTED = json.loads((HERE / "expected.json").read_text(encoding="utf-8"))
 RUNS = {
-    "function": ("experiment.py --n 2,3 --snr 1,2 --seeds 3", "12 cells, complete"),
-    "failed": ("experiment.py --n 4,5 --snr 1 --seeds 2", "2 of 4 cells, 2 failed"),
+    "function": ("experiment.py --n 2,3 --snr 1,2 --seeds 3", "cells: 12, complete"),
+    "failed": ("experiment.py --n 4,5 --snr 1 --seeds 2", "cells: 2/4, 2 failed"),
     "trajectories": (
         "experiment.py --n 2,3 --snr 1 --seeds 2 --trajectories",
-        "4 cells, complete",
+        "cells: 4, complete",
     ),
     "refined": (
         "experiment.py --n 2,4 --snr 0.5:4:5 --seeds 2 --refine 2 --threshold 0.2",
-        "28 cells, refined",
+        "cells: 28, refined",
     ),
-    "shard-1": ("experiment.py --n 2:4 --snr 1,2 --seeds 2 --shard 1/2", "6 of 12 cells"),
-    "shard-2": ("experiment.py --n 2:4 --snr 1,2 --seeds 2 --shard 2/2", "6 of 12 cells"),
-    "merged": ("", "12 cells, complete"),
-    "interrupted": ("experiment.py --n 2,6 --snr 1 --seeds 2", "1 of 4 cells, 3 missing"),
+    "shard-1": ("experiment.py --n 2:4 --snr 1,2 --seeds 2 --shard 1/2", "cells: 6/12"),
+    "shard-2": ("experiment.py --n 2:4 --snr 1,2 --seeds 2 --shard 2/2", "cells: 6/12"),
+    "merged": ("", "cells: 12, complete"),
+    "interrupted": ("experiment.py --n 2,6 --snr 1 --seeds 2", "cells: 1/4, 3 missing"),
     "study": (
         "toy --n 1:4 --snr 1,2 --seeds 2 --set mood=diverges --trajectories",
-        "8 of 16 cells, 8 failed",
+        "cells: 8/16, 8 failed",
     ),
 }
 """The sweep that wrote each, and what is shown of it."""

@@ -9,7 +9,7 @@ import pytest
 
 import overfit_cli
 from overfit_cli.core.registry import find_study, installed_studies
-from overfit_cli.core.study import AnyStudy, stand_ins_of
+from overfit_cli.core.study import stand_ins_of
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.presets import PROFILES, Preset, all_presets
 from tests.command import call
@@ -20,20 +20,16 @@ REAL = {study.name for study in installed_studies() if study.paper_data}
 ON_REAL_DATA = [preset for preset in all_presets() if preset.study in REAL]
 
 
-def spoken(study: AnyStudy, preset: Preset, profile: str) -> str:
-    cells = Grid.read(study, preset.profile(profile).texts, (0,)).cells()
-    sentences = {study.stand_in(cell.parameters) for cell in cells}
-    return " ".join(sorted(filter(None, sentences)))
-
-
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("preset", ON_REAL_DATA, ids=lambda preset: preset.name)
 def test_a_preset_says_what_stands_in_for_the_papers_data(preset: Preset, profile: str) -> None:
     """A preset on generated data without the sentence is refused here."""
     study = find_study(preset.study)
-    assert preset.profile(profile).stand_in == spoken(study, preset, profile)
-    reads_papers_data = "--data" in preset.profile(profile).needs
-    assert bool(preset.profile(profile).stand_in) or reads_papers_data
+    sized = preset.profile(profile)
+    cells = Grid.read(study, sized.texts, (0,)).cells()
+    sentences = {study.stand_in(cell.parameters) for cell in cells}
+    assert sized.stand_in == " ".join(sorted(filter(None, sentences)))
+    assert bool(sized.stand_in) or "--data" in sized.needs
 
 
 def test_a_study_that_draws_its_own_data_has_nothing_that_stands_in() -> None:
@@ -50,10 +46,8 @@ def test_the_figure_its_caption_and_the_report_name_it(tmp_path: Path) -> None:
     call("report", str(run), "--out", str(out), cwd=tmp_path)
     for file in ("report.md", "index.html", "claims.json"):
         assert REVIEWS in html.unescape((out / file).read_text())
-    judged = overfit_cli.judge(run)
-    measured = [claim for claim in judged if claim.is_measured]
-    assert measured
-    assert all(REVIEWS in claim.measurement.note for claim in measured)
+    measured = [claim for claim in overfit_cli.judge(run) if claim.is_measured]
+    assert measured and all(REVIEWS in claim.measurement.note for claim in measured)
 
 
 def test_lists_name_it(tmp_path: Path) -> None:

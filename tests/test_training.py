@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import warnings
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -24,58 +25,25 @@ CELL = Cell("fake", 1, FakeParameters(), 0)
 OTHER = Cell("fake", 1, FakeParameters(n=3), 0)
 
 
-# Logged steps
-
-
 def test_rows_are_kept_by_cell_and_given_on_as_they_come() -> None:
     seen: list[object] = []
     training = Training(Execution(trajectories=True, on_step=seen.append))
-    training.log(CELL, 0, {"loss": 1.0})
-    training.log(OTHER, 0, {"loss": 3.0})
-    training.log(CELL, 5, {"loss": 0.5})
-    assert training.trajectory(CELL) == {"step": [0, 5], "loss": [1.0, 0.5]}
-    assert training.trajectory(OTHER) == {"step": [0], "loss": [3.0]}
+    rows = [(CELL, 0, {"a": 1.0}), (OTHER, 0, {"a": 3.0}), (CELL, 5, {"b": 0.5})]
+    for cell, step, row in rows:
+        training.log(cell, step, row)
+    assert training.trajectory(CELL) == {"step": [0, 5], "a": [1.0, None], "b": [None, 0.5]}
+    assert training.trajectory(OTHER) == {"step": [0], "a": [3.0]}
+    assert seen == [{"step": step, **row} for _, step, row in rows]
     unlogged = Training(Execution())
-    unlogged.log(CELL, 0, {"loss": 1.0})
+    unlogged.log(CELL, 0, {"a": 1.0})
     assert (unlogged.logs, unlogged.trajectory(CELL)) == (False, {})
-    assert seen == [
-        {"step": 0, "loss": 1.0},
-        {"step": 0, "loss": 3.0},
-        {"step": 5, "loss": 0.5},
-    ]
 
 
-def test_what_a_row_lacks_is_missing() -> None:
-    training = Training(Execution(trajectories=True))
-    training.log(CELL, 0, {"a": 1.0})
-    training.log(CELL, 1, {"b": 2.0})
-    training.log(CELL, 2, {"a": 3.0, "b": 4.0})
-    assert training.trajectory(CELL) == {
-        "step": [0, 1, 2],
-        "a": [1.0, None, 3.0],
-        "b": [None, 2.0, 4.0],
-    }
-
-
-# Failures
-
-
-@pytest.mark.parametrize(
-    ("loss", "at_most", "reason"),
-    [
-        (0.5, np.inf, ""),
-        (0.01, 0.01, ""),
-        (0.02, 0.01, "step limit"),
-        (np.nan, 0.01, "diverged"),
-        (np.inf, np.inf, "diverged"),
-        (-np.inf, 0.01, "diverged"),
-    ],
-)
-def test_a_loss_says_why_a_training_failed(loss: float, at_most: float, reason: str) -> None:
-    assert failure(loss, at_most) == reason
-
-
-# One thread
+def test_a_loss_says_why_a_training_failed() -> None:
+    inf = np.inf
+    losses = [(0.5, inf), (0.01, 0.01), (0.02, 0.01), (np.nan, 1), (inf, inf), (-inf, 1)]
+    reasons = ["", "", "step limit", "diverged", "diverged", "diverged"]
+    assert [failure(loss, at_most) for loss, at_most in losses] == reasons
 
 
 def test_libraries_compute_on_one_thread_and_get_theirs_back() -> None:
@@ -90,14 +58,10 @@ def test_libraries_compute_on_one_thread_and_get_theirs_back() -> None:
     assert [pool["num_threads"] for pool in threadpool_info()] == pools
 
 
-# Batches that fail
-
-
 class Full(FakeStudy):
     """A study of which three cells fit the memory, and one cell never."""
 
-    def __init__(self) -> None:
-        self.sizes: list[int] = []
+    sizes: ClassVar = list[int]()
 
     def train(self, batch: Batch[FakeParameters], training: Training) -> Results[FakeParameters]:
         self.sizes.append(len(batch))
@@ -110,17 +74,12 @@ class Full(FakeStudy):
 def test_a_batch_that_does_not_fit_is_split_in_halves_until_it_does() -> None:
     cells = [Cell("fake", 1, FakeParameters(n=n), 0) for n in range(1, 12)]
     full = Full()
-    results = {
-        result.cell.parameters.model_dump()["n"]: result
-        for result in train_all(full, cells, Execution())
-    }
+    trained = train_all(full, cells, Execution())
+    results = {one.cell.parameters.model_dump()["n"]: one for one in trained}
     assert full.sizes == [11, 6, 3, 3, 5, 3, 2, 1, 1, 1, 2]
     assert sorted(results) == list(range(1, 12))
     assert {n for n, result in results.items() if result.reason} == {8}
     assert results[8].reason.startswith("error: MemoryError: the device is full")
-
-
-# A study is what differs
 
 
 class Least(Study[FakeParameters]):
@@ -146,17 +105,13 @@ def test_five_members_are_a_study_and_the_rest_has_defaults() -> None:
         (),
     )
     assert least.summary(result) == "Trained after 7 steps: loss 10, error 0.5."
-    assert least.summary(CellResult(CELL, {"loss": 2.0}, 3, "step limit")) == (
-        "Failed (step limit) after 3 steps: loss 2."
-    )
+    failed = CellResult(CELL, {"loss": 2.0}, 3, "step limit")
+    assert least.summary(failed) == "Failed (step limit) after 3 steps: loss 2."
     assert set(least.figures()) == {"heatmap", "cutoff", "boundary", "lines", "curves"}
     assert least.batches([CELL, OTHER], "cpu") == [[CELL], [OTHER]]
     assert (least.cost(CELL), least.probe(CELL), least.memory(CELL)) == (1.0, CELL, None)
     assert least.prepare([CELL]) == {}
     assert result.seconds > 0
-
-
-def test_the_costliest_cells_come_first_where_a_study_says_what_they_cost() -> None:
     costly = type("Costly", (Least,), {"cost": lambda study, cell: cell.parameters.n})()
     assert costly.batches([OTHER, CELL], "cpu") == [[CELL], [OTHER]]
 
@@ -170,47 +125,30 @@ def test_a_study_that_lacks_a_member_is_refused_in_a_sentence(member: str) -> No
         incomplete()
 
 
-ILL_FORMED: dict[str, tuple[dict[str, object], str]] = {
-    "no column": ({"columns": ()}, "it has no columns, so nothing would be measured"),
-    "two of a name": (
-        {"columns": (Column("loss", "a"), Column("loss", "b"))},
-        "two of its columns are called 'loss'",
-    ),
-    "a column of every row": (
-        {"columns": (Column("seed", ""),)},
-        "its column 'seed' is one that every row has already",
-    ),
-    "a column of a parameter": (
-        {"trajectory_columns": (Column("n", ""),)},
-        "its column 'n' is one that every row has already",
-    ),
-    "headline": ({"headline": "los"}, "its headline is 'los', which is none of its columns"),
-    "parameters": ({"parameters": int}, "must be a class that inherits from StudyParameters"),
-}
+ILL_FORMED: list[tuple[dict[str, object], str]] = [
+    ({"columns": ()}, "it has no columns, so nothing would be measured"),
+    ({"columns": (Column("a", ""), Column("a", ""))}, "two of its columns are called 'a'"),
+    ({"columns": (Column("seed", ""),)}, "its column 'seed' is one that every row has already"),
+    ({"trajectory_columns": (Column("n", ""),)}, "its column 'n' is one that every row has"),
+    ({"headline": "los"}, "its headline is 'los', which is none of its columns"),
+    ({"parameters": int}, "must be a class that inherits from StudyParameters"),
+    ({"name": "other"}, "its name is 'other'"),
+]
 
 
-@pytest.mark.parametrize("what", ILL_FORMED)
-def test_a_study_with_an_ill_formed_member_is_refused_when_it_is_loaded(what: str) -> None:
-    members, why = ILL_FORMED[what]
-    study = type("IllFormed", (Least,), members)()
-    assert why in why_no_study(study, study.name)
-
-
-def test_a_whole_study_is_one() -> None:
+@pytest.mark.parametrize(("members", "why"), ILL_FORMED)
+def test_a_study_with_an_ill_formed_member_is_refused_when_it_is_loaded(
+    members: dict[str, object], why: str
+) -> None:
+    assert why in why_no_study(type("IllFormed", (Least,), members)(), "least")
     assert why_no_study(Least(), "least") == ""
-    assert why_no_study(Least(), "other") == "its name is 'least'"
-    assert (
-        why_no_study(Least, "least") == "it is not an instance of a class that inherits from Study"
-    )
+    assert "not an instance of a class that inherits from Study" in why_no_study(Least, "least")
 
 
 def test_the_names_that_are_taken_are_those_that_every_row_has() -> None:
     names = set(cell_schema(Least(), traceback=True).names)
     assert names > ROW_COLUMNS
     assert names == taken_columns(FakeParameters) | {"loss", "error"}
-
-
-# Minibatches
 
 
 @pytest.mark.parametrize("size", [4, 13])

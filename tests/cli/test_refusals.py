@@ -152,10 +152,10 @@ train kernel-pathfinder --set contour_length=40 => 40 paddles … fewer or short
 train kernel-pathfinder --set antialiasing=100 => antialiasing 100 … less of either
 train kernel-landscape --set source=lra => --set source lra … task=text … imdb.
 sweep kernel-landscape --task pathfinder --source imdb => imdb … task=pathfinder … generated, lra.
-train kernel-text --data nowhere => --data nowhere … no such folder or file
+train kernel-text --data nowhere => --data nowhere … no such folder, or archive
 train kernel-text --set source=imdb => --data: source=imdb needs data … OVERFIT_DATA
 train kernel-text --data empty --set source=imdb => empty … IMDb isn't there
-train kernel-text --data file.txt --source imdb => --data file.txt … name a folder, or an archive
+train kernel-text --data file.txt --source imdb => --data file.txt … no such folder, or archive
 train kernel-text --set source=imdb --n 25001 => --n 25001 … up to 25000
 """
 
@@ -164,6 +164,7 @@ plot heatmap => No run directory in results/ fits heatmap; `overfit sweep` or `o
 plot heatmap --from nowhere => --from nowhere … no such directory
 plot heatmap --from file.txt => --from file.txt … that is a file
 plot heatmap --from empty => --from empty … holds no cells
+report --only kernel-txt => --only kernel-txt … no study and no paper; did you mean 'kernel-text'
 report nowhere => RUN nowhere … no such directory
 runs nowhere => FOLDER|RUN nowhere: it can't be read: No such file or directory.
 compact nowhere => DIR nowhere: there is no such directory; name a directory
@@ -188,7 +189,7 @@ plot heatmap --from out --by q => --by q: toy has no parameter 'q'; known:
 plot heatmap --from out --value test_los => --value test_los … 'test_loss'
 plot heatmap --from out --where n=99 => --where n=99: no cell has that; there is 1, 2, 3.
 plot heatmap --from out --where N=low => --where N=low: 'low' is no name here
-plot heatmap --from out --threshold nan => --threshold nan … finite
+plot heatmap --from out --threshold nan => --threshold nan: 'nan' is no name here
 plot heatmap --from out --out a.gif => --out a.gif … .png, .pdf, .svg or .csv
 plot heatmap --from out --out file.txt/a.png => --out … file.txt
 plot heatmap --from out --law n=1_000 => --law … can't be read
@@ -250,14 +251,14 @@ export out --means --trajectories => --trajectories: means and LaTeX are of cell
 export out --trajectories => DIR out: it holds no logged steps of these cells; a sweep with traj
 export out --where n=9 => --where n=9: no cell has that; there is 1, 2, 3.
 export nowhere => DIR nowhere: there is no such directory
-export '' => DIR '': it takes a path.
+export '' => DIR '': it takes a path, in UTF-8.
 export out --out out/cells --to csv => --out out/cells: that is no file; name a file
 export out --out mine.py/a.csv => --out mine.py/a.csv: it can't be written there
 export broken --means => All 16 cells failed (error: … there are no means over seeds.
 verify none.png => FILE none.png: it can't be read (No such file or directory).
 verify out => out has no figure; `overfit plot --from out` draws one.
 verify given.csv --from none => --from none: it isn't there; name the figure's run or CSV
-verify given.csv --from '' => --from '': it takes a path.
+verify given.csv --from '' => --from '': it takes a path
 verify given.csv => FILE given.csv: it holds no record; it takes a PNG, PDF or SVG file that
 verify /dev/zero => FILE /dev/zero: it can't be read (it isn't a regular file)
 verify => Missing argument 'FILE|DIR'.

@@ -56,8 +56,8 @@ def test_each_run_has_a_line(swept: Path) -> None:
     lines = lines_of("runs", cwd=swept)
     assert [line.split() for line in lines[:-1]] == [
         ["run", "directory", "study", "cells", "state", "age"],
-        ["results/bad", "mine:train", "22/30", "8", "failed", "just", "now"],
-        ["results/toy-10", "toy", "6", "complete", "just", "now"],
+        ["results/bad", "mine:train", "22/30", "8", "failed", "0", "min", "ago"],
+        ["results/toy-10", "toy", "6", "complete", "0", "min", "ago"],
     ]
     assert lines[-1] == "2 run directories; `overfit runs RUN` shows one in full."
     [failed] = lines_of("runs", "--failed", cwd=swept)[1:-1]
@@ -91,7 +91,7 @@ def test_only_run_directories_are_listed_and_damage_is_counted(folder: Path) -> 
     assert re.search(r" 0/30 +30 missing, \d+ files? left out", lines[1])
     (results / "toy-10" / "manifest.json").unlink()
     line, *_ = lines_of("runs", "results/toy-10", cwd=folder)
-    assert line == "results/toy-10: toy, cells: 6, planned cells unknown, just now"
+    assert line == "results/toy-10: toy, cells: 6, planned cells unknown, 0 min ago"
 
 
 def test_a_folder_without_runs_says_what_makes_them(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_failed_cells_are_shown_by_kind_with_the_command_that_repeats_one(folder
 
 
 def test_an_age_has_one_unit() -> None:
-    told = ["just now", "1 min ago", "2 h ago", "24 h ago", "40 days ago"]
+    told = ["0 min ago", "1 min ago", "2 h ago", "24 h ago", "40 days ago"]
     assert [ago(seconds) for seconds in (20, 70, 7000, 86400, 40 * 86400)] == told
 
 

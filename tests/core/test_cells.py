@@ -35,12 +35,6 @@ def cells(request: pytest.FixtureRequest) -> Cells:
     return Cells.of(FakeStudy(), table(request.param))
 
 
-def named(cells: Cells, *names: str) -> Cells:
-    """Rename the measured columns, as a function may call what it returns."""
-    renamed = dict(zip(("train_loss", "test_loss"), names, strict=True))
-    return Cells.of(FakeStudy(), cells.frame.rename(columns=renamed))
-
-
 CONDITIONS: dict[str, Callable[[pd.DataFrame], pd.Series[bool]] | None] = {
     "N >= 4": lambda f: f["n"] >= 4,
     "n >= 2*width/32": lambda f: f["n"] >= f["width"] / 16,
@@ -71,12 +65,16 @@ def test_a_condition_that_leaves_nothing_tells_the_values_there_are(cells: Cells
 
 
 def test_a_name_is_never_a_pattern(cells: Cells) -> None:
-    odd = named(cells, "loss(", "test_loss(")
+    def named(train: str, test: str) -> Cells:
+        renamed = cells.frame.rename(columns={"train_loss": train, "test_loss": test})
+        return Cells.of(FakeStudy(), renamed)
+
+    odd = named("loss(", "test_loss(")
     low = odd.where("`test_loss(` < 1").frame
     assert set(low["key"]) == set(cells.frame["key"][cells.frame["test_loss"] < 1])
     for spelling in ("2*`test_loss(`", "`loss(` - `test_loss(`", "`test_loss(`"):
         assert odd.with_column(spelling).numbers(spelling).notna().any()
-    signs = named(cells, "a#", "50%").with_column("2*`a#` / `50%`")
+    signs = named("a#", "50%").with_column("2*`a#` / `50%`")
     assert r"\mathrm{a\#}" in signs.schema["2*`a#` / `50%`"].label
 
 
@@ -127,21 +125,20 @@ def test_a_missing_cell_is_a_row() -> None:
 
 @pytest.mark.parametrize("reached", [True, False])
 @pytest.mark.parametrize("diverges", [True, False])
-@pytest.mark.parametrize("name", ["risk", "test_loss", "steps_to_target"])
 @pytest.mark.parametrize("reason", ["diverged", "diverged: risk isn't finite"])
 def test_what_a_missing_number_means_is_declared_and_not_in_its_name(
-    name: str, reason: str, reached: bool, diverges: bool
+    reason: str, reached: bool, diverges: bool
 ) -> None:
     """One done, one that diverged, one killed, and one done without the number."""
-    rows = pd.DataFrame(
-        {"status": ["done", "failed", "failed", "done"], name: [1.0, *[np.nan] * 3]}
-    )
-    rows["reason"] = ["", reason, "worker killed", ""]
-    field = Field(name, role="measured", reached=reached, diverges=diverges)
-    diverged = np.inf if diverges or not reached else np.nan
-    without = np.nan if reached else np.inf
-    np.testing.assert_array_equal(field.numbers(rows), [1.0, diverged, np.nan, without])
-    np.testing.assert_array_equal(field.numbers(rows, missed=False), rows[name])
+    reasons, numbers = ["", reason, "worker killed", ""], [1.0, np.nan, np.nan, np.nan]
+    status = ["done", "failed", "failed", "done"]
+    missed = [1.0, np.inf if diverges or not reached else np.nan, np.nan, np.nan]
+    missed[3] = np.nan if reached else np.inf
+    for name in ("risk", "test_loss", "steps_to_target"):
+        rows = pd.DataFrame({"status": status, "reason": reasons, name: numbers})
+        field = Field(name, role="measured", reached=reached, diverges=diverges)
+        np.testing.assert_array_equal(field.numbers(rows), missed)
+        np.testing.assert_array_equal(field.numbers(rows, missed=False), rows[name])
 
 
 def test_a_derived_column_is_called_by_its_text_and_an_axis_takes_the_place_of_a_parameter(

@@ -326,7 +326,7 @@ def test_a_picture_says_equations_and_expressions_in_symbols(
     [
         ("lines", {"x": "n/wdith"}, "'wdith' is no name here; did"),
         ("lines", {"x": "log(n-4)"}, "it is not a finite number where n=4."),
-        ("lines", {"x": "snr * 2"}, "x='snr * 2': it has one value in these cells; here"),
+        ("lines", {"x": "snr * 2"}, "x='snr * 2': no parameter in it varies here"),
         ("lines", {"x": "n/width", "law": ("n = 3",)}, "'n' is no name here"),
         ("lines", {"x": "n", "theory": "thoery"}, "theory='thoery': fake measures no 'thoery'"),
         (
@@ -334,7 +334,7 @@ def test_a_picture_says_equations_and_expressions_in_symbols(
             {"x": "n/width", "y": "width"},
             "its values with those of the other axis make no grid",
         ),
-        ("heatmap", {"x": "n/width", "y": "n", "by": "width"}, "that varies here has an axis or"),
+        ("heatmap", {"x": "n/width", "y": "n", "by": "width"}, "varies here without an axis or"),
         ("cutoff", {"x": "snr", "y": "n"}, "make it an axis, make panels of it (option by), or ch"),
     ],
 )

@@ -124,7 +124,7 @@ def test_a_symbol_that_no_figure_can_typeset_is_one_sentence(
     written(tmp_path, f"from overfit_cli import Column, Parameter\n{declaration}\n")
     [sentence] = call("sweep", "mine.py", cwd=tmp_path, expect=2).stderr.splitlines()
     assert f"(symbol={symbol!r}): " in sentence
-    assert "it takes matplotlib's mathtext without dollar signs, such as" in sentence
+    assert "that can be drawn" in sentence or "can't typeset the formula" in sentence
 
 
 @pytest.mark.parametrize("field", ["meaning", "label", "unit"])
@@ -132,11 +132,11 @@ def test_words_with_a_formula_that_no_figure_can_typeset_are_one_sentence(field:
     def declare(declared: Any, text: str) -> None:
         replace(declared, **{field: text})
 
-    with pytest.raises(TypeError, match=rf"Parameter\({field}='of .*typeset its formula"):
+    with pytest.raises(TypeError, match=rf"Parameter\({field}='of .*typeset the formula"):
         declare(Parameter(), r"of $\frac$ in all")
-    with pytest.raises(TypeError, match=rf"Column\({field}='a.*'\): it has a character that can't"):
+    with pytest.raises(TypeError, match=rf"Column\({field}='a.*'\): it takes a text of char"):
         declare(Column("a", "b"), "a\x1b[2J")
-    with pytest.raises(TypeError, match=r"can't typeset its formula \$\$"):
+    with pytest.raises(TypeError, match=r"can't typeset the formula ''"):
         declare(Parameter(), "cost $$")
     declare(Parameter(), r"$\frac{1}{n}$ of 5 \$")
     declare(Parameter(), "5$ of a_b_c")

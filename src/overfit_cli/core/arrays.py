@@ -29,16 +29,15 @@ def finite_column(cells: pd.DataFrame, column: str) -> pd.Series[float]:
 
 def varying(cells: pd.DataFrame, names: Iterable[str]) -> list[str]:
     """Return those of the columns that take several values, in their order."""
-    return [name for name in names if _varies(cells[name])]
 
+    def varies(column: pd.Series[Any]) -> bool:
+        if column.dtype.kind not in "biuf":
+            return column.nunique() > 1
+        values = column.to_numpy()  # without counting, which is slow
+        known = values[~np.isnan(values)]
+        return bool((known != known[:1]).any())
 
-def _varies(column: pd.Series[Any]) -> bool:
-    """Whether a column has two values, nan apart: of numbers without counting, which is slow."""
-    if column.dtype.kind not in "biuf":
-        return column.nunique() > 1
-    values = column.to_numpy()
-    known = values[~np.isnan(values)]
-    return bool((known != known[:1]).any())
+    return [name for name in names if varies(cells[name])]
 
 
 def bartlett_rows(

@@ -38,6 +38,8 @@ from overfit_cli.core.study import RUN, AnyStudy, Field, Role, Schema, schema_of
 from overfit_cli.core.text import plural, round_digits
 from overfit_cli.stats.pairs import DIGITS, Pairs, best_of_sweep
 
+Places = NDArray[np.intp]
+
 
 class NoCellsError(BadValue):
     """A condition that no cell meets: bad input of a command, and `not run` of a claim."""
@@ -222,16 +224,21 @@ class Cells:
         Those on measured columns come after others, and the largest and smallest last. What a
         measured column leaves out is not missing.
         """
-        ranked = [
-            (2 if isinstance(test, Extreme) else int(self._is_measured(test)), text, test)
+        measured = {*self.schema.named("measured")}
+
+        def rank(test: Test) -> int:
+            return 2 if isinstance(test, Extreme) else int(not measured.isdisjoint(test.names))
+
+        tests = [
+            (text, test)
             for text in conditions
             for test in read_conditions(text, self.schema.placed, option)
         ]
         cells, by_measure = self, list[str]()
-        for rank, text, test in sorted(ranked, key=lambda each: each[0]):
-            if rank == 1 and not by_measure:
+        for text, test in sorted(tests, key=lambda each: rank(each[1])):
+            if rank(test) == 1 and not by_measure:
                 before = len(cells.trained)
-            by_measure += [text] if rank == 1 else []
+            by_measure += [text] if rank(test) == 1 else []
             cells = replace(cells, frame=cells.frame[cells._meets(test, text, option)])
         if by_measure:
             count = f"{len(cells.trained)} of {plural(before, 'cell')}"
@@ -247,9 +254,6 @@ class Cells:
         with suppress(NoCellsError):
             return self.where(*conditions, option=option).with_trained(chosen.frame)
         return chosen
-
-    def _is_measured(self, test: Test) -> bool:
-        return any(self.schema[ref.name].role == "measured" for ref in test.refs)
 
     def _meets(self, test: Test, text: str, option: str) -> NDArray[np.bool_]:
         holds = np.broadcast_to(test.holds(self._values(test.refs, option)), len(self.frame))
@@ -297,7 +301,7 @@ class Cells:
         order = np.lexsort((self.frame["seed"], place))
         return replace(self, frame=self.frame.iloc[order].reset_index(drop=True))
 
-    def places(self, names: Sequence[str]) -> tuple[NDArray[np.intp], pd.DataFrame]:
+    def places(self, names: Sequence[str]) -> tuple[Places, pd.DataFrame]:
         """The number of each row's place, and the places; words stand in their declared order."""
         place = np.zeros(len(self.frame), dtype=np.intp)
         for name in names:
@@ -337,14 +341,11 @@ class Cells:
         """
         names = self.schema.placed.among(self.number_parameters)
         expression = read_expression(text, names, option)
-        varying = [name for name in self.varying() if name in expression.names]
-        if not varying:
-            hint = ", ".join(self.varying()) or "nothing"
-            raise BadValue(option, text, f"it has one value in these cells; here vary: {hint}.")
-        replaceable = [name for name in varying if name not in taken]
+        varying = self.varying()
+        replaceable = [name for name in varying if name in expression.names and name not in taken]
         if not replaceable:
-            accepts = "each parameter in it that varies here has an axis or panels already."
-            raise BadValue(option, text, accepts)
+            accepts = "no parameter in it varies here without an axis or panels; here vary"
+            raise BadValue(option, text, f"{accepts}: {', '.join(varying) or 'none'}.")
         values = [round_digits(value, DIGITS) for value in self._evaluated(expression, option)]
         for row in self.frame[~np.isfinite(values)].to_dict("records")[:1]:
             where = ", ".join(f"{name}={row[name]}" for name in sorted(expression.names))
@@ -383,7 +384,8 @@ class Cells:
                 raise BadValue(option, text, accepts)
         place, settings = self.places(self.varying(sorted(pinned)))
         seeds = np.unique(self.frame["seed"])
-        values = {str(ref): self._table(ref, place, seeds, option) for ref in expression.refs}
+        table = functools.partial(self._table, place=place, seeds=seeds, option=option)
+        values = {str(ref): table(ref) for ref in expression.refs}
         numbers = expression.value(values)
         known = np.logical_and.reduce([np.isfinite(value) for value in values.values()])
         for row in np.flatnonzero((known & ~np.isfinite(numbers)).any(axis=1))[:1]:
@@ -391,11 +393,11 @@ class Cells:
             raise UndefinedError(option, text, f"it is not a number{' at ' * bool(at)}{at}.")
         numbers = np.where(known, numbers, np.nan)
         low, high = (np.where(known, numbers, end) for end in (-np.inf, np.inf))
-        fields = {ref: self.schema[ref.name] for ref in expression.refs if not known.all()}
+        unknown = () if known.all() else expression.refs
         ends = {
-            str(ref): self._ends(ref, values[str(ref)], place, seeds, option)
-            for ref, each in fields.items()
-            if each.between or not each.reached
+            str(ref): self._ends(ref, values[str(ref)], table)
+            for ref in unknown
+            if self.schema[ref.name].between or not self.schema[ref.name].reached
         }
         if ends:
             corners = [
@@ -407,37 +409,24 @@ class Cells:
             high = np.where(known | np.isnan(most), high, most)
         return BySeed(_records(settings), seeds, numbers, low, high)
 
-    def _ends(
-        self, ref: Ref, known: Floats, place: NDArray[np.intp], seeds: NDArray[Any], option: str
-    ) -> list[Floats]:
+    def _ends(self, ref: Ref, known: Floats, table: Callable[..., Floats]) -> list[Floats]:
         """The least and the most that a reference may be, (places, seeds).
 
         A number that was not reached is beyond all others.
         """
-        field = self.schema[ref.name]
-        if field.between:
-            low, high = (
-                self._table(replace(ref, name=name), place, seeds, option) for name in field.between
-            )
+        if between := self.schema[ref.name].between:
+            low, high = (table(replace(ref, name=name)) for name in between)
         else:
-            missed = np.isposinf(self._table(ref, place, seeds, option, missed=True))
+            missed = np.isposinf(table(ref, missed=True))
             edge = self.numbers(ref.name, missed=False).max()
             low, high = np.where(missed, edge, np.nan), np.where(missed, np.inf, np.nan)
         return [np.where(np.isnan(known), end, known) for end in (low, high)]
 
     def _table(
-        self,
-        ref: Ref,
-        place: NDArray[np.intp],
-        seeds: NDArray[Any],
-        option: str,
-        *,
-        missed: bool = False,
+        self, ref: Ref, place: Places, seeds: NDArray[Any], option: str, *, missed: bool = False
     ) -> Floats:
         """The numbers of a reference, (places, seeds); what is `missed` is infinite."""
-        if ref.name not in self.frame:
-            raise BadValue(option, str(ref), f"these cells don't hold {ref.name}.")
-        numbers = self.numbers(ref.name, missed=missed).to_numpy()
+        numbers = self._held(ref, option).numbers(self.frame, missed=missed).to_numpy()
         shape = (place.max(initial=-1) + 1, len(seeds))
         if ref.name in self.parameters and not ref.at:
             first = np.unique(place, return_index=True)[1]
@@ -458,6 +447,11 @@ class Cells:
         table[at] = numbers[keep]
         return table
 
+    def _held(self, ref: Ref, option: str) -> Field:
+        if ref.name not in self.frame:
+            raise BadValue(option, str(ref), f"these cells don't hold {ref.name}.")
+        return self.schema[ref.name]
+
     def _best(self, column: str, swept: str, keep: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """The rows at each setting's best value: of fewest failures, and then of the least mean."""
         rows = self.frame.assign(**{column: self.numbers(column, missed=False)})
@@ -469,14 +463,9 @@ class Cells:
         """What references stand for in each row; one in brackets is that of the row's seed."""
         values: dict[str, NDArray[Any]] = {}
         for ref in refs:
-            if ref.name not in self.frame:
-                raise BadValue(option, str(ref), f"these cells don't hold {ref.name}.")
-            column = self.frame[ref.name]
-            values[str(ref)] = (
-                column.to_numpy(np.float64, na_value=np.nan)
-                if self.schema[ref.name].is_number
-                else column.to_numpy()
-            )
+            is_number = self._held(ref, option).is_number
+            numbers: Any = {"dtype": np.float64, "na_value": np.nan} if is_number else {}
+            values[str(ref)] = self.frame[ref.name].to_numpy(**numbers)
             if ref.at:
                 place = self.places(self.varying(sorted(ref.pins)))[0]
                 seeds, seed = np.unique(self.frame["seed"], return_inverse=True)

@@ -239,22 +239,18 @@ class Claim:
         remarks: list[str] = []
         token = _remarks.set(remarks)
         try:
-            measurement: object = self.measure(cells)
+            measurement = self.measure(cells)
+            if not isinstance(measurement, Measurement) or measurement.verdict not in VERDICTS:
+                raise ValueError(f"{measurement!r} is no Measurement of one of the verdicts")
         except UndecidedError as undecided:
             measurement = undecided.measurement
         except UserError:
             raise
-        except Exception as error:  # a third party's claim may raise anything
-            raise UserError(
-                f"The claim {self.name} can't be judged: {type(error).__name__}: {error}."
-            ) from error
+        except Exception as error:  # a third party's claim may raise and return anything
+            problem = f"{type(error).__name__}: {error}"
+            raise UserError(f"The claim {self.name} can't be judged: {problem}.") from error
         finally:
             _remarks.reset(token)
-        if not isinstance(measurement, Measurement) or measurement.verdict not in VERDICTS:
-            raise UserError(
-                f"The claim {self.name} can't be judged: {measurement!r} is no Measurement of one "
-                "of the verdicts."
-            )
         return replace(measurement, note=" ".join([measurement.note, *remarks]).strip())
 
 

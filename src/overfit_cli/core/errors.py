@@ -173,10 +173,12 @@ class Alike:
 
     Attributes:
         words: the example's reason without its place.
+        place: the exception's type and place with its line; empty where no place is known.
     """
 
     example: str
     words: str
+    place: str
     count: int = 0
     varied: bool = False
     traceback: str = ""
@@ -191,7 +193,8 @@ def count_alike(
         key, parts = kind_of(reason), _ERROR.match(reason)
         words = f"error: {parts['type']}{parts['words'] or ''}" if parts else reason
         traceback = (tracebacks or {}).get(key, "")
-        kind = kinds.setdefault(key, Alike(reason, words, traceback=traceback))
+        place = f"{key[0]} at {key[1]}{parts['line'] or ''}" if parts and key[1] else ""
+        kind = kinds.setdefault(key, Alike(reason, words, place, traceback=traceback))
         kind.count += count
         if reason != kind.example and not kind.varied:
             kind.varied, kind.words = True, f"{kind.words}, and similar"

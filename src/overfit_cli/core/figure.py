@@ -72,17 +72,16 @@ class FigureOptions:
 
         asked: Any = read_options(cls, given)
         log = checked("log", asked.log, str)
-        axes = None if log is None else [name.strip() for name in log.split(",")]
-        axes = [] if axes == ["none"] else axes
-        if not {*(axes or ())} <= {*LOG_NAMES}:
+        axes = frozenset(name.strip() for name in (log or "none").split(",")) - {"none"}
+        if not axes <= {*LOG_NAMES}:
             accepts = f"it takes some of {', '.join(LOG_NAMES)}, separated by commas, or none."
-            raise BadValue("log", shorten(log), accepts)
+            raise BadValue("log", shorten(str(log)), accepts)
         cut, law = asked.threshold, asked.law
         own: FigureOptions = replace(
             asked,
             threshold=None if cut is None else read_number(cut, "threshold"),
             law=None if law is None else tuple(text for text in law if text != "none"),
-            log=None if axes is None else frozenset(axes),
+            log=None if log is None else axes,
         )
         return own
 

@@ -63,12 +63,8 @@ def write_user_file(path: Path, content: bytes, name: str, noun: str = "it") -> 
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, content)
     except OSError as error:
-        raise BadValue(
-            name,
-            str(path),
-            f"{noun} can't be written there ({error_text(error)}); name a file in a folder that "
-            "takes it.",
-        ) from None
+        accepts = f"{noun} can't be written there ({error_text(error)}); name another folder."
+        raise BadValue(name, str(path), accepts) from None
 
 
 def json_text(content: Any) -> str:
@@ -146,12 +142,9 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-CACHE_VARIABLE = "OVERFIT_CACHE"
-
-
 def cache_folder() -> Path:
     """Return the folder that `OVERFIT_CACHE` names, or the user's; it need not exist."""
-    named = os.environ.get(CACHE_VARIABLE)
+    named = os.environ.get("OVERFIT_CACHE")
     return Path(named).expanduser() if named else platformdirs.user_cache_path("overfit")
 
 
@@ -164,18 +157,11 @@ def set_data_folder(path: Path | None) -> None:
     Args:
         path: where it lies; None for what the variable names.
     """
-    by_variable = variable_folder()
-    if (path := path or by_variable) is None:
+    if (path := path or variable_folder()) is None:
         return
-    problem = ""
-    if not path.exists():
-        problem = "there is no such folder or file."
-    elif not path.is_dir() and not path.name.endswith(".tar.gz"):
-        problem = "it is a file; name a folder, or an archive .tar.gz."
-    if problem and path == by_variable:
-        raise UserError(f"{DATA_VARIABLE}={path}: {problem}")
-    if problem:
-        raise BadValue("data", str(path), problem)
+    if not path.is_dir() and not (path.is_file() and path.name.endswith(".tar.gz")):
+        name = "data" if path != variable_folder() else DATA_VARIABLE
+        raise BadValue(name, str(path), "there is no such folder, or archive .tar.gz.")
     os.environ[DATA_VARIABLE] = str(path.resolve())
 
 
@@ -254,10 +240,8 @@ def results_folder() -> Path:
 
 def usable_path(name: str, given: Any) -> Path:
     """Return the path of a file or a folder, which need not exist."""
-    if not isinstance(given, str | Path) or not str(given).strip():
-        raise BadValue(name, given, "it takes a path.")
-    if not is_text(str(given)):
-        raise BadValue(name, given, "the name isn't text; it takes a path in UTF-8.")
+    if not isinstance(given, str | Path) or not str(given).strip() or not is_text(str(given)):
+        raise BadValue(name, given, "it takes a path, in UTF-8.")
     try:
         Path(given).exists()
     except OSError as error:

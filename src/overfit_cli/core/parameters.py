@@ -44,29 +44,24 @@ _GROUP = re.compile(
 _DOLLAR = re.compile(r"(?<!\\)\$")
 
 
-def symbol_problem(symbol: str) -> str:
-    """Return why a symbol, in mathtext without dollar signs, can't be typeset; empty if it can."""
-    if visible(symbol) != symbol:
-        return "it has a character that can't be drawn"
-    if _DOLLAR.search(symbol):
-        return "it has a dollar sign"
-    if not symbol or is_plain(symbol) or _parses(symbol):
-        return ""
-    return "matplotlib can't typeset it"
+def text_problem(name: str, text: object) -> str:
+    r"""Return why figures can't typeset a text of a declaration; empty if they can.
 
-
-def words_problem(words: str) -> str:
-    r"""Return why words with formulas between dollar signs can't be typeset; empty if they can.
-
-    An odd number of dollar signs are signs of money. One in words with a formula is written `\$`.
+    A `symbol` is a formula. Other texts have formulas between dollar signs; an odd number of these
+    are signs of money. One in words with a formula is written `\$`.
     """
-    if visible(words) != words:
-        return "it has a character that can't be drawn"
-    _, *pieces = _DOLLAR.split(words)
-    if len(pieces) % 2:
-        return ""
-    wrong = next((part for part in pieces[::2] if not part or symbol_problem(part)), None)
-    return "" if wrong is None else f"matplotlib can't typeset its formula ${shorten(wrong)}$"
+    if not isinstance(text, str) or visible(text) != text:
+        return "it takes a text of characters that can be drawn"
+    pieces = _DOLLAR.split(text)
+    if name == "symbol":
+        formulas = [text] if text else []
+    else:
+        formulas = pieces[1::2] if len(pieces) % 2 else []
+    for formula in formulas:
+        if not formula or not (is_plain(formula) or _parses(formula)):
+            takes = r"it takes mathtext, without dollar signs in a symbol, such as r'\sigma_p'"
+            return f"matplotlib can't typeset the formula {shorten(formula)!r}; {takes}"
+    return ""
 
 
 def with_money(words: str) -> str:
@@ -84,35 +79,29 @@ def is_plain(symbol: str) -> bool:
     return re.fullmatch(_LINE, text) is not None
 
 
+_TEXTS = ("meaning", "symbol", "unit", "label")
+"""The texts of a declaration that figures show."""
+
+
 def check_texts(declared: object) -> None:
     """Refuse a `Parameter` or a `Column` with texts that figures can't typeset."""
-    for name, (problem_of, accepted) in _TEXTS.items():
-        text, takes = getattr(declared, name), "it takes a text"
-        if isinstance(text, str):
-            problem = problem_of(text)
-            takes = f"{problem}; {accepted}" if problem else ""
-        if takes:
+    for name in _TEXTS:
+        text = getattr(declared, name)
+        if problem := text_problem(name, text):
             where = f"{type(declared).__name__}({name}={shorten(repr(text))})"
-            raise TypeError(f"{where}: {takes}")
-
-
-_WORDS = words_problem, "it takes words in one line, with whole formulas between dollar signs"
-_SYMBOL = (
-    symbol_problem,
-    (r"it takes matplotlib's mathtext without dollar signs, such as r'\sigma_p'"),
-)
-_TEXTS = {"meaning": _WORDS, "symbol": _SYMBOL, "unit": _WORDS, "label": _WORDS}
-"""The texts of a declaration that figures show: why one can't be typeset, and what it takes."""
+            raise TypeError(f"{where}: {problem}")
 
 
 def without_bad_texts(kept: Any) -> Any:
     """Return a declaration that a manifest has, without the texts that figures can't typeset."""
     texts = {name: kept.get(name) for name in _TEXTS} if isinstance(kept, dict) else {}
-    bad = [name for name, of in texts.items() if isinstance(of, str) and _TEXTS[name][0](of)]
+    bad = [name for name, text in texts.items() if text and text_problem(name, text)]
     return {**kept, **dict.fromkeys(bad, "")} if bad else kept
 
 
 def _parses(symbol: str) -> bool:
+    if _DOLLAR.search(symbol):
+        return False
     from matplotlib.mathtext import MathTextParser
 
     try:
@@ -262,17 +251,11 @@ class Parameter:
         )
 
 
-def parameter(
-    default: Value,
-    meaning: str,
-    *,
-    value_labels: Mapping[str, str] = MappingProxyType({}),
-    shades: tuple[float, float] | None = None,
-    **declared: Any,
-) -> Any:
+def parameter(default: Value, meaning: str, **declared: Any) -> Any:
     """Declare a field of a `StudyParameters` model: the paper's value, and see `Parameter`."""
+    shown = {name: declared.pop(name) for name in ("value_labels", "shades") if name in declared}
     about, real = Parameter(meaning, **declared), isinstance(default, float)
-    return about.field(default, real=real, value_labels=value_labels, shades=shades)
+    return about.field(default, real=real, **shown)
 
 
 @dataclass(frozen=True)
@@ -307,10 +290,8 @@ class ParameterInfo:
     def parse(self, text: str) -> Value:
         """Convert a text to a value of this kind; `build` checks the bounds."""
         text = text.strip()
-        excerpt = shorten(text)
-        refusal = BadValue(
-            self.name, excerpt, f"{self.name} takes {self.accepts}, not {excerpt!r}."
-        )
+        accepts = f"{self.name} takes {self.accepts}, not {shorten(text)!r}."
+        refusal = BadValue(self.name, shorten(text), accepts)
         if self.kind == "text" or (self.kind == "literal" and text in self.choices):
             return text
         if self.kind == "bool" and text.lower() in ("true", "false"):
@@ -320,11 +301,8 @@ class ParameterInfo:
             raise refusal
         if self.kind == "float":
             return float(number) + 0.0  # -0 becomes 0: a cell has one key
-        if number != number.to_integral_value():
+        if number != number.to_integral_value() or abs(number) >= 2**63:
             raise refusal
-        if abs(number) >= 2**63:
-            accepts = f"it is too large; {self.name} takes {self.accepts} below 2**63."
-            raise BadValue(self.name, excerpt, accepts)
         return int(number)
 
 
@@ -396,12 +374,10 @@ def kind_of(annotation: Any) -> tuple[Kind | None, tuple[str, ...]]:
         kinds: dict[Any, Kind] = {int: "int", float: "float", bool: "bool"}
         return kinds.get(annotation, "text" if annotation is str else None), ()
     choices = get_args(annotation)
-    if all(isinstance(choice, str) for choice in choices):
+    types = {type(choice) for choice in choices}
+    if types == {str}:
         return "literal", choices
-    are_integers = all(
-        isinstance(choice, int) and not isinstance(choice, bool) for choice in choices
-    )
-    return ("int" if are_integers else None), tuple(str(choice) for choice in choices)
+    return ("int" if types == {int} else None), tuple(map(str, choices))
 
 
 _BOUNDS = {
@@ -417,8 +393,7 @@ def _accepts(kind: Kind, choices: tuple[str, ...], constraints: list[Any]) -> tu
     if choices:
         return "one of " + ", ".join(choices), ", ".join(choices)
     if kind in ("text", "bool"):
-        accepts = "a text" if kind == "text" else "true or false"
-        return accepts, accepts
+        return ("a text",) * 2 if kind == "text" else ("true or false",) * 2
     bounds = [
         (word, sign, f"{getattr(constraint, short):.15g}")
         for constraint in constraints

@@ -54,16 +54,8 @@ def _problems(study: object, name: str) -> Iterator[str]:
 
 
 @functools.cache
-def _entry_points() -> dict[str, dict[str, EntryPoint]]:
-    found = entry_points()
-    return {
-        group: {point.name: point for point in found.select(group=group)}
-        for group in (STUDIES, DEFAULT_STUDY)
-    }
-
-
-def _installed() -> dict[str, EntryPoint]:
-    return _entry_points()[STUDIES]
+def _entry_points(group: str = STUDIES) -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=group)}
 
 
 _added: dict[str, AnyStudy] = {}
@@ -73,7 +65,7 @@ def add_study(study: AnyStudy) -> None:
     """Register a study in this process, as if it were installed."""
     if reason := why_no_study(study, study.name):
         raise UserError(f"{type(study).__name__} is not a study: {reason}.")
-    if study.name not in _installed():
+    if study.name not in _entry_points():
         _added[study.name] = study
     elif find_study(study.name) is not study:
         raise UserError(f"A study {study.name!r} is installed; give yours another name.")
@@ -81,12 +73,12 @@ def add_study(study: AnyStudy) -> None:
 
 def study_names() -> list[str]:
     """Return the names of all studies that are installed or were added in this process."""
-    return sorted({*_installed(), *_added})
+    return sorted({*_entry_points(), *_added})
 
 
 def default_study() -> str:
     """Return the name of the study that runs where none is named; it is not loaded."""
-    for name in _entry_points()[DEFAULT_STUDY]:
+    for name in _entry_points(DEFAULT_STUDY):
         return name
     raise UserError("Name a study or a preset; `overfit list` names those that are installed.")
 
@@ -95,9 +87,9 @@ def find_study(name: str) -> AnyStudy:
     """Return the study `name`."""
     if name in _added:
         return _added[name]
-    if name not in _installed():
+    if name not in _entry_points():
         raise UserError(f"{name!r} is not a study; {suggestion(name, study_names())}")
-    return _load(_installed()[name])
+    return _load(_entry_points()[name])
 
 
 @functools.cache

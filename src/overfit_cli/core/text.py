@@ -73,14 +73,11 @@ def duration_estimate(seconds: float) -> str:
 
 
 def ago(seconds: float) -> str:
-    """Return how long ago something was: `just now`, `12 min ago`, `3 h ago`, `5 days ago`."""
-    minutes = round(seconds / 60)
-    if minutes < 1:
-        return "just now"
-    if minutes < 60:
-        return f"{minutes} min ago"
-    hours = round(minutes / 60)
-    return f"{hours} h ago" if hours < 48 else f"{plural(round(hours / 24), 'day')} ago"
+    """Return how long ago something was: `12 min ago`, `3 h ago`, `5 days ago`."""
+    hours = seconds / 3600
+    if hours < 1:
+        return f"{round(60 * hours)} min ago"
+    return f"{round(hours)} h ago" if hours < 48 else f"{plural(round(hours / 24), 'day')} ago"
 
 
 def natural_key(name: str) -> list[tuple[int, str]]:
@@ -151,11 +148,11 @@ def three_digits(number: float) -> str:
 
 def size(count: float) -> str:
     """Return a number of bytes in words: `12 kB`, `3.4 MB`."""
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if count < 1000 or unit == "TB":
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
             return f"{count:.3g} {unit}"
         count /= 1000
-    raise AssertionError("the loop returns at TB")
+    return f"{count:.3g} TB"
 
 
 def plural(count: int, noun: str) -> str:
@@ -242,15 +239,10 @@ def console(*, quiet: bool = False) -> Console:
             texts = ["".join(part.text for part in line).rstrip() for line in lines]
             return "\n".join(text for text in texts if text)
 
-    result = Plain(
-        highlight=False,
-        markup=False,
-        emoji=False,
-        quiet=quiet,
-        # A notebook's lines are one text in this way; its kernel sets FORCE_COLOR.
-        force_terminal=False if in_notebook() else None,
-        force_jupyter=False,
-    )
+    # A notebook's lines are one text in this way; its kernel sets FORCE_COLOR.
+    on_terminal = False if in_notebook() else None
+    plain: Any = {"highlight": False, "markup": False, "emoji": False, "force_jupyter": False}
+    result = Plain(quiet=quiet, force_terminal=on_terminal, **plain)
     result.soft_wrap = not result.is_terminal
     return result
 
@@ -274,9 +266,8 @@ def text_table(
     table = Table(box=box, header_style="")
     for heading in rows[0] if rows else ():
         side: Any = "right" if heading in right else "left"
-        style = (styles or {}).get(heading)
-        no_wrap = heading in whole
-        table.add_column(heading, justify=side, style=style, no_wrap=no_wrap, overflow="fold")
+        shown: Any = {"style": (styles or {}).get(heading), "no_wrap": heading in whole}
+        table.add_column(heading, justify=side, overflow="fold", **shown)
     for row in rows:
         table.add_row(*(visible(text) if isinstance(text, str) else text for text in row.values()))
     return table
@@ -290,12 +281,9 @@ def print_folded(
     if not output.is_terminal and width is None:
         output.print(f"{first}{shown}")
         return
+    most = min(output.width, width or output.width)
     lines = textwrap.wrap(
-        shown,
-        min(output.width, width or output.width),
-        initial_indent=first,
-        subsequent_indent=further,
-        break_on_hyphens=False,
+        shown, most, initial_indent=first, subsequent_indent=further, break_on_hyphens=False
     )
     for line in lines or [first]:
         output.print(line)

@@ -52,12 +52,7 @@ def resolve_device(choice: DeviceChoice, *, local: bool = True) -> Literal["cpu"
     if torch.cuda.is_available():
         return "cuda"
     if choice == "cuda":
-        raise BadValue(
-            "device",
-            choice,
-            "PyTorch finds no CUDA device here; it takes auto, cpu, or cuda on a machine with an "
-            "NVIDIA GPU and a CUDA build of PyTorch.",
-        )
+        raise BadValue("device", choice, "PyTorch finds no CUDA device here; it takes auto or cpu.")
     return "cpu"
 
 
