@@ -95,41 +95,6 @@ def test_an_interrupted_diagram_stays_and_a_resumed_one_has_the_cells_of_both(
     assert "to come" not in diagram_in(whole)[-1]
 
 
-@pytest.mark.slow
-def test_what_is_said_of_the_directory_stands_above_the_diagram(tmp_path: Path) -> None:
-    damaged = tmp_path / "out" / "cells" / "mine.parquet"
-    damaged.parent.mkdir(parents=True)
-    damaged.write_bytes(b"PAR1")
-    grid = ("sweep", "toy", "--n=1:2", "--snr=1:2:2", "--seeds=1", "--jobs=1", "--out=out")
-    code, output = on_a_terminal(*grid, cwd=tmp_path, env=SLOWLY)
-    lines = shown(output)
-    assert code == 0
-    said = next(i for i, line in enumerate(lines) if "out/cells/mine.parquet is" in line)
-    assert said < lines.index(TITLE)
-    assert lines[lines.index(diagram_in(lines)[-1]) + 1].startswith("Done: 4 trained")
-
-
-def test_what_is_shown_before_the_first_result_says_what_it_waits_for(
-    tmp_path: Path, terminal: None
-) -> None:
-    grid = ("sweep", "toy", "--n=1:2", "--seeds=1")
-    alone = call(*grid, "--snr=1", "--jobs=1", cwd=tmp_path).stdout
-    assert "0 of 2 cells; waiting for the first\r" in alone
-    threads = call(*grid, "--snr=3:4:3", "--jobs=2", "--backend=threading", cwd=tmp_path).stdout
-    assert "0 of 6 cells; waiting for the first" in threads
-    assert "starting" not in alone + threads
-
-
-def test_a_refined_sweep_shows_the_coarse_grid_once(tmp_path: Path, terminal: None) -> None:
-    refined = ("--seeds=3", "--refine=2", "--threshold=0.1")
-    lines = swept(tmp_path, "--n=3,5", "--snr=0.5:4:5", *refined)
-    assert lines[0] == "The coarse grid: 20 cells, 20 to run."
-    assert lines[1] == TITLE
-    after = lines.index(diagram_in(lines)[-1]) + 1
-    then = [line.partition(":")[0] for line in lines[after : after + 3]]
-    assert then == ["Round 1", "Round 2", "Done"]
-
-
 def test_a_terminal_that_takes_nothing_back_gets_lines(
     tmp_path: Path, terminal: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

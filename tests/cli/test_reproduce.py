@@ -150,21 +150,6 @@ def test_only_what_is_asked_for_sets_the_exit_code(two_claims: Path, tmp_path: P
 
 
 @pytest.mark.slow
-def test_the_profile_that_is_reproduced_decides_and_a_report_takes_the_quick_one(
-    two_claims: Path, tmp_path: Path
-) -> None:
-    def deciding() -> str:
-        [own] = [one for one in reported(tmp_path)["claims"] if one["claim"] == "of-first"]
-        return str(own["directory"])
-
-    for profile in ("paper", "quick", "paper"):
-        call("reproduce", "--jobs", "1", "first", f"--profile={profile}", cwd=tmp_path)
-        assert deciding() == f"results/first-{profile}"
-    call("report", cwd=tmp_path)
-    assert deciding() == "results/first-quick"
-
-
-@pytest.mark.slow
 def test_presets_that_share_a_directory_are_drawn_together(shipped: Path, tmp_path: Path) -> None:
     write_preset(shipped, "low", n="1:2", directory="both")
     write_preset(shipped, "up", n="3:4", directory="both", figure="fig2")
@@ -217,15 +202,6 @@ def test_what_is_wrong_with_a_preset_that_needs_something_is_said_with_code_1(
     said = call("reproduce", "--jobs", "1", cwd=tmp_path, expect=1).stdout
     assert re.search(r"Left out: nobody2024/fig2 \(wrong\): wrong.toml: .*unknown", said)
     assert "a folder" not in said
-    (shipped / "wrong.toml").unlink()
-    write_text_preset(shipped, "undeclared", needs="")
-    said = call("reproduce", "--jobs", "1", cwd=tmp_path, expect=1).stdout
-    assert "(undeclared): --data: source=imdb needs data" in said
-    (tmp_path / "aclImdb" / "train").mkdir(parents=True)
-    (shipped / "undeclared.toml").unlink()
-    write_text_preset(shipped, "torn", needs="IMDb")
-    said = call("reproduce", "--jobs", "1", "--data", ".", cwd=tmp_path, expect=1).stdout
-    assert re.search(r"\(torn\): --data .*aclImdb: it has no reviews in train/neg", said)
 
 
 def write_text_preset(folder: Path, name: str, *, needs: str) -> None:
@@ -268,22 +244,3 @@ def test_presets_of_unknown_time_are_counted_and_no_total_is_told(
 
 
 # Where it can't write
-
-
-@pytest.mark.slow
-def test_what_cannot_be_written_is_no_fault_of_an_option_that_is_not_there(
-    shipped: Path, tmp_path: Path
-) -> None:
-    write_preset(shipped, "first")
-    (tmp_path / "results").touch()
-    for how in ([], ["--dry-run"]):
-        command = ["reproduce", "first", "--jobs", "1", *how]
-        done = call(*command, cwd=tmp_path, expect=0 if how else 2)
-        said = "overfit: run directory results/first-quick: it can't be made (Not a directory);"
-        assert done.stderr.startswith("" if how else said)
-    (tmp_path / "results").unlink()
-    (tmp_path / "results").mkdir()
-    (tmp_path / "results" / "report").touch()
-    done = call("reproduce", "first", "--jobs", "1", cwd=tmp_path, expect=2)
-    said = "it can't be made (File exists); a directory is needed."
-    assert done.stderr == f"overfit: the report results/report: {said}\n"

@@ -10,7 +10,7 @@ import pytest
 
 import overfit_cli
 from overfit_cli import UserError
-from tests.command import call, run
+from tests.command import call
 
 pytestmark = pytest.mark.usefixtures("no_variables")
 SWEEP = ("sweep", "toy", "--n=2", "--snr=1", "--seeds=1")
@@ -56,16 +56,6 @@ def test_runs_lie_in_the_results_folder(tmp_path: Path, monkeypatch: pytest.Monk
     assert len(overfit_cli.runs()) == 2
 
 
-def test_a_style_sheet_of_the_user_colours_the_figures(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OVERFIT_STYLE", "my.mplstyle")
-    (tmp_path / "my.mplstyle").write_text("figure.facecolor: 102030\n")
-    call("train", "toy", "--n=2", "--out=here", cwd=tmp_path)
-    call("plot", "curves", "--from=here", "--out=styled.svg", cwd=tmp_path)
-    assert "#102030" in (tmp_path / "styled.svg").read_text()
-
-
 def test_help_names_the_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OVERFIT_JOBS", "7")
     shown = " ".join(call("sweep", "toy", "--help", cwd=tmp_path).stdout.split())
@@ -73,53 +63,35 @@ def test_help_names_the_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert f"[env var: {name}" in shown
 
 
-def test_a_function_opens_its_files_by_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+NO_DATA = "there is no such folder, or archive .tar.gz."
+NO_FOLDER = "that is no folder; a directory is needed."
+WRONG = [
+    ("DATA", "gone", NO_DATA),
+    ("DATA", "a.txt", NO_DATA),
+    ("RESULTS", "a.txt", NO_FOLDER),
+    ("RESULTS", "a.txt/mine", NO_FOLDER),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "problem"), WRONG)
+def test_a_folder_that_a_variable_has_wrong_is_refused_by_its_name_before_anything_runs(
+    name: str, text: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The variable is for studies that read real data; the option is refused."""
-    (tmp_path / "mine.py").write_text("def train(n: int = 1): return {'loss': n}\n")
-    monkeypatch.setenv("OVERFIT_DATA", str(tmp_path))
-    call("train", "mine.py", "--n=2", cwd=tmp_path)
-    (tmp_path / "other").mkdir()
-    said = call("train", "mine.py", "--data=other", cwd=tmp_path, expect=2).stderr
-    assert "--data other: mine:train opens its files by itself" in said
+    """Else a stand-in would take the place of the data."""
+    (tmp_path / "a.txt").write_text("")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(f"OVERFIT_{name}", text)
+    assert problem in call(*SWEEP, cwd=tmp_path, expect=2).stderr
+    for function in (overfit_cli.sweep, overfit_cli.train):
+        with pytest.raises(UserError, match=rf"OVERFIT_{name}='?{re.escape(text)}'?: {problem}"):
+            function("toy", n=2, quiet=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 
 
 @pytest.mark.parametrize("text", ["two", "0"])
-def test_what_a_variable_has_wrong_is_a_sentence(
+def test_a_number_that_a_variable_has_wrong_is_a_sentence(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OVERFIT_JOBS", text)
     said = call(*SWEEP, cwd=tmp_path, expect=2).stderr
     assert re.fullmatch(r"overfit: .*--jobs.*\n", said)
-
-
-@pytest.mark.parametrize("name", ["gone", "a.txt"])
-def test_data_that_the_variable_has_wrong_is_refused_by_its_name(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Else a stand-in would take the place of the data."""
-    (tmp_path / "a.txt").write_text("")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OVERFIT_DATA", name)
-    problem = "there is no such folder, or archive .tar.gz."
-    assert problem in call(*SWEEP, cwd=tmp_path, expect=2).stderr
-    for function in (overfit_cli.sweep, overfit_cli.train):
-        with pytest.raises(UserError, match=rf"OVERFIT_DATA='{name}': {problem}"):
-            function("toy", n=2, quiet=True)
-
-
-@pytest.mark.parametrize("name", ["a.txt", "a.txt/mine"])
-def test_results_that_are_no_folder_are_refused_before_anything_runs(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "a.txt").write_text("")
-    monkeypatch.chdir(tmp_path)
-    sentence = f"OVERFIT_RESULTS={name}: that is no folder; a directory is needed."
-    said = run(*SWEEP, cwd=tmp_path, expect=2, env={"OVERFIT_RESULTS": name}).stderr
-    assert sentence in said
-    monkeypatch.setenv("OVERFIT_RESULTS", name)
-    for function in (overfit_cli.sweep, overfit_cli.train):
-        with pytest.raises(UserError, match=re.escape(sentence)):
-            function("toy", n=2, quiet=True)
-    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]

@@ -1,24 +1,30 @@
-"""Cells of other code, data, settings and thresholds: who says so, and what a run keeps of them."""
+"""Cells of other code, data and settings are told; code that a run directory brings isn't run."""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import overfit_cli
+from overfit_cli.core.errors import UserError
 from overfit_cli.figures.draw import read_record
+from overfit_cli.functions.experiment import FunctionRecord
+from overfit_cli.functions.function_study import study_of_record
+from overfit_cli.functions.references import refuse_sent_code
 from overfit_cli.sweeps.manifest import Run, read_manifest
 from tests.command import call, run
-from tests.functions.mine import written
+from tests.functions.mine import edit, written
 
 OLD = "def train(n: int = 2, lam: float = 1.0, sigma: float = 0.5, seed: int = 0):\n"
 OLD += "    return {'loss': n * lam + seed * sigma}\n"
 NEW = OLD.replace("n * lam", "n * lam**2")
-OTHER = OLD.replace("sigma: float", "width: int = 3, sigma: float").replace("lam +", "lam -")
 MIXED = "Cells of 2 sources: 12 of "
 GRID = ("--n", "1:4", "--lam", "1,2", "--jobs=1", "--seeds=2")
 RIDGE = ("sweep", "ridge.py", *GRID)
@@ -73,12 +79,6 @@ def test_export_load_report_and_compare_say_it_too(mixed: Path) -> None:
     assert json.loads((mixed / "c.json").read_text())["notes"][0] in said
 
 
-def test_two_runs_of_one_code_each_are_told_apart(mixed: Path) -> None:
-    said = call("compare", "a", "b", "--where=n=1:3", cwd=mixed).stdout
-    assert "Cells of 2 sources: 12 of" in said
-    assert "(A), 12 of" in said
-
-
 def git(folder: Path, *words: str) -> str:
     who = ("-c", "user.name=a", "-c", "user.email=a@b")
     done = subprocess.run(["git", *who, *words], cwd=folder, capture_output=True, check=True)
@@ -107,12 +107,6 @@ def test_a_run_keeps_its_functions_files_and_their_commit(folder: Path) -> None:
     for kept in (folder / "a" / "source" / last.source, folder / "m" / "source" / last.source):
         assert (kept / "near.py").read_text() == "two = 2.0\n"
         assert (kept / "ridge.py").read_text().endswith(OLD)
-
-
-def test_a_function_that_was_swept_before_has_no_commit_of_ours() -> None:
-    earlier = Run(values={}, seeds=(0,), git_commit="a" * 40, source="0" * 16)
-    assert earlier.commit == ""
-    assert earlier.model_copy(update={"source": ""}).commit == "a" * 40, "an installed study"
 
 
 def test_a_notebooks_function_keeps_its_text(tmp_path: Path) -> None:
@@ -152,21 +146,6 @@ def test_a_run_is_held_to_the_files_that_a_function_names(folder: Path) -> None:
     assert "its data points.csv is another than that of a" in refused
 
 
-@pytest.mark.slow
-def test_a_figure_of_two_studies_names_both_or_is_refused(folder: Path) -> None:
-    texts = {"ridge": OLD, "other": OTHER, "third": OLD.replace("'loss'", "'risk'")}
-    for name, text in texts.items():
-        written(folder, text, f"{name}.py")
-        run("sweep", f"{name}.py", *GRID, f"--out={name}", cwd=folder)
-    drawn = ("plot", "heatmap", "--out=h.png", "--from=ridge")
-    assert not call(*drawn, "--from=other", cwd=folder).stderr
-    caption = in_words(folder / "h.txt")
-    assert "Settings: ridge, ridge:train, version 1: sigma 0.5." in caption
-    assert "other, other:train, version 1: width 3, sigma 0.5." in caption
-    refused = call(*drawn, "--from=third", cwd=folder, expect=2).stderr
-    assert "third: its cells are of third:train and have no loss" in refused
-
-
 def test_runs_that_were_refined_at_two_thresholds_are_named(mixed: Path, tmp_path: Path) -> None:
     for name, threshold in (("low", 2.0), ("high", 3.0)):
         shutil.copytree(mixed / "b", tmp_path / name)
@@ -182,7 +161,123 @@ def test_runs_that_were_refined_at_two_thresholds_are_named(mixed: Path, tmp_pat
     assert words.format("A", "B") in " ".join(said.split())
 
 
-def test_where_every_parameter_varies_there_is_no_list_of_settings(mixed: Path) -> None:
-    run(*RIDGE, "--sigma=1,2", "--out=s", cwd=mixed)
-    call("plot", "lines", "--x=n", "--from=s", "--out=s.png", cwd=mixed)
-    assert "Settings: ridge:train, version 1.\n" in (mixed / "s.txt").read_text()
+OUTSIDE = """
+from overfit_cli import experiment
+
+@experiment(claims=["loss < 5"])
+def train(n: int = 2, seed: int = 0):
+    return {"loss": n + seed}
+"""
+SENT = f"""
+from pathlib import Path
+Path(__file__).with_name("executed").touch()
+{OUTSIDE}
+"""
+INSIDE = "it lies in a run directory"
+
+
+@pytest.fixture
+def sent(folder: Path) -> Iterator[Path]:
+    """The run directory `run` of `outside.py`, with a file `sent.py`."""
+    written(folder, OUTSIDE, "outside.py")
+    call("sweep", "outside.py", "--n=1:3", "--jobs=1", "--out=run", cwd=folder)
+    written(folder / "run", SENT, "sent.py")
+    with contextlib.chdir(folder):
+        yield folder / "run"
+
+
+def recorded(sent: Path, reference: str = "") -> FunctionRecord:
+    """The manifest's function, which may be another one than was swept."""
+    if reference:
+        swept = f"{sent.parent.resolve() / 'outside.py'}:train"
+        edit(sent / "manifest.json", f'"reference": "{swept}"', f'"reference": "{reference}"')
+    record = read_manifest(sent).function
+    assert record is not None
+    return record
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "report run --out=page",
+        "judge run",
+        "runs run --failed",
+        "plot lines --from=run --x=n",
+        "export run",
+    ],
+)
+def test_no_command_that_reads_a_run_executes_a_file_inside_it(sent: Path, command: str) -> None:
+    recorded(sent, f"{sent / 'sent.py'}:train")
+    done = call(*command.split(), cwd=sent.parent)
+    with pytest.warns(UserWarning, match=INSIDE):
+        overfit_cli.judge(sent)
+    assert not (sent / "executed").exists()
+    if command.startswith("report"):
+        assert INSIDE in done.stderr
+        assert done.stderr.count("\n") == 1
+        assert "loss-lt-5" in done.stdout, "it is judged as the run keeps it"
+
+
+@pytest.mark.unix
+@pytest.mark.parametrize(
+    "inside",
+    [
+        "sent.py",
+        "../link.py",
+        "../linked/sent.py",
+        "outward.py",
+    ],
+)
+def test_links_and_longer_paths_into_a_run_directory_are_refused(sent: Path, inside: str) -> None:
+    """A link in it is refused wherever it leads."""
+    for made in ("deeper", "elsewhere"):
+        (sent / made).mkdir()
+    written(sent / "deeper", SENT, "sent.py")
+    (sent.parent / "link.py").symlink_to(sent / "sent.py")
+    (sent.parent / "linked").symlink_to(sent)
+    (sent / "outward.py").symlink_to(sent.parent / "outside.py")
+    assert (sent / inside).is_file()
+    with pytest.raises(UserError, match=INSIDE):
+        refuse_sent_code(f"{sent / inside}:train")
+
+
+def test_a_recorded_path_that_is_not_whole_is_refused(sent: Path) -> None:
+    with pytest.raises(UserError, match="without its folder"):
+        study_of_record(recorded(sent, "outside.py:train"))
+
+
+@pytest.mark.parametrize("package", ["run.sent", "run.deeper.sent", "run.deeper"])
+@pytest.mark.one_in(3)
+def test_a_module_inside_a_run_directory_is_refused_before_its_package_runs(
+    sent: Path, package: str
+) -> None:
+    (sent / "deeper").mkdir()
+    for name in ("__init__.py", "sent.py"):
+        written(sent / "deeper", SENT, name)
+    recorded(sent, f"{package}:train")
+    assert INSIDE in call("report", "run", "--out=page", cwd=sent.parent).stderr
+    assert not list(sent.parent.rglob("executed"))
+
+
+@pytest.mark.unix
+def test_a_merge_copies_no_file_that_a_link_among_the_sources_leads_to(sent: Path) -> None:
+    folder = sent.parent
+    [kept] = (sent / "source").iterdir()
+    (kept / "linked.py").symlink_to(written(folder, "secret", "secret"))
+    call("sweep", "outside.py", "--n=4:5", "--jobs=1", "--out=other", cwd=folder)
+    call("merge", "run", "other", "--out=merged", cwd=folder)
+    assert [path.name for path in (folder / "merged" / "source").rglob("*.py")] == ["outside.py"]
+
+
+@pytest.mark.parametrize("reference", ["", "outside:train"])
+def test_the_file_that_was_swept_outside_is_loaded(sent: Path, reference: str) -> None:
+    """And a module of the working folder."""
+    [claim] = study_of_record(recorded(sent, reference)).claims()
+    assert claim.name == "loss-lt-5"
+
+
+def test_a_file_in_a_run_directory_is_swept_by_its_name(sent: Path) -> None:
+    file = os.path.join("run", "sent.py")  # noqa: PTH118 - as it is typed
+    call("sweep", file, "--n=1:2", "--jobs=1", "--out=swept", cwd=sent.parent)
+    assert (sent / "executed").exists()
+    assert len(overfit_cli.load(sent.parent / "swept")) == 6

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -19,16 +18,14 @@ from overfit_cli.claims.cells import require_done
 from overfit_cli.claims.rules import Margin, judge_estimate
 from overfit_cli.stats.intervals import mean_estimate
 
-ABOUT = Margin({margin}, because="a tenth")
+ABOUT = Margin(0.0, 0.1, because="a tenth")
 
 def measure(cells):
     errors = require_done(cells).groupby("seed")["error"].mean()
     return judge_estimate(mean_estimate(errors), ABOUT)
 
-MEAN = Claim(
-    name="mean", source="mine", statement="The error is small on average.",
-    holds_where=ABOUT.in_words("the mean"), measure=measure,
-)
+MEAN = Claim(name="mean", source="mine", statement="It is small on average.",
+             holds_where=ABOUT.in_words("the mean"), measure=measure)
 
 @experiment(claims={claims})
 def train(n: int = 10, seed: int = 0):
@@ -42,10 +39,10 @@ LOW = "low: error < 0.2"
 SWEEP = ("sweep", "decay.py", "--n", "10,20,40", "--jobs=1")
 
 
-def state(folder: Path, *claims: str, margin: str = "0.0, 0.1") -> None:
+def state(folder: Path, *claims: str) -> None:
     """Write the function's file with these claims; MEAN is the one that measures by itself."""
     listed = f"[{', '.join(each if each == 'MEAN' else repr(each) for each in claims)}]"
-    written(folder, FILE.format(claims=listed, margin=margin), "decay.py")
+    written(folder, FILE.format(claims=listed), "decay.py")
 
 
 def sweep(folder: Path, seeds: int, *more: str, out: str = "out") -> str:
@@ -62,22 +59,6 @@ def report(folder: Path) -> str:
 
 def judge(folder: Path, *claims: str) -> str:
     return words_of(folder, "judge", "out", *claims)
-
-
-@pytest.mark.slow
-def test_a_claim_that_changed_or_lacks_cells_is_named_by_the_report(tmp_path: Path) -> None:
-    state(tmp_path, "MEAN")
-    sweep(tmp_path, 6)
-    assert "mean ours holds" in report(tmp_path)
-    state(tmp_path, "MEAN", margin="0.0, 0.2")
-    assert "This claim was changed after the first cell was trained." in report(tmp_path)
-    short = call("report", "out", cwd=tmp_path).stdout
-    assert "\nChanged after the first cell was trained (see --details): mean.\n" in short
-    sweep(tmp_path, 7, out="more")  # absent cells may be the ones that decide
-    shutil.copy(tmp_path / "more" / "manifest.json", tmp_path / "out")
-    text = report(tmp_path)
-    assert "mean ours inconclusive" in text
-    assert "3 of 21 cells" in text
 
 
 @pytest.mark.slow
@@ -105,7 +86,7 @@ def test_a_look_is_further_where_it_has_new_seeds(runs: list[list[int]], further
 
 
 @pytest.mark.slow
-def test_a_margin_that_is_moved_after_the_run_shows_everywhere_with_what_it_was(
+def test_a_claim_that_is_changed_added_or_removed_after_the_first_cell_says_so(
     tmp_path: Path,
 ) -> None:
     state(tmp_path, NARROW, SMALL)
@@ -124,38 +105,22 @@ def test_a_margin_that_is_moved_after_the_run_shows_everywhere_with_what_it_was(
     claims = json.loads((files / "claims.json").read_text())["claims"]
     assert [words in claim["note"] for claim in claims] == [True, False]
     assert words in (files / "report.md").read_text()
-    page = (files / "index.html").read_text()
-    assert words.replace("'", "&#39;").replace("-1", "−1") in page
-    sweep(tmp_path, 6, "--fresh")  # cells that run again keep the seals of the first
-    judged = judge(tmp_path)
-    assert "This claim was changed after the first cell was trained." in judged
-    assert "95 % by order over 6 seeds" in judged
-
-
-@pytest.mark.slow
-def test_a_claim_that_is_added_or_removed_after_the_first_cell_is_judged_and_says_so(
-    tmp_path: Path,
-) -> None:
-    state(tmp_path, NARROW, SMALL)
-    sweep(tmp_path, 6)
+    short = call("report", "out", cwd=tmp_path).stdout
+    assert "\nChanged after the first cell was trained (see --details): inverse.\n" in short
     state(tmp_path, SMALL, "new: error > 0.001")
     judged = judge(tmp_path)
     assert judged.count("This claim was added after the first cell was trained.") == 1
     assert "inverse ours inconclusive" in judged
     removed = "This claim was removed after the first cell was trained; it is judged as it was then"
     assert removed in judged
-    assert "removed after the first cell" in report(tmp_path)
     state(tmp_path, NARROW.replace("inverse", "renamed"), SMALL)
     assert "after the first cell" not in judge(tmp_path)
     assert "after the first cell" not in judge(tmp_path, SMALL[7:])
-
-
-def test_claims_of_a_file_that_had_none_are_added(tmp_path: Path) -> None:
-    state(tmp_path)
-    sweep(tmp_path, 6)
-    assert "decay:train has no claims." in call("report", "out", cwd=tmp_path).stdout.splitlines()
-    state(tmp_path, SMALL)
-    assert "This claim was added after the first cell was trained." in judge(tmp_path)
+    state(tmp_path, WIDE, SMALL)
+    sweep(tmp_path, 6, "--fresh")  # cells that run again keep the seals of the first
+    judged = judge(tmp_path)
+    assert "This claim was changed after the first cell was trained." in judged
+    assert "95 % by order over 6 seeds" in judged
 
 
 PRESET = """
@@ -227,21 +192,3 @@ def test_a_dry_run_says_how_many_seeds_would_decide_a_claim(tmp_path: Path) -> N
     assert "near: inconclusive in out.\n" in again
     assert " seeds to decide it with a probability of 90 %" in again
     assert "small: holds in out.\n" in again
-
-
-@pytest.mark.parametrize(
-    ("claims", "sentence"),
-    [
-        (["error is low"], "it has no form of a claim"),
-        (["error falls along m"], "it takes a parameter that is a number"),
-        ([LOW, LOW], "another claim is called so"),
-        (["small: error < 1"], "another claim is called so"),
-    ],
-)
-def test_a_claim_that_cannot_be_judged_is_refused_before_anything_runs(
-    claims: list[str], sentence: str, tmp_path: Path
-) -> None:
-    state(tmp_path, SMALL)
-    stated = [word for claim in claims for word in ("--claim", claim)]
-    assert sentence in call("sweep", "decay.py", *stated, cwd=tmp_path, expect=2).stderr
-    assert not (tmp_path / "results").exists()

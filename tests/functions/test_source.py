@@ -82,29 +82,22 @@ def digest(folder: Path) -> str:
 CHANGES = {
     "the function itself": ("mine.py", "* snr", "* snr**2"),
     "a function that it uses": ("mine.py", "FACTOR * n", "FACTOR + n"),
-    "a class that it uses": ("mine.py", "return used(n)", "return -used(n)"),
     "a constant of its module": ("mine.py", "FACTOR = 2.0", "FACTOR = 3.0"),
     "a statement of its module": ("mine.py", "FACTOR = 2.0", "FACTOR = 2.0\nscales.set()"),
-    "an attribute that its module sets": ("mine.py", "FACTOR = 2.0", "FACTOR = 2.0\nscales.A = 1"),
-    "what is imported beside overfit": ("mine.py", "np.float64(2)", "np.float64(3)"),
     "what has the name of one of ours": ("mine.py", "np.load(1)", "np.load(2)"),
     "what isn't run as a script": ("mine.py", "ELSE = 1", "ELSE = 2"),
     "a file beside it": ("near.py", "far.ZERO", "far.ZERO + 1"),
     "what that imports": ("far.py", "0", "1"),
-    "a file of a package": ("lib/scales.py", "more.HALF", "more.HALF + 1"),
     "what that imports from its package": ("lib/more.py", "0.5", "0.25"),
     "what is imported inside of it": ("lib/late.py", "1", "2"),
     "a function that it doesn't use": ("mine.py", "    return n\n", "    return -n\n"),
     "a default": ("mine.py", "n: int = 10", "n: int = 20"),
     "a constant that it doesn't use": ("mine.py", "UNUSED = 1", "UNUSED = 2"),
-    "another import": ("mine.py", "import lib.scales", "import math\nimport lib.scales"),
-    "a print": ("mine.py", "FACTOR = 2.0", "FACTOR = 2.0\nprint()"),
     "the package itself": ("lib/__init__.py", "", "import math\n"),
 }
 NO_CHANGES = {
     "a comment": ("mine.py", "# a comment", "# another"),
     "documentation": ("mine.py", "A loss.", "The loss."),
-    "documentation of what it uses": ("mine.py", "Documentation.", "More of it."),
     "layout": ("mine.py", "def unused", "\n\ndef unused"),
     "what the decorator says": ("mine.py", 'headline="loss"', 'headline="loss", threshold=1'),
     "what a script does": ("mine.py", "print(1)", "print(2)"),
@@ -167,16 +160,6 @@ def test_a_changed_claim_or_label_stales_nothing(folder: Path) -> None:
         assert digest(folder) not in digests, more
 
 
-def test_a_claim_of_a_function_that_is_described_afterwards_stales_nothing(folder: Path) -> None:
-    text = MINE.replace('@experiment(headline="loss")\n', "").replace("def train(", "def fit(")
-    digests = set()
-    for claim in ("loss < 3", "loss < 4"):
-        made = f'train = experiment(claims=["{claim}"])(fit)\n'
-        written(folder, text.replace("if __name__", f"{made}\nif __name__"))
-        digests.add(digest(folder))
-    assert len(digests) == 1
-
-
 def test_a_module_has_the_names_and_the_source_of_its_file(folder: Path) -> None:
     """The same study, whether it is named on the command line or given from Python."""
     sys.path.insert(0, str(folder))
@@ -206,9 +189,7 @@ def made(factor: Any) -> Callable[..., dict[str, float]]:
 
 
 MAKERS: dict[str, Callable[[float], Callable[..., Any]]] = {
-    "a closure": made,
     "a closure over an array": lambda factor: made(np.array([factor, 1.0])),
-    "a method": lambda factor: Scaled(factor).train,
     "an object that is called": Scaled,
     "a partial function": lambda factor: functools.partial(scaled, factor),
     "a function of a closure": lambda factor: made(made(factor)),
@@ -220,24 +201,6 @@ def test_the_values_that_a_function_was_made_with_are_part_of_it(kind: str) -> N
     first, same, second = (study_of_function(MAKERS[kind](factor)) for factor in (1.0, 1.0, 2.0))
     assert first.identity.source == same.identity.source != second.identity.source
     assert list(first.parameters.model_fields) == ["n"]
-
-
-SCRIPT = """
-import overfit_cli
-
-def train(n: int = 1) -> dict[str, float]:
-    return {"loss": float(n * FACTOR)}
-
-for FACTOR in (1, 2):
-    overfit_cli.sweep(train, n=[1, 2], jobs=1)
-"""
-
-
-@pytest.mark.slow
-def test_a_script_that_changes_its_own_names_has_changed(tmp_path: Path) -> None:
-    written(tmp_path, SCRIPT, "loop.py")
-    done = python("loop.py", cwd=tmp_path)
-    assert "2 cells were trained by an earlier version of the code of loop:train" in done.stdout
 
 
 NOTEBOOK = """
@@ -282,10 +245,7 @@ def typed_in(notebook: str) -> str:
         ('"b", "c"', '"b"', True),
         ("np.ones(3)", "np.array([1.0, 1.0, 2.0])", True),
         ("lambda x: x", "lambda x: -x", True),
-        ("np.tanh", "np.sin", True),
         ("return n + WEIGHTS", "return n - WEIGHTS", True),
-        ("len(NAMES) + n", "len(NAMES) - n", True),
-        ("scale=1.0", "scale=2.0", True),
         ("(n) * scale", "(n) / scale", True),
         ("UNUSED = 1", "UNUSED = 2", False),
         ("return len(NAMES)", "# names\n    return len( NAMES )", False),

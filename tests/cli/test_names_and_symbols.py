@@ -1,0 +1,171 @@
+"""Names are shown as they are, and a parameter may be called by its symbol: SNR, N, M, σ_p."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+import overfit_cli
+from overfit_cli import UserError
+from overfit_cli.core.parameters import StudyParameters, parameter, parameter_named
+from overfit_cli.core.registry import find_study
+from overfit_cli.core.text import escape_markdown, visible
+from overfit_cli.sweeps.presets import find_subject
+from tests.command import call, environment, python
+
+GRID = ("sweep", "toy", "--n=1:3", "--snr=1:2:2", "--seeds=1", "--jobs=1")
+NAMES = [
+    "\x1b[31mred\x1b[0m",
+    "a[/]b",
+    "[red]x[/red]",
+    "[bold",
+    ":smile:",
+    "a\n# A heading",
+    "<img src=x onerror=alert(1)>",
+    "[click](javascript:alert(1))",
+    "a|b `c` **d** \\",
+    "&lt;",
+    "\u202egnp.exe",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.one_in(11)
+def test_a_directory_may_have_any_name_that_is_text(tmp_path: Path, name: str) -> None:
+    swept = call(*GRID, "--out", name, cwd=tmp_path)
+    assert f"(n 3 × snr 2 × seeds 1), {visible(name)}\n" in swept.stdout
+    drawn = call("plot", "heatmap", "--from", name, cwd=tmp_path)
+    said = f"Drawn: {visible(name)}/figures/heatmap.png, and its caption in heatmap.txt\n"
+    assert drawn.stdout == said
+    again = call(*GRID, "--out", name, cwd=tmp_path)
+    judged = call("report", name, "--out", "report", cwd=tmp_path)
+    trained = call("train", "toy", "--out", name, cwd=tmp_path)
+    missing = call("plot", "heatmap", "--from", f"{name}!", cwd=tmp_path, expect=2)
+    assert visible(name) in missing.stderr
+    assert len(missing.stderr.splitlines()) == 1
+    for done in (swept, drawn, again, judged, trained, missing):
+        assert not set(done.stdout + done.stderr) & {"\x1b", "\u202e"}
+    page = (tmp_path / "report" / "report.md").read_text()
+    assert escape_markdown(name) in page
+    headings = [line for line in page.splitlines() if line.startswith("#")]
+    assert "# A heading" not in headings
+    assert "<img" not in page
+    assert "](javascript" not in page
+
+
+@pytest.mark.parametrize("option", ["--out", "--data"])
+def test_a_name_that_is_no_text_is_refused_in_a_sentence(tmp_path: Path, option: str) -> None:
+    command = ("-m", "overfit_cli", "sweep", "toy", option, "bad\udcffname")
+    assert python(*command, cwd=tmp_path, expect=2).stderr == (
+        f"overfit: {option} bad\\udcffname: it takes a path, in UTF-8.\n"
+    )
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_function_or_a_preset_whose_path_is_no_text_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"\xff")
+    folder.mkdir()
+    (folder / "mine.py").write_text("def train(n: int = 1): return {'loss': n}")
+    (folder / "mine.toml").write_text("title = 'a'\nstudy = 'toy'")
+    for name in ("mine.py", "mine.toml"):
+        with pytest.raises(UserError, match="the name isn't text; it takes a path in UTF-8"):
+            find_subject(str(folder / name))
+
+
+def test_what_a_terminal_would_obey_is_written_out() -> None:
+    obeyed = "a\x1b[0m\r\n\t\x07\x9b\u2028\ud800z"
+    assert visible(obeyed) == r"a\x1b[0m\r\n\t\x07\x9b\u2028\ud800z"
+    plain = "N·SNR² = 1000 [0.79, 0.98] – ‖μ‖ ε"
+    assert visible(plain) == escape_markdown(plain) == plain
+    assert escape_markdown("<b>&|`*\\[a](b)") == r"&lt;b&gt;&amp;\|\`\*\\[a]\(b)"
+
+
+@pytest.mark.unix
+def test_a_reader_who_leaves_is_no_fault(tmp_path: Path) -> None:
+    for command in ("list claims", "sweep toy --n 1:3 --seeds 1 --jobs 1 --out out"):
+        piped = ["sh", "-c", f'"{sys.executable}" -m overfit_cli {command} | true']
+        done = subprocess.run(
+            piped, cwd=tmp_path, env=environment(), capture_output=True, timeout=100, check=False
+        )
+        assert done.stderr == b""
+    assert list((tmp_path / "out" / "cells").glob("*.parquet")), "the sweep goes on"
+
+
+SMALL = ("--set=d=30", "--set=d_h=20", "--set=d_v=6", "--set=test_samples=9", "--set=epsilon=0.1")
+BY_SYMBOL = ("--N=2:4", "--SNR", "4:12:3", "--set", "M=3,4", "--σ_p=1", "--seeds=1", "--jobs=1")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sweep whose axes were all named by their symbols, in `out`."""
+    folder = tmp_path_factory.mktemp("symbols")
+    call("sweep", *BY_SYMBOL, *SMALL, "--out=out", cwd=folder)
+    return folder
+
+
+def test_a_sweep_takes_symbols_as_options_and_settings(folder: Path) -> None:
+    cells = overfit_cli.load(folder / "out")
+    named = cells[["n", "snr", "tokens", "sigma_p"]].to_numpy().tolist()
+    assert sorted(named) == [[*at, 1] for at in itertools.product((2, 3, 4), (4, 8, 12), (3, 4))]
+    run = json.loads((folder / "out" / "manifest.json").read_text())["runs"][0]
+    assert set(run["values"]) >= {"n", "snr", "tokens", "sigma_p"}
+
+
+@pytest.mark.slow
+def test_a_figure_takes_symbols_for_its_axes_panels_cells_and_equations(folder: Path) -> None:
+    by_symbol = ("--x=N", "--y=SNR", "--by=M", "--law=SNR = 2 * N", "--where=SNR=8:12")
+    by_name = ("--x=n", "--y=snr", "--by=tokens", "--law=snr = 2*n", "--where=snr=8:12")
+    pictures, captions = list[Any](), list[str]()
+    for named in (by_symbol, by_name):
+        call("plot", "heatmap", "--from=out", *named, "--out=a.png", cwd=folder)
+        pictures.append(imread(folder / "a.png"))  # their records have what was typed
+        captions.append((folder / "a.txt").read_text().partition("Commands:")[0])
+    assert np.array_equal(*pictures)
+    assert captions[0] == captions[1]
+    assert "Line: SNR = 2·N." in " ".join(captions[0].split())
+    assert "12 cells done" in captions[0]
+
+
+def test_python_takes_symbols_too(tmp_path: Path) -> None:
+    given = {"M": 3, "d": 30, "d_h": 20, "d_v": 6, "test_samples": 9, "epsilon": 0.1}
+    how: dict[str, Any] = {"seeds": 1, "jobs": 1, "quiet": True, "out": tmp_path / "a"}
+    cells = overfit_cli.sweep("benign-vit", N=[2, 3], SNR=9, parameters=given, **how)
+    assert sorted(cells[["n", "tokens"]].to_numpy().tolist()) == [[2, 3], [3, 3]]
+    assert len(overfit_cli.load(tmp_path / "a", where="N=2")) == 1
+    with pytest.raises(UserError, match="n is given twice; give it once"):
+        overfit_cli.sweep("benign-vit", n=2, N=3, out=tmp_path / "b", quiet=True)
+
+
+class Ambiguous(StudyParameters):
+    n: int = parameter(1, "samples", symbol="N")
+    N: int = parameter(2, "not samples", symbol="n")
+    one: float = parameter(1.0, "one width", symbol=r"\sigma")
+    other: float = parameter(1.0, "another width", symbol=r"\sigma")
+    bare: float = parameter(1.0, "without a symbol")
+
+
+BENIGN_VIT = find_study("benign-vit").parameters
+
+
+@pytest.mark.parametrize(
+    ("model", "text", "name"),
+    [
+        *((Ambiguous, text, text) for text in ("n", "N", "σ", "", r"\sigma")),
+        (BENIGN_VIT, "σ̃_p", "sigma_p_tilde"),
+        *((BENIGN_VIT, spelled, "learning_rate") for spelled in ("η", "eta")),
+        *((BENIGN_VIT, text, text) for text in ("epsilon", "theta")),
+    ],
+)
+def test_a_name_comes_before_a_symbol_which_may_be_spelled_out_and_of_two_is_none(
+    model: type[StudyParameters], text: str, name: str
+) -> None:
+    assert parameter_named(model, text) == name
