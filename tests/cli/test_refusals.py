@@ -301,6 +301,7 @@ PRESETS = {
         f"{OF_TOY}figure = ['heatmap']\n",
         "figure: there is no such field; did you mean 'figures'",
     ),
+    "ours": (f"{OF_TOY}path = 'a'", "path: there is no such field"),
     "lacking": ("title = 'a'\n", "study: it is missing"),
     "stray": ("title = 'a'\nstudy = 'toyy'\n", "'toyy' is neither a study nor a file … toy"),
     "badaxis": ("title = 'a'\nstudy = 'benign-vit'\nset.sigma = '1:2'\n", "sigma … did you mean"),

@@ -21,6 +21,7 @@ from overfit_cli.core.errors import (
     kept_traceback,
     kind_of,
 )
+from overfit_cli.functions.function_study import FunctionStudy
 from tests.command import call, run
 from tests.functions.mine import swept, written
 
@@ -228,6 +229,20 @@ def test_a_sweep_stops_where_its_first_cells_all_fail_alike(tmp_path: Path) -> N
     cells = overfit_cli.load(tmp_path / "results" / "mine-n")
     assert 20 <= len(cells) < 100
     assert cells["n"].max() > 100, "cells from anywhere in the grid are among them"
+
+
+def test_a_sweep_of_few_large_batches_goes_on_after_the_first_has_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def train(n: int = 1, seed: int = 0) -> dict[str, float]:
+        return {"loss": 1 / (n - 1) + seed}
+
+    def batches(study: FunctionStudy, cells: list[Any], device: str) -> list[list[Any]]:
+        return [[cell for cell in cells if cell.parameters.n == n] for n in range(1, 6)]
+
+    monkeypatch.setattr(FunctionStudy, "batches", batches)
+    cells = overfit_cli.sweep(train, n="1:5", seeds=25, jobs=1, out=tmp_path / "out")
+    assert cells["status"].value_counts().to_dict() == {"done": 100, "failed": 25}
 
 
 def test_words_of_an_error_are_no_place() -> None:

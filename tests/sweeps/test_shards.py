@@ -56,6 +56,22 @@ def test_shards_in_directories_of_their_own_are_merged_to_the_same_rows(
     assert "36 there already; 0 to run" in again.stdout
 
 
+def test_runs_are_merged_whatever_their_parameters_are_called(tmp_path: Path) -> None:
+    (tmp_path / "f.py").write_text("def train(path: int = 1): return {'loss': path}\n")
+    for name, values in (("a", "1,2"), ("b", "2,3")):
+        run("sweep", "f.py", "--path", values, "--out", name, cwd=tmp_path)
+    assert "3 cells" in run("merge", "a", "b", "--out", "all", cwd=tmp_path).stdout
+
+
+def test_a_sweep_clears_what_a_kill_left_of_its_own_parts_alone(tmp_path: Path) -> None:
+    run("sweep", "toy", "--n=1", "--out=out", cwd=tmp_path)
+    (tmp_path / "out" / "figures").mkdir()
+    for place in ("cells", "figures"):
+        (tmp_path / "out" / place / ".part-1").touch()
+    run("sweep", "toy", "--n=1,2", "--out=out", cwd=tmp_path)
+    assert [path.parent.name for path in (tmp_path / "out").glob("*/.part-*")] == ["figures"]
+
+
 def logged(directory: Path) -> int:
     """How many cells have logged steps."""
     return int(overfit_cli.load(directory, trajectories=True)["key"].nunique())

@@ -72,7 +72,8 @@ class FigureOptions:
 
         asked: Any = read_options(cls, given)
         log = checked("log", asked.log, str)
-        axes = frozenset(name.strip() for name in (log or "none").split(",")) - {"none"}
+        named = "none" if log is None else log
+        axes = frozenset(name.strip() for name in named.split(",")) - {"none"}
         if not axes <= {*LOG_NAMES}:
             accepts = f"it takes some of {', '.join(LOG_NAMES)}, separated by commas, or none."
             raise BadValue("log", shorten(str(log)), accepts)

@@ -160,8 +160,10 @@ def set_data_folder(path: Path | None) -> None:
     if (path := path or variable_folder()) is None:
         return
     if not path.is_dir() and not (path.is_file() and path.name.endswith(".tar.gz")):
-        name = "data" if path != variable_folder() else DATA_VARIABLE
-        raise BadValue(name, str(path), "there is no such folder, or archive .tar.gz.")
+        problem = "there is no such folder, or archive .tar.gz."
+        if path == variable_folder():
+            raise UserError(f"{DATA_VARIABLE}={path}: {problem}")
+        raise BadValue("data", str(path), problem)
     os.environ[DATA_VARIABLE] = str(path.resolve())
 
 

@@ -328,10 +328,11 @@ class Run:
         self.plan, self.directory, self.executor, self.work = plan, directory, executor, work
         self.summary, self.speed = summary or Summary(), worker.Speed()
         self.cells, self.failed, self.stop = 0, 0, False
-        batches, self._first = dict(enumerate(plan.batches)), set[int]()
-        if len(batches) > MOST_ALIKE and not plan.done:  # an early region may fail by itself
-            self._first = {*random.Random(0).sample(range(len(batches)), ELSEWHERE)}
-        self.waiting = {number: batches[number] for number in self._first} | batches
+        batches, count = dict(enumerate(plan.batches)), min(ELSEWHERE, len(plan.batches))
+        # Before all of these have ended a sweep doesn't stop: an early region may fail by itself.
+        self._first = {*random.Random(0).sample(range(len(batches)), count)}
+        first = self._first if len(batches) > MOST_ALIKE and not plan.done else ()
+        self.waiting = {number: batches[number] for number in first} | batches
         self._costs, self.cost, self.cost_done = plan.costs, sum(plan.costs), 0.0
         self._strikes: Counter[int] = Counter()
         self._losses = 0

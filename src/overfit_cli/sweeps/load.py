@@ -174,7 +174,6 @@ class RunSummary:
     Attributes:
         version: that of the cells which are counted; None without cells.
         outdated: the number of cells of other versions.
-        before_digest: the number of cells trained before the digest of code changed.
         left_out: the number of its files that are damaged, or of another study.
     """
 

@@ -253,12 +253,15 @@ TOLERANCE, SMALLEST = 1e-5, 1e-11
 """By how much two numbers of one cell may differ, relative and in all: the last bits depend on the
 processor, and on which cells are trained together."""
 
+_WHERE = " directory"
+"""No column is called so."""
+
 
 def check_same_numbers(frames: Mapping[str, pd.DataFrame]) -> None:
     """Refuse cells that have other numbers in another run directory, by their paths."""
     import pandas as pd
 
-    rows = pd.concat(frames, names=["path"]).reset_index("path")
+    rows = pd.concat(frames, names=[_WHERE]).reset_index(_WHERE)
     several = rows[rows.duplicated("key", keep=False) & (rows["status"] == "done")]
     numbers = several.drop(columns="seconds").select_dtypes(["number", "bool"]).astype(float)
     of_key = numbers.groupby(several["key"])
@@ -270,7 +273,7 @@ def check_same_numbers(frames: Mapping[str, pd.DataFrame]) -> None:
         return
     example = several[several["key"] == conflicts[0]]
     column = differs.columns[differs.loc[conflicts[0]]][0]
-    values = [f"{value!r} in {path}" for path, value in example[["path", column]].to_numpy()]
+    values = [f"{value!r} in {path}" for path, value in example[[_WHERE, column]].to_numpy()]
     raise UserError(
         f"{plural(len(conflicts), 'cell')} with other numbers in another directory: {conflicts[0]} "
         f"has {column} {' and '.join(values)}. Nothing was merged."

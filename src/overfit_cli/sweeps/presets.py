@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, cast, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError
 
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import read_toml, set_data_folder, variable_folder
@@ -105,7 +105,12 @@ class Preset(_Axes):
     claims: Mapping[str, str] = Field(default_factory=dict)
     quick: Profile = Profile()
     paper: Profile = Profile()
-    path: Path = Path()
+    _path: Path = PrivateAttr(Path())
+
+    @property
+    def path(self) -> Path:
+        """Its file."""
+        return self._path
 
     @property
     def name(self) -> str:
@@ -183,9 +188,10 @@ def _read(path: Path) -> Preset:
 def _parse(path: Path, *state: int) -> Preset:
     """The preset in a file; read again when the file's state, its time and size, has changed."""
     try:
-        preset = Preset.model_validate({**read_toml(path), "path": path})
+        preset = Preset.model_validate(read_toml(path))
     except ValidationError as error:
         raise UserError(f"{path}: {_sentence(error)}") from error
+    preset._path = path
     for name, text in preset.claims.items():
         from overfit_cli.claims.sentences import read
 

@@ -234,9 +234,9 @@ class Session:
             with progress.shown():
                 run.execute(progress.add)
         except KeyboardInterrupt:
-            count = f"{run.cells} of {plural(plan.to_run, 'cell')}"
-            kept = f"they are kept in {self.directory.path}"
-            self.say(f"Interrupted after {count}; {kept}, and the same command goes on from there.")
+            kept = f"{plural(plan.to_run, 'cell')}; they are kept in {self.directory.path}"
+            after = f"after {run.cells} of {kept}, and the same command goes on from there."
+            self.say(f"Interrupted {after if run.cells else 'before the first result.'}")
             raise
 
     def cells(self) -> pd.DataFrame:

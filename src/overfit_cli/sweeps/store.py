@@ -137,8 +137,9 @@ class RunDirectory:
         cells = self._shown(CELLS)
         if cells.empty:
             raise self.error(self.why_empty())
-        if TRACEBACK in cells and cells[TRACEBACK].isna().all():
-            cells = cells.drop(columns=TRACEBACK)
+        if TRACEBACK in cells:  # long, and often empty: last, or not at all
+            tracebacks = cells.pop(TRACEBACK)
+            cells = cells if tracebacks.isna().all() else cells.assign(**{TRACEBACK: tracebacks})
         return cells
 
     def load_trajectories(self) -> pd.DataFrame:
@@ -236,8 +237,9 @@ class RunDirectory:
         notes = []
         try:
             with self.lock:
-                for leftover in self.path.rglob(f"{TEMPORARY_PREFIX}*"):
-                    leftover.unlink(missing_ok=True)
+                for place in (".", CELLS, STEPS, "source/**"):
+                    for leftover in self.path.glob(f"{place}/{TEMPORARY_PREFIX}*"):
+                        leftover.unlink(missing_ok=True)
                 for kind in (CELLS, STEPS):
                     self.parts(kind, INDEX[kind])
                     notes += self.notes(kind)
@@ -253,7 +255,7 @@ class RunDirectory:
     def append(self, cells: pa.Table, steps: pa.Table | None, source: str = "") -> None:
         """Write rows of cells and of their trajectories, whose cells were trained by one source.
 
-        A cell that is there already stands in two parts then, until these are parquet.joined.
+        A cell that is there already stands in two parts then, until these are joined.
         """
         study, stamp = cells["study"][0].as_py(), time.time_ns()
         with self.lock:
