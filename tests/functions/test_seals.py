@@ -94,8 +94,8 @@ def test_a_claim_that_is_changed_added_or_removed_after_the_first_cell_says_so(
     assert read_manifest(tmp_path / "out").wordings == {"inverse": NARROW[9:], "small": SMALL[7:]}
     state(tmp_path, WIDE, SMALL)
     words = (
-        "This claim was changed after the first cell was trained. It was: power of n in error is "
-        "-1 within 0.0001"
+        "This claim was changed after the first cell was trained. It was: 'power of n in error is "
+        "-1 within 0.0001'."
     )
     judged = judge(tmp_path)
     assert judged.count(words) == 1
@@ -147,7 +147,7 @@ def test_the_claims_of_a_preset_are_sealed_too_beside_those_of_its_user(tmp_path
     preset.write_text(PRESET.format(claims='small = "error < 0.2"'))
     words = judge(tmp_path)
     assert "small ours holds" in words
-    assert "It was: error < 0.05 where n = 10" in words
+    assert "It was: 'error < 0.05 where n = 10'." in words
     assert "low ours holds" in words
     assert "This claim was removed after the first cell was trained" in words
     preset.write_text(PRESET.format(claims='small = "error is low"'))

@@ -126,7 +126,7 @@ def test_of_many_intervals_the_nearest_to_the_margin_are_drawn(tmp_path: Path) -
 
 @pytest.mark.slow
 def test_what_has_no_drawing_is_refused_in_a_sentence(run: Path) -> None:
-    with pytest.raises(UserError, match="It needs 3 values of snr; these cells have one"):
+    with pytest.raises(UserError, match="It needs 3 values of snr on a line; these cells have"):
         draw(run, "test_loss falls along snr")
     said = words(draw(run, "test_loss falls along snr", "test_loss < 2"))
     assert "test_loss-falls-along-snr: not run, –." in said

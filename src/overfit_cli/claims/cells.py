@@ -182,16 +182,18 @@ def repeated_seeds(cells: pd.DataFrame, parameters: type[StudyParameters]) -> li
     )
     table = np.full((setting.max() + 1, len(long), len(seeds)), np.nan)
     table[setting.to_numpy(), :, of_seed] = np.stack(long, axis=1)
-    table, repeated = table.reshape(-1, len(seeds)), list[int]()
-    for at in range(1, len(seeds)):
-        earlier, later = table[:, :at], table[:, at : at + 1]
-        both = ~np.isnan(earlier) & ~np.isnan(later)
+    table = table.reshape(-1, len(seeds))
+    earlier, later = np.triu_indices(len(seeds), 1)
+    shares = np.zeros(len(earlier), dtype=bool)
+    for rows in np.array_split(table, range(8, len(table), max(8, len(table) // 8))):
+        first, second = rows[:, earlier], rows[:, later]  # of the pairs that are alike so far
+        missing = np.isnan(first) | np.isnan(second)
         with np.errstate(invalid="ignore"):  # between infinities
-            near = np.abs(earlier - later) <= NEAR_COPY * np.abs(later)
-        alike = near | (earlier == later) | ~both
-        if (alike.all(axis=0) & both.any(axis=0)).any():
-            repeated.append(int(seeds[at]))
-    return repeated
+            near = np.abs(first - second) <= NEAR_COPY * np.abs(second)
+        alike = (near | (first == second) | missing).all(axis=0)
+        shares = (shares | ~missing.all(axis=0))[alike]
+        earlier, later = earlier[alike], later[alike]
+    return [int(seeds[index]) for index in np.unique(later[shares])]
 
 
 def finite_numbers(cells: pd.DataFrame, name: str) -> pd.Series[float]:

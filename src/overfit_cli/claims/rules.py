@@ -115,10 +115,9 @@ def judge(
 
 def _why_open(low: float, high: float, part: Part) -> str:
     if math.isinf(low) and math.isinf(high) and low != high:
-        return (
-            "Nothing is known of the interval's ends, as of a mean that lacks a number, or of "
-            f"fewer than {FEW} equal ones; see their median."
-        )
+        said = f", as of a mean that lacks a number, or of fewer than {FEW} equal ones"
+        said = f"{said}; see their median" if "mean" in part.statistic else ""
+        return f"Nothing is known of the interval's ends{said}."
     ends = " and ".join(
         end_in_words(end) for end in (part.margin.least, part.margin.most) if low <= end <= high
     )

@@ -35,9 +35,9 @@ def file_format(to: Format | None, out: Path | None) -> Format:
     """Return the format that is asked for, in words or by the file's ending."""
     form = to or ("csv" if out is None else ENDINGS.get(out.suffix.lower()))
     if form is None or (out is None and form == "parquet"):
-        given = f"--out {out}" if out else "--to parquet"
         formats, endings = alternatives(get_args(Format)), alternatives(ENDINGS)
-        raise UserError(f"{given}: add --to {formats}, or --out FILE that ends in {endings}.")
+        takes = f"add --to {formats}, or a file that ends in {endings}."
+        raise UserError(f"--out {out}: {takes}" if out else "--to parquet: add --out FILE.parquet.")
     return form
 
 

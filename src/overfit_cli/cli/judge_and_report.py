@@ -65,18 +65,19 @@ def judge(
     output.print(verdict_table(judged))
     if where:
         output.print(f"Only cells with {' and '.join(where)} are judged.")
-    for each in judged:
-        for sentence in (words.claim_sentence(each), *each.sentences()):
+    said = [[*each.sentences()] for each in judged]  # of which error rates take a second
+    for each, lines in zip(judged, said, strict=True):
+        for sentence in (words.claim_sentence(each), *lines):
             output.print(sentence)
     families = words.family_sentences([each for each in judged if each.family > 1])
     for line in (*families, *commands_that_decide(loaded, judged)):
         output.print(line)
+    noted = [each.noted(lines) for each, lines in zip(judged, said, strict=True)]
+    write_json(output, json_file, contents.judged_json(noted))
     if out is not None:
         from overfit_cli.report.pictures import draw_claims
 
         save_picture(output, draw_claims(judged, command=typed_command(), out=out), out)
-    said = [each.noted(each.sentences()) for each in judged]
-    write_json(output, json_file, contents.judged_json(said))
     return int(strict and any(claim.headline not in HOLDING for claim in judged))
 
 
@@ -168,14 +169,14 @@ class Asked:
         return asked | {run.study.name for run in runs} or {*known}
 
     def wants(self, claim: Judged) -> bool:
-        """Return whether a claim is asked for: of a preset, or with a number on a source."""
+        """Return whether a claim is asked for: of a preset, or measured on a source."""
         preset = claim.claim.preset
         if self.presets is not None:
             return preset in self.presets or (not preset and claim.directory in self.directories)
-        return preset in ("", *self._own_presets) or claim.measurement.value is not None
+        return preset in self.own_presets or claim.is_measured
 
     @functools.cached_property
-    def _own_presets(self) -> set[str]:
+    def own_presets(self) -> set[str]:
         """The presets that are run into directories of the sources' names."""
         from overfit_cli.sweeps.presets import presets_run_into
 
@@ -250,6 +251,12 @@ def _say_verdicts(
     from overfit_cli.report import judge, runs, words
 
     many = asked.is_whole and sum(claim.is_measured for claim in about) > MOST_LISTED
+    if asked.sources:  # a claim is about runs that are its preset's, or where it has a number
+        own = ("", *asked.own_presets)
+        every = judge.relevant_claims([one for paper in papers for one in paper["judged"]])
+        about = [
+            one for one in every if one.claim.preset in own or one.measurement.value is not None
+        ]
     shown = about if many else judge.relevant_claims(about)
     lines = list[str]()
     if shown:

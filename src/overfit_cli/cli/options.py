@@ -54,10 +54,12 @@ def complete_listed(incomplete: str) -> Sequence[Any]:
 
 def complete_presets(incomplete: str) -> Sequence[Any]:
     """Complete papers, their figures, and presets."""
+    from overfit_cli.core.registry import installed_studies
     from overfit_cli.sweeps.presets import reproducible
 
     presets = reproducible()
-    return [*{name: one.title for one in presets for name in (one.key, *one.names)}.items()]
+    papers = {study.paper.key: study.paper.title for study in installed_studies() if study.paper}
+    return [*({name: one.title for one in presets for name in one.names} | papers).items()]
 
 
 def complete_runs(incomplete: str) -> Sequence[Any]:
@@ -216,6 +218,8 @@ def read_words(
             has_next = left and not left[0].startswith("--")
             text = value if equals else left.pop(0) if has_next else None
             given.append((flag.removeprefix("--").replace("-", "_"), flag, text))
+        elif word.startswith("-") and word[1:2].isalpha():
+            raise UserError(f"{word}: options begin with two dashes, such as --{word[1:]} 5.")
         else:
             subjects.append(word)
     if len(subjects) > 1:
@@ -243,7 +247,7 @@ def texts_by_name(
         name = parameter_named(study.parameters, written)
         if name not in parameters and not flag.startswith("--set"):
             options = [option for each in context.command.params for option in each.opts]
-            words = [*parameters, *(option.removeprefix("--") for option in options)]
+            words = [*parameters, *(word[2:] for word in options if word.startswith("--"))]
             near, known = most_alike(written, words), ", ".join(sorted(parameters)) or "none"
             hint = f"did you mean '--{near}'?" if near else f"known: {known}."
             lack = f"{study.name} has no parameter {name!r}, and overfit has no such option"

@@ -161,7 +161,8 @@ def _lines_on_failures(run: RunSummary, data: Cells) -> Iterator[str]:
         cells = failed[[kind_of(reason) == shared for reason in failed["reason"].astype(str)]]
         reason = kind.words if kind.varied or kind.traceback else kind.example
         yield f"{text.plural(kind.count, 'cell')}: {reason}"
-        where = [f"seeds {text.list_numbers(sorted(cells['seed'].unique().tolist()))}"]
+        seeds = sorted(cells["seed"].unique().tolist())
+        where = [f"{'seeds' if len(seeds) > 1 else 'seed'} {text.list_numbers(seeds)}"]
         where += [
             f"{name} = {text.list_values(cells[name].unique().tolist())}" for name in data.varying()
         ]

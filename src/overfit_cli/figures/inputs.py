@@ -162,7 +162,8 @@ def require_grid(data: Cells, options: FigureOptions, x: Axis, y: Axis) -> None:
 
 def measured_column(data: Cells, name: str | None, option: str = "value") -> tuple[str, str]:
     """Return the name and the label of the column to draw: by default the study's headline."""
-    name, columns = name or data.study.headline, data.schema.named("measured")
+    name = data.study.headline if name is None else name
+    columns = data.schema.named("measured")
     if not name and not data.study.columns:
         raise UserError(f"{data.study.name} has measured nothing here: no cell is done.")
     if name not in columns:

@@ -23,7 +23,7 @@ from matplotlib.colors import to_rgb, to_rgba
 from matplotlib.font_manager import FontProperties
 from matplotlib.typing import ColorType, LineStyleType
 
-from overfit_cli.core.errors import BadValue
+from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.parameters import ParameterInfo, Value, describe
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import shorten
@@ -98,13 +98,6 @@ class Look:
     style: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        """Check the sides."""
-        sides = [side for side in (self.width, self.height) if side is not None]
-        if not all(SMALLEST <= side <= LARGEST for side in sides):
-            accepts = f"both sides are at least {SMALLEST:g} and up to {LARGEST:g} inches."
-            raise BadValue("size", "x".join(f"{side:g}" for side in sides), accepts)
-
     @property
     def dpi(self) -> float:
         """Dots per inch of PNG files, and of what is no line in the others."""
@@ -138,7 +131,11 @@ def _read_size(text: str) -> tuple[float, float | None]:
         accepts = "it takes column, page, or WIDTHxHEIGHT in inches, such as 3.4x2.6, or 85x65mm."
         raise BadValue("size", shorten(text), accepts)
     unit = _INCHES[match[3] or "in"]
-    return float(match[1]) * unit, float(match[2]) * unit
+    width, height = float(match[1]) * unit, float(match[2]) * unit
+    if not all(SMALLEST <= side <= LARGEST for side in (width, height)):
+        accepts = f"both sides are at least {SMALLEST:g} and up to {LARGEST:g} inches."
+        raise BadValue("size", shorten(text), accepts)
+    return width, height
 
 
 def _read_style(path: Path) -> dict[str, Any]:
@@ -177,6 +174,9 @@ def _read_style(path: Path) -> dict[str, Any]:
 
 def look_of_record(recorded: Look) -> Look:
     """Return the look that a figure's record holds; its style sheet is read again."""
+    sides = [side for side in (recorded.width, recorded.height) if side is not None]
+    if not all(SMALLEST <= side <= LARGEST for side in sides):
+        raise UserError(f"its record names sides of {sides} inches.")
     return replace(recorded, settings=_read_style(Path(recorded.style)) if recorded.style else {})
 
 

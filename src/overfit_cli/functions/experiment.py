@@ -220,7 +220,7 @@ def read_signature(function: Callable[..., Any], where: str) -> tuple[list[Param
     except Exception as error:  # annotations may be anything, even names that don't exist
         raise UserError(f"{where}: its annotations can't be read: {error}.") from error
     seed = given.pop(SEED, None)
-    is_own = seed is None or seed.default in (None, seed.empty) or type(seed.default) is int
+    is_own = not seed or seed.default is seed.empty or type(seed.default) in (int, type(None))
     if seed and not (is_own and seed.annotation in (int, int | None, seed.empty)):
         accepts = "it receives the cell's seed, an int; call anything else my_seed"
         raise UserError(f"{where}, parameter {SEED}: {accepts}.")

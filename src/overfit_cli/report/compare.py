@@ -375,6 +375,8 @@ def _compare_column(
         cells = plural(int(one_sided.sum()), "cell" if pairs.by == "seed" else "point")
         lacks = f"{cells} with a number on one side only" if one_sided.any() else ""
         return record | {"verdict": "open", "lacks": lacks}
+    if sides.is_published(b) and pairs.left[both]["seed"].nunique() < FEWEST_SEEDS:
+        return record | {"verdict": "open", "lacks": f"{FEWEST_SEEDS} seeds on each side"}
     verdict = "equivalent" if (changes == 0).all() else margin.verdict(whole)
     return record | {"verdict": verdict, "lacks": ""}
 
@@ -397,7 +399,7 @@ def _whole(column: str, a: Cells, b: Cells, pairs: Pairs, both: pd.Series[bool])
             relative = (finite_column(cells, column) - centre).groupby(cells["seed"]).mean()
             means.append(relative.dropna().to_numpy() + np.mean(list(middle.values())))
         return Contrast(means[0], means[1])
-    if pairs.by == "point" and both.any():
+    if pairs.by == "point" and both.any() and sides.error_column(column) in others:
         mean = sides.mean_of_points(others[~keys.duplicated()], column)
         return Contrast((first - second).to_numpy() + mean.value, mean)
     return Contrast(first.to_numpy(), second.to_numpy(), paired=True)
@@ -443,7 +445,8 @@ def _place(
     if by == "point":
         mean = sides.summary_of_point(others.iloc[0], column)
         seeds_of_b, is_exact = mean.seeds, math.isnan(mean.error)
-        contrast = Contrast(contrast.a, mean._replace(error=0.0) if is_exact else mean)
+        exactly = Contrast(contrast.a, np.full(len(first), mean.value), paired=True)
+        contrast = exactly if is_exact else Contrast(contrast.a, mean)
         distinct[1] = mean.seeds or len(first)
     change, error = contrast.estimate(), contrast.error
     place: dict[str, Any] = {

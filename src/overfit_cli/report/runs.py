@@ -215,7 +215,7 @@ class JudgedRun:
             return ""
         before = self.manifest.sealed.get(claim.name, "") if state == "changed" else ""
         words = f"This claim was {state} {AFTER_THE_FIRST_CELL}."
-        return f"{words} It was: {before}" if before else words
+        return f"{words} It was: '{before}'." if before else words
 
 
 def _looks_in_words(further: int) -> str:

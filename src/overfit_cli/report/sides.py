@@ -126,14 +126,14 @@ def summary_of_point(point: pd.Series[Any], name: str) -> Summary:
 
 
 def mean_of_points(points: pd.DataFrame, name: str) -> Summary:
-    """Return the mean over published points; without errors it counts as exact.
+    """Return the mean over published points, with its error.
 
     Whether published means share their seeds is not known. So their errors count as if they all
     went the same way, which makes the interval too wide rather than too short.
     """
-    errors = points.get(error_column(name), pd.Series(0.0, points.index))
     fewest = summary_of_point(points.min(numeric_only=True), name)
-    return fewest._replace(value=float(points[name].mean()), error=float(errors.mean(skipna=False)))
+    error = float(points[error_column(name)].mean(skipna=False))
+    return fewest._replace(value=float(points[name].mean()), error=error)
 
 
 def has_failed(points: pd.DataFrame) -> bool:
