@@ -286,8 +286,9 @@ def test_an_uncertainty_gives_welchs_interval_and_a_z_score(
     assert read["seeds"] == {"a": 6, "b": None if math.isinf(freedom) else freedom + 1}
 
 
-def test_without_an_uncertainty_a_number_counts_as_exact(run: Path) -> None:
-    comparison = compared(run, f"{HEAD}\n2,1,9.5\n4,2,8.0\n")
+@pytest.mark.parametrize(("head", "seeds"), [("", ""), (",seeds", ",1"), (",seeds", ",2")])
+def test_without_an_uncertainty_a_number_counts_as_exact(run: Path, head: str, seeds: str) -> None:
+    comparison = compared(run, f"{HEAD}{head}\n2,1,9.5{seeds}\n4,2,8.0{seeds}\n")
     [change] = comparison.columns
     apart = [9.5 - np.array(seeds_at(2, 1.0)), 8.0 - np.array(seeds_at(4, 2.0))]
     for record, gaps in ((change, np.mean(apart, axis=0)), (change["points"][1], apart[1])):
