@@ -176,7 +176,9 @@ def compare_sides(
         raise UserError(f"A {path_a}: A is a run directory; name the published file second.")
     a = sides.load_side(path_a, "A", where, where_a, values)
     b = sides.load_side(path_b, "B", where, where_b, values, a if is_file[1] else None)
-    in_a, in_b = (sides.measured_columns(side, values) for side in (a, b))
+    steps = [finite_column(side.trained, "steps") for side in (a, b) if "steps" in side.frame]
+    took_steps = "steps" in values or any(numbers.any() for numbers in steps)
+    in_a, in_b = (sides.measured_columns(side, values, steps=took_steps) for side in (a, b))
     for name in values:
         for letter, measured in (("A", in_a), ("B", in_b)):
             if name not in measured:

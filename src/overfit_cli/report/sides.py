@@ -92,16 +92,15 @@ def load_side(
     return cells
 
 
-def measured_columns(side: Cells, values: Sequence[str]) -> list[str]:
+def measured_columns(side: Cells, values: Sequence[str], *, steps: bool) -> list[str]:
     """Return the measured columns with numbers, the headline first, expressions last.
 
-    `seconds` are compared where they are asked for, and `steps` only where a cell took any.
+    `seconds` are compared where they are asked for, and `steps` where cells of a side took any.
     """
-    names = [side.study.headline, *(column.name for column in side.study.columns), "steps"]
+    names = [side.study.headline, *(column.name for column in side.study.columns)]
+    names += ["steps"] if steps else []
     names += [text for text in values if text == "seconds" or not text.isidentifier()]
     numbers = {name: finite_column(side.trained, name) for name in names if name in side.frame}
-    if "steps" in numbers and "steps" not in values and not numbers["steps"].any():
-        del numbers["steps"]
     return [name for name, column in numbers.items() if column.notna().any()]
 
 
