@@ -119,7 +119,7 @@ LIMIT = fake.fail(PAIR, "kernel == 'softmax'", "step limit")
 HALF = fake.fail(FIVE, "snr == 4 and seed < 3 or snr == 8").query("seed < 4")
 UNEVEN = pd.concat([fake.fake_cells([1, 2], [float(seeds)], seeds=seeds) for seeds in (1, 3)])
 BY_SNR = {**OF_LOG, "x": "n", "band": "interval"}
-BEYOND, HALF_MISS = "(diverged) taken as beyond the others", "half of the seeds or more: diverged"
+BEYOND, HALF_MISS = "(diverged) taken as beyond the others", "half or more: diverged"
 SEEDS = "median of 5 seeds, band: the middle half; 4 cells"
 
 
@@ -132,7 +132,7 @@ SEEDS = "median of 5 seeds, band: the middle half; 4 cells"
         (ONE, {}, f"1 cell {BEYOND}", None),
         (HALF, {}, HALF_MISS, None),
         (LIMIT, {}, "softmax (target not reached) … gaussian", None),
-        (LIMIT, {"x": "kernel"}, "half of the seeds or more: target not reached", None),
+        (LIMIT, {"x": "kernel"}, "half or more: target not reached", None),
         (fake.fake_cells([10**6, 10**15], [1.0, 2.0]), {}, "N = 10⁶ … N = 10¹⁵", None),
         (REFINED, {}, "median of 1 to 3 seeds", None),
         (UNEVEN, BY_SNR, "SNR = 1 … SNR = 3", None),

@@ -354,7 +354,7 @@ class Series:
         if any(line.ends_early for line in every):
             legend.append((_handle("0.3", "", "o", markersize=2.5), "first seed ends"))
         if reasons := dict.fromkeys(line.reason for line in every if line.reason):
-            half = f"half of the seeds or more: {' or '.join(reasons)}"
+            half = f"half or more: {' or '.join(reasons)}"
             legend.append((_handle("0.3", "", "x"), half))
         for (name, label), dashed in zip(self.theory.items(), THEORY.values(), strict=False):
             differs = any(_differs(lines, name) for lines in self.lines.panels)

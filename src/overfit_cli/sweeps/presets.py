@@ -210,7 +210,8 @@ def _sentence(error: ValidationError) -> str:
     first = error.errors()[0]
     parts = [str(part) for part in first["loc"] if part not in _KINDS]
     fields = (Profile if len(parts) > 1 else Preset).model_fields
-    takes = "it takes one value, or a range in quotes." if "set" in parts[:-1] else first["msg"]
+    is_value = "set" in parts[:-1]
+    takes = "it takes one value, or a range in quotes." if is_value else f"{first['msg']}."
     problems = {
         "extra_forbidden": f"there is no such field; {suggestion(parts[-1], fields)}",
         "missing": "it is missing, and every preset has it.",
