@@ -121,8 +121,8 @@ def test_a_broken_entry_point_costs_its_own_study_and_one_line(
     sweep = ("sweep", "toy", "--n=1:2", "--snr=1:2:2", "--seeds=1", "--jobs=1")
     for command in (sweep, ("plot", "heatmap")):
         assert run(*command, cwd=tmp_path).stderr == "", "it needs none of them"
-    for command in (("list",), ("report",)):
-        errors = run(*command, cwd=tmp_path).stderr
+    for listing in (["list"], ["report"]):
+        errors = run(*listing, cwd=tmp_path).stderr
         named = [line.removeprefix("note: The study '") for line in errors.splitlines()]
         assert sorted(line.partition("' can't be")[0] for line in named) == sorted(BROKEN), errors
         assert "\x1b" not in errors

@@ -396,7 +396,7 @@ REFUSED: list[tuple[Callable[[Any], object], object, str]] = [
     *((read_record, file_content(picture(None), kind), "it holds no") for kind in ("pdf", "svg")),
     (read_record, b"<svg>", "it isn't a whole figure (no element found"),
     (read_record, UNENDED, "it isn't a whole figure ("),
-    (lambda width: Look(width=width), 1e9, "both sides are at least 0.5"),
+    (look_of_record, Look(width=1e9), "its record names sides of"),
 ]
 
 

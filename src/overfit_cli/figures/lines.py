@@ -98,7 +98,7 @@ def _along(x: Axis, data: Cells, options: FigureOptions, round_off: float) -> Se
         accepts = f"the other parameters have {count} settings here, and a figure shows up to "
         accepts += f"{len(PALETTE)} lines; make panels of one (option by), or draw a heatmap."
         raise BadValue("x", x.name, accepts)
-    points = [(line[value]["middle"].notna() | line[value]["missed"]).sum() for line in lines.every]
+    points = [(line[value]["arrived"] > 0).sum() for line in lines.every]
     if x.scale != "category" and max(points) < 2:
         raise BadValue("x", x.name, f"no line of {value} has two points here.")
     start = (1.0, round_off, "start") if round_off else (numbers.max(), LEAST_SHARE, "largest")
