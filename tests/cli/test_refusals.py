@@ -244,9 +244,9 @@ judge mine.py 'test_loss < 1' => RUN mine.py: that is a file
 export out --columns tset_loss => there is no column 'tset_loss' here; did you mean
 export out --columns n,,snr => there is no column '' here; known:
 export out --means --columns key => there is no column 'key' here; known: draw, failed
-export out --to parquet => --to parquet: add --to csv, parquet or latex, or --out FILE that ends in
+export out --to parquet => --to parquet: add --out FILE.parquet
 export out --to xlsx => --to xlsx: it takes csv, parquet or latex.
-export out --out a.txt => --out a.txt: add --to csv, parquet or latex, or --out FILE that ends
+export out --out a.txt => --out a.txt: add --to csv, parquet or latex, or a file that ends
 export out --means --trajectories => --trajectories: means and LaTeX are of cells
 export out --trajectories => DIR out: it holds no logged steps of these cells; a sweep with traj
 export out --where n=9 => --where n=9: no cell has that; there is 1, 2, 3.

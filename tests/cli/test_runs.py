@@ -152,7 +152,7 @@ def test_failed_cells_are_shown_by_kind_with_the_command_that_repeats_one(folder
     assert re.fullmatch(r"6 cells: error: ValueError: n 3 is no good for \d, and similar", raised)
     assert diverged.startswith("2 cells: diverged")
     assert "  seeds 0 to 2; n = 3; rate = 0.1, 0.2\n" in said
-    assert "  seeds 1; n = 4; rate = 0.1, 0.2\n" in said
+    assert "  seed 1; n = 4; rate = 0.1, 0.2\n" in said
     assert "  mine.py:7 in train: raise ValueError" in said
     repeats = re.findall(r"^  Repeat one: overfit (.*)$", said, re.MULTILINE)
     assert "--set n=4" in repeats[1]

@@ -364,7 +364,7 @@ TYPED_WRONGLY = {
     "--width=0": "--width 0: width takes a whole number of at least 1, not 0.",
     "--few=0": "few takes a whole number above 0 and up to 3, not 0",
     "--sedes=3": "did you mean '--seeds'?",
-    "-n 3": "-n: mine.py is named already; a command takes one",
+    "-n 3": "-n: options begin with two dashes",
 }
 
 
