@@ -35,7 +35,7 @@ from overfit_cli.figures.inputs import difference, prepare, read_options, side_b
 from overfit_cli.figures.labels import caption, stand_ins, unpaired
 from overfit_cli.figures.picture import Picture, looking
 from overfit_cli.figures.style import Look
-from overfit_cli.sweeps.load import load_run
+from overfit_cli.sweeps.load import load_run, study_in
 from overfit_cli.sweeps.manifest import count_sources, provenance_in_words
 from overfit_cli.sweeps.store import RunDirectory
 
@@ -143,8 +143,8 @@ def figure_and_data(
     name: str, directory: RunDirectory, where: Sequence[str]
 ) -> tuple[Figure, Cells]:
     """Return a figure of a run directory's study, and what it is drawn from."""
+    figure = find_figure(study_in(directory), name)  # before cells are read
     data = load_run(directory).where(*where)
-    figure = find_figure(data.study, name)
     if figure.reads == "trajectories" and data.steps.empty:
         none = f"it holds no trajectories, which {name} requires; `overfit train` writes them."
         raise BadValue("directory", str(directory.path), none)

@@ -81,7 +81,8 @@ def study_in(directory: RunDirectory) -> AnyStudy:
     """
     function = directory.manifest.function
     if function is None:
-        name = directory.study_name() or ""
+        if (name := directory.study_name()) is None:
+            raise directory.error(directory.why_empty())
         if ":" in name and name not in study_names():
             raise directory.error(f"its cells are of the function {name}, and no manifest has it.")
         return find_study(name)
