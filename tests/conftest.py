@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -38,6 +39,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if cases[test] % marker.args[0]:
                 item.add_marker(pytest.mark.slow)
             cases[test] += 1
+
+
+@pytest.fixture(autouse=True)
+def no_added_study_stays() -> Iterator[None]:
+    """Forget the studies that a test has given, which others would list."""
+    with mock.patch.dict(registry._added):
+        yield
 
 
 @pytest.fixture
