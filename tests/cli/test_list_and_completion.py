@@ -1,4 +1,4 @@
-"""What there is: lists of commands, options, studies and claims, and completion of them."""
+"""Lists of commands, options, studies and claims, and completion of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where curves cross a threshold, medians of rows, the share of seeds above it, and power laws."""
+"""Crossings of a threshold, medians of rows, the share of seeds above it, and power laws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every study owes: rows that depend on the cell alone, failures as rows, and refusals."""
+"""Behaviour of every study: rows that depend on the cell alone, failures as rows, and refusals."""
 
 from __future__ import annotations
 

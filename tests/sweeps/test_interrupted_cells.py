@@ -1,4 +1,4 @@
-"""What a signal did to a cell is no result of it; what its own code raised is."""
+"""Cells under signals: what a signal did is no result, and what the cell's own code raised is."""
 
 from __future__ import annotations
 

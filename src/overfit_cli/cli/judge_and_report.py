@@ -254,10 +254,11 @@ def _say_verdicts(
     if asked.sources:  # a claim is about runs that are its preset's, or where it has a number
         own = ("", *asked.own_presets)
         every = judge.relevant_claims([one for paper in papers for one in paper["judged"]])
-        about = [
+        shown: Sequence[Judged] = [
             one for one in every if one.claim.preset in own or one.measurement.value is not None
         ]
-    shown = about if many else judge.relevant_claims(about)
+    else:
+        shown = about if many else judge.relevant_claims(about)
     lines = list[str]()
     if shown:
         output.print(_count_table(papers, shown))
