@@ -51,26 +51,25 @@ def table(before: str, runs: int, chosen: Collection[str] = ()) -> str:
     return written.getvalue()
 
 
-def row(study_name: str, claim_name: str, runs: int) -> Mapping[str, str]:
-    """Return a claim's row of the table."""
+def row(study_name: str, claim_name: str, runs: int) -> Mapping[str, str | int]:
+    """Return a claim's row of the table: how many of its runs err, in either world."""
     study = find_study(study_name)
     claim = next(claim for claim in claims_of(study) if claim.name == claim_name)
     if claim_name not in worlds_of(study):
         raise UserError(f"The claim {claim_name} has no made-up worlds to be calibrated in.")
     worlds, cells = worlds_of(study)[claim_name], design(claim.preset)
-    shares = (
-        rates(claim, worlds.true, cells, runs, "true").share("fails"),
-        rates(claim, worlds.false, cells, runs, "false").share("holds"),
+    wrong = (
+        rates(claim, worlds.true, cells, runs, "true").verdicts.get("fails", 0),
+        rates(claim, worlds.false, cells, runs, "false").verdicts.get("holds", 0),
     )
-    percents = (f"{100 * share:.1f} %" for share in shares)
-    return dict(zip(COLUMNS, (study_name, claim_name, str(runs), *percents), strict=True))
+    return dict(zip(COLUMNS, (study_name, claim_name, runs, *wrong), strict=True))
 
 
-def most_errors(runs: int, rate: float = MOST_ERRORS) -> float:
-    """Return the share of errors that an error rate exceeds once in a thousand times."""
+def most_errors(runs: int, rate: float = MOST_ERRORS) -> int:
+    """Return the number of errors that an error rate exceeds once in a thousand times."""
     from scipy.stats import binom
 
-    return float(binom.ppf(0.999, runs, rate)) / runs
+    return int(binom.ppf(0.999, runs, rate))
 
 
 def studies() -> list[AnyStudy]:
