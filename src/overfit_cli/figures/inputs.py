@@ -23,9 +23,8 @@ from overfit_cli.core.figure import MOST_PANELS, Figure, FigureOptions
 from overfit_cli.core.parameters import Value, describe, parameter_named
 from overfit_cli.core.study import RUN, Field, missed_by
 from overfit_cli.core.text import plural, round_digits, suggestion
-from overfit_cli.figures import labels
+from overfit_cli.figures import labels, style
 from overfit_cli.figures.axes import Axis, parameter_axis, require_parameter
-from overfit_cli.figures.style import PALETTE
 from overfit_cli.stats.intervals import Averaging
 from overfit_cli.stats.pairs import pair_up
 
@@ -267,7 +266,7 @@ class Panel:
 
     title: str
     data: Cells
-    colour: ColorType = PALETTE[0]
+    colour: ColorType = style.PALETTE[0]
 
 
 def panels(data: Cells, *names: str | None) -> list[Panel]:
@@ -297,11 +296,11 @@ def panels_for_lines(data: Cells, names: Sequence[str]) -> str | None:
     lines differ by one number, so that shades of a colour show it.
     """
     lines = data.trained[list(names)].drop_duplicates()
-    if not names or len(lines) <= len(PALETTE) or is_one_number(data, names):
+    if not names or len(lines) <= len(style.PALETTE) or is_one_number(data, names):
         return None
     for name in names:
         remaining = lines.drop(columns=name).drop_duplicates()
-        if lines[name].nunique() <= MOST_PANELS and max(len(remaining), 1) <= len(PALETTE):
+        if lines[name].nunique() <= MOST_PANELS and max(len(remaining), 1) <= len(style.PALETTE):
             return name
     return None
 

@@ -9,10 +9,9 @@ import textwrap
 from collections.abc import Collection, Mapping, Sequence
 
 from overfit_cli.core.cells import Cells
-from overfit_cli.core.parameters import Value, describe, with_money
-from overfit_cli.core.parameters import symbol_text as unicode_of
+from overfit_cli.core.parameters import Value, describe, symbol_text, with_money
 from overfit_cli.core.study import RUN, Schema, missed_by, stand_ins_of
-from overfit_cli.core.text import VERSION, list_numbers, plural, spaced, visible
+from overfit_cli.core.text import VERSION, list_numbers, plural, round_digits, spaced, visible
 from overfit_cli.sweeps.manifest import provenance_in_words
 
 
@@ -127,7 +126,7 @@ def independent_parameters(data: Cells) -> list[str]:
 
 def typeset(text: str) -> str:
     """Return a text in plain Unicode, with its mathtext converted: to measure, or to print."""
-    return _MATH.sub(lambda math: unicode_of(math[0][1:-1]), text).replace(r"\$", "$")
+    return _MATH.sub(lambda math: symbol_text(math[0][1:-1]), text).replace(r"\$", "$")
 
 
 _MATH = re.compile(r"(?<!\\)\$[^$]*(?<!\\)\$")
@@ -177,6 +176,11 @@ def tick_number(value: float) -> str:
     if value == 0 or 1e-3 <= abs(value) < 1e5:
         return f"{value:g}".replace("-", "−")
     return power(value)
+
+
+def three_digits(value: float) -> str:
+    """Write a number for a tick, in three digits."""
+    return tick_number(round_digits(value, 3))
 
 
 def power(value: float) -> str:
@@ -262,7 +266,7 @@ def symbol_and_name(data: Cells, name: str) -> str:
     info = describe(data.study.parameters).get(name)
     if info is None or not info.symbol or info.kind not in ("int", "float"):
         return name
-    symbol = unicode_of(info.symbol)
+    symbol = symbol_text(info.symbol)
     return name if symbol == name or len(symbol) > _LONGEST_SYMBOL else f"{symbol} ({name})"
 
 
