@@ -87,7 +87,9 @@ class Axis:
         return replace(self, scale="category")
 
     def only(self, values: Collection[Value]) -> Axis:
-        """Return the axis with those of its values that are among these."""
+        """Return the axis with those of its values that are among these; categories stay."""
+        if self.scale == "category":
+            return self
         return replace(self, values=tuple(value for value in self.values if value in values))
 
     def scaled(self, positions: Floats) -> Floats:

@@ -170,8 +170,7 @@ def _draw_fit(axes: Axes, boundary: DrawnBoundary, y: str) -> Line2D:
     """Draw a boundary's law; return what stands for it and for its points in the legend."""
     colour = boundary.colour if boundary.title else _BLACK
     dash: Any = "none" if boundary.fit is None else "--"
-    if boundary.fit is not None:
-        axes.plot(*boundary.fit_ends(y), color=colour, linestyle=dash, label="fit")
+    axes.plot(*boundary.fit_ends(y), color=colour, linestyle=dash, label="fit")
     point: dict[str, Any] = {"marker": "o", "mfc": boundary.colour, "mec": boundary.colour}
     return Line2D([], [], color=colour, linestyle=dash, **point)
 

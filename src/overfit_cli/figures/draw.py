@@ -106,11 +106,7 @@ def record_of_run(data: Cells, figure: Figure, options: FigureOptions, **of: Any
 
 
 def drawn(
-    figure: Figure,
-    data: Cells,
-    asked: FigureOptions,
-    command: str = "",
-    look: Look | None = None,
+    figure: Figure, data: Cells, asked: FigureOptions, command: str = "", look: Look | None = None
 ) -> Picture:
     """Draw a figure of some data, with its caption."""
     with looking(look or Look(), " ".join(labels.stand_ins(data))):
@@ -151,18 +147,15 @@ def figure_and_data(
 
 
 def _refuse_unheeded(
-    figure: Figure,
-    directories: Sequence[RunDirectory],
-    options: FigureOptions,
-    minus: RunDirectory | None,
+    figure: Figure, runs: Sequence[RunDirectory], asked: FigureOptions, minus: RunDirectory | None
 ) -> None:
-    several = len(directories) > 1
+    several = len(runs) > 1
     if minus is not None and several:
         raise BadValue("minus", None, "it subtracts from one run directory; name one.")
     if several and "from" not in figure.accepts:
-        named = " ".join(str(directory.path) for directory in directories)
+        named = " ".join(str(run.path) for run in runs)
         raise BadValue("directory", named, f"{figure.name} draws one run directory.")
-    given = options.given() | ({"minus": str(minus.path)} if minus is not None else {})
+    given = asked.given() | ({"minus": str(minus.path)} if minus is not None else {})
     for name in given.keys() - figure.accepts:
         value = given[name]
         value = ",".join(sorted(value)) or "none" if isinstance(value, frozenset | tuple) else value
@@ -266,10 +259,9 @@ class FigureRecord(BaseModel, frozen=True, extra="forbid"):
 
     def metadata(self) -> dict[str, dict[str, str]]:
         """Return matplotlib's metadata of a file with this record, for each kind of file."""
-        title = visible(" ".join(self.title.split()))
+        title, text = visible(" ".join(self.title.split())), self.text()
         maker = f"overfit {self.overfit}"
         package = f"matplotlib {self.packages.get('matplotlib', '')}"
-        text = self.text()
         return {
             "png": {"Title": title, "Software": f"{maker}, {package}", KEYWORD: text},
             "pdf": {"Title": title, "Creator": maker, "Producer": package, "Keywords": text},

@@ -139,7 +139,10 @@ def draw_panels(
     """
     data = parts[0].data
     columns = logged_columns(data, options.value)
-    theory = _logged_theory(data, columns, options.theory)
+    theory = [] if options.theory is None else logged_columns(data, options.theory, "theory")
+    if theory and (len(columns) > 1 or columns[0] in theory or len(theory) > len(THEORY)):
+        accepts = f"it takes up to {len(THEORY)} columns, beside another one as value."
+        raise BadValue("theory", options.theory, accepts)
     parts = told_apart(parts, columns, theory)
     over_seeds = inputs.averaging(options, inputs.BAND)
     lines = lines_of_steps([part.data for part in parts], [*columns, *theory], over_seeds)
@@ -178,20 +181,12 @@ def series_of_steps(
     )
 
 
-def _logged_theory(data: Cells, columns: Sequence[str], theory: str | None) -> list[str]:
-    named = [] if theory is None else logged_columns(data, theory, "theory")
-    if named and (len(columns) > 1 or columns[0] in named or len(named) > len(THEORY)):
-        accepts = f"it takes up to {len(THEORY)} columns, beside another one as value."
-        raise BadValue("theory", theory, accepts)
-    return named
-
-
 def logged_columns(data: Cells, value: str | None, option: str = "value") -> list[str]:
     """Return the columns that `value` names with commas between, for the option of that name."""
     if data.steps.empty:
         raise UserError("No steps were logged here; `overfit train` logs a cell's steps.")
-    study, known = data.study, {*data.steps} - {"step"}
-    logged = [name for name in data.logged.named("measured") if name in known]
+    study = data.study
+    logged = [name for name in data.logged.named("measured") if name in data.steps]
     shown = [name for name in study.progress_columns if name in logged]
     losses = [name for name in shown if data.logged[name].diverges]
     selected = losses or [study.headline] * (study.headline in logged) or logged[:1]
@@ -201,9 +196,8 @@ def logged_columns(data: Cells, value: str | None, option: str = "value") -> lis
         hint = suggestion(name, logged)
         raise BadValue(option, name, f"{study.name} logs no {name!r}; {hint}")
     if len(selected) > len(style.DASHES):
-        raise BadValue(
-            "value", value, f"a figure of curves takes up to {len(style.DASHES)} columns."
-        )
+        accepts = f"a figure of curves takes up to {len(style.DASHES)} columns."
+        raise BadValue("value", value, accepts)
     return selected
 
 
@@ -304,33 +298,24 @@ def _less_first(data: Cells, columns: Sequence[str]) -> tuple[Cells | None, str]
 
 
 def _draw_columns(
-    data: Cells,
-    rows: Sequence[tuple[Lines, str]],
-    columns: Sequence[str],
-    options: FigureOptions,
+    data: Cells, rows: Sequence[tuple[Lines, str]], columns: Sequence[str], options: FigureOptions
 ) -> Picture:
     """Draw a panel for each column, and for each row of lines, with what its label ends with."""
-    study, parts, linear = (
-        data.study,
-        [inputs.Panel("", data)],
-        replace(options, log=frozenset[str]()),
-    )
+    study, parts = data.study, [inputs.Panel("", data)]
+    linear = replace(options, log=frozenset[str]())
     figure, all_axes = new_panels(len(rows) * len(columns), height=2.6, share_y=False)
     for axes, ((lines, less), name) in zip(all_axes, itertools.product(rows, columns), strict=True):
         series = series_of_steps(parts, lines, [name], linear if less else options)
-        is_last, note = lines is rows[-1][0], lines.label(name)
+        label, note = f"{labels.axis_label(data.logged, name)}{less}", lines.label(name)
+        is_last = lines is rows[-1][0]
         if not less:
             series.dress(axes)
         for line in lines.every:
             series.draw_line(axes, line, banded=is_last)
-        if not less and (guess := GUESS.get(name)) is not None:
-            axes.axhline(guess, **style.THRESHOLD)
-        note = note if is_last else note.partition(",")[0]
-        axes.set_ylabel(
-            labels.label_with_note(
-                f"{labels.axis_label(data.logged, name)}{less}", note, style.HIGH
-            )
-        )
+        if not less and name in GUESS:
+            axes.axhline(GUESS[name], **style.THRESHOLD)
+        note = note if is_last else note.partition(",")[0]  # its bands are not drawn
+        axes.set_ylabel(labels.label_with_note(label, note, style.HIGH))
     for axes in all_axes:
         place = axes.get_subplotspec()
         axes.set_xlabel(study.step if place is None or place.is_last_row() else "")
@@ -350,21 +335,17 @@ def _draw_columns(
 def draw_learning_rates(data: Cells, options: FigureOptions) -> Picture:
     """Draw lines as `draw_lines`, with what guessing one of two classes gives where it is near."""
     figure = draw_lines(data, options)
-    guess = GUESS.get(options.value or data.study.headline)
-    if guess is None or data.pairs:
-        return figure
-    for axes in figure.axes:
+    guess = GUESS.get(options.value or data.study.headline, math.nan)  # which is near nothing
+    look: dict[str, Any] = {"size": "small", "va": "bottom"}
+    look |= {"xytext": (0, 2), "textcoords": "offset points"}  # clear of descenders
+    for axes in () if data.pairs else figure.axes:
         low, high = axes.get_ylim()
-        if not 1.4 * low - 0.4 * high < guess < 1.4 * high - 0.4 * low:
-            continue
-        margin = 0.08 * (high - low)
-        axes.set_ylim(min(low, guess - margin), max(high, guess + margin))
-        axes.axhline(guess, **style.THRESHOLD)
-        clear: dict[str, Any] = {"xytext": (0, 2), "textcoords": "offset points"}  # of descenders
-        across = axes.get_yaxis_transform()
-        axes.annotate(
-            "guessing", (0.01, guess), **clear, xycoords=across, size="small", va="bottom"
-        )
+        if 1.4 * low - 0.4 * high < guess < 1.4 * high - 0.4 * low:
+            margin = 0.08 * (high - low)
+            axes.set_ylim(min(low, guess - margin), max(high, guess + margin))
+            axes.axhline(guess, **style.THRESHOLD)
+            across = axes.get_yaxis_transform()
+            axes.annotate("guessing", (0.01, guess), xycoords=across, **look)
     return figure
 
 

@@ -204,10 +204,7 @@ def lay_out(
     has no number, and no median where half of them have none.
     """
     data, names = part.data, [y.name, x.name]
-    x, y = (
-        axis if axis.scale == "category" else axis.only(set(data.frame[axis.name].tolist()))
-        for axis in (x, y)
-    )
+    x, y = (axis.only(set(data.frame[axis.name].tolist())) for axis in (x, y))
     grid, shape = pd.MultiIndex.from_product([y.values, x.values]), (len(y.values), len(x.values))
     place = grid.get_indexer(pd.MultiIndex.from_frame(data.trained[names]))
     seeds = np.bincount(place, minlength=len(grid))

@@ -217,8 +217,12 @@ class Series:
                 most: Any = 4 if last >= 1000 else "auto"
                 locator = MaxNLocator(most, integer=True, steps=[1, 2, 5, 10])
                 axes.xaxis.set_major_locator(locator)
-            if self.log:
-                self._limit(axes, threshold)
+            if self.log:  # ends at what is measured: a bound squeezes nothing
+                low = [line[self.value]["low"] for line in self.lines.every]
+                seen = np.concatenate([self.numbers("middle"), *low, [threshold or 0.0]])
+                seen = seen[seen > 0]
+                axes.set_ylim(max(seen.min(), self.floor) / 1.5, 1.3 * seen.max())
+                log_ticks(axes.yaxis, *axes.get_ylim())
             return
         axes.set_xlabel(labels.wrap_text(self.x.label, style.WIDE))
         if self.is_category:
@@ -229,12 +233,7 @@ class Series:
         axes.margins(x=0.04)
 
     def draw_line(
-        self,
-        axes: Axes,
-        line: Line,
-        colour: ColorType = style.PALETTE[0],
-        *,
-        banded: bool = True,
+        self, axes: Axes, line: Line, colour: ColorType = style.PALETTE[0], *, banded: bool = True
     ) -> None:
         """Draw a setting's columns: the statistic with its band, or with each seed, and misses.
 
@@ -319,15 +318,6 @@ class Series:
                 many = f"{count} of {len(later)}"
                 sentences.append(f"Cells above the {label} at a later step: {many}.")
         return sentences
-
-    def _limit(self, axes: Axes, threshold: float | None) -> None:
-        """End a logarithmic axis of curves at what is measured: a bound squeezes nothing."""
-        low = [line[self.value]["low"] for line in self.lines.every]
-        level = [] if threshold is None else [threshold]
-        seen = np.concatenate([self.numbers("middle"), *low, level])
-        seen = seen[seen > 0]
-        axes.set_ylim(max(seen.min(), self.floor) / 1.5, 1.3 * seen.max())
-        log_ticks(axes.yaxis, *axes.get_ylim())
 
     def _shade(self, all_axes: Sequence[Axes]) -> tuple[Patch, str]:
         """Shade what a logarithmic axis doesn't resolve."""

@@ -12,7 +12,7 @@ from overfit_cli.core.arrays import LARGEST, finite_column
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.parameters import Value
-from overfit_cli.core.study import MISSES, missed_by
+from overfit_cli.core.study import has_missed, missed_by
 from overfit_cli.core.text import plural
 from overfit_cli.figures import inputs, labels, style
 from overfit_cli.figures.axes import Axis
@@ -217,10 +217,9 @@ def lines_of_steps(
 
 def _outcomes(cells: pd.DataFrame) -> pd.Series[float]:
     """0 of a cell whose steps count, infinite if it diverged, nan if it failed otherwise."""
-    failed = cells["status"] == "failed"
-    reasons = missed_by(cells)
-    numbers = pd.Series(np.where(failed & (reasons == "diverged"), np.inf, 0.0), cells.index)
-    return numbers.mask(failed & ~reasons.isin(MISSES))
+    missed = has_missed(cells)
+    ends = np.where(missed & (missed_by(cells) == "diverged"), np.inf, 0.0)
+    return pd.Series(ends, cells.index).mask((cells["status"] == "failed") & ~missed)
 
 
 def _lines_of_part(
