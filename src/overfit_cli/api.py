@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from overfit_cli.core.cell import CellResult
-from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.files import DATA_VARIABLE, keeping_variables, results_folder, usable_path
@@ -39,7 +38,7 @@ from overfit_cli.report.judge import (
     relevant_claims,
 )
 from overfit_cli.report.pictures import draw_claims, draw_difference
-from overfit_cli.report.runs import JudgedRun, complete_cells, load_runs
+from overfit_cli.report.runs import JudgedRun, load_runs
 from overfit_cli.report.sides import is_published, path_of
 from overfit_cli.sweeps.load import conditions, load_run, logged_steps, means_over_seeds, summaries
 from overfit_cli.sweeps.manifest import warn_of_sources
@@ -349,7 +348,7 @@ def judge(
         of_cells = _study_of(named[0], study)
         if not texts:
             return JudgedClaims(relevant_claims(judge_cells(named[0], of_cells)))
-        run = JudgedRun(Cells.of(of_cells, complete_cells(named[0], of_cells)))
+        run = JudgedRun.of_cells(named[0], of_cells)
     elif study is not None:
         raise UserError("study: it says whose cells a frame has; a run directory says it itself.")
     else:
