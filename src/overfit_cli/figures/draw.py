@@ -34,7 +34,7 @@ from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import VERSION, most_alike, shorten, typed_command, visible
 from overfit_cli.figures.inputs import difference, prepare, read_options, side_by_side
 from overfit_cli.figures.labels import caption, stand_ins, unpaired
-from overfit_cli.figures.picture import Picture, looking
+from overfit_cli.figures.picture import Picture, looking, save
 from overfit_cli.figures.style import Look
 from overfit_cli.sweeps.load import load_run, study_in
 from overfit_cli.sweeps.manifest import count_sources, provenance_in_words
@@ -55,7 +55,7 @@ def draw_figure(
 
     Args:
         minus: a run directory to subtract, cell by cell.
-        out: the file that it is drawn for.
+        out: the file to write it to, with its caption beside it; None for none.
         names: what it calls several run directories, the subtracted one last; by default what their
             paths say.
     """
@@ -83,7 +83,9 @@ def draw_figure(
         record_of_run(part, figure, options, out=out, name=called)
         for (_, part), called in zip(loaded, names if loaded[1:] else [""], strict=True)
     ]
-    picture.metadata = new_record(
+    return finish(
+        picture,
+        out,
         title=figure.title,
         figure=name,
         options=options,
@@ -91,7 +93,14 @@ def draw_figure(
         look=replace(look or Look(), settings={}),
         runs=tuple(runs[: len(directories)]),
         minus=runs[-1] if minus is not None else None,
-    ).metadata()
+    )
+
+
+def finish(picture: Picture, out: Path | None, **request: Any) -> Picture:
+    """Return a figure that is drawn now with its record, and write it where it has a file."""
+    picture.metadata = new_record(**request).metadata()
+    if out is not None:
+        save(picture, out)
     return picture
 
 

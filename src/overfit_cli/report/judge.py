@@ -302,8 +302,13 @@ def judge_cells(cells: pd.DataFrame, study: AnyStudy) -> list[Judged]:
             per cell and logged step, and the claims on trajectories are judged instead.
     """
     reads = "trajectories" if "step" in cells else "cells"
-    run = JudgedRun(Cells.of(study, complete_cells(cells, study)))
-    return judge_claims(run, [claim for claim in claims_of(study) if claim.reads == reads])
+    claims = [claim for claim in claims_of(study) if claim.reads == reads]
+    return judge_claims(run_of_cells(cells, study), claims)
+
+
+def run_of_cells(cells: pd.DataFrame, study: AnyStudy) -> JudgedRun:
+    """Return cells from any source, to be judged; see `judge_cells`."""
+    return JudgedRun(Cells.of(study, complete_cells(cells, study)))
 
 
 def judge_claims(run: JudgedRun, claims: Iterable[Claim]) -> list[Judged]:
