@@ -74,11 +74,6 @@ class JudgedRun:
         """The manifest of the run directory."""
         return NO_MANIFEST if self.source is None else self.source.manifest
 
-    @classmethod
-    def of_cells(cls, cells: pd.DataFrame, study: AnyStudy) -> JudgedRun:
-        """Return the run of cells from anywhere, with the columns that they lack."""
-        return cls(Cells.of(study, _complete(cells, study)))
-
     # Verdicts
 
     def judge(self, claim: Claim) -> Measurement:
@@ -265,8 +260,8 @@ def load_runs(
     return runs
 
 
-def _complete(cells: pd.DataFrame, study: AnyStudy) -> pd.DataFrame:
-    """Cells with all columns that cells of a run have; rows of steps have a key."""
+def complete_cells(cells: pd.DataFrame, study: AnyStudy) -> pd.DataFrame:
+    """Return cells with all columns that cells of a run have; rows of steps have a key."""
     if "seed" not in cells or cells["seed"].isna().any():
         raise UserError("The cells have no column 'seed', or some of them no seed.")
     described, cells = describe(study.parameters), cells.reset_index(drop=True)
