@@ -24,7 +24,7 @@ from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import percent, plural, visible
 from overfit_cli.report import words
-from overfit_cli.report.runs import AFTER_THE_FIRST_CELL, JudgedRun, complete_cells, load_runs
+from overfit_cli.report.runs import AFTER_THE_FIRST_CELL, JudgedRun, load_runs, run_of_cells
 from overfit_cli.stats.intervals import LEVEL, level_of_each, set_level
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.manifest import stated_claims
@@ -320,11 +320,6 @@ def judge_cells(cells: pd.DataFrame, study: AnyStudy) -> list[Judged]:
     reads = "trajectories" if "step" in cells else "cells"
     claims = [claim for claim in claims_of(study) if claim.reads == reads]
     return judge_claims(run_of_cells(cells, study), claims)
-
-
-def run_of_cells(cells: pd.DataFrame, study: AnyStudy) -> JudgedRun:
-    """Return cells from any source, to be judged; see `judge_cells`."""
-    return JudgedRun(Cells.of(study, complete_cells(cells, study)))
 
 
 def judge_claims(run: JudgedRun, claims: Iterable[Claim]) -> list[Judged]:
