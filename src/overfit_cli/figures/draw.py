@@ -14,6 +14,7 @@ import json
 import logging
 import os
 import re
+import shlex
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -31,9 +32,9 @@ from overfit_cli.core.errors import BadValue, UserError, first_problem
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.files import short_names
 from overfit_cli.core.registry import figures_of
-from overfit_cli.core.text import VERSION, most_alike, shorten, visible
+from overfit_cli.core.text import VERSION, most_alike, shorten, typed_command, visible
 from overfit_cli.figures import inputs, labels
-from overfit_cli.figures.picture import Picture, looking
+from overfit_cli.figures.picture import Picture, looking, save
 from overfit_cli.figures.style import Look
 from overfit_cli.sweeps.load import load_run, study_in
 from overfit_cli.sweeps.manifest import count_sources, provenance_in_words
@@ -47,7 +48,6 @@ def draw_figure(
     where: Sequence[str] = (),
     minus: RunDirectory | None = None,
     look: Look | None = None,
-    command: str = "",
     out: Path | None = None,
     names: Sequence[str] = (),
 ) -> Picture:
@@ -55,7 +55,7 @@ def draw_figure(
 
     Args:
         minus: a run directory to subtract, cell by cell.
-        out: the file that it is drawn for.
+        out: the file to write it to, with its caption beside it; None for none.
         names: what it calls several run directories, the subtracted one last; by default what their
             paths say.
     """
@@ -77,13 +77,14 @@ def draw_figure(
     told = [f"{names[-1]}: {unpaired}; the others are left out"] if unpaired else []
     for sentence in [*told, *provenance_in_words(data.parts or {"": data})]:
         warnings.warn(sentence, UserWarning, stacklevel=2)
-    picture = drawn(figure, data, asked, command, look)
+    picture = drawn(figure, data, asked, look)
     runs = [
         record_of_run(part, figure, options, out=out, name=called)
         for (_, part), called in zip(loaded, names if loaded[1:] else [""], strict=True)
     ]
-    picture.metadata = new_record(
-        command=command,
+    return finish(
+        picture,
+        out,
         title=figure.title,
         figure=name,
         options=options,
@@ -91,7 +92,14 @@ def draw_figure(
         look=replace(look or Look(), settings={}),
         runs=tuple(runs[: len(directories)]),
         minus=runs[-1] if minus is not None else None,
-    ).metadata()
+    )
+
+
+def finish(picture: Picture, out: Path | None, **request: Any) -> Picture:
+    """Return a figure that is drawn now with its record, and write it where it has a file."""
+    picture.metadata = new_record(**request).metadata()
+    if out is not None:
+        save(picture, out)
     return picture
 
 
@@ -105,9 +113,7 @@ def record_of_run(data: Cells, figure: Figure, options: FigureOptions, **of: Any
     return record_of_cells(data, steps, seconds="seconds" in re.findall(r"\w+", columns), **of)
 
 
-def drawn(
-    figure: Figure, data: Cells, asked: FigureOptions, command: str = "", look: Look | None = None
-) -> Picture:
+def drawn(figure: Figure, data: Cells, asked: FigureOptions, look: Look | None = None) -> Picture:
     """Draw a figure of some data, with its caption."""
     with looking(look or Look(), " ".join(labels.stand_ins(data))):
         on_axes, options = inputs.prepare(figure, data, asked)
@@ -125,7 +131,7 @@ def drawn(
     usual = (options.x, options.y, options.value) == (own.x, own.y, own.value)
     if figure.source and usual and not data.pairs and figure.reproduces(data):
         facts = [*facts, f"After {figure.source}."]
-    picture.caption = labels.caption(" ".join(facts), data, command)
+    picture.caption = labels.caption(" ".join(facts), data)
     return picture
 
 
@@ -276,7 +282,9 @@ def versions() -> dict[str, str]:
 
 def new_record(**request: Any) -> FigureRecord:
     """Return the record of a figure that is drawn now."""
-    return FigureRecord(schema=1, overfit=VERSION, packages=versions(), **request)
+    command = shlex.join(typed_command())
+    made: Any = {"overfit": VERSION, "packages": versions(), "command": command}
+    return FigureRecord(schema=1, **made | request)
 
 
 def record_of_cells(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import numbers
 import re
+import shlex
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
 
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.parameters import Value, describe, symbol_text, with_money
 from overfit_cli.core.study import RUN, Schema, missed_by, stand_ins_of
-from overfit_cli.core.text import MOST_LISTED, VERSION, list_numbers, plural, spaced, visible
+from overfit_cli.core.text import VERSION, list_numbers, plural, spaced, typed_command, visible
 from overfit_cli.sweeps.manifest import provenance_in_words
 
 
@@ -191,18 +192,19 @@ def power(value: float) -> str:
 WIDTH = 96
 
 
-def caption(shows: str, data: Cells, command: str = "") -> str:
+def caption(shows: str, data: Cells) -> str:
     """Return the caption of a figure, for its text file.
+
+    The command that draws it stands below those that made the cells.
 
     Args:
         shows: what the figure shows, in sentences.
-        command: the one that drew the figure; it stands below those that made the cells.
     """
     texts = [shows, cells_in_words(data), settings_in_words(data)]
     wrapped = [textwrap.fill(typeset(text), WIDTH, break_on_hyphens=False) for text in texts]
     parts = _parts(data).values()
     made = [line for part in parts for run in part.runs for line in run.commands]
-    if commands := [*dict.fromkeys(made), *filter(None, [command])]:
+    if commands := [*dict.fromkeys(made), *filter(None, [shlex.join(typed_command())])]:
         wrapped.append("\n  ".join(["Commands:", *commands]))
     return "\n\n".join([*wrapped, f"overfit {VERSION}"]) + "\n"
 
@@ -254,7 +256,7 @@ def _parameter_in_words(data: Cells, name: str) -> str:
     symbol = symbol_text(info.symbol) if info and info.kind in ("int", "float") else ""
     is_known = symbol not in ("", name) and len(symbol) <= _LONGEST_SYMBOL
     listed = ", ".join(map(brief, values))
-    if len(values) > MOST_LISTED:
+    if len(values) > 6:
         listed = f"{len(values)} values from {brief(values[0])} to {brief(values[-1])}"
     return f"{symbol} ({name}) {listed}" if is_known else f"{name} {listed}"
 
