@@ -131,6 +131,18 @@ def claim(stated: str, study: AnyStudy, **fields: Any) -> Claim:
     return Claim(**{**given, **fields}, measure=measure)
 
 
+def recorded_claim(name: str, text: str, study: AnyStudy) -> Claim:
+    """Return the claim of a sentence that a run directory recorded; of other words one not run."""
+
+    def unknown(_: pd.DataFrame) -> Measurement:
+        raise not_run("The code that measured it is gone, or is not loaded.")
+
+    try:
+        return claim(text, study, name=name)
+    except UserError:
+        return Claim(name=name, source="", statement=text, holds_where="", measure=unknown)
+
+
 def stated_claim(
     choose: Choose,
     model: type[StudyParameters],

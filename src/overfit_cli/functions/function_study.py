@@ -14,6 +14,7 @@ import math
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import cloudpickle
@@ -37,6 +38,7 @@ class FunctionStudy(Study[experiment.FunctionParameters]):
     """A study that a function defines, or that a run directory describes.
 
     Args:
+        wordings: the texts of its claims by name, as a run directory has them.
         measured, logged: the columns of its cells and trajectories, where they are known.
         texts: the user's files, where the study was sent with them.
         problem: why the function can't be called in this process.
@@ -52,6 +54,7 @@ class FunctionStudy(Study[experiment.FunctionParameters]):
         function: references.Function | None = None,
         *,
         claims: Sequence[Claim | str] = (),
+        wordings: Mapping[str, str] = MappingProxyType({}),
         code: Identity = Identity(),  # noqa: B008 (it is immutable)
         measured: Sequence[str] = (),
         logged: Sequence[str] = (),
@@ -67,10 +70,11 @@ class FunctionStudy(Study[experiment.FunctionParameters]):
         self.identity = code._replace(function=record)
         self._texts, self._problem = texts or Texts(), problem
         self._claims = list[Claim]()
-        if claims:
-            from overfit_cli.claims.stated import claim
+        if claims or wordings:
+            from overfit_cli.claims.stated import claim, recorded_claim
 
             self._claims = [claim(one, self) if isinstance(one, str) else one for one in claims]
+            self._claims += [recorded_claim(*each, self) for each in wordings.items()]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the text of the user's files, and a function that has no reference by value."""
@@ -117,15 +121,14 @@ class FunctionStudy(Study[experiment.FunctionParameters]):
         return rows.name_taken(name) if name in rows.taken_columns(self.parameters) else ""
 
     def claims(self) -> Sequence[Claim]:
-        """The claims of `experiment`: of a study that is only read, those of the file now."""
-        if self.function is not None:
-            return self._claims
-        try:
-            return study_of_record(self.record).claims()
-        except UserError as error:
-            if not self.record.claims:
-                return ()
-            raise UserError(f"The claims of {self.name} can't be judged: {error}") from error
+        """The claims of `experiment`; of a study that is only read see `loaded`."""
+        study = self if self.function is not None else self.loaded
+        return self._claims if study is None else study._claims
+
+    @functools.cached_property
+    def loaded(self) -> FunctionStudy | None:
+        """The study with the function of a record, if that may be loaded; see `study_of_record`."""
+        return study_of_record(self.record, self.identity.source)
 
     def train(
         self, batch: rows.Batch[experiment.FunctionParameters], training: Training
@@ -209,12 +212,13 @@ def _number(value: Any, description: str) -> float | None:
     raise TypeError(f"{description}, which is not a number")
 
 
-def study_of_reference(reference: str) -> FunctionStudy:
+def study_of_reference(reference: str, folder: Path | None = None) -> FunctionStudy:
     """Return the study of the function that `FILE.py:NAME` or `package.module:NAME` names.
 
-    A file is loaded again after it has changed.
+    A file is loaded again after it has changed. For `folder` see `files_of_reference`.
     """
-    return _study_of_files(reference, references.files_of_reference(reference))
+    files = references.files_of_reference(reference, folder)
+    return given(_study_of_files(reference, files))
 
 
 @functools.cache
@@ -224,7 +228,11 @@ def _study_of_files(reference: str, files: tuple[rows.SourceFile, ...]) -> Funct
 
 def study_of_function(function: references.Function) -> FunctionStudy:
     """Return the study of a function that Python gives, as in a notebook."""
-    study = _make_study(function, references.source_of(function))
+    return given(_make_study(function, references.source_of(function)))
+
+
+def given(study: FunctionStudy) -> FunctionStudy:
+    """Return a study, whose claims are those of its records from now on in this process."""
     _given[study.name] = study
     return study
 
@@ -255,18 +263,20 @@ _given: dict[str, FunctionStudy] = {}
 """Studies of functions that were given in this process, by name."""
 
 
-def study_of_record(record: experiment.FunctionRecord) -> FunctionStudy:
-    """Return the study of a record, with its function and claims."""
-    given = _given.get(record.name)
-    if given is not None and given.record.model_copy(update={"claims": record.claims}) == record:
-        return given
-    if not record.reference:
-        raise UserError(
-            f"{record.name} comes from a script or a notebook; only in that process "
-            "overfit_cli.judge has its claims."
-        )
-    references.refuse_sent_code(record.reference)
-    return study_of_reference(record.reference)
+def study_of_record(record: experiment.FunctionRecord, digest: str) -> FunctionStudy | None:
+    """Return the study of a record, with its function; None where nobody consented to load that.
+
+    The function was given or named in this process, or this user swept the very file: a record
+    alone has nothing loaded.
+
+    Args:
+        digest: of the code that the run directory records.
+    """
+    study = _given.get(record.name)
+    if study is not None and study.record.parameters == record.parameters:
+        return study
+    folder = references.folder_of_own(record.reference, digest) if record.reference else None
+    return None if folder is None else study_of_reference(record.reference, folder)
 
 
 def _make_study(function: references.Function, source: references.Source) -> FunctionStudy:

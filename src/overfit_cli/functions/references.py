@@ -7,6 +7,7 @@ names that the command line would give it.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib
 import inspect
 import pickle
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple
 
 from overfit_cli.core.cell import Identity, SourceFile
 from overfit_cli.core.errors import UserError, error_in_words
-from overfit_cli.core.files import MANIFEST
+from overfit_cli.core.files import cache_folder
 from overfit_cli.core.text import suggestion
 from overfit_cli.functions.experiment import description_of, without_arguments
 from overfit_cli.functions.source import Texts, code_of_file, code_of_session, own_files
@@ -71,21 +72,48 @@ def split_reference(reference: str) -> tuple[str, str]:
     return where, name
 
 
-def refuse_sent_code(reference: str) -> None:
-    """Refuse a reference that a run directory recorded, if its code may have come with one.
+# Consent: a record names code that its reader may not want
 
-    A sweep records the whole path of a file. Code in a run directory came with it, or is the copy
-    that it keeps; neither is executed. Nothing is imported here.
+
+def remember(reference: str, digest: str) -> None:
+    """Note in the user's cache that code of this digest was swept at its place by this user."""
+    if (mark := _mark(reference, digest)) is not None:
+        with contextlib.suppress(OSError):  # without it the file has to be named again
+            mark.parent.mkdir(parents=True, exist_ok=True)
+            mark.touch()
+
+
+def folder_of_own(reference: str, digest: str) -> Path | None:
+    """Return where imports find a function that this user swept on this machine; else None.
+
+    It is the very file that was swept, and its code is still of the digest. Without the mark of
+    `remember` nothing of it is read, and nothing is imported.
     """
-    where, _ = split_reference(reference)
-    is_file = where.endswith(".py")
-    for path in [Path(where)] if is_file else _paths_of_module(where):
-        is_whole, folders = path.is_absolute(), (*path.parents, *path.resolve().parents)
-        if not is_whole or any((folder / MANIFEST).exists() for folder in folders):
-            raise UserError(
-                f"{path}: it lies in a run directory, or is named without its folder; such code "
-                "is executed only when you sweep it by its name."
-            )
+    mark, (where, name) = _mark(reference, digest), split_reference(reference)
+    path, package = _place(where)
+    if mark is None or not mark.exists() or not path.is_file():
+        return None
+    folder = path.parents[len(package.split(".")) if package else 0]
+    import_from(folder)
+    return folder if code_of_file(path, package, name).source == digest else None
+
+
+def _mark(reference: str, digest: str) -> Path | None:
+    where, name = split_reference(reference)
+    path, _ = _place(where)
+    if not path.is_absolute():
+        return None
+    swept = hashlib.sha256(f"{path.resolve()}\n{name}\n{digest}".encode()).hexdigest()
+    return cache_folder() / "swept" / swept
+
+
+def _place(where: str) -> tuple[Path, str]:
+    """The file of a reference's file or module, and its package; no whole path without one."""
+    if where.endswith(".py"):
+        return Path(where), ""
+    *_, path = [Path(), *_paths_of_module(where)]
+    package = where if path.name == "__init__.py" else where.rpartition(".")[0]
+    return path, package
 
 
 def _paths_of_module(name: str) -> Iterator[Path]:
@@ -104,14 +132,18 @@ def _paths_of_module(name: str) -> Iterator[Path]:
 # Loading
 
 
-def files_of_reference(reference: str) -> tuple[SourceFile, ...]:
-    """Return the file of a reference and those of the user's that it imports; none of a module."""
+def files_of_reference(reference: str, folder: Path | None = None) -> tuple[SourceFile, ...]:
+    """Return the file of a reference and those of the user's that it imports; none of a module.
+
+    Args:
+        folder: where a module is found that is installed nowhere; None for the working folder.
+    """
     where, _ = split_reference(reference)
     path = Path(where).resolve() if where.endswith(".py") else None
     if path and not path.is_file():
         raise UserError(f"{where}: there is no such file.")
     importlib.invalidate_caches()
-    import_from(path.parent if path else Path.cwd())
+    import_from(path.parent if path else folder or Path.cwd())
     return tuple(own_files(path)) if path else ()
 
 

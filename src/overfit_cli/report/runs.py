@@ -14,10 +14,10 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from overfit_cli.claims.cells import repeated_seeds, rows_with_absent
-from overfit_cli.claims.stated import Measure
+from overfit_cli.claims.stated import Measure, recorded_claim
 from overfit_cli.claims.stated import claim as claim_of
 from overfit_cli.core.cells import Cells
-from overfit_cli.core.claim import Claim, Measurement, UndecidedError, not_run
+from overfit_cli.core.claim import Claim, Measurement, UndecidedError
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.parameters import build, describe
 from overfit_cli.core.registry import claims_of
@@ -192,7 +192,7 @@ class JudgedRun:
         if self.manifest.claims is None:
             return []
         removed = self.manifest.removed([*claims_of(self.study), *self.stated])
-        claims = [_claim_of_wording(name, text, self.study) for name, text in removed.items()]
+        claims = [recorded_claim(name, text, self.study) for name, text in removed.items()]
         has_cells = (self.cells["status"] == "done").any()
         return [one for one in claims if not has_cells or self.unknown_name(one) is None]
 
@@ -224,18 +224,6 @@ def _looks_in_words(further: int) -> str:
         return ""
     times, level = "once" if further == 1 else f"{further} times", 100 * level_of_each(1)
     return f"Seeds were added {times}, so that intervals have the level {level:.4g} %."
-
-
-def _claim_of_wording(name: str, text: str, study: AnyStudy) -> Claim:
-    """The claim of a sentence; of other words one that is not run."""
-
-    def unknown(_: pd.DataFrame) -> Measurement:
-        raise not_run("The code that measured it is gone.")
-
-    try:
-        return claim_of(text, study, name=name)
-    except UserError:
-        return Claim(name=name, source="", statement=text, holds_where="", measure=unknown)
 
 
 def load_runs(

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from overfit_cli.core.cell import ROW_COLUMNS, parameter_columns
+from overfit_cli.core.cell import ROW_COLUMNS, Identity, parameter_columns
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.expressions import quoted
 from overfit_cli.core.files import error_text
@@ -79,7 +79,8 @@ def study_in(directory: RunDirectory) -> AnyStudy:
 
     A function's study has the columns of the cells and of the logged steps that are there.
     """
-    function = directory.manifest.function
+    manifest = directory.manifest
+    function = manifest.function
     if function is None:
         if (name := directory.study_name()) is None:
             raise directory.error(directory.why_empty())
@@ -89,7 +90,9 @@ def study_in(directory: RunDirectory) -> AnyStudy:
     shared = {*ROW_COLUMNS, *(parameter.name for parameter in function.parameters)}
     measured = [name for name in directory.columns(CELLS) if name not in shared]
     logged = [name for name in directory.columns(STEPS) if name not in NEEDED[STEPS]]
-    return FunctionStudy(function, measured=measured, logged=logged)
+    code = Identity(manifest.runs[-1].source if manifest.runs else "")
+    known: Any = {"measured": measured, "logged": logged, "wordings": manifest.wordings}
+    return FunctionStudy(function, code=code, **known)
 
 
 def logged_steps(directory: RunDirectory, cells: pd.DataFrame) -> pd.DataFrame:

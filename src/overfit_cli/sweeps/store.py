@@ -30,6 +30,7 @@ from overfit_cli.core.parameters import describe
 from overfit_cli.core.registry import find_study, study_names
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import plural
+from overfit_cli.functions.references import remember
 from overfit_cli.sweeps import part as parquet
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.manifest import SOURCES, Manifest, joined_manifest, read_manifest, with_run
@@ -97,8 +98,11 @@ class RunDirectory:
             return with_run(before, grid, settings, **how)
 
         self.update(added)
-        folder = self._there / SOURCES / grid.study.identity.source
-        for file in grid.study.identity.files if grid.study.identity.source else ():
+        source, function, files = grid.study.identity
+        if source and function is not None and function.reference:
+            remember(function.reference, source)
+        folder = self._there / SOURCES / source
+        for file in files if source else ():
             if not (path := folder / file.name).exists():
                 path.parent.mkdir(parents=True, exist_ok=True)
                 write_whole(path, file.content)
