@@ -239,6 +239,17 @@ def test_the_address_keeps_the_filter_the_order_and_the_words(page: Page, starte
         assert "?" not in again.url
 
 
+@pytest.mark.parametrize("hostile", ["?sort=foo", "?paper=x&verdict=y&kind=", "#%00%ff"])
+def test_an_address_that_names_nothing_of_the_page_shows_all_of_it(
+    hostile: str, started: Browser, address: str
+) -> None:
+    with opened(started, address) as page:
+        every = shown(page)
+    with opened(started, address + hostile) as page:
+        assert shown(page) == every
+        assert search(page, "zzz") == []
+
+
 def test_a_heading_sorts_up_down_and_back(page: Page) -> None:
     table = page.locator("#study-benign-vit .claims").first
     names = table.locator("tbody tr strong")

@@ -127,14 +127,17 @@ function remember() {
   }
 }
 
+// What an old or a foreign address asks for and the page has not is ignored.
 function recall(kept = new URLSearchParams(location.search)) {
   for (const name of ["verdict", "kind"]) {
-    if (!kept.has(name)) continue;
-    const wanted = new Set(kept.get(name).split(","));
+    const wanted = new Set((kept.get(name) || "").split(","));
+    if (!boxes(name).some((box) => wanted.has(box.value))) continue;
     for (const box of boxes(name)) box.checked = wanted.has(box.value);
   }
   for (const name of ["paper", "words", "sort"]) {
-    if (kept.has(name)) filters.elements[name].value = kept.get(name);
+    const field = filters.elements[name];
+    if (kept.has(name)) field.value = kept.get(name);
+    if (field.selectedIndex < 0) field.selectedIndex = 0;
   }
 }
 

@@ -4,9 +4,18 @@ new ResizeObserver(() => {
   document.documentElement.style.setProperty("--bar", `${Math.ceil(bar.getBoundingClientRect().height)}px`);
 }).observe(bar);
 
+// The element that an address names; null where it is no text or names none.
+function named(hash) {
+  try {
+    return document.getElementById(decodeURIComponent(hash.slice(1)));
+  } catch {
+    return null;
+  }
+}
+
 // Show what an address names: its folds are opened, and a filter that hides it is reset.
 function reveal(hash) {
-  const target = hash.length > 1 && document.getElementById(decodeURIComponent(hash.slice(1)));
+  const target = named(hash);
   if (!target) return;
   if (target.closest("[hidden]")) {
     filters.reset();
