@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import math
 import os
 import re
@@ -10,9 +11,11 @@ import shlex
 import sys
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
     from rich.box import Box
     from rich.console import Console
     from rich.table import Table
@@ -198,6 +201,37 @@ def escape_markdown(text: str) -> str:
     """Return `text` in one line, escaped for Markdown: no markup, no HTML, no links."""
     escaped = "".join(_MARKDOWN.get(character, character) for character in visible(text))
     return _EMPHASIS.sub(r"\\_", escaped).replace("](", "]\\(")
+
+
+def _as_code(command: str) -> str:
+    """A command in Markdown, as code where nothing in it is markup."""
+    return escape_markdown(command) if set(command) & set("`<&[") else f"`{visible(command)}`"
+
+
+@functools.cache
+def templates(folder: Path, *, autoescape: bool = False) -> Environment:
+    """Return the templates of a folder, which know how numbers and counts are written.
+
+    Texts are shown without control characters; markup stays as it is.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(folder),
+        autoescape=autoescape,
+        finalize=lambda value: value if hasattr(value, "__html__") else visible(str(value)),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"about": duration_estimate, "duration": duration, "percent": percent}
+    environment.filters |= {"brief": brief, "number": three_digits, "plural": plural, "size": size}
+    environment.filters |= {
+        "md": lambda text: escape_markdown(str(text)),
+        "code": _as_code,
+    }
+    environment.tests["finite"] = math.isfinite
+    return environment
 
 
 WIDEST = 10_000

@@ -9,12 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
-
 from overfit_cli.claims.rules import MET
+from overfit_cli.core import text
 from overfit_cli.core.claim import Interval, Kind, Measurement, Verdict, number_with_interval
-from overfit_cli.core.text import brief, escape_markdown, plural, three_digits, visible
+from overfit_cli.core.text import three_digits
 from overfit_cli.stats.intervals import LEVEL, level_of_each
 
 if TYPE_CHECKING:
@@ -22,32 +20,8 @@ if TYPE_CHECKING:
 
 TEMPLATES = Path(__file__).parent / "templates"
 
-
-def _shown(value: object) -> str:
-    """A value without control characters; markup as it is. Jinja escapes the rest afterwards."""
-    return value if isinstance(value, Markup) else visible(str(value))
-
-
-@functools.cache
-def templates(*, autoescape: bool = False) -> Environment:
-    """Return the templates of all outputs, which know how numbers and counts are written."""
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=autoescape,
-        finalize=_shown,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"plural": plural, "number": three_digits, "brief": brief}
-    environment.filters |= {"md": lambda text: escape_markdown(str(text)), "code": _code}
-    environment.tests["finite"] = math.isfinite
-    return environment
-
-
-def _code(text: str) -> str:
-    """A command in Markdown, as code where nothing in it is markup."""
-    return escape_markdown(text) if set(text) & set("`<&[") else f"`{visible(text)}`"
+templates = functools.partial(text.templates, TEMPLATES)
+"""Returns the templates of all outputs."""
 
 
 def sentences(template: str, **values: Any) -> list[str]:

@@ -7,8 +7,6 @@ option, or as an argument in Python.
 from __future__ import annotations
 
 import contextlib
-import functools
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +14,6 @@ from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from rich.console import Console
 
 from overfit_cli.claims.stated import read_stated
@@ -25,7 +22,7 @@ from overfit_cli.core.errors import BadValue, MissingError, count_alike
 from overfit_cli.core.files import results_folder
 from overfit_cli.core.options import DEFAULTS, SweepOptions, finite_number, whole_number
 from overfit_cli.core.registry import blaming
-from overfit_cli.core.text import duration, duration_estimate, percent, plural, size, visible
+from overfit_cli.core.text import plural, templates
 from overfit_cli.core.training import Execution
 from overfit_cli.stats.boundary_search import CONFIDENCE
 from overfit_cli.sweeps.clusters import executor_of
@@ -49,22 +46,6 @@ LONGEST_DRY_RUN = 8.0
 
 MOST_REASONS = 4
 """Of more reasons why cells failed, a sentence says the number of cells."""
-
-
-@functools.cache
-def _templates() -> Environment:
-    """The templates of sentences, which know how numbers and counts are written."""
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
-        finalize=lambda value: visible(str(value)),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    words = {"about": duration_estimate, "percent": percent, "size": size}
-    environment.filters |= {"duration": duration, "plural": plural, **words}
-    environment.tests["finite"] = math.isfinite
-    return environment
 
 
 def grid_of(
@@ -119,7 +100,8 @@ class Session:
     def _tell(self, template: str, **values: Any) -> None:
         """Print the lines that a template makes of values, and of the session's own."""
         own = {"path": self.directory.path, "spell": self.spell, "refinement": self.refinement}
-        self.say(*_templates().get_template(template).render(own | values).splitlines())
+        told = templates(Path(__file__).parent / "templates").get_template(template)
+        self.say(*told.render(own | values).splitlines())
 
     @property
     def sentences(self) -> Mapping[str, str]:
