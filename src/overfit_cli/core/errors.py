@@ -65,9 +65,9 @@ _LONGEST_LINE, _LONGEST_WORDS = 80, 2000
 _NO_USERS = Path(__file__).resolve().parents[1], Path(sysconfig.get_path("stdlib"))
 
 _ERROR = re.compile(
-    r"error: (?P<type>\w+)(?P<words>: .*?)??"
+    r"^error: (?P<type>\w+)(?P<words>: .*?)??"
     r"(?: at (?P<place>(?:(?! at )[^:])*(?:\.py|>):\d+(?: in [^:;(]+)?(?: \(raised in \w+\))?)"
-    r"(?P<line>[:;] .*)?)?$"
+    r"(?:[:;] .*)?)?$"
 )
 """The parts of the reason of a cell that raised."""
 
@@ -173,15 +173,13 @@ class Alike:
 
     Attributes:
         words: the example's reason without its place.
-        place: the exception's type and place with its line; empty where no place is known.
     """
 
     example: str
     words: str
-    place: str
+    traceback: str
     count: int = 0
     varied: bool = False
-    traceback: str = ""
 
 
 def count_alike(
@@ -190,11 +188,8 @@ def count_alike(
     """Return the kinds of failures, the most frequent first."""
     kinds = dict[FailureKind, Alike]()
     for reason, count in reasons.items():
-        key, parts = kind_of(reason), _ERROR.match(reason)
-        words = f"error: {parts['type']}{parts['words'] or ''}" if parts else reason
-        traceback = (tracebacks or {}).get(key, "")
-        place = f"{key[0]} at {key[1]}{parts['line'] or ''}" if parts and key[1] else ""
-        kind = kinds.setdefault(key, Alike(reason, words, place, traceback=traceback))
+        key, words = kind_of(reason), _ERROR.sub(r"error: \g<type>\g<words>", reason)
+        kind = kinds.setdefault(key, Alike(reason, words, (tracebacks or {}).get(key, "")))
         kind.count += count
         if reason != kind.example and not kind.varied:
             kind.varied, kind.words = True, f"{kind.words}, and similar"

@@ -371,8 +371,8 @@ def spellings(parameters: Mapping[str, ParameterInfo]) -> dict[str, str]:
 def kind_of(annotation: Any) -> tuple[Kind | None, tuple[str, ...]]:
     """Return the kind of a type that a parameter can have, else None, and the choices as texts."""
     if get_origin(annotation) is not Literal:
-        kinds: dict[Any, Kind] = {int: "int", float: "float", bool: "bool"}
-        return kinds.get(annotation, "text" if annotation is str else None), ()
+        kinds: dict[Any, Kind] = {int: "int", float: "float", bool: "bool", str: "text"}
+        return kinds.get(annotation), ()
     choices = get_args(annotation)
     types = {type(choice) for choice in choices}
     if types == {str}:

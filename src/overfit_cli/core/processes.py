@@ -162,10 +162,10 @@ def delaying_interrupts() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _handling(handler: Any) -> Iterator[None]:
+def _handling(handler: Any, *numbers: signal.Signals) -> Iterator[None]:
     """Answer signals by `handler` while inside, in the main thread; `nohup` stays in force."""
     with contextlib.ExitStack() as restoring:
-        for number in _ENDING if _in_main_thread() else ():
+        for number in (numbers or _ENDING) if _in_main_thread() else ():
             before = signal.getsignal(number)
             if number == signal.SIGINT or before != signal.SIG_IGN:
                 restoring.callback(signal.signal, number, before or signal.SIG_DFL)
@@ -190,14 +190,13 @@ def alarm(deadline: float, error: type[BaseException]) -> Iterator[None]:
         if not is_over and not _is_importing(frame):
             raise error
 
-    before = signal.signal(signal.SIGALRM, ring)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, max(deadline - time.monotonic(), 1e-6), 1.0)
-        yield
-    finally:
-        is_over = True
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+    with _handling(ring, signal.SIGALRM):
+        try:
+            signal.setitimer(signal.ITIMER_REAL, max(deadline - time.monotonic(), 1e-6), 1.0)
+            yield
+        finally:
+            is_over = True
+            signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _in_main_thread() -> bool:

@@ -14,11 +14,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.box import Box
+from rich.console import Console
+from rich.table import Table
+
 if TYPE_CHECKING:
     from jinja2 import Environment
-    from rich.box import Box
-    from rich.console import Console
-    from rich.table import Table
 
 VERSION = "0.1.0"
 """The version of this package."""
@@ -238,11 +239,24 @@ WIDEST = 10_000
 """The columns that a table may have where it isn't shown on a terminal."""
 
 
-def in_notebook() -> bool:
-    """Return whether this process is a notebook's kernel."""
-    ipython = sys.modules.get("IPython")  # used only where it runs already
-    shell = None if ipython is None else ipython.get_ipython()
-    return hasattr(shell, "kernel")
+class _PlainConsole(Console):
+    def print(self, *objects: Any, **options: Any) -> None:
+        printed = [visible(item) if isinstance(item, str) else item for item in objects]
+        if not self.is_terminal:
+            printed = [self._unwrapped(item) for item in printed]
+        super().print(*printed, **options)
+
+    def on_broken_pipe(self) -> None:
+        """Let what runs go on when its reader has left, as `head` does."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+    def _unwrapped(self, item: Any) -> Any:
+        if not isinstance(item, Table):
+            return item
+        lines = self.render_lines(item, self.options.update(width=WIDEST), pad=False)
+        texts = ["".join(part.text for part in line).rstrip() for line in lines]
+        return "\n".join(text for text in texts if text)
 
 
 def console(*, quiet: bool = False) -> Console:
@@ -251,32 +265,12 @@ def console(*, quiet: bool = False) -> Console:
     On a terminal sentences are wrapped between words; elsewhere a sentence is a line, and so is a
     row of a table. Nothing in a text is markup.
     """
-    from rich.console import Console
-    from rich.table import Table
-
-    class Plain(Console):
-        def print(self, *objects: Any, **options: Any) -> None:
-            printed = [visible(item) if isinstance(item, str) else item for item in objects]
-            if not self.is_terminal:
-                printed = [self._unwrapped(item) for item in printed]
-            super().print(*printed, **options)
-
-        def on_broken_pipe(self) -> None:
-            """Let what runs go on when its reader has left, as `head` does."""
-            self.quiet = True
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-        def _unwrapped(self, item: Any) -> Any:
-            if not isinstance(item, Table):
-                return item
-            lines = self.render_lines(item, self.options.update(width=WIDEST), pad=False)
-            texts = ["".join(part.text for part in line).rstrip() for line in lines]
-            return "\n".join(text for text in texts if text)
-
+    ipython = sys.modules.get("IPython")  # used only where it runs already
+    in_notebook = ipython is not None and hasattr(ipython.get_ipython(), "kernel")
     # A notebook's lines are one text in this way; its kernel sets FORCE_COLOR.
-    on_terminal = False if in_notebook() else None
+    on_terminal = False if in_notebook else None
     plain: Any = {"highlight": False, "markup": False, "emoji": False, "force_jupyter": False}
-    result = Plain(quiet=quiet, force_terminal=on_terminal, **plain)
+    result = _PlainConsole(quiet=quiet, force_terminal=on_terminal, **plain)
     result.soft_wrap = not result.is_terminal
     return result
 
@@ -295,8 +289,6 @@ def text_table(
         whole: the columns whose texts are not folded.
         right: the columns at whose right their texts stand.
     """
-    from rich.table import Table
-
     table = Table(box=box, header_style="")
     for heading in rows[0] if rows else ():
         side: Any = "right" if heading in right else "left"

@@ -23,7 +23,7 @@ import numpy as np
 from overfit_cli.core.cell import ROW_COLUMNS, parameter_columns
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.expressions import quoted
-from overfit_cli.core.files import error_text
+from overfit_cli.core.files import refusing
 from overfit_cli.core.options import list_of_texts
 from overfit_cli.core.registry import find_study, study_names
 from overfit_cli.core.study import AnyStudy
@@ -238,10 +238,8 @@ def _changed(path: Path) -> float:
 
 def summaries(folder: Path) -> list[RunSummary]:
     """Return the run directories in a folder by name, or the folder itself if it is one."""
-    try:
+    with refusing("folder", str(folder), "it can't be read: {}."):
         paths = [path for path in folder.iterdir() if path.is_dir() and path.name[0] != "."]
-    except OSError as error:
-        raise BadValue("folder", str(folder), f"it can't be read: {error_text(error)}.") from error
     own = summary(RunDirectory(folder))
     ordered = sorted(paths, key=lambda path: natural_key(path.name))
     return list(_found(ordered)) if own is None else [own]
