@@ -385,20 +385,18 @@ class Cells:
             raise UndefinedError(option, text, f"it is not a number{' at ' * bool(at)}{at}.")
         numbers = np.where(known, numbers, np.nan)
         low, high = (np.where(known, numbers, end) for end in (-np.inf, np.inf))
-        unknown = () if known.all() else expression.refs
         ends = {
             str(ref): self._ends(ref, values[str(ref)], table)
-            for ref in unknown
+            for ref in (() if known.all() else expression.refs)
             if self.schema[ref.name].between or not self.schema[ref.name].reached
         }
-        if ends:
-            corners = [
-                expression.value({**values, **dict(zip(ends, corner, strict=True))})
-                for corner in itertools.product(*ends.values())
-            ]
-            least, most = np.minimum.reduce(corners), np.maximum.reduce(corners)
-            low = np.where(known | np.isnan(least), low, least)
-            high = np.where(known | np.isnan(most), high, most)
+        corners = [
+            expression.value({**values, **dict(zip(ends, corner, strict=True))})
+            for corner in itertools.product(*ends.values())
+        ]
+        least, most = np.minimum.reduce(corners), np.maximum.reduce(corners)
+        low = np.where(known | np.isnan(least), low, least)
+        high = np.where(known | np.isnan(most), high, most)
         return BySeed(_records(settings), seeds, numbers, low, high)
 
     def _ends(self, ref: Ref, known: Floats, table: Callable[..., Floats]) -> list[Floats]:

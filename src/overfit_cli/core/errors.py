@@ -79,16 +79,10 @@ def _is_users(file: str) -> bool:
     return not any(path.is_relative_to(folder) for folder in _NO_USERS)
 
 
-def _causes(error: BaseException) -> list[BaseException]:
-    """An exception and those that led to it, the last one first."""
-    chain = [error]
-    while len(chain) < MOST_CAUSES:
-        last = chain[-1]
-        before = last.__cause__ or (None if last.__suppress_context__ else last.__context__)
-        if before is None or any(before is link for link in chain):
-            break
-        chain.append(before)
-    return chain
+def _causes(error: BaseException, most: int = MOST_CAUSES) -> list[BaseException]:
+    """At most so many exceptions: those that led to this one, the first one first, and it."""
+    before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return [*(_causes(before, most - 1) if before is not None and most > 1 else []), error]
 
 
 def is_installed(path: Path) -> bool:
@@ -136,7 +130,7 @@ def kept_traceback(error: BaseException) -> str:
     the user's.
     """
     parts = list[str]()
-    for link in reversed(_causes(error)):
+    for link in _causes(error):
         counted = [(place, len([*same])) for place, same in itertools.groupby(_places(link))]
         frames = [
             f"{place} ({times} times)" if times > 1 else place

@@ -14,6 +14,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from json import JSONEncoder
@@ -104,11 +105,10 @@ def _parses(symbol: str) -> bool:
         return False
     from matplotlib.mathtext import MathTextParser
 
-    try:
+    with suppress(Exception):  # of many kinds, of the parser and of its fonts
         MathTextParser("path").parse(f"${symbol}$")
-    except Exception:  # of many kinds, of the parser and of its fonts
-        return False
-    return True
+        return True
+    return False
 
 
 _SIGNS = {

@@ -87,17 +87,15 @@ def answering_interrupts(*, passing_on: bool = False) -> Iterator[None]:
         passing_on: whether to do at the end what this process does at it: one of another program,
             such as a worker of a cluster.
     """
-    came = list[int]()
+    if not _in_main_thread():
+        yield
+        return
+    _interrupts.clear()
     try:
         with _handling(_interrupt):
-            own = _interrupts if _in_main_thread() else []
-            own.clear()
-            try:
-                yield
-            finally:
-                came += own
-                own.clear()
+            yield
     finally:
+        came, _interrupts[:] = [*_interrupts], []
         if passing_on and came:
             signal.raise_signal(came[0])
 

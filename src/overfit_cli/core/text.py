@@ -63,12 +63,10 @@ def duration(seconds: float) -> str:
     """Return a time in words: `0.4 s`, `37 s`, `4 min 05 s`, `2 h 10 min`."""
     if seconds < 10:
         return f"{seconds:.1f} s"
-    rounded_seconds = round(seconds)
-    if rounded_seconds < 60:
-        return f"{rounded_seconds} s"
-    if rounded_seconds < 3600:
-        return f"{rounded_seconds // 60} min {rounded_seconds % 60:02d} s"
-    return f"{rounded_seconds // 3600} h {rounded_seconds % 3600 // 60:02d} min"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+    return f"{minutes // 60} h {minutes % 60:02d} min"
 
 
 def duration_estimate(seconds: float) -> str:
@@ -143,7 +141,7 @@ def three_digits(number: float) -> str:
         return "0"
     if math.isinf(number):
         return "∞" if number > 0 else f"{MINUS}∞"
-    rounded = float(f"{number:.3g}")
+    rounded = round_digits(number, 3)
     if 1e-4 <= abs(rounded) < 1e6:
         return f"{rounded:.7g}".replace("-", MINUS)
     digits, _, exponent = f"{rounded:.3g}".partition("e")
