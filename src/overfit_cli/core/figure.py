@@ -168,18 +168,17 @@ CUTOFF = replace(
     title="Which side of a threshold the headline is on, over two parameters",
     draw=lazily("overfit_cli.figures.map:draw_cutoff"),
 )
-BOUNDARY = Figure(
+BOUNDARY = replace(
+    HEATMAP,
     name="boundary",
     title="Where the headline crosses a threshold, and the power law fitted to it",
-    reads="cells",
     draw=lazily("overfit_cli.figures.boundary:draw_boundary"),
     accepts=_GRID | {"by"},
-    axes=2,
 )
-LINES = Figure(
+LINES = replace(
+    HEATMAP,
     name="lines",
     title="A measured column against a parameter, a line for each setting of the others",
-    reads="cells",
     draw=lazily("overfit_cli.figures.lines:draw_lines"),
     accepts=_LINES | {"x", "law", "minus"},
     axes=1,
