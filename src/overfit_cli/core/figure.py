@@ -138,12 +138,11 @@ class Figure:
 
 def defaults_but(*free: str) -> Callable[[Any], bool]:
     """Return a test for `reproduces`: whether all parameters but some have the paper's values."""
-    from overfit_cli.core.parameters import describe
 
     def have_defaults(data: Any) -> bool:
         return all(
-            bool((data.trained[name] == info.default).all())
-            for name, info in describe(data.study.parameters).items()
+            bool((data.trained[name] == declared.default).all())
+            for name, declared in data.study.parameters.model_fields.items()
             if name not in free and name in data.trained
         )
 
