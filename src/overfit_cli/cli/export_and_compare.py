@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -162,7 +163,7 @@ def _in_latex(data: Cells, rows: pd.DataFrame, measured: Sequence[str]) -> str:
     notes = [
         r"\usepackage{booktabs}",
         f"{study.name}, version {study.version}: {counts}",
-        f"{text.typed_command()}  (overfit {text.VERSION})",
+        f"{shlex.join(text.typed_command())}  (overfit {text.VERSION})",
         r"a \pm b: the mean over seeds, and half of its 95 % t interval",
     ]
     shown = list(rows.columns[: list(rows.columns).index("seeds")])
@@ -258,7 +259,7 @@ def compare(
     if out is not None:
         from overfit_cli.report.pictures import draw_difference
 
-        save_picture(output, draw_difference(comparison, text.typed_command(), out), out)
+        save_picture(output, draw_difference(comparison, out), out)
     write_json(output, json_file, json_text(comparison.content))
     for line in comparison.above():
         text.print_folded(output, line)

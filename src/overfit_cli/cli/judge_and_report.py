@@ -23,7 +23,7 @@ from overfit_cli.cli.proposals import commands_that_decide, lines_on_seeds
 from overfit_cli.core.claim import HOLDING, number_with_interval
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import make_folder, results_folder
-from overfit_cli.core.text import console, print_folded, suggestion, text_table, typed_command
+from overfit_cli.core.text import console, print_folded, suggestion, text_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -77,7 +77,7 @@ def judge(
     if out is not None:
         from overfit_cli.report.pictures import draw_claims
 
-        save_picture(output, draw_claims(judged, command=typed_command(), out=out), out)
+        save_picture(output, draw_claims(judged, out=out), out)
     return int(strict and any(claim.headline not in HOLDING for claim in judged))
 
 

@@ -18,7 +18,7 @@ from overfit_cli.cli import options as cli
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.files import error_text, read_bounded, results_folder
-from overfit_cli.core.text import console, plural, print_folded, typed_command, visible
+from overfit_cli.core.text import console, plural, print_folded, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -75,10 +75,7 @@ def plot(
     others = [f"-with-{each.path.resolve().name}" for each in directories[1:]]
     others += [f"-minus-{minus.resolve().name}"] if minus else []
     path = out or directories[0].path / "figures" / f"{figure}{''.join(others)}.png"
-    command = typed_command()
-    save_picture(
-        output, draw_figure(figure, directories, asked, chosen, less, look, command, path), path
-    )
+    save_picture(output, draw_figure(figure, directories, asked, chosen, less, look, path), path)
     return 0
 
 

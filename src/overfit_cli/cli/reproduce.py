@@ -157,11 +157,9 @@ class Reproduction:
 
         subject = presets.find_subject(preset.name, self.profile)
         profile = None if self.profile == "quick" else self.profile
-        command = ["overfit", *text.command_words("sweep", preset.name, profile=profile)]
         where = (self.output, directory, self.executor)
-        run.Session(
-            subject, run.grid_of(subject), *where, command=command, spell=text.spelled
-        ).run()
+        with text.as_command(text.command_words("sweep", preset.name, profile=profile)):
+            run.Session(subject, run.grid_of(subject), *where).run()
         cells = directory.load_cells()
         self.failed |= bool((cells["status"].eq("failed") & ~has_missed(cells)).any())
 
@@ -172,10 +170,9 @@ class Reproduction:
         presets = [one for one in self.wanted if self._directory(one).path == directory.path]
         for name in dict.fromkeys(name for preset in presets for name in preset.figures):
             path = directory.path / "figures" / f"{name}.png"
-            command = text.shell_line(text.command_words("plot", name, from_=directory.path))
-            asked = FigureOptions()
             try:
-                picture = draw_figure(name, [directory], asked, command=command, out=path)
+                with text.as_command(text.command_words("plot", name, from_=directory.path)):
+                    picture = draw_figure(name, [directory], FigureOptions(), out=path)
                 save_picture(self.output, picture, path)
             except UserError as error:
                 self.failed = True

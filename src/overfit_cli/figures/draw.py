@@ -14,6 +14,7 @@ import json
 import logging
 import os
 import re
+import shlex
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -30,7 +31,7 @@ from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.files import short_names
 from overfit_cli.core.registry import figures_of
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import VERSION, most_alike, shorten, visible
+from overfit_cli.core.text import VERSION, most_alike, shorten, typed_command, visible
 from overfit_cli.figures.inputs import difference, prepare, read_options, side_by_side
 from overfit_cli.figures.labels import caption, stand_ins, unpaired
 from overfit_cli.figures.picture import Picture, looking
@@ -47,7 +48,6 @@ def draw_figure(
     where: Sequence[str] = (),
     minus: RunDirectory | None = None,
     look: Look | None = None,
-    command: str = "",
     out: Path | None = None,
     names: Sequence[str] = (),
 ) -> Picture:
@@ -78,13 +78,12 @@ def draw_figure(
         )
     for sentence in filter(None, [warned, *provenance_in_words(data.parts or {"": data})]):
         warnings.warn(sentence, UserWarning, stacklevel=2)
-    picture = drawn(figure, data, asked, command, look)
+    picture = drawn(figure, data, asked, look)
     runs = [
         record_of_run(part, figure, options, out=out, name=called)
         for (_, part), called in zip(loaded, names if loaded[1:] else [""], strict=True)
     ]
     picture.metadata = new_record(
-        command=command,
         title=figure.title,
         figure=name,
         options=options,
@@ -106,13 +105,7 @@ def record_of_run(data: Cells, figure: Figure, options: FigureOptions, **of: Any
     return record_of_cells(data, steps, seconds="seconds" in re.findall(r"\w+", columns), **of)
 
 
-def drawn(
-    figure: Figure,
-    data: Cells,
-    asked: FigureOptions,
-    command: str = "",
-    look: Look | None = None,
-) -> Picture:
+def drawn(figure: Figure, data: Cells, asked: FigureOptions, look: Look | None = None) -> Picture:
     """Draw a figure of some data, with its caption."""
     with looking(look or Look(), " ".join(stand_ins(data))):
         on_axes, options = prepare(figure, data, asked)
@@ -125,7 +118,7 @@ def drawn(
     usual = (options.x, options.y, options.value) == (own.x, own.y, own.value)
     if figure.source and usual and not data.pairs and figure.reproduces(data):
         facts = [*facts, f"After {figure.source}."]
-    picture.caption = caption(" ".join(facts), data, command)
+    picture.caption = caption(" ".join(facts), data)
     return picture
 
 
@@ -291,7 +284,9 @@ def versions() -> dict[str, str]:
 
 def new_record(**request: Any) -> FigureRecord:
     """Return the record of a figure that is drawn now."""
-    return FigureRecord(schema=1, overfit=VERSION, packages=versions(), **request)
+    command = shlex.join(typed_command())
+    made: Any = {"overfit": VERSION, "packages": versions(), "command": command}
+    return FigureRecord(schema=1, **made | request)
 
 
 def record_of_cells(

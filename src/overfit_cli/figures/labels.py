@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import re
+import shlex
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
 
@@ -12,7 +13,7 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.parameters import Value, describe, with_money
 from overfit_cli.core.parameters import symbol_text as unicode_of
 from overfit_cli.core.study import RUN, Schema, missed_by, stand_ins_of
-from overfit_cli.core.text import VERSION, list_numbers, plural, spaced, visible
+from overfit_cli.core.text import VERSION, list_numbers, plural, spaced, typed_command, visible
 from overfit_cli.sweeps.manifest import provenance_in_words
 
 
@@ -189,18 +190,19 @@ def power(value: float) -> str:
 WIDTH = 96
 
 
-def caption(shows: str, data: Cells, command: str = "") -> str:
+def caption(shows: str, data: Cells) -> str:
     """Return the caption of a figure, for its text file.
+
+    The command that draws it stands below those that made the cells.
 
     Args:
         shows: what the figure shows, in sentences.
-        command: the one that drew the figure; it stands below those that made the cells.
     """
     texts = [shows, cells_in_words(data), settings_in_words(data)]
     wrapped = [textwrap.fill(typeset(text), WIDTH, break_on_hyphens=False) for text in texts]
     runs = [run for part in _parts(data).values() for run in part.runs]
     made = [line for run in runs for line in run.commands]
-    if commands := [*dict.fromkeys(made), *filter(None, [command])]:
+    if commands := [*dict.fromkeys(made), *filter(None, [shlex.join(typed_command())])]:
         wrapped.append("\n  ".join(["Commands:", *commands]))
     return "\n\n".join([*wrapped, f"overfit {VERSION}"]) + "\n"
 
