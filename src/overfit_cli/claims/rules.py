@@ -296,16 +296,13 @@ def rates(parts: Sequence[Part], seeds: int = 0, *, repeats: int = REPEATS, seed
     that the worst lies at an end of its margin; those that would lie beyond theirs lie at that.
     """
     random, pilots = np.random.default_rng(seed), [*map(_Pilot, parts)]
-    count, centres = seeds or len(parts[0].low), [pilot.centre for pilot in pilots]
-    margins = [pilot.part.margin for pilot in pilots]
+    count, centres = seeds or len(parts[0].low), np.array([pilot.centre for pilot in pilots])
+    margins = (pilot.part.margin for pilot in pilots)
+    ends = np.array([(margin.least, margin.most) for margin in margins])  # (parts, 2)
     slacks = [pilot.part.slack(pilot.centre) for pilot in pilots]
-    worst = slacks.index(min(slacks))
-    moves = [[0.0] * len(parts)]
-    for end in (margins[worst].least, margins[worst].most):
-        if math.isfinite(end):
-            aims = np.add(centres, end - centres[worst])
-            ends = np.array([(margin.least, margin.most) for margin in margins])
-            moves.append([*(aims.clip(*ends.T) - centres)])
+    worst, moves = slacks.index(min(slacks)), [np.zeros(len(parts))]
+    for end in filter(math.isfinite, ends[worst]):
+        moves.append((centres + (end - centres[worst])).clip(*ends.T) - centres)
     measured, *moved = (_verdicts(pilots, each, count, repeats, random) for each in moves)
     return Rates(
         seeds=count,
@@ -326,7 +323,7 @@ def seeds_to_decide(parts: Sequence[Part], *, more_than: int = 0, seed: int = 0)
     def decides(count: int) -> bool:
         affordable = max(MOST_SEARCHED // (len(parts) * count), FEWEST_REPEATS)
         repeats = min(REPEATS // 2, affordable)
-        verdicts = _verdicts(pilots, [0.0] * len(parts), count, repeats, random)
+        verdicts = _verdicts(pilots, np.zeros(len(parts)), count, repeats, random)
         return max(float((verdicts > 0).mean()), float((verdicts < 0).mean())) >= WANTED
 
     low = max(more_than, *(pilot.part.margin.fewest_seeds - 1 for pilot in pilots))
@@ -404,7 +401,7 @@ def _noisy_median(numbers: Floats, width: float) -> float:
 
 def _verdicts(
     pilots: Sequence[_Pilot],
-    moves: Sequence[float],
+    moves: Floats,
     count: int,
     repeats: int,
     random: np.random.Generator,

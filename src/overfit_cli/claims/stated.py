@@ -244,10 +244,8 @@ class Design:
 
     def sentences(self) -> Iterator[str]:
         """Yield what it is judged on, what it leaves out, and which cells it lacks."""
-        values = [
-            f"{name} {list_values(self.cells[name].unique().tolist(), 6)}"
-            for name in self.parameters
-        ]
+        named = {name: self.cells[name].unique().tolist() for name in self.parameters}
+        values = [f"{name} {list_values(values, 6)}" for name, values in named.items()]
         here = _count_settings(self.cells, self.parameters)
         settings = f"{here} of " * (here < self.every) + plural(self.every, "setting")
         those = f" ({'; '.join(values)})" if values else ""

@@ -244,22 +244,18 @@ def difference_of_means(first: Summary, second: Summary) -> Estimate:
         The difference, whose `seeds` are those of the smaller sample; its ends are nan where an
         error is not known.
     """
-    level, difference = level_of_each(1), first.value - second.value
-    seeds = [str(each.seeds) if each.seeds else "unknown" for each in (first, second)]
+    level, difference, both = level_of_each(1), first.value - second.value, (first, second)
+    seeds = [str(each.seeds) if each.seeds else "unknown" for each in both]
     kind = kind_of("Welch's t", " and ".join(seeds))
-    fewest = min([each.seeds for each in (first, second) if each.seeds], default=0)
+    fewest = min([each.seeds for each in both if each.seeds], default=0)
     error = float(np.hypot(first.error, second.error))
     if np.isnan(error):
         return Estimate(difference, np.nan, np.nan, kind, fewest)
     # In shares of the variance, so that no square of a tiny error underflows.
-    shares = [(each.error / error) ** 2 if error else 0.0 for each in (first, second)]
-    inverse = sum(
-        share**2 / each.freedom for share, each in zip(shares, (first, second), strict=True)
-    )
-    freedom = 1 / inverse if inverse > 0 else np.inf
-    half, inner = (
-        float(t_quantile(freedom, each)) * error for each in (level, 1 - 2 * (1 - level))
-    )
+    shares = [(each.error / error) ** 2 if error else 0.0 for each in both]
+    inverse = sum(share**2 / each.freedom for share, each in zip(shares, both, strict=True))
+    levels, freedom = (level, 1 - 2 * (1 - level)), 1 / inverse if inverse > 0 else np.inf
+    half, inner = (float(t_quantile(freedom, each)) * error for each in levels)
     ends = (difference - inner, difference + inner)
     return Estimate(difference, difference - half, difference + half, kind, fewest, ends)
 
