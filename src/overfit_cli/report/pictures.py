@@ -95,7 +95,9 @@ def draw_difference(
     sources = [record_of_side(side, columns[0], out, name) for name, side in pairs]
     published = sources.pop() if is_published(comparison.b) else None
     where, where_a, where_b = comparison.where
-    drawing.metadata = record.new_record(
+    return record.finish(
+        drawing,
+        out,
         title=f"{columns[0]}: {second} less {first}",
         figure="difference",
         where=where,
@@ -103,8 +105,7 @@ def draw_difference(
         compared=record.ComparisonRecord(
             columns=columns, where_a=where_a, where_b=where_b, published=published
         ),
-    ).metadata()
-    return drawing
+    )
 
 
 def _figure_of_difference(data: Cells, column: str) -> tuple[Figure, FigureOptions]:
@@ -171,14 +172,15 @@ def draw_claims(
         for each in judged
         if isinstance(each.claim.measure, Measure)
     ]
-    drawing.metadata = record.new_record(
+    return record.finish(
+        drawing,
+        out,
         title=f"Claims: {'; '.join(each.claim.name for each in judged)}",
         figure=CLAIMS,
         where=run.conditions,
         claims=tuple(texts),
         runs=(record.record_of_cells(run.data, out=out),),
-    ).metadata()
-    return drawing
+    )
 
 
 def _panels(judged: Judged) -> list[_Panel]:
