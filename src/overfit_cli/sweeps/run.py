@@ -7,7 +7,7 @@ option, or as an argument in Python.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -22,7 +22,7 @@ from overfit_cli.core.errors import BadValue, MissingError, count_alike
 from overfit_cli.core.files import results_folder
 from overfit_cli.core.options import DEFAULTS, SweepOptions, finite_number, whole_number
 from overfit_cli.core.registry import blaming
-from overfit_cli.core.text import plural, templates
+from overfit_cli.core.text import plural, templates, typed
 from overfit_cli.core.training import Execution
 from overfit_cli.stats.boundary_search import CONFIDENCE
 from overfit_cli.sweeps.clusters import executor_of
@@ -77,8 +77,6 @@ class Session:
 
     Attributes:
         stated: the claims that the user states with the sweep, by name.
-        command: what runs the same cells again; None for what was typed.
-        spell: writes the name of an argument as the reader of the sentences gives it.
     """
 
     subject: Subject
@@ -89,8 +87,6 @@ class Session:
     options: SweepOptions = DEFAULTS
     refinement: Refinement | None = None
     stated: Mapping[str, str] = field(default_factory=dict)
-    spell: Callable[[str], str] = str
-    command: Sequence[str] | None = None
 
     def say(self, *sentences: str) -> None:
         """Print sentences, a line each; an empty one is none."""
@@ -99,7 +95,7 @@ class Session:
 
     def _tell(self, template: str, **values: Any) -> None:
         """Print the lines that a template makes of values, and of the session's own."""
-        own = {"path": self.directory.path, "spell": self.spell, "refinement": self.refinement}
+        own = {"path": self.directory.path, "spell": typed, "refinement": self.refinement}
         told = templates(Path(__file__).parent / "templates").get_template(template)
         self.say(*told.render(own | values).splitlines())
 
@@ -199,7 +195,6 @@ class Session:
                 plan.grid,
                 how,
                 data=now.work.data,
-                command=self.command,
                 preset=self.subject.preset,
                 stated=self.stated,
             )
@@ -239,7 +234,6 @@ def open_sweep(
     given: Mapping[str, Any],
     how: SweepOptions,
     output: Console,
-    spell: Callable[[str], str] = str,
 ) -> Iterator[Session]:
     """Give the session of a sweep, on an executor that is closed at the end.
 
@@ -259,7 +253,7 @@ def open_sweep(
     name = subject.sweep_name(grid) + ("" if refinement is None else "-refined")
     directory = RunDirectory(how.out or results_folder() / name, "out")
     with executor_of(how.backend, how.jobs, how.device, how.address) as executor:
-        yield Session(subject, grid, output, directory, executor, how, refinement, stated, spell)
+        yield Session(subject, grid, output, directory, executor, how, refinement, stated)
 
 
 def train_cell(
