@@ -343,7 +343,7 @@ def judge(
         if not texts:
             cells = judge.judge_cells(named[0], of_cells)
             return judge.JudgedClaims(judge.relevant_claims(cells))
-        run = judge.run_of_cells(named[0], of_cells)
+        run = runs.run_of_cells(named[0], of_cells)
     elif study is not None:
         raise UserError("study: it says whose cells a frame has; a run directory says it itself.")
     else:

@@ -52,7 +52,7 @@ def judge(
     0.1'; 'share of seeds with test_error < 0.1 > 0.8'.
     If a claim is inconclusive, it is said how many seeds would decide it, and by which command.
     """
-    from overfit_cli.report import contents, judge, runs, words
+    from overfit_cli.report import contents, judge, runs
     from overfit_cli.sweeps.store import RunDirectory
 
     output = text.console(quiet=json_file == Path("-"))
@@ -65,9 +65,9 @@ def judge(
         output.print(f"Only cells with {' and '.join(where)} are judged.")
     said = [[*each.sentences()] for each in judged]  # of which error rates take a second
     for each, lines in zip(judged, said, strict=True):
-        for sentence in (words.claim_sentence(each), *lines):
+        for sentence in (each.in_words(), *lines):
             output.print(sentence)
-    families = words.family_sentences([each for each in judged if each.family > 1])
+    families = judge.family_sentences([each for each in judged if each.family > 1])
     for line in (*families, *commands_that_decide(loaded, judged)):
         output.print(line)
     noted = [each.noted(lines) for each, lines in zip(judged, said, strict=True)]
@@ -92,12 +92,10 @@ _COLOURS = {
 
 def verdict_table(judged: Sequence[Judged]) -> Table:
     """Return the verdicts at the level of all together, and by themselves where those differ."""
-    from overfit_cli.report.words import by_itself
-
     rows = []
     for claim in judged:
         verdict = Text(claim.headline, style=_COLOURS[claim.headline])
-        verdict.append(f", {by_itself(claim)}" if by_itself(claim) else "")
+        verdict.append(f", {claim.by_itself}" if claim.by_itself else "")
         verdict.append(", decided after selection" * claim.decided_after_selection)
         measured = number_with_interval(claim.measurement.value, claim.measurement.interval)
         about = {"claim": claim.name, "kind": claim.claim.kind}
@@ -220,7 +218,7 @@ def _say_verdicts(
 
     Of many claims that no run is named for there are counts alone, unless details are asked for.
     """
-    from overfit_cli.report import contents, judge, runs, words
+    from overfit_cli.report import contents, judge, runs
 
     many = asked.presets is None and sum(claim.is_measured for claim in about) > MOST_LISTED
     if asked.sources:  # a claim is about runs that are its preset's, or where it has a number
@@ -245,9 +243,9 @@ def _say_verdicts(
         return shown
     output.print(verdict_table(shown))
     is_open = [one for one in shown if one.headline not in HOLDING and not one.lacks_seeds]
-    lines = [*map(words.claim_sentence, shown if asked.details else is_open)]
-    changed = [one for one in shown if words.by_itself(one)]
-    lines += words.family_sentences(shown if asked.details else changed)
+    lines = [one.in_words() for one in (shown if asked.details else is_open)]
+    changed = [one for one in shown if one.by_itself]
+    lines += judge.family_sentences(shown if asked.details else changed)
     lines += lines_on_seeds(shown)
     if late := [each.name for each in shown if each.changed_late and not asked.details]:
         lines.append(f"Changed {runs.AFTER_THE_FIRST_CELL} (see --details): {', '.join(late)}.")
