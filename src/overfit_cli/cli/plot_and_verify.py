@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @cli.with_options(FigureOptions)
 def plot(
     figure: str = cli.argument(
-        "FIGURE", "Name of a figure; `overfit list figures` shows all.", cli.complete_figures
+        "FIGURE", "Name of a figure; `overfit list figures` shows all.", "figures"
     ),
     directory: list[Path] = cli.option(
         "DIR",
@@ -39,10 +39,10 @@ def plot(
         "[default: the newest that fits]",
         "--from",
         default=[],
-        complete=cli.complete_runs,
+        complete="runs",
     ),
     minus: Path | None = cli.option(
-        "DIR", "Run directory to subtract, cell by cell.", complete=cli.complete_runs
+        "DIR", "Run directory to subtract, cell by cell.", complete="runs"
     ),
     out: Path | None = cli.option(
         "FILE",
@@ -118,7 +118,7 @@ def verify(
         "recorded path, as typed or relative to the figure]",
         "--from",
         default=[],
-        complete=cli.complete_runs,
+        complete="runs",
     ),
     redraw: bool = cli.flag("Draw the figure again and compare the picture.", "--redraw"),
 ) -> int:
