@@ -12,7 +12,7 @@ import itertools
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, cast, get_args
 
@@ -43,8 +43,10 @@ ERROR_RATES = "error-rates.csv"
 MEASURED_ON = 2
 """The jobs on which the minutes of presets were measured."""
 
-_Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
-_Value = str | bool | _Whole | float
+Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+"""A whole number that a file may hold."""
+
+_Value = str | bool | Whole | float
 _Texts = Annotated[tuple[str, ...], BeforeValidator(lambda v: (v,) if isinstance(v, str) else v)]
 
 
@@ -69,7 +71,7 @@ class Profile(_Axes):
         together, only: what ties lists and leaves out points, besides the preset's own.
     """
 
-    seeds: str | _Whole = 3
+    seeds: str | Whole = 3
     minutes: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     needs: str = ""
     stand_in: str = ""
@@ -243,9 +245,6 @@ LONGEST = 120
 """The most letters of a run directory's name."""
 
 
-_DEFAULT = Profile()
-
-
 @dataclass(frozen=True)
 class Subject:
     """The subject of a command: a study or a function, with the profile of a preset.
@@ -258,7 +257,7 @@ class Subject:
 
     study: AnyStudy
     typed: str
-    profile: Profile = _DEFAULT
+    profile: Profile = field(default_factory=Profile)
     preset: Preset | None = None
     size: str = DEFAULT_PROFILE
 
