@@ -375,7 +375,9 @@ class Run:
         self.cost_done += cost
         self.cells += ended.count
         self.failed += len(ended.failed)
-        summary.count(ended)
+        summary.trained += ended.count - len(ended.failed)
+        summary.failed.update(ended.failed.values())
+        summary.tracebacks = {**ended.tracebacks, **summary.tracebacks}
         cells = [cell for number in ended.batches for cell in self.waiting.pop(number)]
         if summary.example is None:
             raised = (cell for cell in cells if errors.is_exception(ended.failed.get(cell.key, "")))

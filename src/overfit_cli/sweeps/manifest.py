@@ -25,15 +25,13 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from overfit_cli.claims import stated as statements
+from overfit_cli.core import files, registry, training
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.errors import UserError, first_problem
 from overfit_cli.core.expressions import Expression
-from overfit_cli.core.files import MANIFEST, error_text, read_bounded
 from overfit_cli.core.parameters import build, describe
-from overfit_cli.core.registry import claims_of
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.training import processor_name, product_library
 from overfit_cli.functions.experiment import FunctionRecord
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.presets import Preset, Whole
@@ -240,13 +238,13 @@ NO_MANIFEST = Manifest.model_construct(schema_version=1, study="", version=0)
 
 def read_manifest(directory: Path) -> Manifest:
     """Return the manifest of a run directory; `NO_MANIFEST` where there is none."""
-    path = directory / MANIFEST
+    path = directory / files.MANIFEST
     try:
-        return Manifest.model_validate_json(read_bounded(path), strict=True)
+        return Manifest.model_validate_json(files.read_bounded(path), strict=True)
     except (FileNotFoundError, NotADirectoryError):
         return NO_MANIFEST
     except OSError as error:
-        reason = error_text(error)
+        reason = files.error_text(error)
     except ValidationError as error:
         reason = first_problem(error)
     raise UserError(f"{path} is damaged ({reason}); restore it, or move it away.")
@@ -272,7 +270,7 @@ def with_run(
     sentences = preset.claims if preset is not None else {}
     is_own = study.identity.function is not None
     if not before:
-        claims = [*claims_of(study), *stated_claims(study, {**sentences, **stated})]
+        claims = [*registry.claims_of(study), *stated_claims(study, {**sentences, **stated})]
         before = Manifest(
             schema=1,
             study=study.name,
@@ -346,8 +344,8 @@ def _run_of(
         packages={name: importlib.metadata.version(name) for name in _PACKAGES},
         python=platform.python_version(),
         platform=platform.platform(),
-        processor=processor_name(),
-        products=product_library(),
+        processor=training.processor_name(),
+        products=training.product_library(),
         cores=os.cpu_count(),
         git_commit=commit,
         git_dirty=dirty,

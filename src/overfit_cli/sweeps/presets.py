@@ -25,8 +25,7 @@ from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.registry import figures_of, find_study, study_names
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import brief, is_text, most_alike, natural_key, shorten, suggestion
-from overfit_cli.functions.function_study import study_of_reference
-from overfit_cli.functions.references import is_reference, split_reference
+from overfit_cli.functions import function_study, references
 from overfit_cli.sweeps.grid import Given, Grid
 
 PROFILES = get_args(ProfileName)
@@ -358,10 +357,10 @@ def _study_named(name: str, folder: Path = Path()) -> AnyStudy | None:
     """The study of a name, or the function that it refers to, in a file of a folder; else None."""
     if name in study_names():
         return find_study(name)
-    if not is_reference(name):
+    if not references.is_reference(name):
         return None
-    is_file = split_reference(name)[0].endswith(".py")
-    return study_of_reference(str(folder / name) if is_file else name)
+    is_file = references.split_reference(name)[0].endswith(".py")
+    return function_study.study_of_reference(str(folder / name) if is_file else name)
 
 
 def _of_preset(preset: Preset, typed: str, size: str) -> Subject:

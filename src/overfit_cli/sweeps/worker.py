@@ -256,19 +256,13 @@ class Summary:
     trained: int = 0
     reused: int = 0
     failed: Counter[str] = field(default_factory=Counter)
-    tracebacks: dict[errors.FailureKind, str] = field(default_factory=dict)
+    tracebacks: Mapping[errors.FailureKind, str] = field(default_factory=dict)
     restarts: int = 0
     seconds: float = 0.0
     left: int = 0
     earlier: int = 0
     example: Cell | None = None
     stopped: str = ""
-
-    def count(self, record: TaskRecord) -> None:
-        """Count in what a task did."""
-        self.trained += record.count - len(record.failed)
-        self.failed.update(record.failed.values())
-        self.tracebacks = {**record.tracebacks, **self.tracebacks}
 
 
 def run_task(work: Work, task: Task) -> TaskRecord:
