@@ -10,7 +10,7 @@ import html
 import re
 from textwrap import dedent
 
-from overfit_cli.report.page import set_indices
+from overfit_cli.report.words import set_indices
 
 _FENCED = re.compile(r"(^```.*?^```$|<pre\b.*?</pre>)", re.DOTALL | re.MULTILINE)
 _INDENTED = re.compile(r"(?<=\n\n)(?: {4,}\S.*\n)+(?=\n|\Z)")

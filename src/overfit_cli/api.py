@@ -1,4 +1,7 @@
-"""Commands as functions for scripts and notebooks, such as sweep, load, draw and judge."""
+"""Commands as functions for scripts and notebooks, such as sweep, load, draw and judge.
+
+The command line calls them too, so that what trains, draws or judges is imported where it does.
+"""
 
 from __future__ import annotations
 
@@ -7,49 +10,28 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from overfit_cli.core.cell import CellResult
-from overfit_cli.core.cells import Cells
+from overfit_cli.core import options as option
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.files import DATA_VARIABLE, keeping_variables, results_folder, usable_path
-from overfit_cli.core.options import (
-    DeviceChoice,
-    SweepOptions,
-    checked,
-    declared,
-    list_of_texts,
-    read_options,
-    with_arguments,
-)
 from overfit_cli.core.parameters import Value, describe, parameter_named
 from overfit_cli.core.registry import add_study, find_study
 from overfit_cli.core.study import AnyStudy, Study
 from overfit_cli.core.text import console
-from overfit_cli.figures.draw import draw_figure
-from overfit_cli.figures.picture import Picture, save
-from overfit_cli.figures.style import read_look
 from overfit_cli.functions.function_study import study_of_function, study_of_rows
-from overfit_cli.report.compare import Comparison, compare_sides
-from overfit_cli.report.judge import (
-    JudgedClaims,
-    decide,
-    judge_cells,
-    judge_runs,
-    lines_on_claims,
-    relevant_claims,
-)
-from overfit_cli.report.pictures import draw_claims, draw_difference
-from overfit_cli.report.runs import JudgedRun, complete_cells, load_runs
-from overfit_cli.report.sides import is_published, path_of
 from overfit_cli.sweeps.load import conditions, load_run, logged_steps, means_over_seeds, summaries
 from overfit_cli.sweeps.manifest import warn_of_sources
-from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.presets import Subject, find_subject
-from overfit_cli.sweeps.run import open_sweep, train_cell
 from overfit_cli.sweeps.store import RunDirectory
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from overfit_cli.core.cell import CellResult
+    from overfit_cli.figures.picture import Picture
+    from overfit_cli.report.compare import Comparison
+    from overfit_cli.report.judge import JudgedClaims
+    from overfit_cli.sweeps.plan import Plan
 
 
 Values = Value | str | Iterable[Any]
@@ -70,7 +52,7 @@ def sweep(study: Sweepable, *, dry_run: Literal[True], **options: Any) -> Plan: 
 def sweep(study: Sweepable, *, dry_run: Literal[False] = False, **options: Any) -> pd.DataFrame: ...
 
 
-@with_arguments(SweepOptions)
+@option.with_arguments(option.SweepOptions)
 @keeping_variables(DATA_VARIABLE)
 def sweep(
     study: Sweepable,
@@ -115,14 +97,18 @@ def sweep(
         of its seeds at each point. With `dry_run`, the plan: how many cells are there already, and
         how many would run.
     """
-    names = axes.keys() & declared(SweepOptions).keys()
-    how = read_options(SweepOptions, {name: axes.pop(name) for name in names})
+    from overfit_cli.sweeps import run
+
+    names = axes.keys() & option.declared(option.SweepOptions).keys()
+    how = option.read_options(option.SweepOptions, {name: axes.pop(name) for name in names})
     subject = _subject(study, how.profile)
     subject.take_data_folder(how.data)
     values = _settings(subject.study, parameters, axes)
-    output = console(quiet=checked("quiet", quiet, bool))
-    with open_sweep(subject, values, how, output) as session:
+    output = console(quiet=option.checked("quiet", quiet, bool))
+    with run.open_sweep(subject, values, how, output) as session:
         if how.dry_run:
+            from overfit_cli.report.judge import lines_on_claims
+
             plan = session.outline()
             session.say(*lines_on_claims(session.directory, session.grid, session.sentences))
             return plan
@@ -137,7 +123,7 @@ def train(
     seed: int = 0,
     out: str | Path | None = None,
     parameters: Mapping[str, Values] | None = None,
-    device: DeviceChoice = "auto",
+    device: option.DeviceChoice = "auto",
     data: str | Path | None = None,
     quiet: bool = False,
     **values: Values,
@@ -154,8 +140,10 @@ def train(
         What was measured, and the logged steps in `trajectory`. A run that diverged has a `reason`;
         an exception of a function passes as it is, and its row is kept.
     """
+    from overfit_cli.sweeps.run import train_cell
+
     subject = _subject(study, None)
-    how = read_options(SweepOptions, {"out": out, "data": data, "device": device})
+    how = option.read_options(option.SweepOptions, {"out": out, "data": data, "device": device})
     subject.take_data_folder(how.data)
     settings = _settings(subject.study, parameters, values)
     watch = train_cell(subject, settings, seed, how, console(quiet=quiet))
@@ -181,8 +169,8 @@ def load(
         where: conditions on parameters, the seed or measured columns that choose cells: `n=5:20`,
             `test_loss<0.1`, several such texts, or values by name: `{"n": [5, 10]}`.
     """
-    run = RunDirectory(checked("directory", directory, Path))
-    if checked("means", means, bool) and checked("trajectories", trajectories, bool):
+    run = RunDirectory(option.checked("directory", directory, Path))
+    if option.checked("means", means, bool) and option.checked("trajectories", trajectories, bool):
         raise UserError("means: they are over cells; leave out trajectories.")
     data = load_run(run) if where or means else None
     if data is not None:
@@ -212,7 +200,7 @@ def runs(folder: str | Path | None = None) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*columns]).astype({"missing": "Int64"})
 
 
-@with_arguments(FigureOptions)
+@option.with_arguments(FigureOptions)
 def draw(
     figure: str,
     *directories: str | Path,
@@ -251,17 +239,17 @@ def draw(
     Returns:
         A matplotlib figure, whose attribute `caption` says what it shows and how it was made.
     """
+    from overfit_cli.figures.draw import draw_figure
+    from overfit_cli.figures.style import read_look
+
     if not directories:
         raise UserError("draw takes the run directories to draw from, after the figure's name.")
     asked = FigureOptions.read(**options)
     runs = [RunDirectory(usable_path("directory", path)) for path in directories]
-    less = None if minus is None else RunDirectory(checked("minus", minus, Path), "minus")
-    look = read_look(checked("size", size, str), checked("style", style, Path))
-    name, file = checked("figure", figure, str), checked("out", out, Path)
-    drawn = draw_figure(name, runs, asked, conditions("where", where), less, look, out=file)
-    if file is not None:
-        save(drawn, file)
-    return drawn
+    less = None if minus is None else RunDirectory(option.checked("minus", minus, Path), "minus")
+    look = read_look(option.checked("size", size, str), option.checked("style", style, Path))
+    name, file = option.checked("figure", figure, str), option.checked("out", out, Path)
+    return draw_figure(name, runs, asked, conditions("where", where), less, look, file)
 
 
 def compare(
@@ -292,21 +280,24 @@ def compare(
         and setting with both means, the difference's standard error and z-score, and with a
         tolerance the verdict, and `notes` differences of code or data.
     """
-    comparison = compare_sides(
+    from overfit_cli.report import compare, sides
+
+    comparison = compare.compare_sides(
         usable_path("a", a),
         usable_path("b", b),
-        list_of_texts("value", value),
+        option.list_of_texts("value", value),
         conditions("where", where),
         conditions("where_a", where_a),
         conditions("where_b", where_b),
         tolerance=tolerance,
     )
     for side in (comparison.a, comparison.b):
-        if not is_published(side):
-            warn_of_sources(path_of(side), side.run.sources, side.trained)
+        if not sides.is_published(side):
+            warn_of_sources(sides.path_of(side), side.run.sources, side.trained)
     if out is not None:
-        file = usable_path("out", out)
-        save(draw_difference(comparison, out=file), file)
+        from overfit_cli.report.pictures import draw_difference
+
+        draw_difference(comparison, usable_path("out", out))
     return comparison
 
 
@@ -336,6 +327,8 @@ def judge(
         often it would be wrong, and what it lacks. A notebook shows them as a
         table, in which each name unfolds.
     """
+    from overfit_cli.report import judge, runs
+
     texts = [str(source) for source in sources if _is_sentence(source)]
     named: list[Any] = [source for source in sources if not _is_sentence(source)]
     is_frame = any(hasattr(source, "columns") for source in named)
@@ -348,20 +341,23 @@ def judge(
     if is_frame:
         of_cells = _study_of(named[0], study)
         if not texts:
-            return JudgedClaims(relevant_claims(judge_cells(named[0], of_cells)))
-        run = JudgedRun(Cells.of(of_cells, complete_cells(named[0], of_cells)))
+            cells = judge.judge_cells(named[0], of_cells)
+            return judge.JudgedClaims(judge.relevant_claims(cells))
+        run = runs.run_of_cells(named[0], of_cells)
     elif study is not None:
         raise UserError("study: it says whose cells a frame has; a run directory says it itself.")
     else:
         opened = [RunDirectory(usable_path("directory", path), "run") for path in named]
-        runs = load_runs(opened, opened[0].path if texts else results_folder())
+        loaded = runs.load_runs(opened, opened[0].path if texts else results_folder())
         if not texts:
-            return JudgedClaims(relevant_claims(judge_runs(runs, on_every_run=bool(opened))))
-        (run,) = runs
-    judged = JudgedClaims(each.noted(each.sentences()) for each in decide(run, texts))
+            every = judge.judge_runs(loaded, on_every_run=bool(opened))
+            return judge.JudgedClaims(judge.relevant_claims(every))
+        (run,) = loaded
+    judged = judge.JudgedClaims(one.noted(one.sentences()) for one in judge.decide(run, texts))
     if out is not None:
-        file = usable_path("out", out)
-        save(draw_claims(judged, out=file), file)
+        from overfit_cli.report.pictures import draw_claims
+
+        draw_claims(judged, out=usable_path("out", out))
     return judged
 
 

@@ -246,15 +246,15 @@ def test_a_recorded_path_that_is_not_whole_is_refused(sent: Path) -> None:
         study_of_record(recorded(sent, "outside.py:train"))
 
 
-@pytest.mark.parametrize("package", ["run.sent", "run.deeper.sent", "run.deeper"])
-@pytest.mark.one_in(3)
-def test_a_module_inside_a_run_directory_is_refused_before_its_package_runs(
-    sent: Path, package: str
-) -> None:
-    (sent / "deeper").mkdir()
-    for name in ("__init__.py", "sent.py"):
-        written(sent / "deeper", SENT, name)
-    recorded(sent, f"{package}:train")
+def test_a_module_inside_a_run_directory_is_refused_before_its_package_runs(sent: Path) -> None:
+    """A folder may be a package without `__init__.py`, in another one too."""
+    for name in ("deeper/__init__.py", "deeper/sent.py", "bare/sent.py"):
+        (sent / name).parent.mkdir(exist_ok=True)
+        written(sent, SENT, name)
+    for module in ("run.sent", "run.deeper.sent", "run.deeper", "run.bare.sent"):
+        with pytest.raises(UserError, match=INSIDE):
+            refuse_sent_code(f"{module}:train")
+    recorded(sent, "run.deeper.sent:train")
     assert INSIDE in call("report", "run", "--out=page", cwd=sent.parent).stderr
     assert not list(sent.parent.rglob("executed"))
 

@@ -14,7 +14,7 @@ from overfit_cli.claims.rules import MET, judge_estimate, judge_theorem
 from overfit_cli.core.claim import Interval, Measurement, number_with_interval
 from overfit_cli.core.text import three_digits
 from overfit_cli.report import words
-from overfit_cli.report.page import WIDTH, _typeset, bar
+from overfit_cli.report.page import WIDTH, bar
 from overfit_cli.report.words import counts_in_words, margin_in_words, requirement_in_words
 from overfit_cli.stats.intervals import Estimate
 
@@ -131,4 +131,4 @@ def test_numbers_are_told_in_three_digits_and_few_words(
 def test_indices_powers_and_numbers_of_a_text_are_typeset_and_names_are_not(
     text: str, typeset: str
 ) -> None:
-    assert _typeset(text) == typeset
+    assert words.typeset(text) == typeset

@@ -58,6 +58,21 @@ def test_cells_that_a_figure_has_nothing_of_are_refused(
         drawn(tmp_path / "run", figure, study, **given)
 
 
+@pytest.mark.parametrize(
+    ("run", "figure", "words"),
+    [
+        ("kernel-example-quick", "tangent-steps", "KeyError: 'tangent_steps'"),
+        ("kernel-theorem2-quick", "eigenvalue", "ValueError: Index contains duplicate entries"),
+    ],
+)
+def test_a_figure_of_other_columns_or_parameters_says_what_varies(
+    run: str, figure: str, words: str
+) -> None:
+    varies = f"^{figure} is no figure of these cells; here varies kernel, .*learning_rate"
+    with pytest.raises(UserError, match=rf"{varies} \({words}"):
+        overfit_cli.draw(figure, RESULTS / run)
+
+
 @pytest.mark.slow
 def test_heads_of_several_settings_need_a_page_and_of_shorter_trainings_no_panel(
     tmp_path: Path,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -11,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import typer
 from rich.box import SIMPLE_HEAD
 
+import overfit_cli
 from overfit_cli.cli import options as cli
-from overfit_cli.cli.plot_and_verify import save_picture
+from overfit_cli.cli.plot_and_verify import say_drawn
 from overfit_cli.core import text
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import json_text, write_user_file
@@ -72,7 +74,7 @@ def export(
         "Measured columns, and constant parameters; every row has the parameters that "
         "vary.  [default: all; in LaTeX the study's main column]",
     ),
-    where: list[str] | None = cli.WHERE,
+    where: list[str] = cli.WHERE,
     trajectories: bool = cli.flag("Logged steps instead of cells.", "--trajectories"),
 ) -> int:
     """Write the numbers of a run as CSV, parquet or LaTeX."""
@@ -85,7 +87,7 @@ def export(
         raise UserError("--trajectories: means and LaTeX are of cells; leave it out.")
     run = RunDirectory(directory, "directory")
     data = load_run(run)
-    data = data.without_plan().where(*(where or ())).in_order()
+    data = data.without_plan().where(*where).in_order()
     warn_of_sources(run.path, data.run.sources, data.frame)
     if means or form == "latex":
         rows, measured = _means(data, columns, form)
@@ -162,7 +164,7 @@ def _in_latex(data: Cells, rows: pd.DataFrame, measured: Sequence[str]) -> str:
     notes = [
         r"\usepackage{booktabs}",
         f"{study.name}, version {study.version}: {counts}",
-        f"{text.typed_command()}  (overfit {text.VERSION})",
+        f"{shlex.join(text.typed_command())}  (overfit {text.VERSION})",
         r"a \pm b: the mean over seeds, and half of its 95 % t interval",
     ]
     shown = list(rows.columns[: list(rows.columns).index("seeds")])
@@ -229,15 +231,15 @@ def compare(
         "file that the study has, such as `published.csv`.",
         cli.complete_runs,
     ),
-    values: list[str] | None = cli.option(
+    value: list[str] = cli.option(
         "COLUMN",
         "Measured column to compare, or an expression; may be repeated.  "
         "[default: all that both have]",
-        "--value",
+        default=[],
     ),
-    where: list[str] | None = cli.WHERE,
-    where_a: list[str] | None = cli.option("NAME=RANGE", "As --where, only for A."),
-    where_b: list[str] | None = cli.option("NAME=RANGE", "As --where, only for B."),
+    where: list[str] = cli.WHERE,
+    where_a: list[str] = cli.option("NAME=RANGE", "As --where, only for A.", default=[]),
+    where_b: list[str] = cli.option("NAME=RANGE", "As --where, only for B.", default=[]),
     tolerance: str | None = cli.option(
         "P%|T",
         "Say by its interval whether each column is equivalent within 5% of the mean of B, or "
@@ -250,15 +252,11 @@ def compare(
 
     Cells are paired by their parameters and seed; every difference is B − A.
     """
-    from overfit_cli.report.compare import compare_sides
-
-    conditions = (where or [], where_a or [], where_b or [])
-    comparison = compare_sides(a, b, values or [], *conditions, tolerance=tolerance)
+    how: Any = {"where": where, "where_a": where_a, "where_b": where_b, "tolerance": tolerance}
+    comparison = overfit_cli.compare(a, b, value=value, out=out, **how)
     output = text.console(quiet=json_file == Path("-"))
     if out is not None:
-        from overfit_cli.report.pictures import draw_difference
-
-        save_picture(output, draw_difference(comparison, text.typed_command(), out), out)
+        say_drawn(output, out)
     write_json(output, json_file, json_text(comparison.content))
     for line in comparison.above():
         text.print_folded(output, line)

@@ -18,12 +18,12 @@ from rich.text import Text
 
 from overfit_cli.cli import options as cli
 from overfit_cli.cli.export_and_compare import write_json
-from overfit_cli.cli.plot_and_verify import save_picture
+from overfit_cli.cli.plot_and_verify import say_drawn
 from overfit_cli.cli.proposals import commands_that_decide, lines_on_seeds
 from overfit_cli.core.claim import HOLDING, number_with_interval
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import make_folder, results_folder
-from overfit_cli.core.text import console, print_folded, suggestion, text_table, typed_command
+from overfit_cli.core.text import console, print_folded, suggestion, text_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 def judge(
     run: Path = cli.argument("RUN", "Run directory.", cli.complete_runs),
-    claims: list[str] | None = cli.argument(
+    claims: list[str] = cli.argument(
         "CLAIM",
         "Claims in quotes, such as 'test_error < 0.05 where snr > 2', or names of "
         "claims that the run has.  [default: all that the run has]",
-        default=None,
+        default=[],
     ),
-    where: list[str] | None = cli.WHERE,
+    where: list[str] = cli.WHERE,
     strict: bool = cli.flag("Exit with code 1 unless every claim holds.", "--strict"),
     out: Path | None = cli.FIGURE_FILE,
     json_file: Path | None = cli.JSON_FILE,
@@ -54,12 +54,12 @@ def judge(
     0.1'; 'share of seeds with test_error < 0.1 > 0.8'.
     If a claim is inconclusive, it is said how many seeds would decide it, and by which command.
     """
-    from overfit_cli.report import contents, judge, runs, words
+    from overfit_cli.report import contents, judge, runs
     from overfit_cli.sweeps.store import RunDirectory
 
     output = console(quiet=json_file == Path("-"))
-    (loaded,) = runs.load_runs([RunDirectory(run, "run")], run, where or ())
-    judged = judge.decide(loaded, claims or ())
+    (loaded,) = runs.load_runs([RunDirectory(run, "run")], run, where)
+    judged = judge.decide(loaded, claims)
     if not judged:
         raise UserError(f"{run}: it has no claims; state one: 'test_error < 0.05'.")
     output.print(verdict_table(judged))
@@ -67,9 +67,9 @@ def judge(
         output.print(f"Only cells with {' and '.join(where)} are judged.")
     said = [[*each.sentences()] for each in judged]  # of which error rates take a second
     for each, lines in zip(judged, said, strict=True):
-        for sentence in (words.claim_sentence(each), *lines):
+        for sentence in (each.in_words(), *lines):
             output.print(sentence)
-    families = words.family_sentences([each for each in judged if each.family > 1])
+    families = judge.family_sentences([each for each in judged if each.family > 1])
     for line in (*families, *commands_that_decide(loaded, judged)):
         output.print(line)
     noted = [each.noted(lines) for each, lines in zip(judged, said, strict=True)]
@@ -77,7 +77,8 @@ def judge(
     if out is not None:
         from overfit_cli.report.pictures import draw_claims
 
-        save_picture(output, draw_claims(judged, command=typed_command(), out=out), out)
+        draw_claims(judged, out=out)
+        say_drawn(output, out)
     return int(strict and any(claim.headline not in HOLDING for claim in judged))
 
 
@@ -93,12 +94,10 @@ _COLOURS = {
 
 def verdict_table(judged: Sequence[Judged]) -> Table:
     """Return the verdicts at the level of all together, and by themselves where those differ."""
-    from overfit_cli.report.words import by_itself
-
     rows = []
     for claim in judged:
         verdict = Text(claim.headline, style=_COLOURS[claim.headline])
-        verdict.append(f", {by_itself(claim)}" if by_itself(claim) else "")
+        verdict.append(f", {claim.by_itself}" if claim.by_itself else "")
         verdict.append(", decided after selection" * claim.decided_after_selection)
         measured = number_with_interval(claim.measurement.value, claim.measurement.interval)
         about = {"claim": claim.name, "kind": claim.claim.kind}
@@ -248,7 +247,7 @@ def _say_verdicts(
 
     Of many claims that no run is named for there are counts alone, unless details are asked for.
     """
-    from overfit_cli.report import judge, runs, words
+    from overfit_cli.report import judge, runs
 
     many = asked.is_whole and sum(claim.is_measured for claim in about) > MOST_LISTED
     if asked.sources:  # a claim is about runs that are its preset's, or where it has a number
@@ -265,9 +264,9 @@ def _say_verdicts(
     if shown and (asked.details or not many):
         output.print(verdict_table(shown))
         is_open = [one for one in shown if one.headline not in HOLDING and not one.lacks_seeds]
-        lines += map(words.claim_sentence, shown if asked.details else is_open)
-        changed = [one for one in shown if words.by_itself(one)]
-        lines += words.family_sentences(shown if asked.details else changed)
+        lines += [one.in_words() for one in (shown if asked.details else is_open)]
+        changed = [one for one in shown if one.by_itself]
+        lines += judge.family_sentences(shown if asked.details else changed)
         lines += lines_on_seeds(shown)
         if late := [each.name for each in shown if each.changed_late and not asked.details]:
             lines.append(f"Changed {runs.AFTER_THE_FIRST_CELL} (see --details): {', '.join(late)}.")
@@ -277,21 +276,22 @@ def _say_verdicts(
 
 
 def report(
-    run: list[Path] | None = cli.argument(
+    run: list[Path] = cli.argument(
         "RUN",
         "Run directories, each of which is judged by itself.  [default: for each claim "
         "the run of its preset in results/ (quick before paper), or else the first run by "
         "name that has cells for it]",
         cli.complete_runs,
-        default=None,
+        default=[],
     ),
     out: Path | None = cli.option(
         "DIR", "Folder for index.html, report.md and claims.json.  [default: results/report]"
     ),
-    where: list[str] | None = cli.WHERE,
-    only: list[str] | None = cli.option(
+    where: list[str] = cli.WHERE,
+    only: list[str] = cli.option(
         "STUDY",
         "Study or paper to report on; may be repeated.  [default: those with cells]",
+        default=[],
         complete=cli.complete_studies,
     ),
     strict: bool = cli.STRICT,
@@ -305,7 +305,5 @@ def report(
     The terminal shows the counts of verdicts, a table of claims, and a description of each claim
     that does not hold.
     """
-    asked = Asked(
-        run or [], where or [], only=only or [], strict=strict, expect=expect, details=details
-    )
+    asked = Asked(run, where, only=only, strict=strict, expect=expect, details=details)
     return write_and_say(asked, out or results_folder() / "report", "out")

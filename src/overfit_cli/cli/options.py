@@ -173,6 +173,7 @@ WHERE = option(
     "CONDITION",
     "Only these cells: n=5:20, n=100:, kernel=softmax,gaussian or 'test_loss<0.1'; may be "
     "repeated.",
+    default=[],
 )
 STRICT = flag(
     "Exit with code 1 if a claim fails (with --expect: if a verdict differs from the expected one) "

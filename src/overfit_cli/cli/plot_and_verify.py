@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
+import overfit_cli
 from overfit_cli.cli import options as cli
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.files import error_text, read_bounded, results_folder
-from overfit_cli.core.text import console, plural, print_folded, typed_command, visible
+from overfit_cli.core.text import console, plural, print_folded, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from overfit_cli.figures.draw import FigureRecord, SourceRecord
     from overfit_cli.figures.picture import Picture
-    from overfit_cli.sweeps.store import RunDirectory
 
 
 @cli.with_options(FigureOptions)
@@ -33,11 +33,12 @@ def plot(
     figure: str = cli.argument(
         "FIGURE", "Name of a figure; `overfit list figures` shows all.", cli.complete_figures
     ),
-    directory: list[Path] | None = cli.option(
+    directory: list[Path] = cli.option(
         "DIR",
         "Run directory; may be repeated, to overlay runs or draw them side by side.  "
         "[default: the newest that fits]",
         "--from",
+        default=[],
         complete=cli.complete_runs,
     ),
     minus: Path | None = cli.option(
@@ -48,7 +49,7 @@ def plot(
         "PNG, PDF or SVG file, or CSV file of the numbers that the figure shows; a caption is "
         "written beside it, as FILE.txt.  [default: DIR/figures/FIGURE.png]",
     ),
-    where: list[str] | None = cli.WHERE,
+    where: list[str] = cli.WHERE,
     size: str | None = cli.option(
         "column|page|WIDTHxHEIGHT",
         "Width of a paper's column or page, or a size in inches (85x65mm: millimetres).",
@@ -61,28 +62,20 @@ def plot(
     **options: Any,
 ) -> int:
     """Draw a figure of a run, or of several, with its caption beside it."""
-    from overfit_cli.figures.draw import draw_figure
-    from overfit_cli.figures.style import read_look
-    from overfit_cli.sweeps.store import RunDirectory
-
-    asked = FigureOptions.read(**options | {"law": options["law"] or None})
-    look, chosen, output = read_look(size, style), where or [], console()
-    directories = [RunDirectory(path) for path in directory or ()]
-    less = None if minus is None else RunDirectory(minus, "minus")
+    directories, output = [*directory], console()
     if not directories:
-        directories = [_newest_for(figure, asked, chosen)]
-        output.print(f"From {directories[0].path}, the newest run directory that fits.")
-    others = [f"-with-{each.path.resolve().name}" for each in directories[1:]]
+        directories = [_newest_for(figure, FigureOptions.read(**options), where)]
+        output.print(f"From {directories[0]}, the newest run directory that fits.")
+    others = [f"-with-{each.resolve().name}" for each in directories[1:]]
     others += [f"-minus-{minus.resolve().name}"] if minus else []
-    path = out or directories[0].path / "figures" / f"{figure}{''.join(others)}.png"
-    command = typed_command()
-    save_picture(
-        output, draw_figure(figure, directories, asked, chosen, less, look, command, path), path
-    )
+    path = out or directories[0] / "figures" / f"{figure}{''.join(others)}.png"
+    look: Any = {"size": size, "style": style}
+    overfit_cli.draw(figure, *directories, minus=minus, where=where, out=path, **look, **options)
+    say_drawn(output, path)
     return 0
 
 
-def _newest_for(name: str, asked: FigureOptions, where: Sequence[str]) -> RunDirectory:
+def _newest_for(name: str, asked: FigureOptions, where: Sequence[str]) -> Path:
     """The run directory in `results/` written last that has what a figure is drawn from."""
     from overfit_cli.figures import axes, draw, inputs
     from overfit_cli.sweeps.load import usable_directories
@@ -97,7 +90,7 @@ def _newest_for(name: str, asked: FigureOptions, where: Sequence[str]) -> RunDir
             elif figure.axes or options.x:
                 axes.parameter_axis(data, "x", options.x)
             if figure.fits(data):
-                return directory
+                return directory.path
             why_not = "it lacks what the figure is drawn from."
         except UserError as error:
             why_not = cli.error_as_option(error)
@@ -108,11 +101,8 @@ def _newest_for(name: str, asked: FigureOptions, where: Sequence[str]) -> RunDir
     )
 
 
-def save_picture(output: Console, picture: Picture, path: Path) -> None:
-    """Write a picture and its caption, and say where they are."""
-    from overfit_cli.figures.picture import save
-
-    save(picture, path)
+def say_drawn(output: Console, path: Path) -> None:
+    """Say where a picture and its caption are."""
     output.print(f"Drawn: {path}, and its caption in {path.with_suffix('.txt').name}")
 
 
@@ -122,11 +112,12 @@ def verify(
         "PNG, PDF or SVG file that overfit drew; a run directory with figures, or a "
         "folder of run directories.",
     ),
-    source: list[Path] | None = cli.option(
+    source: list[Path] = cli.option(
         "DIR",
         "Run directory of the figure, or its CSV file; may be repeated.  [default: its "
         "recorded path, as typed or relative to the figure]",
         "--from",
+        default=[],
         complete=cli.complete_runs,
     ),
     redraw: bool = cli.flag("Draw the figure again and compare the picture.", "--redraw"),
@@ -135,15 +126,14 @@ def verify(
 
     In a directory, figures that are not verified are described; the others have one line each.
     """
-    named = source or []
-    for path in named:
+    for path in source:
         if not path.exists():
             raise UserError(f"--from {path}: it isn't there; name the figure's run or CSV file.")
     output, code, verified = console(), 0, 0
     figures = {figure: path for path in files for figure in _figures(path)}
     for path, given in figures.items():
         try:
-            holds, sentences = _verify(path, named, redraw=redraw)
+            holds, sentences = _verify(path, source, redraw=redraw)
         except (OSError, UserError) as error:
             typer.echo(visible(f"overfit: FILE {path}: {_reason(error)}"), err=True)
             code = 2

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import overfit_cli
 from overfit_cli.cli import options as cli
 from overfit_cli.cli.judge_and_report import Asked, write_and_say
-from overfit_cli.cli.plot_and_verify import save_picture
+from overfit_cli.cli.plot_and_verify import say_drawn
 from overfit_cli.core import text
 from overfit_cli.core.errors import MissingError, UserError
-from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.files import results_folder, set_data_folder
 from overfit_cli.core.options import ProfileName, SweepOptions
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 @cli.with_options(SweepOptions, "jobs", "backend", "address", "device", "data", "dry_run")
 def reproduce(
-    names: list[str] | None = cli.argument(
+    names: list[str] = cli.argument(
         "PAPER|FIGURE",
         "Papers (jiang2024), figures (jiang2024/fig1) or presets.  [default: all]",
         cli.complete_presets,
-        default=None,
+        default=[],
     ),
     profile: ProfileName = cli.option("quick|paper", "Size of the presets.", default="quick"),
     *,
@@ -51,11 +51,11 @@ def reproduce(
 
     how = SweepOptions(**options)
     set_data_folder(how.data)
-    wanted = reproducible(names or [])
+    wanted = reproducible(names)
     if expect is not None:
         read_expected(expect)  # a name that is wrong is said before hours of training
     with executor_of(how.backend, how.jobs, how.device, how.address) as executor:
-        reproduction = Reproduction(text.console(), wanted, profile, executor, names or ())
+        reproduction = Reproduction(text.console(), wanted, profile, executor, names)
         if how.dry_run:
             reproduction.outline()
             return 0
@@ -157,26 +157,21 @@ class Reproduction:
 
         subject = presets.find_subject(preset.name, self.profile)
         profile = None if self.profile == "quick" else self.profile
-        command = ["overfit", *text.command_words("sweep", preset.name, profile=profile)]
         where = (self.output, directory, self.executor)
-        run.Session(
-            subject, run.grid_of(subject), *where, command=command, spell=text.spelled
-        ).run()
+        with text.as_command(text.command_words("sweep", preset.name, profile=profile)):
+            run.Session(subject, run.grid_of(subject), *where).run()
         cells = directory.load_cells()
         self.failed |= bool((cells["status"].eq("failed") & ~has_missed(cells)).any())
 
     def _draw(self, directory: RunDirectory) -> None:
         """Draw the figures of the presets that were run into a directory."""
-        from overfit_cli.figures.draw import draw_figure
-
         presets = [one for one in self.wanted if self._directory(one).path == directory.path]
         for name in dict.fromkeys(name for preset in presets for name in preset.figures):
             path = directory.path / "figures" / f"{name}.png"
-            command = text.shell_line(text.command_words("plot", name, from_=directory.path))
-            asked = FigureOptions()
             try:
-                picture = draw_figure(name, [directory], asked, command=command, out=path)
-                save_picture(self.output, picture, path)
+                with text.as_command(text.command_words("plot", name, from_=directory.path)):
+                    overfit_cli.draw(name, directory.path, out=path)
+                say_drawn(self.output, path)
             except UserError as error:
                 self.failed = True
                 self.output.print(f"Not drawn: {path}: {cli.error_as_option(error)}")

@@ -13,7 +13,7 @@ from overfit_cli.cli.list import parameter_table
 from overfit_cli.cli.proposals import plot_words, train_words
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.options import SweepOptions
-from overfit_cli.core.text import command_words, console, duration, print_next, spelled, visible
+from overfit_cli.core.text import command_words, console, duration, print_next, visible
 
 if TYPE_CHECKING:
     from overfit_cli.sweeps.grid import Grid
@@ -60,7 +60,7 @@ def sweep(
 
     texts = cli.texts_by_name(context, given, study)
     subject.take_data_folder(how.data)
-    with open_sweep(subject, texts, how, output, spelled) as session:
+    with open_sweep(subject, texts, how, output) as session:
         if how.dry_run:
             session.outline()
             session.say(*judge.lines_on_claims(session.directory, session.grid, session.sentences))

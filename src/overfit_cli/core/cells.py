@@ -101,7 +101,7 @@ class Cells:
         runs: the run directories that they are of.
         chosen: in words, how many cells conditions on measured columns chose; empty without any.
         pairs: those whose differences the cells are; None where they are no differences.
-        differs: in words, how settings that don't vary differ between run directories.
+        differs: how settings that don't vary differ between run directories, in words by name.
         parts: the cells of each of several run directories, by its name; the subtracted one last.
     """
 
@@ -112,7 +112,7 @@ class Cells:
     runs: tuple[Run, ...] = (Run(),)
     chosen: str = ""
     pairs: Pairs | None = None
-    differs: tuple[str, ...] = ()
+    differs: Mapping[str, str] = field(default_factory=dict)
     parts: Mapping[str, Cells] = field(default_factory=dict)
 
     @classmethod

@@ -9,7 +9,10 @@ import re
 import shlex
 import sys
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -313,9 +316,33 @@ def shell_line(words: Sequence[str]) -> str:
     return shlex.join(["overfit", *words])
 
 
-def typed_command() -> str:
-    """Return the command line that was typed, as a shell takes it."""
-    return shell_line(sys.argv[1:])
+_command: ContextVar[tuple[str, ...]] = ContextVar("command", default=())
+
+
+@contextmanager
+def as_command(words: Sequence[str]) -> Iterator[None]:
+    """Let these words stand inside for those that were typed: what they run is recorded as run."""
+    token = _command.set(("overfit", *words))
+    try:
+        yield
+    finally:
+        _command.reset(token)
+
+
+def typed_command() -> tuple[str, ...]:
+    """Return the words of the command that was typed; none in a script or a notebook.
+
+    What of a word is no text is written as an escape.
+    """
+    program = Path(sys.argv[0])
+    if _command.get() or (program.stem != "overfit" and program.parent.name != "overfit_cli"):
+        return _command.get()
+    return ("overfit", *(word.encode(errors="backslashreplace").decode() for word in sys.argv[1:]))
+
+
+def typed(name: str) -> str:
+    """Return the name of an argument as its reader gives it: in a command as an option."""
+    return spelled(name) if typed_command() else name
 
 
 def proposed_command(command: Sequence[str]) -> list[str]:

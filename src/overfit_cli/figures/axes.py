@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-import matplotlib.patheffects
 import numpy as np
 import pandas as pd
-from matplotlib import ticker
+from matplotlib import patheffects, ticker
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis as MplAxis
-from matplotlib.axis import XAxis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.typing import ColorType, LineStyleType
@@ -23,10 +21,8 @@ from overfit_cli.core.errors import BadValue
 from overfit_cli.core.expressions import Compared, read_equation
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import Value
-from overfit_cli.core.text import round_digits, shorten, suggestion
-from overfit_cli.figures import labels
-from overfit_cli.figures.picture import Picture
-from overfit_cli.figures.style import COLUMN, HIGH, HIGHLIGHT, WIDE, Legend, letters_across, points
+from overfit_cli.core.text import shorten, suggestion
+from overfit_cli.figures import labels, picture, style
 from overfit_cli.stats.pairs import is_log_spaced
 
 Scale = Literal["linear", "log", "category"]
@@ -52,16 +48,14 @@ class Axis:
     @property
     def positions(self) -> Floats:
         """The positions of the values, ascending, shape (values,); categories at 0, 1, 2, ..."""
-        if self.scale == "category":
-            return np.arange(len(self.values), dtype=np.float64)
-        return np.array(self.values, dtype=np.float64)
+        is_number = self.scale != "category"
+        return self.numbers if is_number else np.arange(len(self.values), dtype=np.float64)
 
     @property
     def numbers(self) -> Floats:
         """The values, shape (values,); the positions of those that are no numbers."""
-        if any(isinstance(value, str) for value in self.values):
-            return self.positions
-        return np.array(self.values, dtype=np.float64)
+        is_word = any(isinstance(value, str) for value in self.values)
+        return self.positions if is_word else np.array(self.values, dtype=np.float64)
 
     @property
     def edges(self) -> Floats:
@@ -93,7 +87,9 @@ class Axis:
         return replace(self, scale="category")
 
     def only(self, values: Collection[Value]) -> Axis:
-        """Return the axis with those of its values that are among these."""
+        """Return the axis with those of its values that are among these; categories stay."""
+        if self.scale == "category":
+            return self
         return replace(self, values=tuple(value for value in self.values if value in values))
 
     def scaled(self, positions: Floats) -> Floats:
@@ -108,17 +104,17 @@ class Axis:
         """Set scale, limits, ticks and label of one side of `axes`."""
         scale = "log" if self.scale == "log" else "linear"
         low, *_, high = self.edges
-        label = labels.wrap_text(self.label, WIDE if side == "x" else HIGH)
+        label = labels.wrap_text(self.label, style.WIDE if side == "x" else style.HIGH)
         axes.set(**{f"{side}scale": scale, f"{side}lim": (low, high), f"{side}label": label})
         self.place_ticks(axes.xaxis if side == "x" else axes.yaxis, low, high)
 
     def place_ticks(self, axis: MplAxis, low: float, high: float) -> None:
         """Put ticks at the values where they are few and stand apart, else at round numbers."""
-        is_across = isinstance(axis, XAxis)
         if self.scale == "category" or self._has_room_for_ticks():
             texts = [self._short(value) for value in self.values]
             letters = sum(len(labels.typeset(text)) + 2 for text in texts)
-            is_long = is_across and letters > letters_across(axis.axes, "xtick.labelsize")
+            most = style.letters_across(axis.axes, "xtick.labelsize")
+            is_long = axis is axis.axes.xaxis and letters > most
             axis.set_ticks(list(self.positions), texts, rotation=90.0 * is_long)
             axis.set_minor_locator(ticker.NullLocator())
         elif self.whole and self.scale == "log" and np.ptp(np.diff(np.log(self.positions))) < 1e-9:
@@ -135,7 +131,7 @@ class Axis:
 
     def _short(self, value: Value) -> str:
         if isinstance(value, float):
-            return labels.tick_number(round_digits(value, 3))
+            return labels.three_digits(value)
         if self.whole:
             return labels.brief(value)
         return self.value_labels.get(str(value)) or labels.literal(str(value))
@@ -180,15 +176,16 @@ def parameter_axis(data: Cells, side: str, name: str | None, *, log: bool | None
 # Legends and ticks
 
 
-def legend_below(figure: Figure, handles: Legend, columns: int = 3, heading: str = "") -> None:
+def legend_below(figure: Figure, legend: style.Legend, columns: int = 3, heading: str = "") -> None:
     """Put a legend under the axes, in as many columns as fit, and at most so many."""
-    if not handles:
+    if not legend:
         return
-    letters = int(WIDE * figure.get_figwidth() / COLUMN * 7 / points("legend.fontsize"))
-    texts = [labels.wrap_text(text, letters) for _, text in handles]
+    size = style.points("legend.fontsize")
+    letters = int(style.WIDE * figure.get_figwidth() / style.COLUMN * 7 / size)
+    texts = [labels.wrap_text(text, letters) for _, text in legend]
     longest = max(len(labels.typeset(line)) for text in texts for line in text.split("\n"))
     figure.legend(
-        [artist for artist, _ in handles],
+        [artist for artist, _ in legend],
         texts,
         loc="outside lower center",
         ncols=max(1, min(columns, letters // (longest + 4))),
@@ -203,7 +200,7 @@ def log_ticks(axis: MplAxis, low: float, high: float) -> None:
         ratio = np.float64(high) / low
     subs = (1.0, 2.0, 5.0) if ratio < 100 else (1.0, 3.0) if ratio < 1000 else (1.0,)
     axis.set_major_locator(ticker.AutoLocator() if ratio < 4 else ticker.LogLocator(subs=subs))
-    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: write(value)))
+    axis.set_major_formatter(lambda value, _: write(value))
     axis.set_minor_locator(ticker.NullLocator())
     axis.set_minor_formatter(ticker.NullFormatter())
 
@@ -216,9 +213,7 @@ def log_steps(axes: Axes, last: float) -> None:
     ticks = [0.0, *(10.0**decade for decade in range(0, decades + 1, stride))]
     axes.xaxis.set_major_locator(ticker.FixedLocator(ticks))
     axes.xaxis.set_major_formatter(
-        ticker.FuncFormatter(
-            lambda tick, _: labels.power(tick) if tick >= 1e4 else labels.tick_number(tick)
-        )
+        lambda tick, _: labels.power(tick) if tick >= 1e4 else labels.tick_number(tick)
     )
     axes.xaxis.set_minor_locator(ticker.NullLocator())
 
@@ -227,7 +222,6 @@ def _log_from_zero(step: Floats) -> Floats:
     return np.log1p(np.maximum(step, -0.999))  # margins reach below step 0
 
 
-Difference = Callable[[Floats, Floats], Floats]
 POINTS = 400  # per axis: the error of a power law's curve is then about 1e-4
 EQUATION_DASHES: Mapping[str, LineStyleType] = {
     "Line": "-",
@@ -250,7 +244,7 @@ class Place:
 
     axes: Axes
     cells: pd.DataFrame
-    colour: ColorType = HIGHLIGHT
+    colour: ColorType = style.HIGHLIGHT
     outlined: bool = True
 
 
@@ -275,12 +269,7 @@ def equation_curve(
 
     spans = zip((axes.get_xlim(), axes.get_ylim()), logs, strict=True)
     ends = [np.log(span) if log else span for span, log in spans]
-    curve = _zero_line(difference, *(np.linspace(low, high, POINTS) for low, high in ends))
-    curve[:, list(logs)] = np.exp(curve[:, list(logs)])
-    return curve
-
-
-def _zero_line(difference: Difference, u: Floats, v: Floats) -> Floats:
+    u, v = (np.linspace(low, high, POINTS) for low, high in ends)
     height = np.ma.masked_invalid(difference(u[None, :], v[:, None]))
     if not height.count() or height.min() >= 0 or height.max() <= 0:
         return np.empty((0, 2))
@@ -292,20 +281,21 @@ def _zero_line(difference: Difference, u: Floats, v: Floats) -> Floats:
     sides = [(x - step[0], y), (x + step[0], y), (x, y - step[1]), (x, y + step[1])]
     around = np.fmax.reduce(np.abs([difference(*side) for side in sides]))
     curve[~(np.abs(difference(x, y)) < around / 2)] = np.nan
+    curve[:, list(logs)] = np.exp(curve[:, list(logs)])
     return curve
 
 
 def draw_equations(
-    figure: Picture,
+    figure: picture.Picture,
     places: Sequence[Place],
     data: Cells,
     options: FigureOptions,
     along: Sequence[Axis],
     column: str = "",
     *,
-    colour: str = HIGHLIGHT,
+    colour: str = style.HIGHLIGHT,
     first_dash: int = 0,
-) -> Legend:
+) -> style.Legend:
     """Draw the equations of the options in every place, each with its own dash; return the legend.
 
     They are in the names of the axes that are numbers, and of constants.
@@ -315,11 +305,11 @@ def draw_equations(
             curve; otherwise each has a curve in its own colour.
         column: the measured column along y, if no parameter is.
     """
-    legend: Legend = []
+    legend: style.Legend = []
     names = [*(axis.name for axis in along), *filter(None, [column])]
     words = {axis.name for axis in along if axis.scale == "category"}
     known = {*names, *data.number_parameters} - words - data.replaced
-    white = matplotlib.patheffects.withStroke(linewidth=2.0, foreground="white")
+    white = patheffects.withStroke(linewidth=2.0, foreground="white")
     for index, text in enumerate(options.law or (), start=first_dash):
         equation = read_equation(text, data.schema.placed.among(known))
         if not equation.names & {*names}:
@@ -341,8 +331,7 @@ def draw_equations(
         right = equation.sides[1]
         if right.names and not right.names & {*names}:  # its value in each place: `= 78, 228`
             values = [float(right.value(own)) for _, own in distinct.values()]
-            numbers = [labels.tick_number(round_digits(value, 3)) for value in values]
-            said += f" = {', '.join(dict.fromkeys(numbers))}"
+            said += f" = {', '.join(dict.fromkeys(map(labels.three_digits, values)))}"
         said += f" ({labels.literal(shorten(equation.label))})" if equation.label else ""
         if not any(np.isfinite(line.get_xydata()).any() for line in lines):
             said += " (out of view)"

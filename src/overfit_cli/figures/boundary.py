@@ -17,20 +17,10 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import describe
-from overfit_cli.core.text import list_numbers, round_digits
-from overfit_cli.figures import inputs
+from overfit_cli.core.text import list_numbers
+from overfit_cli.figures import inputs, labels, picture, style
 from overfit_cli.figures.axes import Axis, Place, draw_equations, legend_below, log_ticks
-from overfit_cli.figures.labels import opening, tick_number, typeset, wrap_text
-from overfit_cli.figures.picture import Picture, new_panels
-from overfit_cli.figures.style import HIGH, HIGHLIGHT, PALETTE, WIDE, Legend, value_colour
-from overfit_cli.stats.boundaries import (
-    SIDES,
-    PowerLaw,
-    crossings,
-    fit_power_law,
-    medians_by_row,
-)
-from overfit_cli.stats.intervals import MEDIAN, mean_of_seeds
+from overfit_cli.stats import boundaries, intervals
 
 _BLACK = "0.15"
 
@@ -52,7 +42,7 @@ class DrawnBoundary:
     cells: pd.DataFrame
     rows: pd.DataFrame
     curves: pd.DataFrame
-    fit: PowerLaw | None
+    fit: boundaries.PowerLaw | None
 
     @property
     def on_grid(self) -> pd.DataFrame:
@@ -67,7 +57,7 @@ class DrawnBoundary:
         return (self.fit.constant.value / ends) ** (1 / self.fit.exponent.value), ends
 
 
-def draw_boundary(data: Cells, options: FigureOptions) -> Picture:
+def draw_boundary(data: Cells, options: FigureOptions) -> picture.Picture:
     """Draw, for each y, the x at which `options.value` crosses the threshold, on log-log axes.
 
     Each run directory, and each value of the parameter `by`, has a colour. Points are medians over
@@ -86,11 +76,11 @@ def draw_boundary(data: Cells, options: FigureOptions) -> Picture:
     threshold = inputs.middle_threshold(numbers) if threshold is None else threshold
     drawn = _boundaries(data, options, (x.name, y.name, value), threshold)
     if not any(len(boundary.on_grid) for boundary in drawn):
-        problem = f"{typeset(label)} crosses it nowhere on this grid."
+        problem = f"{labels.typeset(label)} crosses it nowhere on this grid."
         raise BadValue("threshold", float(f"{threshold:g}"), problem)
-    figure, [axes] = new_panels(1, height=3.3)
+    figure, [axes] = picture.new_panels(1, height=3.3)
     _dress(axes, x, y, drawn)
-    points, limit, legend = _points_text(drawn), tick_number(threshold), Legend()
+    points, limit, legend = _points_text(drawn), labels.tick_number(threshold), style.Legend()
     figure.facts.append(f"Where {label} crosses {limit}, for each value of {y.label}: {points}.")
     for boundary in drawn:
         _draw_points(axes, boundary, y.name)
@@ -104,9 +94,9 @@ def draw_boundary(data: Cells, options: FigureOptions) -> Picture:
         open_dot = Line2D([], [], marker="o", color=_BLACK, markerfacecolor="white", linestyle="")
         legend.append((open_dot, "some seeds cross off the grid"))
     places = [Place(axes, boundary.cells, boundary.colour) for boundary in drawn]
-    colour = _BLACK if drawn[1:] else HIGHLIGHT
+    colour = _BLACK if drawn[1:] else style.HIGHLIGHT
     legend += draw_equations(figure, places, data, options, (x, y), colour=colour)
-    legend_below(figure, legend, columns=1, heading=f"{opening(label)} of {limit}: {points}")
+    legend_below(figure, legend, columns=1, heading=f"{labels.opening(label)} of {limit}: {points}")
     return figure
 
 
@@ -114,15 +104,16 @@ def _boundaries(
     data: Cells, options: FigureOptions, columns: tuple[str, str, str], threshold: float
 ) -> list[DrawnBoundary]:
     parts, by, drawn = inputs.panels_of_runs(data, options.by), options.by, list[DrawnBoundary]()
-    if len(parts) > len(PALETTE):
-        problem = f"it makes {len(parts)} boundaries, and a figure shows up to {len(PALETTE)}."
+    if len(parts) > (most := len(style.PALETTE)):
+        problem = f"it makes {len(parts)} boundaries, and a figure shows up to {most}."
         raise BadValue("by", by, problem)
     info = describe(data.study.parameters).get(by or "")
-    for part, spare in zip(parts, PALETTE, strict=False):
+    for part, spare in zip(parts, style.PALETTE, strict=False):
         cells = part.data.trained
-        colour = None if info is None else value_colour(info, cells[by].iloc[0])
-        curves = crossings(cells, *columns, threshold)
-        fit, rows = fit_power_law(curves, columns[1]), medians_by_row(curves, columns[1])
+        colour = None if info is None else style.value_colour(info, cells[by].iloc[0])
+        curves = boundaries.crossings(cells, *columns, threshold)
+        rows = boundaries.medians_by_row(curves, columns[1])
+        fit = boundaries.fit_power_law(curves, columns[1])
         if fit is not None and not (0 < fit.constant.value < np.inf > fit.exponent.value):
             fit = None
         drawn.append(DrawnBoundary(part.title, colour or spare, cells, rows, curves, fit))
@@ -141,7 +132,8 @@ def _dress(axes: Axes, x: Axis, y: Axis, drawn: Sequence[DrawnBoundary]) -> None
     left, right = np.clip([ends.min() / 1.15, ends.max() * 1.15], *grid).tolist()
     low, high = on_grid.min() / 1.12, on_grid.max() * 1.12
     axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(low, high))
-    axes.set(xlabel=wrap_text(x.label, WIDE), ylabel=wrap_text(y.label, HIGH))
+    axes.set_xlabel(labels.wrap_text(x.label, style.WIDE))
+    axes.set_ylabel(labels.wrap_text(y.label, style.HIGH))
     log_ticks(axes.xaxis, left, right)
     replace(y.only(on_grid.tolist()), scale="log").place_ticks(axes.yaxis, low, high)
 
@@ -170,16 +162,15 @@ def _draw_points(axes: Axes, boundary: DrawnBoundary, y: str) -> None:
 
 def _points_text(drawn: Sequence[DrawnBoundary]) -> str:
     counts = pd.concat([boundary.rows["seeds"] for boundary in drawn])
-    seeds, greatest = mean_of_seeds(counts[counts > 0], "median"), int(counts.max())
-    return f"{seeds}, {MEDIAN.band_in_words(greatest)}" if greatest > 1 else seeds
+    seeds, greatest = intervals.mean_of_seeds(counts[counts > 0], "median"), int(counts.max())
+    return f"{seeds}, {intervals.MEDIAN.band_in_words(greatest)}" if greatest > 1 else seeds
 
 
 def _draw_fit(axes: Axes, boundary: DrawnBoundary, y: str) -> Line2D:
     """Draw a boundary's law; return what stands for it and for its points in the legend."""
     colour = boundary.colour if boundary.title else _BLACK
     dash: Any = "none" if boundary.fit is None else "--"
-    if boundary.fit is not None:
-        axes.plot(*boundary.fit_ends(y), color=colour, linestyle=dash, label="fit")
+    axes.plot(*boundary.fit_ends(y), color=colour, linestyle=dash, label="fit")
     point: dict[str, Any] = {"marker": "o", "mfc": boundary.colour, "mec": boundary.colour}
     return Line2D([], [], color=colour, linestyle=dash, **point)
 
@@ -193,7 +184,7 @@ def _fit_text(boundary: DrawnBoundary, data: Cells, x: Axis, y: Axis) -> str:
         return f"{title}no fit of {law}: too few points, or it hardly changes with {y.label}"
     numbers = []
     for name, estimate in (("p", fit.exponent), ("C", fit.constant)):
-        number, low, high = (tick_number(round_digits(each, 3)) for each in estimate[:3])
+        number, low, high = map(labels.three_digits, estimate[:3])
         numbers.append(f"${name}$ = {number} [{low}, {high}]".replace(" ", "\N{NO-BREAK SPACE}"))
     return f"{title}{', '.join([law, *numbers])}, largest residual {share_in_words(fit.residual)}"
 
@@ -207,18 +198,15 @@ def share_in_words(share: float) -> str:
 
 def _off_grid(boundary: DrawnBoundary, data: Cells, y: Axis, limit: str) -> list[str]:
     """The values of y at which the median lies beyond the grid, with what curves do there."""
-    words = dict[str, list[float]]()
+    words, texts = dict[str, list[int]](), [*map(labels.three_digits, y.positions)]
     for at in boundary.rows.drop(boundary.on_grid.index)[y.name].tolist():
         sides = {*boundary.curves.loc[boundary.curves[y.name] == at, "side"]} - {"unknown"}
-        whole = f"{min(sides)} {limit} throughout" if sides < {*SIDES} and sides else ""
+        whole = f"{min(sides)} {limit} throughout" if sides < {*boundaries.SIDES} and sides else ""
         known = whole or ("median beyond the grid" if sides else "not known")
-        words.setdefault(known, []).append(at)
+        words.setdefault(known, []).append(y.values.index(at))
     title = f"{boundary.title}, " if boundary.title else ""
     where = f"{title}${data.symbol(y.name)}$"
-    return [f"{where} = {list_values(at, y)}: {told}." for told, at in words.items()]
-
-
-def list_values(values: Sequence[float], axis: Axis) -> str:
-    """Write values of an axis as a list, with ranges of neighbours: `2, 3, 7 to 12`."""
-    indices = [axis.values.index(value) for value in values]
-    return list_numbers(indices, lambda index: tick_number(round_digits(axis.positions[index], 3)))
+    return [
+        f"{where} = {list_numbers(indices, texts.__getitem__)}: {told}."
+        for told, indices in words.items()
+    ]

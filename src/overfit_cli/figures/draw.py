@@ -14,14 +14,17 @@ import json
 import logging
 import os
 import re
+import shlex
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
+from PIL import Image
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from overfit_cli.core.cells import Cells
@@ -29,11 +32,9 @@ from overfit_cli.core.errors import BadValue, UserError, first_problem
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.files import short_names
 from overfit_cli.core.registry import figures_of
-from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import VERSION, most_alike, shorten, visible
-from overfit_cli.figures.inputs import difference, prepare, read_options, side_by_side
-from overfit_cli.figures.labels import caption, stand_ins, unpaired
-from overfit_cli.figures.picture import Picture, looking
+from overfit_cli.core.text import VERSION, most_alike, shorten, typed_command, visible
+from overfit_cli.figures import inputs, labels
+from overfit_cli.figures.picture import Picture, looking, save
 from overfit_cli.figures.style import Look
 from overfit_cli.sweeps.load import load_run, study_in
 from overfit_cli.sweeps.manifest import count_sources, provenance_in_words
@@ -47,7 +48,6 @@ def draw_figure(
     where: Sequence[str] = (),
     minus: RunDirectory | None = None,
     look: Look | None = None,
-    command: str = "",
     out: Path | None = None,
     names: Sequence[str] = (),
 ) -> Picture:
@@ -55,7 +55,7 @@ def draw_figure(
 
     Args:
         minus: a run directory to subtract, cell by cell.
-        out: the file that it is drawn for.
+        out: the file to write it to, with its caption beside it; None for none.
         names: what it calls several run directories, the subtracted one last; by default what their
             paths say.
     """
@@ -65,26 +65,26 @@ def draw_figure(
     _refuse_unheeded(figure, directories, options, minus)
     if not names and len({path.resolve() for path in paths}) < len(paths):
         raise BadValue("directory", str(paths[0]), "a run directory is named twice.")
-    names, read = names or short_names(paths), [read_options(figure, p, options) for _, p in loaded]
-    derived, asked = [part for part, _ in read], read[0][1]
+    read = [inputs.read_options(figure, part, options) for _, part in loaded]
+    derived, asked, names = [part for part, _ in read], read[0][1], names or short_names(paths)
     usual = derived[0].study.headline if figure.reads == "cells" else ""
     value = asked.value or figure.options.value or usual
     if minus is None:
-        data, warned = side_by_side(names, derived, value.partition(",")[0].strip()), ""
+        data = inputs.side_by_side(names, derived, value.partition(",")[0].strip())
     else:
-        data = difference(derived[0], derived[1], ("here", names[-1]), value)
-        warned = (
-            f"{names[-1]}: {words}; the others are left out" if (words := unpaired(data)) else ""
-        )
-    for sentence in filter(None, [warned, *provenance_in_words(data.parts or {"": data})]):
+        data = inputs.difference(derived[0], derived[1], ("here", names[-1]), value)
+    unpaired = labels.unpaired(data)
+    told = [f"{names[-1]}: {unpaired}; the others are left out"] if unpaired else []
+    for sentence in [*told, *provenance_in_words(data.parts or {"": data})]:
         warnings.warn(sentence, UserWarning, stacklevel=2)
-    picture = drawn(figure, data, asked, command, look)
+    picture = drawn(figure, data, asked, look)
     runs = [
         record_of_run(part, figure, options, out=out, name=called)
         for (_, part), called in zip(loaded, names if loaded[1:] else [""], strict=True)
     ]
-    picture.metadata = new_record(
-        command=command,
+    return finish(
+        picture,
+        out,
         title=figure.title,
         figure=name,
         options=options,
@@ -92,7 +92,14 @@ def draw_figure(
         look=replace(look or Look(), settings={}),
         runs=tuple(runs[: len(directories)]),
         minus=runs[-1] if minus is not None else None,
-    ).metadata()
+    )
+
+
+def finish(picture: Picture, out: Path | None, **request: Any) -> Picture:
+    """Return a figure that is drawn now with its record, and write it where it has a file."""
+    picture.metadata = new_record(**request).metadata()
+    if out is not None:
+        save(picture, out)
     return picture
 
 
@@ -106,17 +113,16 @@ def record_of_run(data: Cells, figure: Figure, options: FigureOptions, **of: Any
     return record_of_cells(data, steps, seconds="seconds" in re.findall(r"\w+", columns), **of)
 
 
-def drawn(
-    figure: Figure,
-    data: Cells,
-    asked: FigureOptions,
-    command: str = "",
-    look: Look | None = None,
-) -> Picture:
+def drawn(figure: Figure, data: Cells, asked: FigureOptions, look: Look | None = None) -> Picture:
     """Draw a figure of some data, with its caption."""
-    with looking(look or Look(), " ".join(stand_ins(data))):
-        on_axes, options = prepare(figure, data, asked)
-        picture: Picture = figure.draw(on_axes, options)
+    with looking(look or Look(), " ".join(labels.stand_ins(data))):
+        on_axes, options = inputs.prepare(figure, data, asked)
+        try:
+            picture: Picture = figure.draw(on_axes, options)
+        except (KeyError, ValueError) as error:  # of a column or parameter taken for granted
+            varies = ", ".join(data.varying()) or "nothing"
+            problem = f"here varies {varies} ({type(error).__name__}: {error})."
+            raise UserError(f"{figure.name} is no figure of these cells; {problem}") from error
     if picture.is_empty():
         raise UserError(f"{figure.name}: nothing would be drawn; the cells hold no number for it.")
     equation, note = figure.equation_of(on_axes) if figure.equation_of is not None else ("", "")
@@ -125,26 +131,21 @@ def drawn(
     usual = (options.x, options.y, options.value) == (own.x, own.y, own.value)
     if figure.source and usual and not data.pairs and figure.reproduces(data):
         facts = [*facts, f"After {figure.source}."]
-    picture.caption = caption(" ".join(facts), data, command)
+    picture.caption = labels.caption(" ".join(facts), data)
     return picture
-
-
-def find_figure(study: AnyStudy, name: str) -> Figure:
-    """Return a study's figure by its name."""
-    figures = figures_of(study)
-    if name not in figures:
-        near = most_alike(name, figures, cutoff=0.7)
-        hint = f"did you mean {near!r}?" if near else f"it has {', '.join(sorted(figures))}."
-        raise UserError(f"{study.name} has no figure {name!r}; {hint}")
-    return figures[name]
 
 
 def figure_and_data(
     name: str, directory: RunDirectory, where: Sequence[str]
 ) -> tuple[Figure, Cells]:
     """Return a figure of a run directory's study, and what it is drawn from."""
-    figure = find_figure(study_in(directory), name)  # before cells are read
-    data = load_run(directory).where(*where)
+    study = study_in(directory)
+    figures = figures_of(study)
+    if name not in figures:  # before cells are read
+        near = most_alike(name, figures, cutoff=0.7)
+        hint = f"did you mean {near!r}?" if near else f"it has {', '.join(sorted(figures))}."
+        raise UserError(f"{study.name} has no figure {name!r}; {hint}")
+    figure, data = figures[name], load_run(directory).where(*where)
     if figure.reads == "trajectories" and data.steps.empty:
         none = f"it holds no trajectories, which {name} requires; `overfit train` writes them."
         raise BadValue("directory", str(directory.path), none)
@@ -152,30 +153,21 @@ def figure_and_data(
 
 
 def _refuse_unheeded(
-    figure: Figure,
-    directories: Sequence[RunDirectory],
-    options: FigureOptions,
-    minus: RunDirectory | None,
+    figure: Figure, runs: Sequence[RunDirectory], asked: FigureOptions, minus: RunDirectory | None
 ) -> None:
-    several = len(directories) > 1
+    several = len(runs) > 1
     if minus is not None and several:
         raise BadValue("minus", None, "it subtracts from one run directory; name one.")
     if several and "from" not in figure.accepts:
-        named = " ".join(str(directory.path) for directory in directories)
+        named = " ".join(str(run.path) for run in runs)
         raise BadValue("directory", named, f"{figure.name} draws one run directory.")
-    given = options.given() | ({"minus": str(minus.path)} if minus is not None else {})
+    given = asked.given() | ({"minus": str(minus.path)} if minus is not None else {})
     for name in given.keys() - figure.accepts:
         value = given[name]
         value = ",".join(sorted(value)) or "none" if isinstance(value, frozenset | tuple) else value
         accepted = ", ".join(sorted(figure.accepts - {"from"})) or "none"
         raise BadValue(name, value, f"{figure.name} has no such option; it accepts {accepted}.")
 
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from PIL.Image import Image
-
-    from overfit_cli.core.cells import Cells
 
 KEYWORD = "overfit"
 """The keyword of the record in a PNG file; PDF and SVG files have fields of their own."""
@@ -273,10 +265,9 @@ class FigureRecord(BaseModel, frozen=True, extra="forbid"):
 
     def metadata(self) -> dict[str, dict[str, str]]:
         """Return matplotlib's metadata of a file with this record, for each kind of file."""
-        title = visible(" ".join(self.title.split()))
+        title, text = visible(" ".join(self.title.split())), self.text()
         maker = f"overfit {self.overfit}"
         package = f"matplotlib {self.packages.get('matplotlib', '')}"
-        text = self.text()
         return {
             "png": {"Title": title, "Software": f"{maker}, {package}", KEYWORD: text},
             "pdf": {"Title": title, "Creator": maker, "Producer": package, "Keywords": text},
@@ -291,7 +282,9 @@ def versions() -> dict[str, str]:
 
 def new_record(**request: Any) -> FigureRecord:
     """Return the record of a figure that is drawn now."""
-    return FigureRecord(schema=1, overfit=VERSION, packages=versions(), **request)
+    command = shlex.join(typed_command())
+    made: Any = {"overfit": VERSION, "packages": versions(), "command": command}
+    return FigureRecord(schema=1, **made | request)
 
 
 def record_of_cells(
@@ -408,9 +401,7 @@ def _text_in(content: bytes) -> tuple[str, str | None]:
     return "", None
 
 
-def _open_png(content: bytes) -> Image:
-    from PIL import Image
-
+def _open_png(content: bytes) -> Image.Image:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         image = Image.open(io.BytesIO(content), formats=["PNG"])

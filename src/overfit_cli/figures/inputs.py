@@ -23,9 +23,8 @@ from overfit_cli.core.figure import MOST_PANELS, Figure, FigureOptions
 from overfit_cli.core.parameters import Value, describe, parameter_named
 from overfit_cli.core.study import RUN, Field, missed_by
 from overfit_cli.core.text import plural, round_digits, suggestion
-from overfit_cli.figures import labels
+from overfit_cli.figures import labels, style
 from overfit_cli.figures.axes import Axis, parameter_axis, require_parameter
-from overfit_cli.figures.style import PALETTE
 from overfit_cli.stats.intervals import Averaging
 from overfit_cli.stats.pairs import pair_up
 
@@ -248,13 +247,10 @@ def averaging(options: FigureOptions, seeds: int) -> Averaging:
     By default it is the median with its quartiles, or with a line for each seed where there are
     fewer than three. A mean has its 95 % interval, and such a band is a mean's.
     """
-    mean, band = options.mean, options.band
-    if mean is None:
-        mean = "arithmetic" if band in ("interval", "sd") else "median"
-    if band is None:
-        band = "quartiles" if mean == "median" else "interval"
-        band = "seeds" if seeds < BAND else band
-    return Averaging(mean, band)
+    is_mean = options.band in ("interval", "sd")
+    mean = options.mean or ("arithmetic" if is_mean else "median")
+    usual: Any = "quartiles" if mean == "median" else "interval"
+    return Averaging(mean, options.band or ("seeds" if seeds < BAND else usual))
 
 
 @dataclass(frozen=True)
@@ -267,7 +263,7 @@ class Panel:
 
     title: str
     data: Cells
-    colour: ColorType = PALETTE[0]
+    colour: ColorType = style.PALETTE[0]
 
 
 def panels(data: Cells, *names: str | None) -> list[Panel]:
@@ -297,11 +293,11 @@ def panels_for_lines(data: Cells, names: Sequence[str]) -> str | None:
     lines differ by one number, so that shades of a colour show it.
     """
     lines = data.trained[list(names)].drop_duplicates()
-    if not names or len(lines) <= len(PALETTE) or is_one_number(data, names):
+    if not names or len(lines) <= len(style.PALETTE) or is_one_number(data, names):
         return None
     for name in names:
         remaining = lines.drop(columns=name).drop_duplicates()
-        if lines[name].nunique() <= MOST_PANELS and max(len(remaining), 1) <= len(PALETTE):
+        if lines[name].nunique() <= MOST_PANELS and max(len(remaining), 1) <= len(style.PALETTE):
             return name
     return None
 
@@ -326,19 +322,16 @@ def side_by_side(names: Sequence[str], parts: Sequence[Cells], value: str = "") 
         if value and not is_one_study and not {value} & {*part.frame, *part.steps}:
             lacks.append(value)
         if lacks:
-            accepts = (
-                f"its cells, of {part.study.name}, have no {lacks[0]}, which varies or is drawn "
-            )
-            accepts += "in another; name runs of one study, or of the same parameters and columns."
+            accepts = f"its cells, of {part.study.name}, have no {lacks[0]}, which varies or is "
+            accepts += "drawn in another; name runs of one study, or of the same parameters and "
+            accepts += "columns."
             raise BadValue("from", name, accepts)
 
     def together(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
         """The rows of all, whose keys begin with the names."""
-        tagged = []
-        for name, table in zip(names, tables, strict=True):
-            keys = {"key": f"{name}/" + table["key"].astype(str)} if "key" in table else {}
-            tagged.append(table.assign(**{RUN: name}, **keys))
-        return pd.concat(tagged, ignore_index=True)
+        named = [table.assign(**{RUN: n}) for n, table in zip(names, tables, strict=True)]
+        rows = pd.concat(named, ignore_index=True)
+        return rows.assign(key=rows[RUN] + "/" + rows["key"]) if "key" in rows else rows
 
     called = dict(zip(names, parts, strict=True))
     field = Field(RUN, "literal", choices=tuple(names), label="run", role="cell")
@@ -348,29 +341,29 @@ def side_by_side(names: Sequence[str], parts: Sequence[Cells], value: str = "") 
         schema=first.schema.with_field(field),
         read_steps=lambda: together(part.steps for part in parts),
         runs=tuple(replace(run, name=name) for name, part in called.items() for run in part.runs),
-        differs=_differences(names, parts) if is_one_study else (),
+        differs=_differences(names, parts) if is_one_study else {},
         parts=called,
     )
 
 
 def _differing(parts: Sequence[Cells]) -> dict[str, tuple[Value, ...]]:
     """The parameters with one value in each part that is not the same, and these values."""
-    every = [part.values for part in parts]
-    taken = {name: [values.get(name, ()) for values in every] for name in every[0]}
+    taken = {name: [part.values.get(name, ()) for part in parts] for name in parts[0].values}
     return {
-        name: tuple(choices[0] for choices in by_part)
-        for name, by_part in taken.items()
-        if all(len(choices) == 1 for choices in by_part) and len(set(by_part)) > 1
+        name: tuple(value for (value,) in each)
+        for name, each in taken.items()
+        if all(len(values) == 1 for values in each) and len({*each}) > 1
     }
 
 
-def _differences(names: Sequence[str], parts: Sequence[Cells]) -> tuple[str, ...]:
-    """How the parameters differ that don't vary: `eta 0.1 (first), 0.2 (second)`."""
-    words = []
-    for name, values in _differing(parts).items():
-        each = zip(map(labels.brief, values), names, strict=True)
-        words.append(f"{name} {', '.join(f'{value} ({of})' for value, of in each)}")
-    return tuple(words)
+def _differences(names: Sequence[str], parts: Sequence[Cells]) -> dict[str, str]:
+    """How the parameters differ that don't vary, by their names: `0.1 (first), 0.2 (second)`."""
+    return {
+        parameter: ", ".join(
+            f"{labels.brief(each)} ({of})" for each, of in zip(values, names, strict=True)
+        )
+        for parameter, values in _differing(parts).items()
+    }
 
 
 def difference(data: Cells, minus: Cells, called: tuple[str, str], column: str) -> Cells:

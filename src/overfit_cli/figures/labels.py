@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import numbers
 import re
+import shlex
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
 
 from overfit_cli.core.cells import Cells
-from overfit_cli.core.parameters import Value, describe, with_money
-from overfit_cli.core.parameters import symbol_text as unicode_of
+from overfit_cli.core.parameters import Value, describe, symbol_text, with_money
 from overfit_cli.core.study import RUN, Schema, missed_by, stand_ins_of
-from overfit_cli.core.text import VERSION, list_numbers, plural, spaced, visible
+from overfit_cli.core.text import VERSION, list_numbers, plural, spaced, typed_command, visible
 from overfit_cli.sweeps.manifest import provenance_in_words
 
 
@@ -70,9 +70,7 @@ def short_settings(schema: Schema, values: Mapping[str, object]) -> str:
 
 def symbols_in_words(schema: Schema, names: Collection[str]) -> list[str]:
     """Return a sentence on the symbols of some parameters, such as `H: attention heads`."""
-    fields = [
-        field for name in names if (field := schema[name]).symbol and not is_word(schema, name)
-    ]
+    fields = [schema[name] for name in names if schema[name].symbol and not is_word(schema, name)]
     told = ", ".join(f"${field.symbol}$: {with_money(field.label)}" for field in fields)
     return [f"{told}."] if told else []
 
@@ -127,7 +125,7 @@ def independent_parameters(data: Cells) -> list[str]:
 
 def typeset(text: str) -> str:
     """Return a text in plain Unicode, with its mathtext converted: to measure, or to print."""
-    return _MATH.sub(lambda math: unicode_of(math[0][1:-1]), text).replace(r"\$", "$")
+    return _MATH.sub(lambda math: symbol_text(math[0][1:-1]), text).replace(r"\$", "$")
 
 
 _MATH = re.compile(r"(?<!\\)\$[^$]*(?<!\\)\$")
@@ -179,6 +177,11 @@ def tick_number(value: float) -> str:
     return power(value)
 
 
+def three_digits(value: float) -> str:
+    """Write a number for a tick, in three digits."""
+    return tick_number(float(f"{value:.3g}"))
+
+
 def power(value: float) -> str:
     """Write a number other than zero with a power of ten, in mathtext."""
     mantissa, exponent = f"{value:.2e}".split("e")
@@ -189,18 +192,19 @@ def power(value: float) -> str:
 WIDTH = 96
 
 
-def caption(shows: str, data: Cells, command: str = "") -> str:
+def caption(shows: str, data: Cells) -> str:
     """Return the caption of a figure, for its text file.
+
+    The command that draws it stands below those that made the cells.
 
     Args:
         shows: what the figure shows, in sentences.
-        command: the one that drew the figure; it stands below those that made the cells.
     """
     texts = [shows, cells_in_words(data), settings_in_words(data)]
     wrapped = [textwrap.fill(typeset(text), WIDTH, break_on_hyphens=False) for text in texts]
-    runs = [run for part in _parts(data).values() for run in part.runs]
-    made = [line for run in runs for line in run.commands]
-    if commands := [*dict.fromkeys(made), *filter(None, [command])]:
+    parts = _parts(data).values()
+    made = [line for part in parts for run in part.runs for line in run.commands]
+    if commands := [*dict.fromkeys(made), *filter(None, [shlex.join(typed_command())])]:
         wrapped.append("\n  ".join(["Commands:", *commands]))
     return "\n\n".join([*wrapped, f"overfit {VERSION}"]) + "\n"
 
@@ -216,20 +220,15 @@ def cells_in_words(data: Cells) -> str:
     told = [f"{plural(counts['done'], 'cell')} done"]
     told += [f"{count} {word}" for word, count in missed.value_counts().sort_index().items()]
     told += [f"{counts['missing']} missing"] if counts["missing"] else []
-    seeds = (
-        subtracted_means(data) or f"seeds {list_numbers(sorted(cells['seed'].unique().tolist()))}"
-    )
-    axes = [
-        f"{symbol_and_name(data, name)} {_values_in_words(data.values[name])}"
-        for name in data.varying()
-    ]
+    seeds = subtracted_means(data) or f"seeds {list_numbers(sorted(set(cells['seed'])))}"
+    axes = "; ".join(_parameter_in_words(data, name) for name in data.varying())
     chosen = [
         f"Chosen{f' of {name}' if name else ''}: {part.chosen}; the others are left out."
         for name, part in parts.items()
         if part.chosen
     ]
     own = f"Cells: {', '.join(told)}; {'; '.join(filter(None, [seeds, unpaired(data)]))}."
-    varies = [f"Axes: {'; '.join(axes)}."] if axes else []
+    varies = [f"Axes: {axes}."] if axes else []
     return " ".join([own, *varies, *chosen, *provenance_in_words(parts), *stand_ins(data)])
 
 
@@ -243,12 +242,6 @@ def unpaired(data: Cells) -> str:
     return f"{here} and of {pairs.there} there have a counterpart"
 
 
-def _values_in_words(values: Sequence[Value]) -> str:
-    if len(values) > 6:
-        return f"{len(values)} values from {brief(values[0])} to {brief(values[-1])}"
-    return ", ".join(map(brief, values))
-
-
 _MISSES = {"diverged": "diverged", "step limit": "without reaching the target"}
 """What cells did that failed for these reasons."""
 
@@ -257,13 +250,15 @@ _LONGEST_SYMBOL = 6
 """A longer one is a formula."""
 
 
-def symbol_and_name(data: Cells, name: str) -> str:
-    """Write a number's parameter with its symbol, as the picture has it: `N (n)`."""
-    info = describe(data.study.parameters).get(name)
-    if info is None or not info.symbol or info.kind not in ("int", "float"):
-        return name
-    symbol = unicode_of(info.symbol)
-    return name if symbol == name or len(symbol) > _LONGEST_SYMBOL else f"{symbol} ({name})"
+def _parameter_in_words(data: Cells, name: str) -> str:
+    """Write a parameter's values after its name, and a number's symbol: `N (n) 10, 20`."""
+    info, values = describe(data.study.parameters).get(name), data.values[name]
+    symbol = symbol_text(info.symbol) if info and info.kind in ("int", "float") else ""
+    is_known = symbol not in ("", name) and len(symbol) <= _LONGEST_SYMBOL
+    listed = ", ".join(map(brief, values))
+    if len(values) > 6:
+        listed = f"{len(values)} values from {brief(values[0])} to {brief(values[-1])}"
+    return f"{symbol} ({name}) {listed}" if is_known else f"{name} {listed}"
 
 
 def stand_ins(data: Cells) -> list[str]:
@@ -283,21 +278,18 @@ def settings_in_words(data: Cells) -> str:
 def _settings_of_study(data: Cells) -> str:
     study = data.study
     paper = f" ({study.paper})" if study.paper else ""
-    texts = [
-        f"{symbol_and_name(data, name)} {brief(value)}"
-        for name, value in fixed_parameters(data).items()
-    ]
-    differs = f" They differ in: {'; '.join(data.differs)}." if data.differs else ""
-    settings = f": {', '.join(texts)}" if texts else ""
+    fixed = ", ".join(_parameter_in_words(data, name) for name in fixed_parameters(data))
+    told = "; ".join(f"{name} {words}" for name, words in data.differs.items())
+    differs = f" They differ in: {told}." if told else ""
+    settings = f": {fixed}" if fixed else ""
     return f"{study.name}{paper}, version {study.version}{settings}.{differs}"
 
 
 def fixed_parameters(data: Cells) -> dict[str, Value]:
     """Return the parameters that have one value in all cells, with this value."""
     described = describe(data.study.parameters)
-    differ = {sentence.partition(" ")[0] for sentence in data.differs}
     return {
         name: values[0]
         for name, values in data.values.items()
-        if len(values) == 1 and name in described and name not in differ
+        if len(values) == 1 and name in described and name not in data.differs
     }

@@ -20,11 +20,10 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import MOST_PANELS, FigureOptions
 from overfit_cli.core.text import suggestion
-from overfit_cli.figures import inputs, labels
+from overfit_cli.figures import inputs, labels, style
 from overfit_cli.figures.axes import Axis, Place, draw_equations, legend_below, parameter_axis
 from overfit_cli.figures.picture import Picture, new_panels, title_panels
 from overfit_cli.figures.series import LEAST_SHARE, ROUND_OFF, THEORY, Series
-from overfit_cli.figures.style import DASHES, HIGH, PALETTE, THRESHOLD, colour_parameter, line_looks
 from overfit_cli.figures.summaries import Lines, lines_of_cells, lines_of_steps
 from overfit_cli.stats.intervals import MEAN
 from overfit_cli.stats.pairs import best_of_sweep, is_log_spaced
@@ -94,9 +93,9 @@ def _along(x: Axis, data: Cells, options: FigureOptions, round_off: float) -> Se
     over_seeds = inputs.averaging(options, data.trained["seed"].nunique())
     lines = lines_of_cells([part.data for part in parts], names, x, [value, *theory], over_seeds)
     series = Series(parts, lines, {value: label}, theory, x=x)
-    if (count := len(series.looks)) > len(PALETTE) and not inputs.is_one_number(data, names):
+    if (count := len(series.looks)) > len(style.PALETTE) and not inputs.is_one_number(data, names):
         accepts = f"the other parameters have {count} settings here, and a figure shows up to "
-        accepts += f"{len(PALETTE)} lines; make panels of one (option by), or draw a heatmap."
+        accepts += f"{len(style.PALETTE)} lines; make panels of one (option by), or draw a heatmap."
         raise BadValue("x", x.name, accepts)
     points = [(line[value]["arrived"] > 0).sum() for line in lines.every]
     if x.scale != "category" and max(points) < 2:
@@ -140,7 +139,10 @@ def draw_panels(
     """
     data = parts[0].data
     columns = logged_columns(data, options.value)
-    theory = _logged_theory(data, columns, options.theory)
+    theory = [] if options.theory is None else logged_columns(data, options.theory, "theory")
+    if theory and (len(columns) > 1 or columns[0] in theory or len(theory) > len(THEORY)):
+        accepts = f"it takes up to {len(THEORY)} columns, beside another one as value."
+        raise BadValue("theory", options.theory, accepts)
     parts = told_apart(parts, columns, theory)
     over_seeds = inputs.averaging(options, inputs.BAND)
     lines = lines_of_steps([part.data for part in parts], [*columns, *theory], over_seeds)
@@ -179,20 +181,12 @@ def series_of_steps(
     )
 
 
-def _logged_theory(data: Cells, columns: Sequence[str], theory: str | None) -> list[str]:
-    named = [] if theory is None else logged_columns(data, theory, "theory")
-    if named and (len(columns) > 1 or columns[0] in named or len(named) > len(THEORY)):
-        accepts = f"it takes up to {len(THEORY)} columns, beside another one as value."
-        raise BadValue("theory", theory, accepts)
-    return named
-
-
 def logged_columns(data: Cells, value: str | None, option: str = "value") -> list[str]:
     """Return the columns that `value` names with commas between, for the option of that name."""
     if data.steps.empty:
         raise UserError("No steps were logged here; `overfit train` logs a cell's steps.")
-    study, known = data.study, {*data.steps} - {"step"}
-    logged = [name for name in data.logged.named("measured") if name in known]
+    study = data.study
+    logged = [name for name in data.logged.named("measured") if name in data.steps]
     shown = [name for name in study.progress_columns if name in logged]
     losses = [name for name in shown if data.logged[name].diverges]
     selected = losses or [study.headline] * (study.headline in logged) or logged[:1]
@@ -201,8 +195,9 @@ def logged_columns(data: Cells, value: str | None, option: str = "value") -> lis
     for name in (name for name in selected if name not in logged):
         hint = suggestion(name, logged)
         raise BadValue(option, name, f"{study.name} logs no {name!r}; {hint}")
-    if len(selected) > len(DASHES):
-        raise BadValue("value", value, f"a figure of curves takes up to {len(DASHES)} columns.")
+    if len(selected) > len(style.DASHES):
+        accepts = f"a figure of curves takes up to {len(style.DASHES)} columns."
+        raise BadValue("value", value, accepts)
     return selected
 
 
@@ -222,24 +217,18 @@ def told_apart(
         split = names
     elif len(columns) > 1 and len(names) > 1:
         settings = [values for values, _ in data.without_plan().settings(names)]
-        coloured = colour_parameter(data.study, settings)
+        coloured = style.colour_parameter(data.study, settings)
         split = [name for name in names if name != coloured] if coloured else []
-    pieces = [
-        (
-            values,
-            inputs.Panel(
-                ", ".join(filter(None, [labels.short_settings(data.schema, values), part.title])),
-                cells,
-            ),
-        )
-        for part in parts
-        for values, cells in part.data.without_plan().settings(split)
-    ]
-    if not split or len(pieces) > MOST_PANELS:
+    rows = dict[str, list[tuple[dict[str, Any], inputs.Panel]]]()  # one for each setting
+    for part in parts if split else ():
+        for values, cells in part.data.without_plan().settings(split):
+            text = labels.short_settings(data.schema, values)
+            panel = inputs.Panel(", ".join(filter(None, [text, part.title])), cells)
+            rows.setdefault(text, []).append((values, panel))
+    pieces = [piece for row in rows.values() for piece in row]
+    if not 0 < len(pieces) <= MOST_PANELS:
         return parts
-    order = list(dict.fromkeys(str(values) for values, _ in pieces))
-    pieces.sort(key=lambda piece: order.index(str(piece[0])))  # a row for each
-    looks = line_looks(data.study, [values for values, _ in pieces])
+    looks = style.line_looks(data.study, [values for values, _ in pieces])
     pairs = zip(pieces, looks, strict=True)
     return [replace(panel, colour=look.colour) for (_, panel), look in pairs]
 
@@ -312,25 +301,21 @@ def _draw_columns(
     data: Cells, rows: Sequence[tuple[Lines, str]], columns: Sequence[str], options: FigureOptions
 ) -> Picture:
     """Draw a panel for each column, and for each row of lines, with what its label ends with."""
-    study, parts, linear = (
-        data.study,
-        [inputs.Panel("", data)],
-        replace(options, log=frozenset[str]()),
-    )
+    study, parts = data.study, [inputs.Panel("", data)]
+    linear = replace(options, log=frozenset[str]())
     figure, all_axes = new_panels(len(rows) * len(columns), height=2.6, share_y=False)
     for axes, ((lines, less), name) in zip(all_axes, itertools.product(rows, columns), strict=True):
         series = series_of_steps(parts, lines, [name], linear if less else options)
-        is_last, note = lines is rows[-1][0], lines.label(name)
+        label, note = f"{labels.axis_label(data.logged, name)}{less}", lines.label(name)
+        is_last = lines is rows[-1][0]
         if not less:
             series.dress(axes)
         for line in lines.every:
             series.draw_line(axes, line, banded=is_last)
-        if not less and (guess := GUESS.get(name)) is not None:
-            axes.axhline(guess, **THRESHOLD)
-        note = note if is_last else note.partition(",")[0]
-        axes.set_ylabel(
-            labels.label_with_note(f"{labels.axis_label(data.logged, name)}{less}", note, HIGH)
-        )
+        if not less and name in GUESS:
+            axes.axhline(GUESS[name], **style.THRESHOLD)
+        note = note if is_last else note.partition(",")[0]  # its bands are not drawn
+        axes.set_ylabel(labels.label_with_note(label, note, style.HIGH))
     for axes in all_axes:
         place = axes.get_subplotspec()
         axes.set_xlabel(study.step if place is None or place.is_last_row() else "")
@@ -341,7 +326,7 @@ def _draw_columns(
     figure.facts.append(f"{labels.opening(named)} against {study.step}: {kind}.")
     figure.facts += [f"Below, {less} seed by seed: {kind}." for kind, less in below]
     legend = series_of_steps(parts, rows[0][0], columns[:1], options).legend()
-    legend.append((Line2D([], [], **THRESHOLD), "guessing"))
+    legend.append((Line2D([], [], **style.THRESHOLD), "guessing"))
     names = [name for name in rows[0][0].names if name != "seed"]
     legend_below(figure, legend, 2 * len(columns), labels.heading(data.schema, names))
     return figure
@@ -350,21 +335,17 @@ def _draw_columns(
 def draw_learning_rates(data: Cells, options: FigureOptions) -> Picture:
     """Draw lines as `draw_lines`, with what guessing one of two classes gives where it is near."""
     figure = draw_lines(data, options)
-    guess = GUESS.get(options.value or data.study.headline)
-    if guess is None or data.pairs:
-        return figure
-    for axes in figure.axes:
+    guess = GUESS.get(options.value or data.study.headline, math.nan)  # which is near nothing
+    look: dict[str, Any] = {"size": "small", "va": "bottom"}
+    look |= {"xytext": (0, 2), "textcoords": "offset points"}  # clear of descenders
+    for axes in () if data.pairs else figure.axes:
         low, high = axes.get_ylim()
-        if not 1.4 * low - 0.4 * high < guess < 1.4 * high - 0.4 * low:
-            continue
-        margin = 0.08 * (high - low)
-        axes.set_ylim(min(low, guess - margin), max(high, guess + margin))
-        axes.axhline(guess, **THRESHOLD)
-        clear: dict[str, Any] = {"xytext": (0, 2), "textcoords": "offset points"}  # of descenders
-        across = axes.get_yaxis_transform()
-        axes.annotate(
-            "guessing", (0.01, guess), **clear, xycoords=across, size="small", va="bottom"
-        )
+        if 1.4 * low - 0.4 * high < guess < 1.4 * high - 0.4 * low:
+            margin = 0.08 * (high - low)
+            axes.set_ylim(min(low, guess - margin), max(high, guess + margin))
+            axes.axhline(guess, **style.THRESHOLD)
+            across = axes.get_yaxis_transform()
+            axes.annotate("guessing", (0.01, guess), xycoords=across, **look)
     return figure
 
 

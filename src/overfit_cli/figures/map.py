@@ -23,17 +23,13 @@ from scipy.ndimage import distance_transform_edt
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.text import round_digits
+from overfit_cli.figures import inputs, labels, style
 from overfit_cli.figures.axes import Place, draw_equations, legend_below, log_ticks
-from overfit_cli.figures.inputs import middle_threshold, usable_cells
-from overfit_cli.figures.labels import tick_number, typeset, wrap_text
 from overfit_cli.figures.map_data import MOST_PRINTED, Map, MapPanel, Mask, lay_out_map
 from overfit_cli.figures.picture import Picture, label_outer, new_panels, title_panels
-from overfit_cli.figures.style import DIVERGING, HIGH, MUTED, Legend, points
-from overfit_cli.stats.boundaries import crossings, medians_by_row, share_above
-from overfit_cli.stats.intervals import LEVEL, MEDIAN
+from overfit_cli.stats import boundaries, intervals
 
-Overlay = Callable[[Axes, MapPanel], Legend]
+Overlay = Callable[[Axes, MapPanel], style.Legend]
 """A study's drawing on a panel of its data; it returns the entries of the legend."""
 Drawn = Sequence[tuple[Axes, MapPanel]]
 """Panels with their axes."""
@@ -99,10 +95,10 @@ def draw_map(
     figure.nothing = plan.nothing
     drawn, level = list(zip(all_axes, plan.panels, strict=True)), options.threshold
     if level is None and sides:
-        level = middle_threshold(plan.numbers)
+        level = inputs.middle_threshold(plan.numbers)
     elif level is None and not data.pairs and plan.value == data.study.headline:
         level = data.study.threshold
-    legend: Legend = []
+    legend: style.Legend = []
     if sides and level is not None:  # its default is a number
         legend += _draw_sides(figure, drawn, plan, level)
     else:
@@ -124,7 +120,7 @@ def draw_map(
 
 def _draw_colours(figure: Picture, drawn: Drawn, plan: Map) -> Any:
     norm = plan.norm
-    look = {"cmap": DIVERGING if plan.data.pairs else None, "norm": norm, "rasterized": True}
+    look = {"cmap": style.DIVERGING if plan.data.pairs else None, "norm": norm, "rasterized": True}
     for axes, part in drawn:
         if plan.data.refined:
             at = np.isfinite(part.number)
@@ -147,15 +143,15 @@ def _draw_mesh(figure: Picture, axes: Axes, part: MapPanel, numbers: Floats, **l
 
 
 def _draw_bar(figure: Picture, drawn: Drawn, mesh: Any, label: str) -> Any:
-    words = wrap_text(label, HIGH)
+    words = labels.wrap_text(label, style.HIGH)
     return figure.colorbar(mesh, ax=[axes for axes, _ in drawn], label=words, pad=0.02)
 
 
-def _draw_sides(figure: Picture, drawn: Drawn, plan: Map, threshold: float) -> Legend:
+def _draw_sides(figure: Picture, drawn: Drawn, plan: Map, threshold: float) -> style.Legend:
     """Colour the two sides of a threshold, or of a refined sweep the share of seeds above it."""
     headline = plan.value == plan.data.study.headline
     names = plan.data.study.sides if headline else ("", "")
-    limit = tick_number(threshold)
+    limit = labels.tick_number(threshold)
     signs = [f"{plan.label} {sign} {limit}" for sign in ("≤", ">")]
     figure.facts.append(f"The threshold is {limit}.")
     if (plan.numbers > threshold).nunique() < 2:
@@ -167,7 +163,7 @@ def _draw_sides(figure: Picture, drawn: Drawn, plan: Map, threshold: float) -> L
         _draw_bar(figure, drawn, mesh, label)
         figure.facts.append(f"Colour: the {label}, each seed's curve fitted to be monotone.")
         return [(Line2D([], [], **_CELL), "sampled")]
-    look: dict[str, Any] = {"cmap": ListedColormap(MUTED), "vmin": 0, "vmax": 1}
+    look: dict[str, Any] = {"cmap": ListedColormap(style.MUTED), "vmin": 0, "vmax": 1}
     for axes, part in drawn:
         above = np.where(np.isnan(part.number), np.nan, part.number > threshold)
         _draw_mesh(figure, axes, part, above, rasterized=True, **look)
@@ -175,7 +171,7 @@ def _draw_sides(figure: Picture, drawn: Drawn, plan: Map, threshold: float) -> L
             _name_region(axes, part, above == side, name)
     return [
         (Patch(color=colour), f"{name}: {sign}" if name else sign)
-        for colour, name, sign in zip(MUTED, names, signs, strict=True)
+        for colour, name, sign in zip(style.MUTED, names, signs, strict=True)
     ]
 
 
@@ -196,11 +192,11 @@ def _draw_share_above(axes: Axes, part: MapPanel, value: str, threshold: float) 
     borders = np.linspace(first, last, _SHARE_COLUMNS + 1)
     positions = x.unscaled((borders[1:] + borders[:-1]) / 2)
     positions = np.clip(positions, x.positions[0], x.positions[-1])  # curves end at their cells
-    cells = usable_cells(part.data, value)
-    shares = share_above(cells, x.name, y.name, value, threshold, positions)
+    cells = inputs.usable_cells(part.data, value)
+    shares = boundaries.share_above(cells, x.name, y.name, value, threshold, positions)
     unknown = np.full(_SHARE_COLUMNS, np.nan)
     rows = np.array([shares.get(y_value, unknown) for y_value in y.positions.tolist()])
-    colours = LinearSegmentedColormap.from_list("sides", [MUTED[0], "white", MUTED[1]])
+    colours = LinearSegmentedColormap.from_list("sides", [style.MUTED[0], "white", style.MUTED[1]])
     look: dict[str, Any] = {"cmap": colours, "vmin": 0, "vmax": 1, "rasterized": True}
     mesh = axes.pcolormesh(x.unscaled(borders), y.edges, rows, **look)
     where = part.data.trained[[x.name, y.name]].drop_duplicates()
@@ -210,9 +206,9 @@ def _draw_share_above(axes: Axes, part: MapPanel, value: str, threshold: float) 
 
 def _draw_contours(
     figure: Picture, drawn: Drawn, plan: Map, level: float, options: FigureOptions
-) -> Legend:
+) -> style.Legend:
     """Draw the contour of positive numbers by ratio, of others as they are, where there is one."""
-    text, found = f"{plan.label} = {tick_number(level)}", False
+    text, found = f"{plan.label} = {labels.tick_number(level)}", False
     for axes, part in drawn:
         heights, at = np.ma.masked_invalid(part.number), level
         crosses = heights.count() and heights.min() < level < heights.max()
@@ -229,17 +225,17 @@ def _draw_contours(
         figure.facts.append(f"White line: {text}.")
         return [(Line2D([], [], color="white", **_CONTOUR), text)]
     if options.threshold is not None:
-        warnings.warn(f"no contour: the means don't cross {typeset(text)}", stacklevel=2)
+        warnings.warn(f"no contour: the means don't cross {labels.typeset(text)}", stacklevel=2)
     return []
 
 
-def _draw_crossings(drawn: Drawn, plan: Map, level: float) -> Legend:
+def _draw_crossings(drawn: Drawn, plan: Map, level: float) -> style.Legend:
     """Draw the median crossing for each y of refined sweeps, with its interval as a band."""
     x, y, seeds = plan.x.name, plan.y.name, 0
     for axes, part in drawn:
-        cells = usable_cells(part.data, plan.value)
+        cells = inputs.usable_cells(part.data, plan.value)
         seeds = max(seeds, cells["seed"].nunique())
-        medians = medians_by_row(crossings(cells, x, y, plan.value, level), y)
+        medians = boundaries.medians_by_row(boundaries.crossings(cells, x, y, plan.value, level), y)
         crossed = medians[medians["seeds"] > 0].sort_values(y)
         limits = axes.get_xlim()
         ends = crossed[["low", "crossing", "high"]].clip(*limits)
@@ -248,10 +244,10 @@ def _draw_crossings(drawn: Drawn, plan: Map, level: float) -> Legend:
         seen = ends["crossing"].where(crossed["crossing"].between(*limits))
         axes.plot(seen, crossed[y], label="crossings", **_CROSSING)
     line = Line2D([], [], **_CROSSING)
-    return [(line, "median crossing"), (Patch(**_BAND), MEDIAN.band_in_words(seeds))]
+    return [(line, "median crossing"), (Patch(**_BAND), intervals.MEDIAN.band_in_words(seeds))]
 
 
-def _draw_marks(drawn: Drawn, plan: Map) -> Legend:
+def _draw_marks(drawn: Drawn, plan: Map) -> style.Legend:
     """Mark the points whose seeds have no number, and those of a difference that may be noise."""
     share = "half the seeds or more" if plan.mean == "median" else "one seed or more"
     lost = f"{plan.why}: {share}"
@@ -261,10 +257,11 @@ def _draw_marks(drawn: Drawn, plan: Map) -> Legend:
         legend = _hatch(drawn, "lost", lost) + _hatch(drawn, "missing", "missing")
         legend += _mark(drawn, "partly", _CORNER, f"{plan.why}: fewer seeds", (0.97, 0.97))
     at = 0.5, 0.12 if any(axes.texts for axes, _ in drawn) else 0.5
-    return legend + _mark(drawn, "noise", _NOISE, f"{100 * LEVEL:g} % interval contains 0", at)
+    noise = f"{100 * intervals.LEVEL:g} % interval contains 0"
+    return legend + _mark(drawn, "noise", _NOISE, noise, at)
 
 
-def _hatch(drawn: Drawn, state: str, words: str) -> Legend:
+def _hatch(drawn: Drawn, state: str, words: str) -> style.Legend:
     look: Any = {"facecolor": "white", "edgecolor": "0.35", "linewidth": 0, "hatch": HATCHES[state]}
     count = 0
     for axes, part in drawn:
@@ -281,7 +278,7 @@ def _hatch(drawn: Drawn, state: str, words: str) -> Legend:
 
 def _mark(
     drawn: Drawn, state: str, look: Any, words: str, at: tuple[float, float] = (0.5, 0.5)
-) -> Legend:
+) -> style.Legend:
     """Draw a mark at points in a state, at these shares of their cells; return its legend."""
     count = 0
     for axes, part in drawn:
@@ -296,9 +293,9 @@ def _print_numbers(drawn: Drawn, mesh: Any) -> None:
     """Print the numbers of a small map in its cells, if they fit."""
     if any(part.number.size > MOST_PRINTED or part.data.refined for _, part in drawn):
         return
-    size = _SIZE * points("xtick.labelsize")
-    texts = [[tick_number(round_digits(n, 3)) for n in part.number.flat] for _, part in drawn]
-    longest = max(len(typeset(each)) for text in texts for each in text)
+    size = _SIZE * style.points("xtick.labelsize")
+    texts = [[*map(labels.three_digits, part.number.flat)] for _, part in drawn]
+    longest = max(len(labels.typeset(each)) for text in texts for each in text)
     for axes, part in drawn:
         box, figure = axes.get_position(), axes.get_figure(root=True)
         wide, high = figure.get_size_inches() if figure else (0, 0)

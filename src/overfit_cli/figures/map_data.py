@@ -19,9 +19,8 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.options import Mean
-from overfit_cli.figures import inputs
+from overfit_cli.figures import inputs, labels
 from overfit_cli.figures.axes import Axis
-from overfit_cli.figures.labels import opening, subtracted_means
 from overfit_cli.stats.intervals import FEWEST_FOR_MEDIAN, LEVEL, Averaging, mean_of_seeds
 
 Mask = NDArray[np.bool_]
@@ -145,10 +144,10 @@ class Map:
     def facts(self) -> list[str]:
         """What the map shows, of how many seeds, and which have no number: for the caption."""
         counts = np.concatenate([part.seeds[np.isfinite(part.number)] for part in self.panels])
-        over = subtracted_means(self.data) or mean_of_seeds(counts, self.mean)
+        over = labels.subtracted_means(self.data) or mean_of_seeds(counts, self.mean)
         numbers = _of_seeds(self.data, self.value)
         lost = inputs.lost_in_words(self.data.trained, numbers, is_median=self.mean == "median")
-        facts = [f"{opening(self.label)} over {self.x.label} and {self.y.label}: {over}."]
+        facts = [f"{labels.opening(self.label)} over {self.x.label} and {self.y.label}: {over}."]
         facts += [f"{words}." for words in lost]
         if self.data.pairs:
             noise = np.concatenate([part.noise[np.isfinite(part.noise)] for part in self.panels])
@@ -205,10 +204,7 @@ def lay_out(
     has no number, and no median where half of them have none.
     """
     data, names = part.data, [y.name, x.name]
-    x, y = (
-        axis if axis.scale == "category" else axis.only(set(data.frame[axis.name].tolist()))
-        for axis in (x, y)
-    )
+    x, y = (axis.only(set(data.frame[axis.name].tolist())) for axis in (x, y))
     grid, shape = pd.MultiIndex.from_product([y.values, x.values]), (len(y.values), len(x.values))
     place = grid.get_indexer(pd.MultiIndex.from_frame(data.trained[names]))
     seeds = np.bincount(place, minlength=len(grid))

@@ -23,14 +23,12 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
-from PIL import PngImagePlugin
-from PIL.Image import Dither, Image, Quantize
+from PIL import Image, PngImagePlugin
 
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import write_user_file
-from overfit_cli.figures.labels import wrap_text
-from overfit_cli.figures.style import COLUMN, PAGE, RC, SIZES, Look, current_look, letters_across
+from overfit_cli.figures import labels, style
 
 FORMATS = ("png", "pdf", "svg", "csv")
 NARROWEST_PANEL = 1.6  # inches
@@ -39,30 +37,33 @@ _note: contextvars.ContextVar[str] = contextvars.ContextVar("note", default="")
 
 
 @contextmanager
-def looking(look: Look, note: str | None = None) -> Iterator[None]:
+def looking(look: style.Look, note: str | None = None) -> Iterator[None]:
     """Give every picture that is made inside this look, and a sentence in small letters above.
 
     All figures are drawn inside; it leaves no trace after. None keeps the sentence from outside.
     """
-    before, note_before = current_look.set(look), _note.set(_note.get() if note is None else note)
+    before, note_before = (
+        style.current_look.set(look),
+        _note.set(_note.get() if note is None else note),
+    )
     try:
         with _style(look):
             yield
     finally:
-        current_look.reset(before)
+        style.current_look.reset(before)
         _note.reset(note_before)
 
 
-def _style(look: Look) -> Any:
+def _style(look: style.Look) -> Any:
     """Our settings and the user's, on matplotlib's defaults: a matplotlibrc changes nothing.
 
     Where the user sets a size of fonts, all of ours grow with it.
     """
-    factor = look.settings.get("font.size", RC["font.size"]) / RC["font.size"]
-    sizes = {name: factor * RC[name] for name in SIZES}
+    factor = look.settings.get("font.size", style.RC["font.size"]) / style.RC["font.size"]
+    sizes = {name: factor * style.RC[name] for name in style.SIZES}
     # Legends stand outside of the axes, which this layout alone makes room for.
     ours = {"figure.constrained_layout.use": True, "figure.autolayout": False}
-    return matplotlib.style.context([RC, sizes, {**look.settings, **ours}], after_reset=True)
+    return matplotlib.style.context([style.RC, sizes, {**look.settings, **ours}], after_reset=True)
 
 
 class Picture(Figure):
@@ -83,7 +84,7 @@ class Picture(Figure):
     """
 
     def __init__(self, width: float, height: float, *, least: float = 0.0) -> None:
-        self.look = current_look.get()
+        self.look = style.current_look.get()
         if self.look.width is not None and self.look.width < least:
             accepts = f"this figure needs {least:g} inches or more, such as page."
             raise BadValue("size", None, accepts)
@@ -92,7 +93,7 @@ class Picture(Figure):
         self.metadata: Mapping[str, Mapping[str, str]] = {}
         self.surfaces: dict[Axes, Floats] = {}
         self.maps: dict[Artist, Floats] = {}
-        size = (self.look.width or min(width, PAGE), self.look.height or height)
+        size = (self.look.width or min(width, style.PAGE), self.look.height or height)
         super().__init__(figsize=size)
         if _note.get():
             self.suptitle(_note.get(), x=0.01, ha="left", fontsize="small", wrap=True)
@@ -135,7 +136,7 @@ def lay_out(figure: Figure) -> None:
 
 def is_narrow() -> bool:
     """Return whether the user wants a picture in which few panels fit side by side."""
-    width = current_look.get().width
+    width = style.current_look.get().width
     return width is not None and width < 3 * NARROWEST_PANEL
 
 
@@ -148,9 +149,9 @@ def new_panels(
     otherwise.
     """
     if count == 1:
-        single = Picture(COLUMN, height)
+        single = Picture(style.COLUMN, height)
         return single, [single.add_subplot()]
-    width = current_look.get().width or PAGE
+    width = style.current_look.get().width or style.PAGE
     across = 2 if count == 4 else min(count, 3)
     across = max(1, min(across, int(width / NARROWEST_PANEL)))
     rows = -(-count // across)
@@ -184,7 +185,7 @@ def title_panels(all_axes: Sequence[Axes], titles: Sequence[str]) -> None:
         letters = itertools.cycle(string.ascii_lowercase)
         titles = [f"({next(letters)}) {title}".rstrip() for title in titles]
     for axes, title in zip(all_axes, titles, strict=True):
-        axes.set_title(wrap_text(title, letters_across(axes, "axes.titlesize")))
+        axes.set_title(labels.wrap_text(title, style.letters_across(axes, "axes.titlesize")))
 
 
 def file_content(figure: Picture, kind: str) -> bytes:
@@ -216,13 +217,13 @@ def in_palette(content: bytes) -> bytes:
     return small.getvalue()
 
 
-def reduce_colours(image: Image, colours: int) -> Image:
+def reduce_colours(image: Image.Image, colours: int) -> Image.Image:
     """Return an image in so many colours: smaller, without a visible change.
 
     The choice covers rare colours too, such as that of a thin line, and `kmeans` keeps frequent
     ones, such as that of a band.
     """
-    return image.quantize(colours, Quantize.MAXCOVERAGE, kmeans=1, dither=Dither.NONE)
+    return image.quantize(colours, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE)
 
 
 def save(picture: Picture, path: Path) -> None:

@@ -23,12 +23,8 @@ from matplotlib.typing import ColorType
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.figures import style
+from overfit_cli.figures import inputs, labels, picture, style
 from overfit_cli.figures.axes import Axis, log_steps, log_ticks
-from overfit_cli.figures.inputs import Panel, choose_scale
-from overfit_cli.figures.labels import label_with_note, opening, power, tick_number, wrap_text
-from overfit_cli.figures.picture import Picture, label_outer, new_panels, title_panels
-from overfit_cli.figures.style import Legend, LineLook
 from overfit_cli.figures.summaries import Line, Lines
 
 WIDE_SPAN = 1e6
@@ -80,7 +76,7 @@ class Series:
         floor_of: the share of what the floor is, and what that is.
     """
 
-    parts: Sequence[Panel]
+    parts: Sequence[inputs.Panel]
     lines: Lines
     columns: Mapping[str, str]
     theory: Mapping[str, str]
@@ -96,7 +92,7 @@ class Series:
         return self.parts[0].data.study
 
     @functools.cached_property
-    def looks(self) -> dict[str, LineLook]:
+    def looks(self) -> dict[str, style.LineLook]:
         """The look of each setting's line, by its text, in order."""
         settings = {line.text: line.settings for line in self.lines.every}
         looks = style.line_looks(self.study, list(settings.values()))
@@ -138,7 +134,7 @@ class Series:
         least, positive = middles.min(), middles[middles > 0]
         if log is None and positive.size and middles.min() == 0:
             middles = positive if positive.max() / positive.min() > WIDE_SPAN else middles
-        is_log = choose_scale(log, pd.Series(middles), factor=10)
+        is_log = inputs.choose_scale(log, pd.Series(middles), factor=10)
         is_cut = is_log and min(least, low[low > 0].min(initial=np.inf)) < floor
         return replace(self, log=is_log, floor=floor if is_cut else 0.0, floor_of=(share, of))
 
@@ -153,20 +149,20 @@ class Series:
             return -np.inf, every.max() + 0.1 * float(np.ptp(every))
         return self.floor or every[every > 0].min(initial=3.0) / 3, 1.5 * every.max()
 
-    def look(self, line: Line, column: str, colour: ColorType) -> LineLook:
+    def look(self, line: Line, column: str, colour: ColorType) -> style.LineLook:
         """The look of a line: columns differ by dashes, or by colours where settings do not."""
         look, number = self.looks[line.text], list(self.columns).index(column)
         if self.x is not None:
             return look
         if len(self.looks) > 1:
             dash = style.DASHES[number] if len(self.columns) > 1 else look.dash
-            return LineLook(look.colour, "", dash)
-        return LineLook(style.PALETTE[number] if number else colour, "", "-")
+            return style.LineLook(look.colour, "", dash)
+        return style.LineLook(style.PALETTE[number] if number else colour, "", "-")
 
-    def draw(self, options: FigureOptions) -> tuple[Picture, list[Axes], Legend]:
+    def draw(self, options: FigureOptions) -> tuple[picture.Picture, list[Axes], style.Legend]:
         """Draw all panels; the caller adds what else there is, and the legend."""
         threshold = options.threshold
-        figure, all_axes = new_panels(len(self.parts), height=2.8)
+        figure, all_axes = picture.new_panels(len(self.parts), height=2.8)
         for axes, lines, part in zip(all_axes, self.lines.panels, self.parts, strict=True):
             self.dress(axes, threshold)
             for line in lines:
@@ -183,18 +179,19 @@ class Series:
         legend = self.legend()
         if threshold is not None:
             handle = Line2D([], [], **style.THRESHOLD)
-            legend.append((handle, f"threshold {tick_number(threshold)}"))
+            legend.append((handle, f"threshold {labels.tick_number(threshold)}"))
         if self.floor:
             legend.append(self._shade(all_axes))
         for name, label in self.theory.items() if self.x is None else ():
             if any(self.first_above(line, name) for line in self.lines.every):
                 legend.append((Line2D([], [], **_ABOVE), f"first step above {label}"))
-        labels, note = ", ".join(self.columns.values()), self.lines.label(self.value)
-        all_axes[0].set_ylabel(label_with_note(self.label(), note, style.HIGH))
-        label_outer(all_axes)
-        title_panels(all_axes, [part.title for part in self.parts])
+        note, kind = self.lines.label(self.value), self.lines.kind(self.value)
+        all_axes[0].set_ylabel(labels.label_with_note(self.label(), note, style.HIGH))
+        picture.label_outer(all_axes)
+        picture.title_panels(all_axes, [part.title for part in self.parts])
         along = self.study.step if self.x is None else self.x.label
-        figure.facts.append(f"{opening(labels)} against {along}: {self.lines.kind(self.value)}.")
+        shown = labels.opening(", ".join(self.columns.values()))
+        figure.facts.append(f"{shown} against {along}: {kind}.")
         told = zip(THEORY, self.theory.values(), strict=False)
         figure.facts += [f"{look}: {label}." for look, label in told]
         return figure, all_axes, legend
@@ -220,10 +217,14 @@ class Series:
                 most: Any = 4 if last >= 1000 else "auto"
                 locator = MaxNLocator(most, integer=True, steps=[1, 2, 5, 10])
                 axes.xaxis.set_major_locator(locator)
-            if self.log:
-                self._limit(axes, threshold)
+            if self.log:  # ends at what is measured: a bound squeezes nothing
+                low = [line[self.value]["low"] for line in self.lines.every]
+                seen = np.concatenate([self.numbers("middle"), *low, [threshold or 0.0]])
+                seen = seen[seen > 0]
+                axes.set_ylim(max(seen.min(), self.floor) / 1.5, 1.3 * seen.max())
+                log_ticks(axes.yaxis, *axes.get_ylim())
             return
-        axes.set_xlabel(wrap_text(self.x.label, style.WIDE))
+        axes.set_xlabel(labels.wrap_text(self.x.label, style.WIDE))
         if self.is_category:
             self.x.dress(axes, "x")
         else:
@@ -263,7 +264,9 @@ class Series:
         place = list(self.looks).index(line.text) - (len(self.looks) - 1) / 2
         return _OFFSET * place if self.is_category else 0.0
 
-    def _draw_seeds(self, axes: Axes, seeds: pd.DataFrame, look: LineLook, aside: float) -> None:
+    def _draw_seeds(
+        self, axes: Axes, seeds: pd.DataFrame, look: style.LineLook, aside: float
+    ) -> None:
         how: dict[str, Any] = {"color": look.colour, "alpha": 0.6, "linewidth": 0.5}
         if self.is_category:
             how |= {"linestyle": "", "marker": "_", "markersize": 4}
@@ -316,28 +319,19 @@ class Series:
                 sentences.append(f"Cells above the {label} at a later step: {many}.")
         return sentences
 
-    def _limit(self, axes: Axes, threshold: float | None) -> None:
-        """End a logarithmic axis of curves at what is measured: a bound squeezes nothing."""
-        low = [line[self.value]["low"] for line in self.lines.every]
-        level = [] if threshold is None else [threshold]
-        seen = np.concatenate([self.numbers("middle"), *low, level])
-        seen = seen[seen > 0]
-        axes.set_ylim(max(seen.min(), self.floor) / 1.5, 1.3 * seen.max())
-        log_ticks(axes.yaxis, *axes.get_ylim())
-
     def _shade(self, all_axes: Sequence[Axes]) -> tuple[Patch, str]:
         """Shade what a logarithmic axis doesn't resolve."""
         for axes in all_axes:
             axes.set_ylim(bottom=self.floor / 30)
             axes.axhspan(self.floor / 30, self.floor, color=_SHADE, linewidth=0, zorder=0)
         share, of = self.floor_of
-        words = f"below {power(share)} of the {of}"
+        words = f"below {labels.power(share)} of the {of}"
         return Patch(color=_SHADE), f"round-off, {words}" if share == ROUND_OFF else words
 
-    def legend(self) -> Legend:
+    def legend(self) -> style.Legend:
         """The legend of columns, of settings, of what misses, and of a theory."""
         every, texts, several = self.lines.every, list(self.looks), len(self.columns) > 1
-        legend: Legend = []
+        legend: style.Legend = []
         for number, label in enumerate(self.columns.values() if several else ()):
             own = (style.PALETTE[number], "-") if len(texts) == 1 else ("0.3", style.DASHES[number])
             legend.append((_handle(*own), label))

@@ -17,7 +17,6 @@ from typing import Any
 
 import matplotlib
 import numpy as np
-from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb, to_rgba
 from matplotlib.font_manager import FontProperties
@@ -32,9 +31,11 @@ COLUMN = 3.4  # inches: one column of a two-column paper
 PAGE = 7.0  # and both
 WIDE, HIGH = 54, 34  # letters that fit across a column, and along its y axis, roughly
 HIGHLIGHT = "#D55E00"  # not in the colour map, and distinct for colour-blind readers
-# Okabe and Ito's palette, with grey in place of its yellow, which vanishes on white.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
-PALETTE = tuple(f"C{number}" for number in range(len(_COLOURS)))  # the colours of the style in use
+_SHEET = Path(__file__).parent / "overfit.mplstyle"
+RC: Any = matplotlib.rc_params_from_file(str(_SHEET), use_default_template=False)
+"""The settings of every figure, as a style sheet of matplotlib's."""
+_CYCLE = "axes.prop_cycle"
+PALETTE = tuple(f"C{number}" for number in range(len(RC[_CYCLE])))  # of the style in use
 MARKERS = "os^Dvp*P"
 DASHES: tuple[LineStyleType, ...] = ("-", "--", ":", "-.")
 DIVERGING = "RdBu_r"  # blue below, red above
@@ -43,37 +44,6 @@ BOUND: dict[str, Any] = {"color": "black", "linestyle": (0, (4, 2)), "linewidth"
 """The line of a paper's bound; a corrected one is `:`."""
 THRESHOLD: dict[str, Any] = {"color": "0.4", "linestyle": (0, (4, 2)), "linewidth": 0.8}
 Legend = list[tuple[Any, str]]  # an artist, or a container of artists, and its text
-RC: dict[str, Any] = {
-    "axes.prop_cycle": cycler(color=_COLOURS),
-    "image.cmap": "viridis",
-    "savefig.dpi": 200,
-    "font.size": 8,
-    "axes.labelsize": 8,
-    "axes.titlesize": 8,
-    "axes.titlelocation": "left",
-    "axes.titlepad": 4,
-    "axes.linewidth": 0.6,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "xtick.major.size": 2.5,
-    "ytick.major.size": 2.5,
-    "legend.fontsize": 7,
-    "legend.title_fontsize": 7,
-    "legend.frameon": False,
-    "legend.handlelength": 1.4,
-    "legend.columnspacing": 1.2,
-    "lines.linewidth": 1.2,
-    "lines.markersize": 3.5,
-    "hatch.linewidth": 0.5,
-    "figure.constrained_layout.use": True,
-    "figure.constrained_layout.w_pad": 0.03,
-    "figure.constrained_layout.h_pad": 0.03,
-    "pdf.fonttype": 42,  # TrueType: journals refuse matplotlib's default, type 3
-    "svg.fonttype": "none",  # text stays text: searchable, and editable in a drawing program
-    "svg.hashsalt": "overfit",  # the same figure gives the same bytes
-}
 SIZES = [name for name in RC if re.search(r"labelsize|titlesize|fontsize$", name)]
 """The sizes of fonts that scale with `font.size`."""
 
@@ -110,7 +80,6 @@ current_look: contextvars.ContextVar[Look] = contextvars.ContextVar("look", defa
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*[x×]\s*(\d+(?:\.\d+)?)\s*(in|cm|mm)?")
 _INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
-_CYCLE = "axes.prop_cycle"
 
 
 def read_look(size: str | None, style: Path | None) -> Look:
@@ -272,11 +241,9 @@ def value_colours(study: AnyStudy, name: str, values: Sequence[Value]) -> list[C
     of_user = len(current_look.get().settings.get(_CYCLE, ()))
     is_number = info is not None and info.kind in ("int", "float")
     most = max(1, of_user) if is_number else len(PALETTE)
-    return (
-        shades(len(values))
-        if len(values) > min(most, len(PALETTE))
-        else list(PALETTE[: len(values)])
-    )
+    if len(values) > min(most, len(PALETTE)):
+        return shades(len(values))
+    return list(PALETTE[: len(values)])
 
 
 def shades(count: int) -> list[ColorType]:
@@ -305,8 +272,5 @@ def value_colour(info: ParameterInfo, value: Value) -> ColorType | None:
 
 def band_look(colour: ColorType) -> dict[str, Any]:
     """Return the look of a band: a pale ground, and thin edges that tell bands apart."""
-    return {
-        "facecolor": to_rgba(colour, 0.15),
-        "edgecolor": to_rgba(colour, 0.5),
-        "linewidth": 0.4,
-    }
+    ground, edge = to_rgba(colour, 0.15), to_rgba(colour, 0.5)
+    return {"facecolor": ground, "edgecolor": edge, "linewidth": 0.4}

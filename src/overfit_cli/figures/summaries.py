@@ -12,12 +12,10 @@ from overfit_cli.core.arrays import LARGEST, finite_column
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.parameters import Value
-from overfit_cli.core.study import MISSES, missed_by
+from overfit_cli.core.study import has_missed, missed_by
 from overfit_cli.core.text import plural
+from overfit_cli.figures import inputs, labels, style
 from overfit_cli.figures.axes import Axis
-from overfit_cli.figures.inputs import BAND, lost_in_words, misses_in_words
-from overfit_cli.figures.labels import short_settings, subtracted_means
-from overfit_cli.figures.style import PALETTE
 from overfit_cli.stats.intervals import MEAN, MEANS, Averaging, mean_of_seeds, natural_bounds
 
 
@@ -91,7 +89,7 @@ class Lines:
     @property
     def has_bands(self) -> bool:
         """Whether there are so few settings that their bands can be told apart."""
-        return len({line.text for line in self.every}) <= len(PALETTE)
+        return len({line.text for line in self.every}) <= len(style.PALETTE)
 
     def _counts(self, column: str) -> pd.Series[int]:
         """How many seeds each number is of; a median's count those that miss."""
@@ -155,17 +153,19 @@ def lines_of_cells(
             shown = finite_column(cells, name).where(arrived | has_none).groupby(along)
             middle = shown.median() if over_seeds.mean == "median" else shown.mean()
             tables[name] = middle.to_frame("middle")
-        reason = misses_in_words(cells[along.isin(table.index[missed]) & ~np.isfinite(numbers)])
-        text = short_settings(data.schema, values)
+        reason = inputs.misses_in_words(
+            cells[along.isin(table.index[missed]) & ~np.isfinite(numbers)]
+        )
+        text = labels.short_settings(data.schema, values)
         return Line(text, values, cells, tables, {value: seeds}, reason)
 
     panels = [[line_of(*each) for each in part.without_plan().settings(names)] for part in parts]
     lost = _left_out(every, field.numbers(every), over_seeds)
-    return Lines(panels, names, over_seeds, lost, instead=subtracted_means(data))
+    return Lines(panels, names, over_seeds, lost, instead=labels.subtracted_means(data))
 
 
 def _left_out(cells: pd.DataFrame, numbers: pd.Series[float], over_seeds: Averaging) -> str:
-    lost = lost_in_words(cells, numbers, is_median=over_seeds.mean == "median")
+    lost = inputs.lost_in_words(cells, numbers, is_median=over_seeds.mean == "median")
     return "".join(f"; {words}" for words in lost)
 
 
@@ -177,7 +177,7 @@ def lines_of_steps(
     columns: Sequence[str],
     over_seeds: Averaging = MEAN,
     *,
-    most_single: int = len(PALETTE),
+    most_single: int = len(style.PALETTE),
 ) -> Lines:
     """Return a line for each setting of the parameters that vary, along the step.
 
@@ -197,7 +197,7 @@ def lines_of_steps(
     varying = {name for part in parts for name in part.varying()}
     names = [name for name in parts[0].values if name in varying]
     most_seeds = every.groupby(["study", *names])["seed"].nunique().max()
-    averaged = most_seeds >= BAND or max(map(len, logged)) > most_single
+    averaged = most_seeds >= inputs.BAND or max(map(len, logged)) > most_single
     averaged = averaged or over_seeds.band == "seeds"
     if averaged:
         parts = [part.without_plan(part.trained[_outcomes(part.trained).notna()]) for part in parts]
@@ -217,10 +217,9 @@ def lines_of_steps(
 
 def _outcomes(cells: pd.DataFrame) -> pd.Series[float]:
     """0 of a cell whose steps count, infinite if it diverged, nan if it failed otherwise."""
-    failed = cells["status"] == "failed"
-    reasons = missed_by(cells)
-    numbers = pd.Series(np.where(failed & (reasons == "diverged"), np.inf, 0.0), cells.index)
-    return numbers.mask(failed & ~reasons.isin(MISSES))
+    missed = has_missed(cells)
+    ends = np.where(missed & (missed_by(cells) == "diverged"), np.inf, 0.0)
+    return pd.Series(ends, cells.index).mask((cells["status"] == "failed") & ~missed)
 
 
 def _lines_of_part(
@@ -236,9 +235,9 @@ def _lines_of_part(
     lines = []
     for values, setting in part.settings(names):
         cells = setting.frame
-        text = short_settings(part.schema, values)
+        text = labels.short_settings(part.schema, values)
         if (cells["status"] == "failed").all():
-            text = f"{text} ({misses_in_words(cells)})".strip()
+            text = f"{text} ({inputs.misses_in_words(cells)})".strip()
         diverged = set(cells["key"][np.isinf(_outcomes(cells))])
         of_setting = steps[steps["key"].isin(cells["key"])]
         last = of_setting[~of_setting["key"].isin(diverged)].groupby("key")["step"].max()

@@ -15,18 +15,11 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_ori
 
 import pydantic
 
+from overfit_cli.core import parameters, text
 from overfit_cli.core.cell import ROW_COLUMNS, Column
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.errors import UserError
-from overfit_cli.core.parameters import (
-    TRAINING_STEPS,
-    Parameter,
-    StudyParameters,
-    Value,
-    kind_of,
-    without_bad_texts,
-)
-from overfit_cli.core.text import is_text
+from overfit_cli.core.parameters import Parameter, StudyParameters
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -76,11 +69,16 @@ def description_of(function: Callable[..., Any]) -> Experiment | None:
     return description
 
 
+def without_arguments(function: Callable[..., Any]) -> Any:
+    """Return the function of a `functools.partial`; another one as it is."""
+    return function.func if isinstance(function, functools.partial) else function
+
+
 # Records
 
 
 Kind = Literal["int", "float", "bool", "text"]
-_KEPT = pydantic.BeforeValidator(without_bad_texts)
+_KEPT = pydantic.BeforeValidator(parameters.without_bad_texts)
 TYPES: Mapping[Kind, type] = {"int": int, "float": float, "bool": bool, "text": str}
 
 
@@ -116,10 +114,7 @@ class ParameterRecord(pydantic.BaseModel):
                 kind, field = self.field()
                 accepted: Any = Annotated[kind, field]
                 pydantic.TypeAdapter(accepted).validate_python(self.default, strict=True)
-            except (
-                pydantic.ValidationError,
-                TypeError,
-            ) as error:  # the type of bounds may have no order
+            except (pydantic.ValidationError, TypeError) as error:  # bounds may have no order
                 refused = f"the default of {self.name}, {self.default!r}"
                 raise ValueError(f"{refused}: {why_refused(error)}") from None
         return self
@@ -190,7 +185,7 @@ def parameter_model(record: FunctionRecord) -> type[FunctionParameters]:
     return model
 
 
-def _parameters_of(record: FunctionRecord, values: Mapping[str, Value]) -> FunctionParameters:
+def _parameters_of(record: FunctionRecord, values: Mapping[str, Any]) -> FunctionParameters:
     return parameter_model(record).model_construct(None, **values)
 
 
@@ -208,7 +203,7 @@ _ACCEPTED = (
 
 def read_signature(function: Callable[..., Any], where: str) -> tuple[list[ParameterRecord], bool]:
     """Return a function's parameters, and whether it takes a seed."""
-    inner = inspect.unwrap(function.func if isinstance(function, functools.partial) else function)
+    inner = inspect.unwrap(without_arguments(function))
     called = inner if hasattr(inner, "__globals__") else type(inner).__call__
     try:
         given = {
@@ -238,7 +233,7 @@ def _read_parameter(given: inspect.Parameter) -> ParameterRecord:
     hint: Any = type(default) if given.annotation is given.empty else given.annotation
     hint, *extras = get_args(hint) if get_origin(hint) is Annotated else (hint,)
     declared = [extra for extra in extras if isinstance(extra, Parameter)]
-    about, (kind, _) = (declared or [Parameter()])[0], kind_of(hint)
+    about, (kind, _) = (declared or [Parameter()])[0], parameters.kind_of(hint)
     choices = get_args(hint) if get_origin(hint) is Literal else ()
     bounds = {about.at_least, about.above, about.at_most, about.below}
     values = [*choices] if given.default is given.empty else [default, *choices]
@@ -249,15 +244,16 @@ def _read_parameter(given: inspect.Parameter) -> ParameterRecord:
         or len(declared) > 1
         or Parameter in extras
         or (bounds != {None} and (choices or kind in ("bool", "literal", "text")))
-        or not all(is_text(value) for value in values if isinstance(value, str))
+        or not all(text.is_text(value) for value in values if isinstance(value, str))
         or (kind == "int" and any(isinstance(v, int) and abs(v) >= 2**63 for v in values))
     ):
         raise ValueError(f"`{given}` is no parameter of a study; {_ACCEPTED}")
+    is_steps = given.name == "steps"  # every row has a column of that name
     return ParameterRecord(
-        name=TRAINING_STEPS if given.name == "steps" else given.name,
+        name=parameters.TRAINING_STEPS if is_steps else given.name,
         kind="text" if kind == "literal" else kind,
         choices=choices,
         default=float(default) if kind == "float" and type(default) is int else default,
         about=about,
-        argument=given.name if given.name == "steps" else "",
+        argument=given.name if is_steps else "",
     )

@@ -19,19 +19,8 @@ from typing import TYPE_CHECKING, Any
 import cloudpickle
 from pydantic import ValidationError
 
-from overfit_cli.core.cell import (
-    ROW_COLUMNS,
-    Batch,
-    Cell,
-    CellResult,
-    Column,
-    Identity,
-    Results,
-    SourceFile,
-    name_taken,
-    parameter_columns,
-    taken_columns,
-)
+from overfit_cli.core import cell as rows
+from overfit_cli.core.cell import Cell, CellResult, Column, Identity
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.errors import BadValue, MissingError, UserError, is_installed
 from overfit_cli.core.files import error_text
@@ -90,11 +79,19 @@ class FunctionStudy(Study[experiment.FunctionParameters]):
         pickled = b"" if by_text else cloudpickle.dumps(self.function)
         return _received, (self.identity._replace(files=tuple(files)), pickled)
 
-    def prepare(self, cells: Batch[experiment.FunctionParameters]) -> Mapping[str, str]:
+    def prepare(self, cells: rows.Batch[experiment.FunctionParameters]) -> Mapping[str, str]:
         """Return fingerprints of the files that `experiment` names as the function's data."""
         own = self.identity.files[0].path if self.identity.files else None
-        folder = own.parent if own else Path.cwd()
-        return {name: _fingerprint(folder / name, self.name) for name in self.record.data}
+        digests = {}
+        for name in self.record.data:
+            path = (own.parent if own else Path.cwd()) / name
+            try:
+                with path.open("rb") as file:
+                    digests[name] = hashlib.file_digest(file, "sha256").hexdigest()[:24]
+            except OSError as error:
+                reason = f"it can't be read ({error_text(error)})."
+                raise MissingError(f"{path}, data of {self.name}: {reason}") from error
+        return digests
 
     @property
     def has_steps(self) -> bool:
@@ -105,7 +102,7 @@ class FunctionStudy(Study[experiment.FunctionParameters]):
     @property
     def description(self) -> str:
         """The function's documentation; its title where `experiment` gives another one."""
-        text = _documentation(self.function)
+        text = _documentation(self.function) if self.function is not None else ""
         return text if text.startswith(self.title) else f"{self.title}\n\n{text}".strip()
 
     @property
@@ -117,7 +114,7 @@ class FunctionStudy(Study[experiment.FunctionParameters]):
         """Accept every name that rows don't have already: a function declares no columns."""
         if not isinstance(name, str) or not name:
             return f"{name!r} is not a column name"
-        return name_taken(name) if name in taken_columns(self.parameters) else ""
+        return rows.name_taken(name) if name in rows.taken_columns(self.parameters) else ""
 
     def claims(self) -> Sequence[Claim]:
         """The claims of `experiment`: of a study that is only read, those of the file now."""
@@ -131,8 +128,8 @@ class FunctionStudy(Study[experiment.FunctionParameters]):
             raise UserError(f"The claims of {self.name} can't be judged: {error}") from error
 
     def train(
-        self, batch: Batch[experiment.FunctionParameters], training: Training
-    ) -> Results[experiment.FunctionParameters]:
+        self, batch: rows.Batch[experiment.FunctionParameters], training: Training
+    ) -> rows.Results[experiment.FunctionParameters]:
         """Call the function for each cell."""
         if self.function is None:
             raise MissingError(self._problem or f"{self.name}: the function isn't loaded.")
@@ -159,9 +156,8 @@ class FunctionStudy(Study[experiment.FunctionParameters]):
         return {**numbers, **dict.fromkeys(infinite, math.nan)}  # a cell with nan has diverged
 
 
-def _documentation(function: references.Function | None) -> str:
-    inner = function.func if isinstance(function, functools.partial) else function
-    return (inspect.getdoc(inner) or "") if inner is not None else ""
+def _documentation(function: references.Function) -> str:
+    return inspect.getdoc(experiment.without_arguments(function)) or ""
 
 
 def _columns(record: experiment.FunctionRecord, names: Sequence[str]) -> tuple[Column, ...]:
@@ -170,7 +166,7 @@ def _columns(record: experiment.FunctionRecord, names: Sequence[str]) -> tuple[C
 
 
 def run_generator(
-    cell: Cell, rows: Generator[Any, None, Any], training: Training
+    cell: Cell, yields: Generator[Any, None, Any], training: Training
 ) -> tuple[Any, int]:
     """Log the rows that a generator yields; return its result and the number of its steps.
 
@@ -178,16 +174,16 @@ def run_generator(
     unless they have a `step`.
     """
     row: dict[str, Any] = {}
-    columns = taken_columns(type(cell.parameters))
+    columns = rows.taken_columns(type(cell.parameters))
     step, steps = -1, 0
     while True:
         try:
-            yielded = next(rows)
+            yielded = next(yields)
         except StopIteration as ended:
             return (row if ended.value is None else ended.value), steps
         row = numbers_in(yielded, "yielded")
         if taken := columns & row.keys():
-            raise ValueError(name_taken(min(taken)))
+            raise ValueError(rows.name_taken(min(taken)))
         named = row.pop("step", None)
         if named is not None and (not step < named < 2**63 or named != int(named)):
             problem = f"it yielded step = {named:g} after {step}"
@@ -222,7 +218,7 @@ def study_of_reference(reference: str) -> FunctionStudy:
 
 
 @functools.cache
-def _study_of_files(reference: str, files: tuple[SourceFile, ...]) -> FunctionStudy:
+def _study_of_files(reference: str, files: tuple[rows.SourceFile, ...]) -> FunctionStudy:
     return _make_study(*references.find_function(reference, files))
 
 
@@ -244,14 +240,13 @@ def study_of_rows(name: str, cells: pd.DataFrame) -> FunctionStudy:
     if not {"seed", "status"} <= {*cells}:
         raise UserError(f"study: {name} is a function; give the function itself, or all columns.")
     kinds: Mapping[str, Any] = {"i": "int", "f": "float", "b": "bool"}
-    named = parameter_columns(cells)
     parameters = [
         experiment.ParameterRecord(name=each, kind=kinds.get(cells[each].dtype.kind, "text"))
-        for each in named
+        for each in rows.parameter_columns(cells)
     ]
     columns = [*map(str, cells)]
     after = columns[columns.index("status") :]  # what a CSV file has before them is no measurement
-    measured = [each for each in after if each not in ROW_COLUMNS]
+    measured = [each for each in after if each not in rows.ROW_COLUMNS]
     record = experiment.FunctionRecord(name=name, label=name, parameters=tuple(parameters))
     return FunctionStudy(record, measured=measured)
 
@@ -277,8 +272,8 @@ def study_of_record(record: experiment.FunctionRecord) -> FunctionStudy:
 def _make_study(function: references.Function, source: references.Source) -> FunctionStudy:
     described = experiment.description_of(function) or experiment.Experiment()
     where, claims = source.where, described.claims
-    listed = claims if isinstance(claims, list | tuple) else [None]
-    if not all(isinstance(each, Claim | str) for each in listed):
+    is_list = isinstance(claims, list | tuple)
+    if not is_list or not all(isinstance(each, Claim | str) for each in claims):
         said = f"experiment(claims={claims!r}): it takes a list of Claim(...) and sentences"
         raise UserError(f"{where}: {said}.")
     parameters, seeded = experiment.read_signature(function, where)
@@ -306,29 +301,13 @@ def _make_study(function: references.Function, source: references.Source) -> Fun
     for name, count in Counter(claim.name for claim in study.claims()).items():
         if count > 1:
             raise UserError(f"{where}: two of its claims have one name, {name}.")
-    for name in (described.headline, *(column.name for column in record.columns)):
-        if name in taken_columns(study.parameters):
-            raise UserError(f"{where}: {name_taken(name)}.")
+    for name in filter(None, [described.headline, *(column.name for column in record.columns)]):
+        if problem := study.column_problem(name):
+            raise UserError(f"{where}: {problem}.")
     return study
 
 
 # Studies sent to another process
-
-
-def _fingerprint(path: Path, study: str) -> str:
-    try:
-        facts = path.stat()
-        return _digest_of_file(path, facts.st_mtime_ns, facts.st_size)
-    except OSError as error:
-        reason = error_text(error)
-        raise MissingError(f"{path}, data of {study}: it can't be read ({reason}).") from error
-
-
-@functools.lru_cache(maxsize=64)
-def _digest_of_file(path: Path, *state: int) -> str:
-    """A digest of a file's content; the state, its time and size, says when to read it again."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:24]
 
 
 @functools.lru_cache(maxsize=16)

@@ -7,7 +7,6 @@ names that the command line would give it.
 from __future__ import annotations
 
 import contextlib
-import functools
 import importlib
 import inspect
 import pickle
@@ -23,7 +22,7 @@ from overfit_cli.core.cell import Identity, SourceFile
 from overfit_cli.core.errors import UserError, error_in_words
 from overfit_cli.core.files import MANIFEST
 from overfit_cli.core.text import suggestion
-from overfit_cli.functions.experiment import description_of
+from overfit_cli.functions.experiment import description_of, without_arguments
 from overfit_cli.functions.source import Texts, code_of_file, code_of_session, own_files
 
 Function = Callable[..., Any]
@@ -91,9 +90,10 @@ def refuse_sent_code(reference: str) -> None:
 
 def _paths_of_module(name: str) -> Iterator[Path]:
     """The files that an import of a module would run, those of its packages first."""
-    folders, parts = [*sys.path, str(Path.cwd())], name.split(".")
-    for end in range(1, len(parts) + 1):
-        spec = PathFinder.find_spec(".".join(parts[:end]), folders)
+    folders = [*sys.path, str(Path.cwd())]
+    for part in name.split("."):
+        # By its whole name a folder without __init__.py would be looked for in imported packages.
+        spec = PathFinder.find_spec(part, folders)
         if spec is None:
             return
         folders = list(spec.submodule_search_locations or ())
@@ -208,7 +208,7 @@ def source_of(function: Function) -> Source:
 
     A function that a module defines has the names that it has on the command line.
     """
-    inner: Any = function.func if isinstance(function, functools.partial) else function
+    inner = without_arguments(function)
     name = str(getattr(inner, "__name__", type(inner).__name__)).strip("<>")
     module = sys.modules.get(getattr(inner, "__module__", None) or "", sys.modules["__main__"])
     return _source(function, module, name)

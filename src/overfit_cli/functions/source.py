@@ -26,13 +26,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.abc import MetaPathFinder, SourceLoader
 from importlib.machinery import ModuleSpec, PathFinder
 from itertools import accumulate, chain
-from operator import attrgetter
 from pathlib import Path
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from overfit_cli.core.cell import Identity, SourceFile
 from overfit_cli.core.errors import is_installed
+from overfit_cli.functions.experiment import without_arguments
 
 _OURS = "overfit_cli"
 
@@ -61,7 +61,7 @@ def code_of_file(path: Path, package: str, function: str) -> Identity:
 def code_of_session(function: Any, script: Path | None, package: str) -> Identity:
     """Return the same of a function that is made in a script, or typed into a notebook."""
     files = list[SourceFile]()
-    inner = function.func if isinstance(function, functools.partial) else function
+    inner = without_arguments(function)
     with contextlib.suppress(OSError, TypeError):
         text = inspect.getsource(inner)
         files.append(SourceFile(f"{inner.__name__.strip('<>')}.py", text.encode()))
@@ -261,8 +261,8 @@ _PARTS: Mapping[Any, Callable[[Any], Iterable[object]]] = {
     Mapping: lambda value: chain(value, value.values()),
     list | tuple: iter,
     set | frozenset: lambda value: sorted(value, key=repr),
-    functools.partial: attrgetter("func", "args", "keywords"),
-    MethodType: attrgetter("__func__", "__self__"),
+    functools.partial: lambda value: (value.func, value.args, value.keywords),
+    MethodType: lambda value: (value.__func__, value.__self__),
     FunctionType: _parts_of_function,
     type: _parts_of_class,
 }

@@ -22,14 +22,14 @@ from overfit_cli.claims.stated import Measure
 from overfit_cli.core import text
 from overfit_cli.core.cell import TRACEBACK, Paper
 from overfit_cli.core.cells import Cells
-from overfit_cli.core.claim import KINDS, VERDICTS, Claim, Kind, Verdict
+from overfit_cli.core.claim import KINDS, Claim, Kind, Verdict
 from overfit_cli.core.errors import Alike, BadValue, count_alike, first_problem, tracebacks_by_kind
 from overfit_cli.core.files import error_text, json_text, read_bounded, read_toml
 from overfit_cli.core.registry import find_study
 from overfit_cli.figures import labels
+from overfit_cli.report import words
 from overfit_cli.report.judge import Judged
 from overfit_cli.report.runs import JudgedRun
-from overfit_cli.report.words import sentences
 from overfit_cli.sweeps.manifest import Manifest, Run, short_commit
 from overfit_cli.sweeps.presets import PROFILES, find_preset, presets_run_into
 
@@ -62,16 +62,10 @@ def contents(judged: Sequence[Judged], runs: Sequence[JudgedRun]) -> list[Entry]
     ]
 
 
-def count_verdicts(judged: Sequence[Judged]) -> dict[Verdict, int]:
-    """Count claims by verdict, at the level of all together."""
-    counts = Counter(claim.headline for claim in judged)
-    return {verdict: counts[verdict] for verdict in VERDICTS}
-
-
 def count_kinds(judged: Sequence[Judged]) -> dict[Kind, dict[Verdict, int]]:
     """Count claims by kind and verdict; kinds without a claim are left out."""
-    of_kinds = {kind: [claim for claim in judged if claim.claim.kind == kind] for kind in KINDS}
-    return {kind: count_verdicts(claims) for kind, claims in of_kinds.items() if claims}
+    of_kinds = {kind: [one.headline for one in judged if one.claim.kind == kind] for kind in KINDS}
+    return {kind: words.count_verdicts(said) for kind, said in of_kinds.items() if said}
 
 
 def findings(paper: Entry) -> list[Entry]:
@@ -159,7 +153,7 @@ def run_facts(data: Cells, manifest: Manifest) -> Entry:
         "study": data.study,
         "cells": labels.typeset(labels.cells_in_words(data)),
         "settings": labels.typeset(labels.settings_in_words(data)),
-        "failures": " ".join(sentences("failures.txt", **failures)),
+        "failures": " ".join(words.sentences("failures.txt", **failures)),
         "tracebacks": [kind.traceback for kind in kinds[:MOST_REASONS] if kind.traceback],
         "provenance": _provenance(sweeps[-1]) if sweeps else "",
         "commands": list(dict.fromkeys(shlex.join(run.command) for run in sweeps if run.command)),
@@ -175,10 +169,8 @@ def run_facts(data: Cells, manifest: Manifest) -> Entry:
 
 def kinds_of_failures(failed: pd.DataFrame) -> list[Alike]:
     """Return the kinds of failures, the most frequent first; tracebacks as rows have them."""
-    rows = []
-    if TRACEBACK in failed:
-        raised = failed[failed[TRACEBACK].notna()]
-        rows = [*zip(raised["reason"], raised[TRACEBACK], strict=True)]
+    raised = failed.reindex(columns=["reason", TRACEBACK]).dropna()
+    rows = raised.itertuples(index=False, name=None)
     return count_alike(_count_reasons(failed), tracebacks_by_kind(rows))
 
 

@@ -17,23 +17,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from overfit_cli.claims import rules, stated
 from overfit_cli.claims.parts import Part, fewest_seeds
-from overfit_cli.claims.rules import FEWEST_PILOT, MOST_SEEDS, WANTED, rates, seeds_to_decide
-from overfit_cli.claims.stated import (
-    Design,
-    Measure,
-    cells_without_rows,
-    design_of,
-    needs_in_words,
-    settings_lacking,
-)
-from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import HOLDING, KINDS, Claim, Measurement, Verdict, number_with_interval
 from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import percent, plural, visible
-from overfit_cli.report.runs import AFTER_THE_FIRST_CELL, JudgedRun, complete_cells, load_runs
-from overfit_cli.stats.intervals import level_of_each, set_level
+from overfit_cli.report import words
+from overfit_cli.report.runs import AFTER_THE_FIRST_CELL, JudgedRun, load_runs, run_of_cells
+from overfit_cli.stats.intervals import LEVEL, level_of_each, set_level
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.manifest import stated_claims
 from overfit_cli.sweeps.presets import PROFILES, find_preset
@@ -86,6 +78,12 @@ class Judged:
     def _repr_html_(self) -> str:
         return JudgedClaims([self])._repr_html_()
 
+    def in_words(self) -> str:
+        """Return a sentence on it: its number, what was measured, and when it holds."""
+        number = f"{self.measurement.number}.".replace("–.", "")
+        parts = [f"{self.name}:", number, words.describe_measurement(self.measurement)]
+        return " ".join(filter(None, [*parts, f"Holds where {self.claim.holds_where}."]))
+
     @property
     def directory(self) -> Path | None:
         """The run directory that it is judged on, if there is one."""
@@ -105,6 +103,12 @@ class Judged:
     def headline(self) -> Verdict:
         """The verdict that counts: at the level of all claims together, where seeds decide."""
         return self.joint_verdict or self.measurement.verdict
+
+    @property
+    def by_itself(self) -> str:
+        """The verdict by itself in words, where that of all together is another one."""
+        alone = self.measurement.verdict
+        return "" if self.headline == alone else f"by itself {alone}"
 
     @property
     def decided_after_selection(self) -> bool:
@@ -140,23 +144,23 @@ class Judged:
     def is_stated(self) -> bool:
         """Whether it is a sentence about all cells, such as a user states."""
         measure = self.claim.measure
-        return isinstance(measure, Measure) and measure.choose is None
+        return isinstance(measure, stated.Measure) and measure.choose is None
 
     # What decides a sentence
 
     @functools.cached_property
-    def design(self) -> Design | None:
+    def design(self) -> stated.Design | None:
         """The cells that a sentence is judged on; None where none bears on it."""
         if self.run is None or not self.is_measured:
             return None
-        return self.run.of_sentence(self.claim, design_of)
+        return self.run.of_sentence(self.claim, stated.design_of)
 
     @functools.cached_property
     def parts(self) -> Sequence[Part]:
         """The numbers that a sentence is judged on; none without draws, or where none is known."""
         if self.run is None or not self.is_measured or not self.run.study.seeded:
             return ()
-        return self.run.of_sentence(self.claim, Measure.parts) or ()
+        return self.run.of_sentence(self.claim, stated.Measure.parts) or ()
 
     @property
     def is_open(self) -> bool:
@@ -173,7 +177,7 @@ class Judged:
     def lacking(self) -> Mapping[str, str]:
         """The parameters of which a user's sentence needs other values, with those values."""
         if self.is_stated and self.run and not self.is_measured:
-            return self.run.of_sentence(self.claim, settings_lacking) or {}
+            return self.run.of_sentence(self.claim, stated.settings_lacking) or {}
         return self.design.unswept if self.is_stated and self.design else {}
 
     @functools.cached_property
@@ -186,7 +190,7 @@ class Judged:
 
     @property
     def _has_few(self) -> bool:
-        return len(self._pilot[0].low) < FEWEST_PILOT
+        return len(self._pilot[0].low) < rules.FEWEST_PILOT
 
     @functools.cached_property
     def needed(self) -> int:
@@ -203,11 +207,11 @@ class Judged:
         seeds = len(self.parts[0].low)
         if self.lacks_cells:
             with level(0):
-                needed = seeds_to_decide(self._pilot) or 0
+                needed = rules.seeds_to_decide(self._pilot) or 0
             if needed <= seeds:
                 return needed
         with level(1):
-            return seeds_to_decide(self._pilot, more_than=seeds) or 0
+            return rules.seeds_to_decide(self._pilot, more_than=seeds) or 0
 
     def about(self) -> Iterator[str]:
         """Yield on which cells a sentence is judged, and how often it would be wrong."""
@@ -216,7 +220,7 @@ class Judged:
         fewest = max((part.margin.fewest_seeds for part in self.parts), default=0)
         if self.run is not None and self.parts and len(self.parts[0].low) >= fewest:
             with self.run.looks_level():
-                said = rates(self.parts).in_words()
+                said = rules.rates(self.parts).in_words()
             yield said
 
     def sentences(self) -> Iterator[str]:
@@ -227,23 +231,22 @@ class Judged:
         if not self.is_open or not self._pilot:
             return
         if self._has_few:
-            pilot = f"A plan takes {FEWEST_PILOT} seeds or more with all their cells"
+            pilot = f"A plan takes {rules.FEWEST_PILOT} seeds or more with all their cells"
             yield f"{pilot}; {self.needed} could decide it."
         elif self.needed:
             level = f" at the level of {self.family} verdicts together" if self.family > 1 else ""
-            likely = f"with a probability of {percent(WANTED)}{level}"
+            likely = f"with a probability of {percent(rules.WANTED)}{level}"
             yield f"As measured it takes {plural(self.needed, 'seed')} to decide it {likely}."
         else:
-            yield f"As measured, {MOST_SEEDS} seeds do not decide it."
+            yield f"As measured, {rules.MOST_SEEDS} seeds do not decide it."
 
 
 class JudgedClaims(list[Judged]):
     """Judged claims, which a notebook shows as a table."""
 
     def _repr_html_(self) -> str:
-        from overfit_cli.report.page import claims_table
-
-        return claims_table(self)
+        template = words.templates(autoescape=True).get_template("claims.html")
+        return template.render(judged=self, words=words)
 
 
 def relevant_claims(judged: Sequence[Judged]) -> list[Judged]:
@@ -259,6 +262,19 @@ def relevant_claims(judged: Sequence[Judged]) -> list[Judged]:
         if claim.is_measured
         or (claim.has_cells and (claim.study not in measured or not claim.claim.preset))
     ]
+
+
+# Families
+
+
+def family_sentences(judged: Sequence[Judged]) -> list[str]:
+    """Return a sentence on each family, of a study and a kind: its level, and what changes."""
+    families = dict[tuple[str, str], list[Judged]]()
+    for each in judged:
+        if each.family:
+            families.setdefault((each.study, each.claim.kind), []).append(each)
+    levels = {"level": LEVEL, "level_of_each": level_of_each}
+    return words.sentences("families.txt", families=families, **levels)
 
 
 def _verdict_again(judged: Judged) -> Verdict:
@@ -302,8 +318,8 @@ def judge_cells(cells: pd.DataFrame, study: AnyStudy) -> list[Judged]:
             per cell and logged step, and the claims on trajectories are judged instead.
     """
     reads = "trajectories" if "step" in cells else "cells"
-    run = JudgedRun(Cells.of(study, complete_cells(cells, study)))
-    return judge_claims(run, [claim for claim in claims_of(study) if claim.reads == reads])
+    claims = [claim for claim in claims_of(study) if claim.reads == reads]
+    return judge_claims(run_of_cells(cells, study), claims)
 
 
 def judge_claims(run: JudgedRun, claims: Iterable[Claim]) -> list[Judged]:
@@ -388,7 +404,7 @@ def problem_with_claims(directory: RunDirectory) -> str:
 
 
 def lines_on_claims(
-    directory: RunDirectory, grid: Grid, stated: Mapping[str, str]
+    directory: RunDirectory, grid: Grid, sentences: Mapping[str, str]
 ) -> Iterator[str]:
     """Yield lines on how many seeds would decide the claims of a sweep before it runs.
 
@@ -397,7 +413,7 @@ def lines_on_claims(
     """
     study = grid.study
     own = claims_of(study) if study.identity.function is not None else ()
-    claims = [*own, *stated_claims(study, stated)]
+    claims = [*own, *stated_claims(study, sentences)]
     if claims and len(directory.contents()):
         (run,) = load_runs([directory], directory.path)
         check_claims(run, claims)
@@ -405,10 +421,10 @@ def lines_on_claims(
             yield f"{each.claim.name}: {each.headline} in {directory.path}."
             yield from each.sentences()
         return
-    none = cells_without_rows(study)
+    none = stated.cells_without_rows(study)
     for claim in claims:
-        if isinstance(claim.measure, Measure):
+        if isinstance(claim.measure, stated.Measure):
             sentence = claim.measure.sentence
             needed = f"{plural(sentence.seeds, 'seed')} or more could decide it"
             seeds = f" {needed}; this sweep has {len(grid.seeds)}." if study.seeded else ""
-            yield f"{claim.name}: {needs_in_words(sentence, none)}{seeds}"
+            yield f"{claim.name}: {stated.needs_in_words(sentence, none)}{seeds}"

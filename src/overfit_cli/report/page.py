@@ -1,4 +1,4 @@
-"""The page of a report, which needs no other file; its Markdown; and claims in a notebook.
+"""The page of a report, which needs no other file; and its Markdown.
 
 It opens with the findings and the counts of verdicts. Claims stand by paper, study and kind, with
 a drawing of each number; the tool's own questions are folded where there are many. What it says
@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
-import re
 import warnings
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -20,14 +19,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jinja2 import Environment
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from overfit_cli.claims.rules import THEOREM_RULE
 from overfit_cli.core import claim as claims
 from overfit_cli.core.files import make_folder, write_user_file
-from overfit_cli.core.text import MINUS, VERSION, percent, power_of_ten, slug, visible
-from overfit_cli.report import contents, words
-from overfit_cli.report.judge import Judged
+from overfit_cli.core.text import VERSION, percent
+from overfit_cli.report import contents, judge, words
 from overfit_cli.report.pictures import draw_all
 from overfit_cli.stats.intervals import LEVEL
 from overfit_cli.sweeps import presets
@@ -48,6 +46,7 @@ _NAMES = {
     "verdicts": claims.VERDICTS,
     "words": words,
     "repetition": contents.repetition,
+    "family_sentences": judge.family_sentences,
 }
 """What all templates of a report know."""
 
@@ -101,7 +100,7 @@ def page(papers: Sequence[contents.Entry], conditions: Sequence[str] = ()) -> st
         conditions=conditions,
         judged=judged,
         by_kind=contents.count_kinds(judged),
-        total=contents.count_verdicts(judged),
+        total=words.count_verdicts(claim.headline for claim in judged),
         cells=sum(run["done"] + sum(run["reasons"].values()) for run in runs),
         findings=[(paper, shown) for paper in papers if (shown := contents.findings(paper))],
         stand_ins=[(each["study"].name, text) for each in studies for text in each["stand_ins"]],
@@ -111,20 +110,13 @@ def page(papers: Sequence[contents.Entry], conditions: Sequence[str] = ()) -> st
     )
 
 
-def claims_table(judged: Sequence[Judged]) -> str:
-    """Return claims with their verdicts, numbers and margins, as a notebook shows them."""
-    return _pages().get_template("claims.html").render(judged=judged)
-
-
 @functools.cache
 def _pages() -> Environment:
     environment = words.templates(autoescape=True)
     style, script = _concatenate(STYLES), _concatenate(SCRIPTS)
     script = f'"use strict";\n(() => {{\n{script}}})();\n'
-    environment.filters |= {"typeset": _typeset, "slug": slug}
     environment.globals |= _NAMES | {
         "version": VERSION,
-        "marks": claims.MARKS,
         "style": Markup(style),
         "style_hash": _digest(style),
         "script": Markup(script),
@@ -134,9 +126,7 @@ def _pages() -> Environment:
             THEOREM_RULE, f"{claims.BY_CELL}, of at least ten seeds"
         ),
         "number_parts": claims.number_parts,
-        "number_with_interval": claims.number_with_interval,
         "bar": bar,
-        "counted": contents.count_verdicts,
     }
     return environment
 
@@ -210,36 +200,3 @@ def bar(measurement: claims.Measurement) -> dict[str, Any] | None:
         margin, aim = [aim - REQUIRED / 2, aim + REQUIRED / 2], None
     scale = "logarithmic" if is_log else "linear"
     return {"margin": margin, "interval": drawn, "value": at, "target": aim, "scale": scale}
-
-
-# Formulas
-
-_POWER = re.compile(r"(?<![\w.-])(-?\d[\d.]*)e([+-]?\d+)\b")
-_NEGATIVE = re.compile(r"(?<![\w.&;)/-])-(?=\d)")
-_SUBSCRIPT = re.compile(
-    r"(?<![^\W\d²³⁴ᵀ])([Δd]?[^\W\d_][\u0300-\u036f]?\*?|min|max|Cov|(?<=[‖²)′∇]))"
-    r"_(\{[^{}]{1,6}\}|[A-Za-zℓ],[a-z\d]|[A-Za-zα-ω\dℓ*⋆∞]{1,5}|[+-](?![\d(]))(?![A-Za-z\d_])"
-)
-_SUPERSCRIPT = re.compile(
-    r"\^(\((?:[^()]|\([^()]*\)){1,14}\)|o\(1\)|[−-]?\d+(?:\.\d+)?|[*⋆]|[^\W\d_]{1,4}(?!\w))"
-)
-
-
-def _typeset(text: str) -> Markup:
-    """A text with the indices and powers of its symbols, as in `W_Q` and `N·SNR^p`.
-
-    Numbers have a minus sign and powers of ten, for `-2` and `1e-10`, in which no line breaks.
-    Names of several letters, such as `train_loss`, stay as they are.
-    """
-    escaped = str(escape(visible(text)))
-    escaped = _NEGATIVE.sub(MINUS, _POWER.sub(_power_of_ten, escaped))
-    return Markup(set_indices(escaped))
-
-
-def set_indices(escaped: str) -> str:
-    """Return an escaped text with the indices and powers of its symbols as HTML."""
-    return _SUPERSCRIPT.sub(r"<sup>\1</sup>", _SUBSCRIPT.sub(r"\1<sub>\2</sub>", escaped))
-
-
-def _power_of_ten(number: re.Match[str]) -> str:
-    return f'<span class="number">{power_of_ten(number[1], int(number[2]))}</span>'

@@ -78,7 +78,7 @@ _DECADES = 1.5  # from which on numbers have a logarithmic axis
 
 
 def draw_difference(
-    comparison: Comparison, command: str = "", out: Path | None = None, names: Sequence[str] = ()
+    comparison: Comparison, out: Path | None = None, names: Sequence[str] = ()
 ) -> picture.Picture:
     """Draw the difference in the first compared column: lines over one number, a map over two."""
     columns = tuple(each["column"] for each in comparison.columns)
@@ -87,7 +87,7 @@ def draw_difference(
     less = difference(comparison.b, comparison.a, (second, first), columns[0])
     less = replace(less, parts={name: side for name, side in pairs[::-1] if not is_published(side)})
     figure, options = _figure_of_difference(less, columns[0])
-    drawing = drawn(figure, less, options, command)
+    drawing = drawn(figure, less, options)
     for axes in drawing.axes if figure.axes == 1 else ():
         axes.axhline(0, **style.THRESHOLD)
     sides = textwrap.fill(f"B less A: B is {second}, A is {first}.", WIDTH)
@@ -95,8 +95,9 @@ def draw_difference(
     sources = [record_of_side(side, columns[0], out, name) for name, side in pairs]
     published = sources.pop() if is_published(comparison.b) else None
     where, where_a, where_b = comparison.where
-    drawing.metadata = record.new_record(
-        command=command,
+    return record.finish(
+        drawing,
+        out,
         title=f"{columns[0]}: {second} less {first}",
         figure="difference",
         where=where,
@@ -104,8 +105,7 @@ def draw_difference(
         compared=record.ComparisonRecord(
             columns=columns, where_a=where_a, where_b=where_b, published=published
         ),
-    ).metadata()
-    return drawing
+    )
 
 
 def _figure_of_difference(data: Cells, column: str) -> tuple[Figure, FigureOptions]:
@@ -149,11 +149,7 @@ _Panel = tuple[str, Clause, list[Part]]
 
 
 def draw_claims(
-    judged: Sequence[Judged],
-    *,
-    command: str = "",
-    out: Path | None = None,
-    look: Look | None = None,
+    judged: Sequence[Judged], *, out: Path | None = None, look: Look | None = None
 ) -> picture.Picture:
     """Draw sentences on the cells that they are judged on, with a caption and a record.
 
@@ -169,22 +165,22 @@ def draw_claims(
             raise UserError(" ".join(f"{each.name}: {each.measurement.note}" for each in judged))
         drawing = _draw(panels)
     drawing.facts += [f"{one.name}: {one.headline}, {one.measurement.number}." for one in judged]
-    drawing.caption = caption(" ".join(drawing.facts), run.data, command)
+    drawing.caption = caption(" ".join(drawing.facts), run.data)
     known = {claim.name for claim in run.claims()}
     texts = [
         each.claim.name if each.claim.name in known else str(each.claim.measure.sentence)
         for each in judged
         if isinstance(each.claim.measure, Measure)
     ]
-    drawing.metadata = record.new_record(
-        command=command,
+    return record.finish(
+        drawing,
+        out,
         title=f"Claims: {'; '.join(each.claim.name for each in judged)}",
         figure=CLAIMS,
         where=run.conditions,
         claims=tuple(texts),
         runs=(record.record_of_cells(run.data, out=out),),
-    ).metadata()
-    return drawing
+    )
 
 
 def _panels(judged: Judged) -> list[_Panel]:

@@ -260,8 +260,13 @@ def load_runs(
     return runs
 
 
-def complete_cells(cells: pd.DataFrame, study: AnyStudy) -> pd.DataFrame:
-    """Return cells with all columns that cells of a run have; rows of steps have a key."""
+def run_of_cells(cells: pd.DataFrame, study: AnyStudy) -> JudgedRun:
+    """Return cells from any source, to be judged, with the columns that they lack."""
+    return JudgedRun(Cells.of(study, _complete(cells, study)))
+
+
+def _complete(cells: pd.DataFrame, study: AnyStudy) -> pd.DataFrame:
+    """Cells with all columns that cells of a run have; rows of steps have a key."""
     if "seed" not in cells or cells["seed"].isna().any():
         raise UserError("The cells have no column 'seed', or some of them no seed.")
     described, cells = describe(study.parameters), cells.reset_index(drop=True)

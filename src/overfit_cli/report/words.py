@@ -1,24 +1,22 @@
-"""Words of verdicts: numbers, margins, families and counts, as all outputs say them."""
+"""Words of verdicts: numbers, margins and counts, as all outputs say them; formulas of a page."""
 
 from __future__ import annotations
 
 import functools
 import math
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from overfit_cli.claims.rules import MET
-from overfit_cli.core.claim import Interval, Kind, Measurement, Verdict, number_with_interval
-from overfit_cli.core.text import brief, escape_markdown, plural, three_digits, visible
-from overfit_cli.stats.intervals import LEVEL, level_of_each
-
-if TYPE_CHECKING:
-    from overfit_cli.report.judge import Judged
+from overfit_cli.core import text as texts
+from overfit_cli.core.claim import MARKS, Interval, Kind, Measurement, Verdict, number_with_interval
+from overfit_cli.core.text import three_digits, visible
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -39,15 +37,17 @@ def templates(*, autoescape: bool = False) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"plural": plural, "number": three_digits, "brief": brief}
-    environment.filters |= {"md": lambda text: escape_markdown(str(text)), "code": _code}
+    environment.filters |= {"plural": texts.plural, "number": three_digits, "brief": texts.brief}
+    environment.filters |= {"md": lambda text: texts.escape_markdown(str(text)), "code": _code}
+    environment.filters |= {"slug": texts.slug, "typeset": typeset}
+    environment.globals |= {"marks": MARKS, "number_with_interval": number_with_interval}
     environment.tests["finite"] = math.isfinite
     return environment
 
 
 def _code(text: str) -> str:
     """A command in Markdown, as code where nothing in it is markup."""
-    return escape_markdown(text) if set(text) & set("`<&[") else f"`{visible(text)}`"
+    return texts.escape_markdown(text) if set(text) & set("`<&[") else f"`{visible(text)}`"
 
 
 def sentences(template: str, **values: Any) -> list[str]:
@@ -66,36 +66,20 @@ HAVE: Mapping[Verdict, str] = {"holds": "hold", "holds by far": "hold by far", "
 """The verdicts that are verbs, of several claims."""
 
 
-def counts_in_words(verdicts: Iterable[Verdict]) -> str:
-    """Return how many claims have each verdict: `16 hold, 0 fail, 4 vacuous`."""
+def count_verdicts(verdicts: Iterable[Verdict]) -> dict[Verdict, int]:
+    """Return how many claims have each verdict."""
     counts = Counter(verdicts)
-    always = ("holds", "fails")
-    told = [each for each in get_args(Verdict) if counts[each] or each in always]
-    texts = [f"{counts[verdict]} {HAVE.get(verdict, verdict)}" for verdict in told]
-    return f"{', '.join(texts)}."
+    return {verdict: counts[verdict] for verdict in MARKS}
 
 
-def by_itself(judged: Judged) -> str:
-    """Return the verdict of a claim by itself, where that of all together is another one."""
-    alone = judged.measurement.verdict
-    return "" if judged.headline == alone else f"by itself {alone}"
-
-
-def claim_sentence(judged: Judged) -> str:
-    """Return a sentence on a claim: its number, what was measured, and when it holds."""
-    number = f"{judged.measurement.number}.".replace("–.", "")
-    parts = [f"{judged.name}:", number, describe_measurement(judged.measurement)]
-    return " ".join(filter(None, [*parts, f"Holds where {judged.claim.holds_where}."]))
-
-
-def family_sentences(judged: Sequence[Judged]) -> list[str]:
-    """Return a sentence on each family, of a study and a kind: its level, and what changes."""
-    families: dict[tuple[str, Kind], list[Judged]] = {}
-    for claim in judged:
-        if claim.family:
-            families.setdefault((claim.study, claim.claim.kind), []).append(claim)
-    levels = {"level": LEVEL, "level_of_each": level_of_each}
-    return sentences("families.txt", families=families, **levels)
+def counts_in_words(verdicts: Iterable[Verdict]) -> str:
+    """Say how many claims have each verdict: `16 hold, 0 fail, 4 vacuous`."""
+    told = [
+        f"{count} {HAVE.get(verdict, verdict)}"
+        for verdict, count in count_verdicts(verdicts).items()
+        if count or verdict in ("holds", "fails")
+    ]
+    return f"{', '.join(told)}."
 
 
 # Numbers
@@ -156,3 +140,36 @@ def detail_pairs(details: Mapping[str, float]) -> list[tuple[str, str]]:
             interval = None if low is None or high is None else Interval(low, high, "")
             pairs.append((name, number_with_interval(value, interval)))
     return pairs
+
+
+# Formulas
+
+_POWER = re.compile(r"(?<![\w.-])(-?\d[\d.]*)e([+-]?\d+)\b")
+_NEGATIVE = re.compile(r"(?<![\w.&;)/-])-(?=\d)")
+_SUBSCRIPT = re.compile(
+    r"(?<![^\W\d²³⁴ᵀ])([Δd]?[^\W\d_][\u0300-\u036f]?\*?|min|max|Cov|(?<=[‖²)′∇]))"
+    r"_(\{[^{}]{1,6}\}|[A-Za-zℓ],[a-z\d]|[A-Za-zα-ω\dℓ*⋆∞]{1,5}|[+-](?![\d(]))(?![A-Za-z\d_])"
+)
+_SUPERSCRIPT = re.compile(
+    r"\^(\((?:[^()]|\([^()]*\)){1,14}\)|o\(1\)|[−-]?\d+(?:\.\d+)?|[*⋆]|[^\W\d_]{1,4}(?!\w))"
+)
+
+
+def typeset(text: str) -> Markup:
+    """Return a text with the indices and powers of its symbols, as in `W_Q` and `N·SNR^p`.
+
+    Numbers have a minus sign and powers of ten, for `-2` and `1e-10`, in which no line breaks.
+    Names of several letters, such as `train_loss`, stay as they are.
+    """
+    escaped = str(escape(visible(text)))
+    escaped = _NEGATIVE.sub(texts.MINUS, _POWER.sub(_power_of_ten, escaped))
+    return Markup(set_indices(escaped))
+
+
+def set_indices(escaped: str) -> str:
+    """Return an escaped text with the indices and powers of its symbols as HTML."""
+    return _SUPERSCRIPT.sub(r"<sup>\1</sup>", _SUBSCRIPT.sub(r"\1<sub>\2</sub>", escaped))
+
+
+def _power_of_ten(number: re.Match[str]) -> str:
+    return f'<span class="number">{texts.power_of_ten(number[1], int(number[2]))}</span>'

@@ -13,7 +13,6 @@ import math
 import os
 import platform
 import subprocess
-import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,6 +31,7 @@ from overfit_cli.core.errors import UserError, first_problem
 from overfit_cli.core.expressions import Expression
 from overfit_cli.core.parameters import build, describe
 from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.text import typed_command
 from overfit_cli.functions.experiment import FunctionRecord
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.presets import Preset, Whole
@@ -254,20 +254,17 @@ def with_run(
     before: Manifest,
     grid: Grid,
     settings: Mapping[str, str | int | float | None],
-    data: Mapping[str, str] | None = None,
-    command: Sequence[str] | None = None,
+    data: Mapping[str, str] = {},
     preset: Preset | None = None,
-    stated: Mapping[str, str] | None = None,
+    stated: Mapping[str, str] = {},
 ) -> Manifest:
     """Return a manifest with one more run that trains something; what stands there stays.
 
     Args:
         settings: how it is run, by name; None where that is as usual.
-        command: what runs the same cells again; None for what was typed.
         stated: claims that the user states with the sweep, by name.
     """
-    study, stated = grid.study, stated or {}
-    sentences = preset.claims if preset is not None else {}
+    study, sentences = grid.study, preset.claims if preset is not None else {}
     is_own = study.identity.function is not None
     if not before:
         claims = [*registry.claims_of(study), *stated_claims(study, {**sentences, **stated})]
@@ -284,8 +281,8 @@ def with_run(
     return before.model_copy(
         update={
             "version": study.version,
-            "data": {**before.data, **(data or {})},
-            "runs": (*before.runs, _run_of(grid, settings, command)),
+            "data": {**before.data, **data},
+            "runs": (*before.runs, _run_of(grid, settings)),
             "function": study.identity.function,
             "presets": tuple(dict.fromkeys([*before.presets, *presets])),
         }
@@ -322,9 +319,7 @@ def stated_claims(study: AnyStudy, sentences: Mapping[str, str]) -> list[Claim]:
     return [statements.claim(text, study, name=name) for name, text in sentences.items()]
 
 
-def _run_of(
-    grid: Grid, settings: Mapping[str, str | int | float | None], command: Sequence[str] | None
-) -> Run:
+def _run_of(grid: Grid, settings: Mapping[str, str | int | float | None]) -> Run:
     study = grid.study
     commit, dirty = commit_of(study)
     return Run(
@@ -339,7 +334,7 @@ def _run_of(
         axes=tuple(grid.axes),
         seeds=grid.seeds,
         settings={name: value for name, value in settings.items() if value is not None},
-        command=_typed() if command is None else tuple(command),
+        command=typed_command(),
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         packages={name: importlib.metadata.version(name) for name in _PACKAGES},
         python=platform.python_version(),
@@ -350,16 +345,6 @@ def _run_of(
         git_commit=commit,
         git_dirty=dirty,
     )
-
-
-def _typed() -> tuple[str, ...]:
-    """The command line; empty in a script or a notebook, where what is typed is no command."""
-    program = Path(sys.argv[0])
-    if program.stem != "overfit" and program.parent.name != "overfit_cli":
-        return ()
-    # What of a word is no text is written as an escape.
-    words = [word.encode(errors="backslashreplace").decode() for word in sys.argv[1:]]
-    return ("overfit", *words)
 
 
 # Provenance

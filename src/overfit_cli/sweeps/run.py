@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from overfit_cli.core.errors import BadValue, MissingError, count_alike
 from overfit_cli.core.files import results_folder
 from overfit_cli.core.options import DEFAULTS, SweepOptions, finite_number, whole_number
 from overfit_cli.core.registry import blaming
-from overfit_cli.core.text import duration, duration_estimate, percent, plural, size, visible
+from overfit_cli.core.text import duration, duration_estimate, percent, plural, size, typed, visible
 from overfit_cli.core.training import Execution
 from overfit_cli.stats.boundary_search import CONFIDENCE
 from overfit_cli.sweeps.clusters import executor_of
@@ -85,8 +85,6 @@ class Session:
 
     Attributes:
         stated: the claims that the user states with the sweep, by name.
-        command: what runs the same cells again; None for what was typed.
-        spell: writes the name of an argument as the reader of the sentences gives it.
     """
 
     subject: Subject
@@ -97,8 +95,6 @@ class Session:
     options: SweepOptions = DEFAULTS
     refinement: Refinement | None = None
     stated: Mapping[str, str] = field(default_factory=dict)
-    spell: Callable[[str], str] = str
-    command: Sequence[str] | None = None
 
     def say(self, *sentences: str) -> None:
         """Print sentences, a line each; an empty one is none."""
@@ -107,7 +103,7 @@ class Session:
 
     def _tell(self, template: str, **values: Any) -> None:
         """Print the lines that a template makes of values, and of the session's own."""
-        own = {"path": self.directory.path, "spell": self.spell, "refinement": self.refinement}
+        own = {"path": self.directory.path, "spell": typed, "refinement": self.refinement}
         self.say(*_templates().get_template(template).render(own | values).splitlines())
 
     @property
@@ -202,14 +198,8 @@ class Session:
             **({} if self.refinement is None else self.refinement.settings),
         }
         with writing_to(self.directory.path):
-            self.directory.record(
-                plan.grid,
-                how,
-                data=now.work.data,
-                command=self.command,
-                preset=self.subject.preset,
-                stated=self.stated,
-            )
+            data, preset = now.work.data, self.subject.preset
+            self.directory.record(plan.grid, how, data=data, preset=preset, stated=self.stated)
 
     def _train(self, now: Round, total: Summary) -> None:
         """Train a plan's cells, showing how far it is; what was done before is counted on."""
@@ -246,7 +236,6 @@ def open_sweep(
     given: Mapping[str, Any],
     how: SweepOptions,
     output: Console,
-    spell: Callable[[str], str] = str,
 ) -> Iterator[Session]:
     """Give the session of a sweep, on an executor that is closed at the end.
 
@@ -266,7 +255,7 @@ def open_sweep(
     name = subject.sweep_name(grid) + ("" if refinement is None else "-refined")
     directory = RunDirectory(how.out or results_folder() / name, "out")
     with executor_of(how.backend, how.jobs, how.device, how.address) as executor:
-        yield Session(subject, grid, output, directory, executor, how, refinement, stated, spell)
+        yield Session(subject, grid, output, directory, executor, how, refinement, stated)
 
 
 def train_cell(
