@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rich.box import Box
     from rich.console import Console
     from rich.table import Table
 
@@ -253,7 +252,7 @@ def console(*, quiet: bool = False) -> Console:
 def text_table(
     rows: Sequence[Mapping[str, Any]],
     *,
-    box: Box | None = None,
+    ruled: bool = False,
     whole: Collection[str] = (),
     right: Collection[str] = (),
     styles: Mapping[str, str] | None = None,
@@ -261,12 +260,14 @@ def text_table(
     """Return rows of texts as a table for the console, each text under its heading.
 
     Args:
+        ruled: whether a rule stands below its headings.
         whole: the columns whose texts are not folded.
         right: the columns at whose right their texts stand.
     """
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(box=box, header_style="")
+    table = Table(box=SIMPLE_HEAD if ruled else None, header_style="")
     for heading in rows[0] if rows else ():
         side: Any = "right" if heading in right else "left"
         shown: Any = {"style": (styles or {}).get(heading), "no_wrap": heading in whole}
@@ -351,9 +352,3 @@ def proposed_command(command: Sequence[str]) -> list[str]:
         return []
     line = shell_line(command)
     return [f"Next: {line}"] if visible(line) == line else []
-
-
-def print_next(output: Console, command: Sequence[str]) -> None:
-    """Print the line that proposes a command, if there is one."""
-    for line in proposed_command(command):
-        output.print(line)

@@ -28,7 +28,7 @@ from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.registry import find_study, study_names
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.functions.function_study import FunctionStudy
-from overfit_cli.stats.intervals import t_half_width
+from overfit_cli.stats.intervals import level_of_each, t_quantile
 from overfit_cli.sweeps.manifest import Manifest
 from overfit_cli.sweeps.part import CELLS, NEEDED, STEPS
 from overfit_cli.sweeps.store import RunDirectory
@@ -143,7 +143,7 @@ def means_over_seeds(
     for name in measured or data.measured:
         groups = cells[name].astype(np.float64).where(done).groupby(place)
         mean, sd, count = groups.mean(), groups.std(), groups.count()
-        half = t_half_width(sd, count.where(count > 1))
+        half = t_quantile(count.where(count > 1) - 1, level_of_each(1)) * sd / np.sqrt(count)
         ends = {f"{name}_low": mean - half, f"{name}_high": mean + half, f"{name}_sd": sd}
         parts.append(pd.DataFrame({name: mean, **ends}))
     names = [*(name for name in axes if name not in parameters), *parameters]
