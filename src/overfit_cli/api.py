@@ -18,7 +18,12 @@ from overfit_cli.core.parameters import Value, describe, parameter_named
 from overfit_cli.core.registry import add_study, find_study
 from overfit_cli.core.study import AnyStudy, Study
 from overfit_cli.core.text import console
-from overfit_cli.functions.function_study import study_of_function, study_of_rows
+from overfit_cli.functions.function_study import (
+    FunctionStudy,
+    study_of_function,
+    study_of_reference,
+    study_of_rows,
+)
 from overfit_cli.sweeps.load import conditions, load_run, logged_steps, means_over_seeds, summaries
 from overfit_cli.sweeps.manifest import warn_of_sources
 from overfit_cli.sweeps.presets import Subject, find_subject
@@ -316,8 +321,9 @@ def judge(
             absent have their defaults. With a column `step`, a row per cell and logged step: then
             claims on trajectories are judged. After one directory or frame, claims of your own, as
             sentences: `judge(cells, "test_error < 0.05 where snr > 2")`.
-        study: the study, or function, of a frame without a column `study`; a run directory has
-            its own.
+        study: the study, or function, of a frame without a column `study`. Of a run directory, its
+            function or the function's file, to judge its claims as they are now: a file that you
+            swept is loaded by itself, and another one only if you name it.
         out: a .png, .pdf or .svg to write, for sentences on a run directory: the numbers that
             are judged, and their margins; None for none.
 
@@ -329,8 +335,10 @@ def judge(
     """
     from overfit_cli.report import judge, runs
 
-    texts = [str(source) for source in sources if _is_sentence(source)]
-    named: list[Any] = [source for source in sources if not _is_sentence(source)]
+    texts = [str(source) for source in sources[1:] if _is_sentence(source)]
+    named: list[Any] = [
+        source for index, source in enumerate(sources) if not (index and _is_sentence(source))
+    ]
     is_frame = any(hasattr(source, "columns") for source in named)
     if len(named) != 1 and (is_frame or texts):
         raise UserError(
@@ -344,11 +352,9 @@ def judge(
             cells = judge.judge_cells(named[0], of_cells)
             return judge.JudgedClaims(judge.relevant_claims(cells))
         run = runs.run_of_cells(named[0], of_cells)
-    elif study is not None:
-        raise UserError("study: it says whose cells a frame has; a run directory says it itself.")
     else:
         opened = [RunDirectory(usable_path("directory", path), "run") for path in named]
-        loaded = runs.load_runs(opened, opened[0].path if texts else results_folder())
+        loaded = runs.load_runs(opened, results_folder(), study=_function(study))
         if not texts:
             every = judge.judge_runs(loaded, on_every_run=bool(opened))
             return judge.JudgedClaims(judge.relevant_claims(every))
@@ -365,6 +371,13 @@ def _is_sentence(source: object) -> bool:
     """Whether a text is meant as a claim: it has a sign or a blank, and names no directory."""
     is_text = isinstance(source, str) and re.search(r"[<>=]|\S +\S", source) is not None
     return is_text and not Path(str(source)).exists()
+
+
+def _function(study: object) -> FunctionStudy | None:
+    """The study of a function, or of a file with one, that is named beside run directories."""
+    if study is None or isinstance(study, FunctionStudy):
+        return study
+    return study_of_function(study) if callable(study) else study_of_reference(str(study))
 
 
 def _study_of(cells: pd.DataFrame, study: AnyStudy | Callable[..., Any] | str | None) -> AnyStudy:

@@ -77,10 +77,10 @@ def split_reference(reference: str) -> tuple[str, str]:
 
 def remember(reference: str, digest: str) -> None:
     """Note in the user's cache that code of this digest was swept at its place by this user."""
-    if (mark := _mark(reference, digest)) is not None:
-        with contextlib.suppress(OSError):  # without it the file has to be named again
-            mark.parent.mkdir(parents=True, exist_ok=True)
-            mark.touch()
+    with contextlib.suppress(OSError):  # without it the file has to be named again
+        mark, *_ = _mark(reference, digest)
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        mark.touch()
 
 
 def folder_of_own(reference: str, digest: str) -> Path | None:
@@ -89,31 +89,24 @@ def folder_of_own(reference: str, digest: str) -> Path | None:
     It is the very file that was swept, and its code is still of the digest. Without the mark of
     `remember` nothing of it is read, and nothing is imported.
     """
-    mark, (where, name) = _mark(reference, digest), split_reference(reference)
-    path, package = _place(where)
-    if mark is None or not mark.exists() or not path.is_file():
-        return None
-    folder = path.parents[len(package.split(".")) if package else 0]
-    import_from(folder)
-    return folder if code_of_file(path, package, name).source == digest else None
+    with contextlib.suppress(UserError, OSError, ValueError):  # what no sweep has recorded
+        mark, path, package, name = _mark(reference, digest)
+        if mark.exists() and path.is_file():
+            folder = path.parents[len(package.split(".")) if package else 0]
+            import_from(folder)
+            return folder if code_of_file(path, package, name).source == digest else None
+    return None
 
 
-def _mark(reference: str, digest: str) -> Path | None:
+def _mark(reference: str, digest: str) -> tuple[Path, Path, str, str]:
+    """The file in the cache for a function and its code; its own file, its package and its name."""
     where, name = split_reference(reference)
-    path, _ = _place(where)
+    *_, path = [Path(where)] if where.endswith(".py") else [Path(), *_paths_of_module(where)]
     if not path.is_absolute():
-        return None
-    swept = hashlib.sha256(f"{path.resolve()}\n{name}\n{digest}".encode()).hexdigest()
-    return cache_folder() / "swept" / swept
-
-
-def _place(where: str) -> tuple[Path, str]:
-    """The file of a reference's file or module, and its package; no whole path without one."""
-    if where.endswith(".py"):
-        return Path(where), ""
-    *_, path = [Path(), *_paths_of_module(where)]
+        raise UserError(f"{reference}: it is named without its folder.")
     package = where if path.name == "__init__.py" else where.rpartition(".")[0]
-    return path, package
+    swept = hashlib.sha256(f"{path.resolve()}\n{name}\n{digest}".encode()).hexdigest()
+    return cache_folder() / "swept" / swept, path, "" if where.endswith(".py") else package, name
 
 
 def _paths_of_module(name: str) -> Iterator[Path]:

@@ -1,0 +1,165 @@
+"""Nothing that a run directory or a figure names is executed, unless its reader swept or names it.
+
+Each reference here was an attack: an import of it acts, or finds code that came with the run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import overfit_cli
+from overfit_cli.functions import function_study
+from tests.command import call
+from tests.functions.mine import written
+
+OUTSIDE = """
+from overfit_cli import experiment
+
+@experiment(claims=["loss < 5"])
+def train(n: int = 2, seed: int = 0):
+    return {"loss": n + seed}
+"""
+EVIL = f"""
+from pathlib import Path
+Path(__file__).with_name("executed").touch()
+{OUTSIDE}
+"""
+RECORDED = "its claims are judged as they were recorded"
+
+
+@pytest.fixture
+def sent(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The run directory `run` of `outside.py`, two figures of it, and code in and beside it.
+
+    The reader is another user than the one who swept, and works in the run's folder.
+    """
+    written(folder, OUTSIDE, "outside.py")
+    call("sweep", "outside.py", "--n=1:3", "--seeds=6", "--jobs=1", "--out=run", cwd=folder)
+    call("plot", "lines", "--from=run", "--out=plot.png", cwd=folder)
+    call("judge", "run", "--out=judge.png", cwd=folder)
+    for name in ("evil.py", "run/evil.py", "run/__init__.py", "run/deep/__init__.py"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        written(folder, EVIL, name)
+    (folder / "link.py").symlink_to(folder / "run" / "evil.py")
+    monkeypatch.setenv("OVERFIT_CACHE", str(folder / "cache-of-another-user"))
+    forget()
+    with contextlib.chdir(folder):
+        yield folder / "run"
+    forget()
+
+
+def forget() -> None:
+    """Make this process a new one: it was given no function, and has loaded none."""
+    function_study._given.clear()
+    function_study._study_of_files.cache_clear()
+    for name in ("outside", "evil"):
+        sys.modules.pop(name, None)
+
+
+def record(run: Path, **changed: object) -> None:
+    """Change what the manifest says of the function."""
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest["function"] |= changed
+    (run / "manifest.json").write_text(json.dumps(manifest))
+
+
+GADGETS = (
+    *("unittest.__main__:main", "venv.__main__:main", "test.__main__:main", "antigravity:fly"),
+    *("evil:train", "run.evil:train", "run.deep:train", "evil.py:train", "run/evil.py:train"),
+    *("/proc/self/cwd/evil.py:train", "{folder}/evil.py:train", "{folder}/link.py:train"),
+    *("{folder}/run/evil.py:train", "{folder}/outside.py:train", "{folder}/no.py:train", "x", ":"),
+)
+COMMANDS = (
+    *("judge run", "judge run loss<9", "report run --out=page", "runs run", "runs run --failed"),
+    *("runs .", "plot lines --from=run --x=n --out=p.png", "export run --out=a.csv"),
+    *("compare run other", "merge run other --out=merged", "compact run", "verify plot.png"),
+    *("verify plot.png --redraw", "verify judge.png --redraw", "list", "reproduce --dry-run"),
+)
+
+
+def files_in(folder: Path) -> set[str]:
+    made = ("page", "p.", "a.csv", "merged", "run/", "other/", "cache")
+    names = (path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+    return {name for name in names if not name.startswith(made) or "executed" in name}
+
+
+@pytest.mark.unix
+@pytest.mark.parametrize(
+    "command", [*COMMANDS[:1], *(pytest.param(one, marks=pytest.mark.slow) for one in COMMANDS[1:])]
+)
+def test_no_command_imports_what_a_manifest_names(sent: Path, command: str) -> None:
+    folder = sent.parent
+    call("sweep", "outside.py", "--n=1:3", "--seeds=6", "--jobs=1", "--out=other", cwd=folder)
+    for gadget in GADGETS:
+        record(sent, reference=gadget.format(folder=folder))
+        record(folder / "other", reference=gadget.format(folder=folder))
+        forget()
+        before, loaded = files_in(folder), {*sys.modules}
+        call(*command.split(), cwd=folder, expect={0, 1})
+        assert files_in(folder) == before, gadget
+        named = gadget.partition(":")[0].partition(".")[0]
+        assert not {name for name in {*sys.modules} - loaded if name.split(".")[0] == named}
+
+
+def test_the_recorded_wordings_are_judged_and_a_sentence_says_how_to_load_the_file(
+    sent: Path,
+) -> None:
+    done = call("judge", "run", cwd=sent.parent)
+    assert "loss-lt-5" in done.stdout
+    assert RECORDED in done.stderr
+    assert "`overfit judge run --study FILE.py` loads it" in done.stderr
+    with pytest.warns(UserWarning, match=RECORDED):
+        [judged] = overfit_cli.judge(sent)
+    assert judged.name == "loss-lt-5"
+
+
+def test_a_file_that_the_user_names_is_loaded_and_its_claims_are_judged_as_they_are_now(
+    sent: Path,
+) -> None:
+    written(sent.parent, OUTSIDE.replace("loss < 5", "loss < 50"), "outside.py")
+    for command in ("judge run", "report run --out=page"):
+        done = call(*command.split(), "--study=outside.py", cwd=sent.parent)
+        assert "loss-lt-50" in done.stdout
+        assert done.stderr == ""
+    forget()
+    judged = overfit_cli.judge(sent, study="outside.py")
+    assert [one.name for one in judged] == ["loss-lt-50", "loss-lt-5"], "the sealed one too"
+
+
+def test_a_file_of_another_function_is_refused(sent: Path) -> None:
+    said = call("judge", "run", "--study=evil.py", cwd=sent.parent, expect=2).stderr
+    assert "--study evil:train: no run here is of this function" in said
+    assert "here is outside:train." in said
+
+
+@pytest.mark.parametrize("reference", ["{folder}/outside.py:train", "outside:train"])
+def test_the_very_file_that_this_user_swept_is_loaded_as_long_as_its_code_stays(
+    folder: Path, reference: str
+) -> None:
+    """Its claims may change; with other code it is not the function of the run any more."""
+    written(folder, OUTSIDE, "outside.py")
+    swept = "outside.py" if "folder" in reference else reference
+    call("sweep", swept, "--n=1:3", "--seeds=6", "--jobs=1", "--out=run", cwd=folder)
+    written(folder, OUTSIDE.replace("loss < 5", "loss < 50"), "outside.py")
+    forget()
+    done = call("judge", "run", cwd=folder)
+    assert "loss-lt-50" in done.stdout
+    assert done.stderr == ""
+    written(folder, OUTSIDE.replace("n + seed", "n + seed + 1"), "outside.py")
+    forget()
+    assert RECORDED in call("judge", "run", cwd=folder).stderr
+    forget()
+
+
+def test_a_file_in_a_run_directory_is_swept_by_its_name(sent: Path) -> None:
+    file = os.path.join("run", "evil.py")  # noqa: PTH118 - as it is typed
+    call("sweep", file, "--n=1:2", "--jobs=1", "--out=swept", cwd=sent.parent)
+    assert (sent / "executed").exists()
+    assert len(overfit_cli.load(sent.parent / "swept")) == 6
