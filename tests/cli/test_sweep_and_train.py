@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import overfit_cli
-from overfit_cli.cli.sweep_and_train import next_command
+from overfit_cli.cli.sweep_and_reproduce import next_command
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.presets import LONGEST, find_subject, named_after, preset_names
 from overfit_cli.sweeps.run import grid_of

@@ -11,13 +11,13 @@ from overfit_cli.core.options import Band, Mean
 from overfit_cli.stats.intervals import (
     FEWEST_FOR_MEDIAN,
     Averaging,
+    Samples,
     Summary,
     count_distinct,
     difference_of_means,
     mean_estimate,
     median_estimate,
     middle,
-    order_ends,
     set_level,
     summarise,
 )
@@ -82,7 +82,7 @@ def test_an_interval_contains_those_of_all_values_between_their_ends() -> None:
     random = np.random.default_rng(3)
     least = random.normal(0, 1, 12)
     most = least + np.where(np.arange(12) < 3, random.random(12), 0.0)
-    whole, ends = mean_estimate(least, up_to=most), order_ends(np.sort(least), np.sort(most), 0.05)
+    whole, ends = mean_estimate(least, up_to=most), Samples("median", least, most).ends(0.05)
     for _ in range(300):
         values = random.uniform(least, most)
         mean, median = mean_estimate(values), median_estimate(values)
@@ -94,7 +94,7 @@ def test_an_interval_contains_those_of_all_values_between_their_ends() -> None:
     least = np.arange(1.0, 13.0)
     most = np.where(least > 9, inf, least)
     assert not mean_estimate(least, up_to=most).bounded
-    assert tuple(map(float, order_ends(least, most, 0.05))) == (3.0, inf)
+    assert np.array(Samples("median", least, most).ends(0.05)).tolist() == [3.0, inf]
 
 
 def test_near_copies_are_counted_once_and_short_decimals_always() -> None:
@@ -124,16 +124,13 @@ def plain(values: np.ndarray, mean: Mean, band: Band) -> list[float]:
     return [centre, centre - half, centre + half]
 
 
-BANDS: list[tuple[Mean, Band]] = [
-    ("arithmetic", "interval"),
-    ("arithmetic", "sd"),
-    ("arithmetic", "quartiles"),
-    ("median", "interval"),
-    ("median", "quartiles"),
-]
-
-
-@pytest.mark.parametrize(("mean", "band"), BANDS)
+@pytest.mark.parametrize(
+    ("mean", "band"),
+    [
+        *(("arithmetic", band) for band in ("interval", "sd", "quartiles")),
+        *(("median", band) for band in ("interval", "quartiles")),
+    ],
+)
 def test_many_positions_have_the_statistics_of_each(mean: Mean, band: Band) -> None:
     """From none to nine seeds have a number, and some miss."""
     draws = np.random.default_rng(0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -47,8 +46,8 @@ class Selection:
 
     def of(self, cells: pd.DataFrame) -> pd.DataFrame:
         """Return the selected cells, failed cells included."""
-        free = {*self.vary, *self.alike, *self.fewest, *self.includes}
         single = {name: value for name, value in self.at.items() if not isinstance(value, tuple)}
+        free = {*self.vary, *self.alike, *self.fewest, *self.includes, *self.at.keys() - single}
         defaults = self.model.model_validate(single).model_dump()
         fixed = {name: value for name, value in defaults.items() if name not in free}
         selected = select_values(cells, fixed | dict(self.at))
@@ -58,18 +57,14 @@ class Selection:
             these = f" of {describe_values(self.at)}" if self.at else ""
             raise not_run(f"It needs cells{these}{example}.")
         selected = one_setting(selected, [name for name in names if name in self.alike])
-        for name, count in self.fewest.items():
-            if (have := selected[name].nunique()) < count:
-                raise not_run(
-                    f"It needs {count} values of {name}; these cells have {have}{example}."
-                )
+        for name, need in self.fewest.items():
+            if (got := selected[name].nunique()) < need:
+                raise not_run(f"It needs {need} values of {name}; these cells have {got}{example}.")
         for name, values in self.includes.items():
             if lacking := tuple(value for value in values if value not in {*selected[name]}):
                 raise not_run(f"It needs cells of {describe_values({name: lacking})} too{example}.")
-        if not self.balanced:
-            return selected
-        several = {name for name, value in self.at.items() if isinstance(value, tuple)}
-        return add_absent(selected, names, [name for name in names if name in free | several])
+        varied = [name for name in names if name in free]
+        return add_absent(selected, names, varied) if self.balanced else selected
 
 
 def select_values(cells: pd.DataFrame, values: Values) -> pd.DataFrame:
@@ -96,9 +91,8 @@ def one_setting(cells: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
     varied = varying(cells, names)
     if not varied:
         return cells
-    settings = cells.groupby(varied, dropna=False).ngroup()
-    largest = settings.value_counts().sort_index().idxmax()
-    chosen: pd.DataFrame = cells[settings == largest]
+    settings = cells.groupby(varied, dropna=False).ngroup().to_numpy()
+    chosen: pd.DataFrame = cells[settings == np.bincount(settings).argmax()]
     values = describe_values({name: chosen[name].iloc[0] for name in varied})
     left_out = len(cells) - len(chosen)
     add_remark(f"Judged at {values}; {plural(left_out, 'cell')} of other settings left out.")
@@ -232,7 +226,7 @@ def require_done(cells: pd.DataFrame, most_failed: float = 0.0) -> pd.DataFrame:
 
 # Two settings, each at its best
 
-Setting: TypeAlias = str | int
+Setting = str | int
 """A value of the compared parameter."""
 
 

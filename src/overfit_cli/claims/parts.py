@@ -73,10 +73,10 @@ class Margin:
 
     def __str__(self) -> str:
         if math.isinf(self.least):
-            return f"below {end_in_words(self.most)}"
+            return f"below {_in_words(self.most)}"
         if math.isinf(self.most):
-            return f"above {end_in_words(self.least)}"
-        return f"from {end_in_words(self.least)} to {end_in_words(self.most)}"
+            return f"above {_in_words(self.least)}"
+        return f"from {_in_words(self.least)} to {_in_words(self.most)}"
 
     def in_words(self, number: str) -> str:
         """Write the condition on the interval of a number, and the origin of the margin."""
@@ -84,9 +84,13 @@ class Margin:
         seeds = plural(self.fewest_seeds, "seed")
         return f"{number}{IN_MARGIN}{self}{origin}; at least {seeds}"
 
+    def ends_between(self, low: float, high: float) -> str:
+        """Write the ends that an interval contains; empty where it contains none."""
+        return " and ".join(_in_words(end) for end in (self.least, self.most) if low <= end <= high)
 
-def end_in_words(number: float) -> str:
-    """Write the end of a margin; the number next to 0 is 0."""
+
+def _in_words(number: float) -> str:
+    """The end of a margin; the number next to 0 is 0."""
     return "0" if abs(number) < sys.float_info.min else f"{number:g}"
 
 
@@ -157,6 +161,11 @@ class Part:
         setting = f"{'the' if is_combined else 'at'} {self.place}" if self.place else ""
         return " ".join(filter(None, (self.quantity, setting)))
 
+    def as_case(self) -> Part:
+        """Return the part of a single number, which decides where nothing is drawn."""
+        margin = replace(self.margin, fewest_seeds=FEWEST["case"])
+        return replace(self, low=self.low[:1], high=self.high[:1], margin=margin, statistic="case")
+
     @property
     def unknown(self) -> int:
         """The number of seeds whose number is not known."""
@@ -164,31 +173,29 @@ class Part:
 
     def slack(self, value: float) -> float:
         """How far a number lies inside the margin, in its width if it has one; negative outside."""
-        number, least, most = float(value), self.margin.least, self.margin.most
+        ends = [float(value), self.margin.least, self.margin.most]
         if self.statistic == "geometric mean":
-            number, least, most = (
-                math.log(x) if x > 0 else -math.inf for x in (number, least, most)
-            )
+            ends = [math.log(end) if end > 0 else -math.inf for end in ends]
+        number, least, most = ends
         sides = ((number - least, least), (most - number, most))
         room = min((side for side, end in sides if math.isfinite(end)), default=math.inf)
         return room / (most - least) if math.isfinite(most - least) else room
 
-
-def prepared(part: Part) -> Part:
-    """Return a part; a mean of zeros and ones is a share, with an exact interval."""
-    known = part.low[part.low == part.high]
-    is_share = (
-        part.statistic == "mean"
-        and len(known) > 0
-        and np.isin(known, (0.0, 1.0)).all()
-        and not -math.inf < part.within[0] < 0
-        and part.low.min() >= 0
-        and part.high.max() <= 1
-    )
-    if not is_share:
-        return part
-    fewest = max(part.margin.fewest_seeds, FEWEST["share"])
-    return replace(part, statistic="share", margin=replace(part.margin, fewest_seeds=fewest))
+    def prepared(self) -> Part:
+        """Return the part; a mean of zeros and ones is a share, with an exact interval."""
+        known = self.low[self.low == self.high]
+        is_share = (
+            self.statistic == "mean"
+            and len(known) > 0
+            and np.isin(known, (0.0, 1.0)).all()
+            and not -math.inf < self.within[0] < 0
+            and self.low.min() >= 0
+            and self.high.max() <= 1
+        )
+        if not is_share:
+            return self
+        fewest = max(self.margin.fewest_seeds, FEWEST["share"])
+        return replace(self, statistic="share", margin=replace(self.margin, fewest_seeds=fewest))
 
 
 # Verdicts in worlds
@@ -218,10 +225,7 @@ class Worlds:
     @classmethod
     def of(cls, parts: Sequence[Part]) -> Worlds:
         """Return a run's own numbers: a single world."""
-        low = [part.low[None] for part in parts]
-        return cls(
-            parts, low, [p.high[None] if p.unknown else n for p, n in zip(parts, low, strict=True)]
-        )
+        return cls(parts, [part.low[None] for part in parts], [part.high[None] for part in parts])
 
     @np.errstate(invalid="ignore")
     def ends(self, alpha: float) -> tuple[Floats, Floats]:
@@ -256,10 +260,7 @@ def decide(worlds: Worlds, alpha: float) -> Verdicts:
     broken, may_be_broken = np.zeros((2, *worlds.value.shape), dtype=bool)
     for index in np.flatnonzero(sole):
         seeds = worlds.samples[index]
-        broken[:, index], may_be_broken[:, index] = (
-            seeds.high < seeds.count,
-            seeds.low < seeds.count,
-        )
+        broken[:, index], may_be_broken[:, index] = np.less([seeds.high, seeds.low], seeds.count)
     enough = worlds.counts >= [part.margin.fewest_seeds for part in parts]
 
     def out_at(error: float) -> tuple[NDArray[np.bool_], tuple[Floats, Floats]]:

@@ -21,34 +21,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overfit_cli.claims.parts import (
-    FEWEST,
-    UNBROKEN,
-    Margin,
-    Part,
-    Statistic,
-    Verdicts,
-    Worlds,
-    decide,
-    end_in_words,
-    fewest_seeds,
-    prepared,
-)
+from overfit_cli.claims.parts import FEWEST, UNBROKEN, Margin, Part, Worlds, decide, fewest_seeds
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.claim import BY_CELL, Interval, Measurement, Verdict, inconclusive
 from overfit_cli.core.text import plural
-from overfit_cli.stats.intervals import FEW, Estimate, error_of_each, middle
+from overfit_cli.stats.intervals import FEW, Estimate, error_of_each, kind_of, middle
 
 MOST_LISTED = 12
 """Of more settings than these only the worst is said."""
 
-_INTERVALS: Mapping[Statistic, str] = {
-    "median": "by order",
-    "mean": "t",
-    "geometric mean": "t",
-    "share": "exact",
-    "no exception": "exact",
-}
+_INTERVALS = {"median": "by order", "share": "exact", "no exception": "exact"}
+"""The kinds of intervals; those of means are Student's."""
 
 
 def judge(
@@ -69,19 +52,19 @@ def judge(
     """
     if not all(len(part.low) for part in parts):
         raise inconclusive("There is no seed with a number.")
-    parts, alpha = [prepared(part) for part in parts], error_of_each(among)
-    made = decide(Worlds.of(parts), alpha)
+    parts = [part.prepared() for part in parts]
+    made = decide(Worlds.of(parts), error_of_each(among))
     verdict: Verdict = ("inconclusive", "holds", "fails")[made.verdict[0]]
-    code, rank = made.each[0], {-1: 0, 0: 1, 1: 2}
+    code, ends = made.each[0], np.stack([made.value[0], made.low[0], made.high[0]], axis=1)
 
     def nearness(index: int) -> tuple[int, bool, float]:
         beside = parts[index].margin != parts[0].margin
-        of_verdict = int(beside) if verdict == "holds" else rank[code[index]]
-        return of_verdict, beside, parts[index].slack(made.value[0, index])
+        of_verdict = beside if verdict == "holds" else code[index]
+        return of_verdict, beside, parts[index].slack(ends[index, 0])
 
     worst = min(range(len(parts)), key=nearness)
     part, count = parts[worst], len(parts[worst].low)
-    value, low, high = (float(numbers[0, worst]) for numbers in (made.value, made.low, made.high))
+    value, low, high = ends[worst].tolist()
     fewest = fewest_seeds(parts) if verdict == "inconclusive" else 0
     needed = fewest if min(len(each.low) for each in parts) < fewest else 0
     words = [f"The worst is {part}." if len(parts) > 1 else "", note]
@@ -94,20 +77,18 @@ def judge(
     if verdict == "holds" and np.isinf([low, high]).all() and math.isfinite(value):
         inner = (float(end[0, worst]) for end in made.inner)
         words.append("The interval at twice the error, [{:.4g}, {:.4g}], decides.".format(*inner))
-    kind = f"{100 * (1 - made.alpha[0]):.4g} % {_INTERVALS.get(part.statistic)} over {count} seeds"
-    shown = _details(parts, made) if len(parts) > 1 else {}
+    kind = kind_of(_INTERVALS.get(part.statistic, "t"), count, 1 - made.alpha[0])
     is_case = part.statistic == "case"
     by_case = [each.statistic in ("case", "no exception") for each in parts]
+    is_refuted = verdict == "fails" and code[by_case].min(initial=0) < 0
     return Measurement(
         verdict=verdict,
         value=None if is_case and part.unknown else value,
         interval=None if is_case else Interval(low, high, kind),
         margin=(part.margin.least, part.margin.most),
         target=part.margin.target,
-        decided="case"
-        if is_case or (verdict == "fails" and code[by_case].min(initial=0) < 0)
-        else "interval",
-        details={**(details or {}), **shown},
+        decided="case" if is_case or is_refuted else "interval",
+        details={**(details or {}), **(_details(parts, ends) if len(parts) > 1 else {})},
         note=" ".join(filter(None, words)),
         needed_seeds=needed,
     )
@@ -118,23 +99,21 @@ def _why_open(low: float, high: float, part: Part) -> str:
         said = f", as of a mean that lacks a number, or of fewer than {FEW} equal ones"
         said = f"{said}; see their median" if "mean" in part.statistic else ""
         return f"Nothing is known of the interval's ends{said}."
-    ends = " and ".join(
-        end_in_words(end) for end in (part.margin.least, part.margin.most) if low <= end <= high
-    )
+    ends = part.margin.ends_between(low, high)
     where = f"contains the margin's end {ends}" if ends else "lies beyond what was measured"
     return f"The interval {where}."
 
 
-def _details(parts: Sequence[Part], made: Verdicts) -> dict[str, float]:
-    """How many settings there are; and of a few parts the number and the interval of each."""
+def _details(parts: Sequence[Part], ends: Floats) -> dict[str, float]:
+    """How many settings there are; and of a few parts the number and the interval, (parts, 3)."""
     split = [(part.place, *part.place.rpartition(", ")[::2]) for part in parts]
     places = {place if "=" in last else before for place, before, last in split}
     details: dict[str, float] = {"settings": len(places)} if len(places) > 1 else {}
-    for part, *numbers in zip(parts, made.value[0], made.low[0], made.high[0], strict=True):
+    for part, numbers in zip(parts, ends.tolist(), strict=True):
         if (part.quantity or len(parts) <= MOST_LISTED) and part.statistic != "case":
             name = re.sub("^(at|the) ", "", str(part))
             names = (name, f"{name}, from", f"{name}, to")
-            details |= zip(names, map(float, numbers), strict=True)
+            details |= zip(names, numbers, strict=True)
     return details
 
 
@@ -317,16 +296,13 @@ def rates(parts: Sequence[Part], seeds: int = 0, *, repeats: int = REPEATS, seed
     that the worst lies at an end of its margin; those that would lie beyond theirs lie at that.
     """
     random, pilots = np.random.default_rng(seed), [*map(_Pilot, parts)]
-    count, centres = seeds or len(parts[0].low), [pilot.centre for pilot in pilots]
-    margins = [pilot.part.margin for pilot in pilots]
+    count, centres = seeds or len(parts[0].low), np.array([pilot.centre for pilot in pilots])
+    margins = (pilot.part.margin for pilot in pilots)
+    ends = np.array([(margin.least, margin.most) for margin in margins])  # (parts, 2)
     slacks = [pilot.part.slack(pilot.centre) for pilot in pilots]
-    worst = slacks.index(min(slacks))
-    moves = [[0.0] * len(parts)]
-    for end in (margins[worst].least, margins[worst].most):
-        if math.isfinite(end):
-            aims = np.add(centres, end - centres[worst])
-            ends = np.array([(margin.least, margin.most) for margin in margins])
-            moves.append([*(aims.clip(*ends.T) - centres)])
+    worst, moves = slacks.index(min(slacks)), [np.zeros(len(parts))]
+    for end in filter(math.isfinite, ends[worst]):
+        moves.append((centres + (end - centres[worst])).clip(*ends.T) - centres)
     measured, *moved = (_verdicts(pilots, each, count, repeats, random) for each in moves)
     return Rates(
         seeds=count,
@@ -347,7 +323,7 @@ def seeds_to_decide(parts: Sequence[Part], *, more_than: int = 0, seed: int = 0)
     def decides(count: int) -> bool:
         affordable = max(MOST_SEARCHED // (len(parts) * count), FEWEST_REPEATS)
         repeats = min(REPEATS // 2, affordable)
-        verdicts = _verdicts(pilots, [0.0] * len(parts), count, repeats, random)
+        verdicts = _verdicts(pilots, np.zeros(len(parts)), count, repeats, random)
         return max(float((verdicts > 0).mean()), float((verdicts < 0).mean())) >= WANTED
 
     low = max(more_than, *(pilot.part.margin.fewest_seeds - 1 for pilot in pilots))
@@ -373,7 +349,7 @@ class _Pilot:
     """
 
     def __init__(self, part: Part) -> None:
-        part = prepared(part)
+        part = part.prepared()
         if part.statistic == "geometric mean":
             ends = (part.low, part.high, part.margin.least, part.margin.most)
             with np.errstate(divide="ignore"):
@@ -425,7 +401,7 @@ def _noisy_median(numbers: Floats, width: float) -> float:
 
 def _verdicts(
     pilots: Sequence[_Pilot],
-    moves: Sequence[float],
+    moves: Floats,
     count: int,
     repeats: int,
     random: np.random.Generator,

@@ -29,38 +29,14 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from overfit_cli.claims.parts import (
-    FEWEST,
-    Margin,
-    Part,
-    Statistic,
-    factor_margin,
-    tolerance_margin,
-)
-from overfit_cli.claims.quantities import (
-    Level,
-    Power,
-    Quantity,
-    Share,
-    Trend,
-    axes_of,
-    number_parameter,
-    references,
-)
-from overfit_cli.core.cells import Cells, NoCellsError
+from overfit_cli.claims import quantities
+from overfit_cli.claims.parts import FEWEST, Margin, Part, Statistic
+from overfit_cli.claims.quantities import Level, Power, Quantity, Share, Trend
+from overfit_cli.core import expressions
+from overfit_cli.core.cells import Cells, NoCellsError, UndefinedError
 from overfit_cli.core.claim import IN_MARGIN, add_remark, inconclusive, not_run
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.expressions import (
-    AND,
-    ANY,
-    Expression,
-    Ref,
-    read_conditions,
-    read_expression,
-    refuse,
-    split,
-    tidied,
-)
+from overfit_cli.core.expressions import Expression, refuse, split
 from overfit_cli.core.text import plural
 
 Over = Literal["every", "average", "worst"]
@@ -105,9 +81,8 @@ class Clause:
         """The condition on the end of a line in words; empty without one."""
         if not (isinstance(self.quantity, Power) and self.quantity.throughout):
             return ""
-        side, turn = (
-            ("below", "rise") if math.isinf(self.quantity.margin.least) else ("above", "fall")
-        )
+        is_below = math.isinf(self.quantity.margin.least)
+        side, turn = ("below", "rise") if is_below else ("above", "fall")
         return (
             f"; between the last two {self.quantity.axis} that power and half of the whole are "
             f"{side} 0: no {turn} half as fast; of four or more, so is the power without the last"
@@ -179,14 +154,14 @@ class Sentence:
         return self.fewest or max(FEWEST[clause.statistic] for clause in self.clauses)
 
     @property
-    def references(self) -> list[Ref]:
+    def references(self) -> list[expressions.Ref]:
         """What it names: columns and parameters, some at chosen values of parameters."""
-        return [ref for clause in self.clauses for ref in references(clause.quantity)]
+        return [ref for clause in self.clauses for ref in quantities.references(clause.quantity)]
 
     def axes(self, cells: Cells) -> dict[str, int]:
         """Return the parameters along which it is told, with the fewest values of each."""
-        named = [item for each in self.clauses for item in axes_of(each.quantity).items()]
-        return {number_parameter(cells, name): fewest for name, fewest in named}
+        axes = [quantities.axes_of(clause.quantity) for clause in self.clauses]
+        return {quantities.number_parameter(cells, x): each[x] for each in axes for x in each}
 
     def parts(self, cells: Cells) -> list[Part]:
         """Return the numbers that the claim is judged on."""
@@ -195,27 +170,30 @@ class Sentence:
             are, them = ("is", "it") if left == 1 else ("are", "them")
             add_remark(f"{plural(left, 'cell')} {are} left out because the claim excludes {them}.")
         several = len(self.clauses) > 1
-        return [
-            replace(part, quantity=str(clause.quantity)) if several else part
-            for clause in self.clauses
-            for part in clause.parts(judged, self.seeds)
-        ]
+        try:
+            return [
+                replace(part, quantity=str(clause.quantity)) if several else part
+                for clause in self.clauses
+                for part in clause.parts(judged, self.seeds)
+            ]
+        except NoCellsError as error:
+            raise not_run(f"It needs cells of {error.value}: {error.accepts}") from None
+        except UndefinedError as error:
+            raise inconclusive(f"{error.value}: {error.accepts}") from None
 
     def with_target(self, target: float) -> Sentence:
         """Return the sentence with the number that it states beside the end of its margin."""
         first, *others = self.clauses
         quantity: Any = first.quantity
-        margin = replace(quantity.margin, target=target)
-        clause = replace(first, quantity=replace(quantity, margin=margin))
-        return replace(self, clauses=(clause, *others))
+        stated = replace(quantity, margin=replace(quantity.margin, target=target))
+        return replace(self, clauses=(replace(first, quantity=stated), *others))
 
     def holds_where(self, number: str = "", because: str = "") -> str:
         """Return the condition in words, by default on what is judged over seeds."""
         if number:
-            margin = replace(
-                self.clauses[0].quantity.margin, because=because, fewest_seeds=self.seeds
-            )
-            return f"{margin.in_words(number)}{self.clauses[0].at_the_end}"
+            first = self.clauses[0]
+            margin = replace(first.quantity.margin, because=because, fewest_seeds=self.seeds)
+            return f"{margin.in_words(number)}{first.at_the_end}"
         conditions = "; ".join(clause.holds_where() for clause in self.clauses)
         return f"{conditions}; at least {plural(self.seeds, 'seed')}"
 
@@ -223,7 +201,7 @@ class Sentence:
 def chosen(cells: Cells, conditions: Sequence[str]) -> Cells:
     """Return the cells that meet conditions, which are on parameters alone."""
     for text in conditions:
-        for test in read_conditions(text, cells.schema.placed):
+        for test in expressions.read_conditions(text, cells.schema.placed):
             for name in (ref.name for ref in test.refs):
                 if cells.schema[name].role != "parameter":
                     accepts = f"{name} is measured: choosing cells by it would choose outcomes."
@@ -268,7 +246,7 @@ _MARGIN = (
 
 def read(text: str) -> Sentence:
     """Read a claim; see the table above."""
-    with tidied(str(text), "claim", _nearest) as tidy:
+    with expressions.tidied(str(text), "claim", _nearest) as tidy:
         return _read(tidy)
 
 
@@ -283,7 +261,7 @@ def _read(tidy: str) -> Sentence:
     title, claimed = named.groups() if named else ("", tidy)
     body, *conditions = re.split(r"\bwhere\b", claimed)
     # Conditions are joined by `and`; a comma may join values: `n = 10,20`.
-    where = tuple(split(conditions[0], AND)[::2]) if conditions else ()
+    where = tuple(split(conditions[0], expressions.AND)[::2]) if conditions else ()
     if len(conditions) > 1 or not all(where):
         refuse("conditions stand behind one `where` at its end, with `and` between them.")
     body, *seeds = re.split(r"\s+with at least (\d+) seeds?\s*$", body)
@@ -357,7 +335,7 @@ def _difference(left: str, right: str) -> Expression:
 def _measured(text: str) -> Expression:
     """An expression; its names are looked up when there are cells."""
     try:
-        expression = read_expression(text, ANY, "claim")
+        expression = expressions.read_expression(text, expressions.ANY, "claim")
     except BadValue as error:
         refuse(f"{text.strip()!r} is not arithmetic of columns: {error.accepts}")
     return expression if expression.refs else refuse(f"{text.strip()!r} names no column.")
@@ -376,11 +354,11 @@ def _margin(text: str) -> Margin:
         return _one_side(match[1], _number(match[2]))
     number, width = map(_number, re.findall(_NUMBER, text))
     if "factor" in text and number > 0 and width > 1:
-        return factor_margin(number, width)
+        return Margin(number / width, number * width, target=number)
     width = abs(number) * width / 100 if "%" in text else width
     if "factor" in text or not 0 < width < math.inf:
         refuse("a tolerance is above 0; a factor is above 1, of a number above 0.")
-    return tolerance_margin(number, width)
+    return Margin(number - width, number + width, target=number)
 
 
 def _one_side(sign: str, number: float) -> Margin:

@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Any, cast
 
 import numpy as np
@@ -19,15 +18,8 @@ from overfit_cli.claims.rules import judge
 from overfit_cli.claims.sentences import Sentence, chosen, read
 from overfit_cli.core.arrays import varying
 from overfit_cli.core.cell import ROW_COLUMNS, Column
-from overfit_cli.core.cells import Cells, NoCellsError, UndefinedError
-from overfit_cli.core.claim import (
-    Claim,
-    Measurement,
-    UndecidedError,
-    Verdict,
-    inconclusive,
-    not_run,
-)
+from overfit_cli.core.cells import Cells
+from overfit_cli.core.claim import Claim, Measurement, UndecidedError, Verdict, inconclusive
 from overfit_cli.core.errors import BadValue, UserError, count_alike
 from overfit_cli.core.expressions import Among, Extreme, Ref, read_conditions, read_expression
 from overfit_cli.core.parameters import StudyParameters, describe
@@ -60,12 +52,7 @@ class Measure:
 
     def parts(self, rows: pd.DataFrame) -> list[Part]:
         """Return the numbers that the sentence is judged on."""
-        try:
-            return self.sentence.parts(self.cells(rows))
-        except NoCellsError as error:
-            raise not_run(f"It needs cells of {error.value}: {error.accepts}") from None
-        except UndefinedError as error:
-            raise inconclusive(f"{error.value}: {error.accepts}") from None
+        return self.sentence.parts(self.cells(rows))
 
     def __call__(self, cells: pd.DataFrame) -> Measurement:
         """Return the measurement; `inconclusive` where a name is unknown."""
@@ -73,18 +60,8 @@ class Measure:
             parts = self.parts(cells)
         except UserError as error:
             raise inconclusive(f"{error}") from error
-        if not self.drawn:  # a single number decides
-            cases = [
-                replace(
-                    part,
-                    low=part.low[:1],
-                    high=part.high[:1],
-                    margin=replace(part.margin, fewest_seeds=1),
-                    statistic="case",
-                )
-                for part in parts
-            ]
-            return judge(cases, note="Nothing is drawn.")
+        if not self.drawn:
+            return judge([part.as_case() for part in parts], note="Nothing is drawn.")
         details = {"seeds": len(parts[0].low)}
         if unknown := sum(part.unknown for part in parts):
             details["numbers that are not known"] = unknown
@@ -95,7 +72,7 @@ def cells_of(
     frame: pd.DataFrame,
     model: type[StudyParameters],
     columns: Iterable[Column] = (),
-    between: Mapping[str, tuple[str, str]] = MappingProxyType({}),
+    between: Mapping[str, tuple[str, str]] | None = None,
 ) -> Cells:
     """Return rows as cells whose parameters are a model's.
 
@@ -104,31 +81,23 @@ def cells_of(
         between: of some columns those with the least and the most that a number may be which a cell
             lacks: that of steps is at least those that were taken.
     """
-    ends = {name for pair in between.values() for name in pair}
+    pairs = between or {}
+    ends = {name for pair in pairs.values() for name in pair}
     fields = [
-        replace(
-            each, role="cell" if each.name in ends else each.role, between=between.get(each.name)
-        )
+        replace(each, role="cell" if each.name in ends else each.role, between=pairs.get(each.name))
         for each in fields_of(model, columns, frame)
     ]
-    return Cells(frame, Schema(tuple(fields)), _NO_STUDY)
-
-
-_NO_STUDY = cast("AnyStudy", None)
-"""The study of cells that a claim is judged on, which has no need of one."""
+    no_study = cast("AnyStudy", None)  # a claim needs none of its cells
+    return Cells(frame, Schema(tuple(fields)), no_study)
 
 
 def claim(stated: str, study: AnyStudy, **fields: Any) -> Claim:
     """Return the claim of a sentence about all cells of a study."""
     sentence = read(stated)
-    given: dict[str, Any] = {
-        "name": sentence.name,
-        "source": "",
-        "statement": sentence.text,
-        "holds_where": sentence.holds_where(),
-    }
+    given: dict[str, Any] = {"name": sentence.name, "source": "", "statement": sentence.text}
+    given |= {"holds_where": sentence.holds_where(), **fields}
     measure = Measure(sentence, study.parameters, columns=study.columns, drawn=study.seeded)
-    return Claim(**{**given, **fields}, measure=measure)
+    return Claim(**given, measure=measure)
 
 
 def stated_claim(
@@ -275,10 +244,8 @@ class Design:
 
     def sentences(self) -> Iterator[str]:
         """Yield what it is judged on, what it leaves out, and which cells it lacks."""
-        values = [
-            f"{name} {list_values(self.cells[name].unique().tolist(), 6)}"
-            for name in self.parameters
-        ]
+        named = {name: self.cells[name].unique().tolist() for name in self.parameters}
+        values = [f"{name} {list_values(values, 6)}" for name, values in named.items()]
         here = _count_settings(self.cells, self.parameters)
         settings = f"{here} of " * (here < self.every) + plural(self.every, "setting")
         those = f" ({'; '.join(values)})" if values else ""
@@ -351,12 +318,9 @@ def _pinned(cells: Cells, ref: Ref) -> Iterator[tuple[str, Any, bool]]:
         if isinstance(test, Among):
             yield test.name, test.values[0], True
         elif isinstance(test, Extreme):
-            ends = {"largest": pd.Series.max, "smallest": pd.Series.min}
-            yield (
-                test.name,
-                ends.get(test.which, lambda column: None)(cells.frame[test.name]),
-                False,
-            )
+            column = cells.frame[test.name]
+            ends = {"largest": column.max(), "smallest": column.min()}
+            yield test.name, ends.get(test.which), False
 
 
 def _unswept(
@@ -446,9 +410,8 @@ def read_stated(texts: Iterable[str], study: AnyStudy, taken: Iterable[str] = ()
                 hint = suggestion(name, cells.schema.names)
                 raise BadValue("claim", text, f"{name!r} is no name here; {hint}")
         if sentence.name in known | stated.keys():
-            raise BadValue(
-                "claim", text, "another claim is called so; write a name before: 'NAME: ...'."
-            )
+            accepts = "another claim is called so; write a name before: 'NAME: ...'."
+            raise BadValue("claim", text, accepts)
         stated[sentence.name] = sentence.text
     return stated
 

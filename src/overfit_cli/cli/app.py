@@ -19,11 +19,9 @@ from typer.core import TyperCommand, TyperOption
 from overfit_cli.cli import options as cli
 from overfit_cli.cli.export_and_compare import compare, export
 from overfit_cli.cli.judge_and_report import judge, report
-from overfit_cli.cli.list import list_everything
+from overfit_cli.cli.list_and_runs import compact, list_everything, merge, runs
 from overfit_cli.cli.plot_and_verify import plot, verify
-from overfit_cli.cli.reproduce import reproduce
-from overfit_cli.cli.run_directories import compact, merge, runs
-from overfit_cli.cli.sweep_and_train import sweep, train
+from overfit_cli.cli.sweep_and_reproduce import reproduce, sweep, train
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import error_text, usable_path
 from overfit_cli.core.options import NUMBERS, alternatives
@@ -86,8 +84,7 @@ class Command(TyperCommand):
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         """Return the options that begin so, and the parameters of the study that do."""
-        parameters = cli.silently(cli.complete_parameters)
-        offered = parameters(ctx, incomplete) if incomplete.startswith("-") else ()
+        offered = cli.completer("parameters")(ctx, incomplete) if incomplete.startswith("-") else ()
         return [*super().shell_complete(ctx, incomplete), *offered]
 
 

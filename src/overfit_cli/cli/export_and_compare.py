@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import typer
-from rich.box import SIMPLE_HEAD
 
 import overfit_cli
 from overfit_cli.cli import options as cli
@@ -63,7 +62,7 @@ def write_json(output: Console, path: Path | None, content: str) -> None:
 
 
 def export(
-    directory: Path = cli.argument("DIR", "Run directory.", cli.complete_runs),
+    directory: Path = cli.argument("DIR", "Run directory.", "runs"),
     to: Format | None = cli.option(
         "csv|parquet|latex", "Format.  [default: by the name after --out, else csv]"
     ),
@@ -223,13 +222,13 @@ def estimate(mean: float, half: float) -> str:
 
 
 def compare(
-    a: Path = cli.argument("A", "Run directory.", cli.complete_runs),
+    a: Path = cli.argument("A", "Run directory.", "runs"),
     b: Path = cli.argument(
         "B",
         "Another run directory, or a CSV or parquet file of published numbers with a "
         "column for each parameter that varies and for each measured column; or the name of a "
         "file that the study has, such as `published.csv`.",
-        cli.complete_runs,
+        "runs",
     ),
     value: list[str] = cli.option(
         "COLUMN",
@@ -260,9 +259,8 @@ def compare(
     write_json(output, json_file, json_text(comparison.content))
     for line in comparison.above():
         text.print_folded(output, line)
-    output.print(
-        text.text_table(comparison.rows(), box=SIMPLE_HEAD, right=("mean of A", "mean of B"))
-    )
+    means = ("mean of A", "mean of B")
+    output.print(text.text_table(comparison.rows(), ruled=True, right=means))
     for line in comparison.below():
         text.print_folded(output, line)
     return int(tolerance is not None and comparison.differs)

@@ -6,13 +6,11 @@ reproduce` ends in the same way.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
@@ -20,10 +18,10 @@ from overfit_cli.cli import options as cli
 from overfit_cli.cli.export_and_compare import write_json
 from overfit_cli.cli.plot_and_verify import say_drawn
 from overfit_cli.cli.proposals import commands_that_decide, lines_on_seeds
+from overfit_cli.core import text
 from overfit_cli.core.claim import HOLDING, number_with_interval
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import make_folder, results_folder
-from overfit_cli.core.text import console, print_folded, suggestion, text_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def judge(
-    run: Path = cli.argument("RUN", "Run directory.", cli.complete_runs),
+    run: Path = cli.argument("RUN", "Run directory.", "runs"),
     claims: list[str] = cli.argument(
         "CLAIM",
         "Claims in quotes, such as 'test_error < 0.05 where snr > 2', or names of "
@@ -57,7 +55,7 @@ def judge(
     from overfit_cli.report import contents, judge, runs
     from overfit_cli.sweeps.store import RunDirectory
 
-    output = console(quiet=json_file == Path("-"))
+    output = text.console(quiet=json_file == Path("-"))
     (loaded,) = runs.load_runs([RunDirectory(run, "run")], run, where)
     judged = judge.decide(loaded, claims)
     if not judged:
@@ -102,20 +100,7 @@ def verdict_table(judged: Sequence[Judged]) -> Table:
         measured = number_with_interval(claim.measurement.value, claim.measurement.interval)
         about = {"claim": claim.name, "kind": claim.claim.kind}
         rows.append({**about, "verdict": verdict, "measured": measured})
-    return text_table(rows, box=SIMPLE_HEAD, whole=("kind", "verdict"))
-
-
-def _count_table(papers: Sequence[Entry], shown: Sequence[Judged]) -> Table:
-    """How many of the shown claims of each paper and kind have each verdict."""
-    from overfit_cli.report.contents import count_kinds
-
-    rows = [
-        {"paper": paper["cited"], "kind": kind}
-        | {verdict: str(count or "") for verdict, count in counts.items()}
-        for paper in papers
-        for kind, counts in count_kinds([one for one in paper["judged"] if one in shown]).items()
-    ]
-    return text_table(rows, box=SIMPLE_HEAD, whole=("kind",), right=_COLOURS, styles=_COLOURS)
+    return text.text_table(rows, ruled=True, whole=("kind", "verdict"))
 
 
 # Reports
@@ -149,73 +134,59 @@ class Asked:
     strict: bool = False
     expect: Path | None = None
     details: bool = False
+    out: Path | None = None
 
     def studies(self, runs: Sequence[JudgedRun]) -> set[str]:
         """Return the names of the studies to report."""
         from overfit_cli.core.registry import installed_studies
-        from overfit_cli.sweeps.presets import all_presets
+        from overfit_cli.sweeps.presets import find_preset
 
         known = {
             study.name: study.paper.key if study.paper else study.name
             for study in (*installed_studies(), *(run.study for run in runs))
         }
         for name in {*self.only} - {*known, *known.values()}:
-            hint = suggestion(name, {*known, *known.values()})
+            hint = text.suggestion(name, {*known, *known.values()})
             raise BadValue("only", name, f"it is no study and no paper; {hint}")
         if self.only:
             return {name for name, paper in known.items() if {name, paper} & {*self.only}}
-        asked = {each.study for each in all_presets() if each.name in (self.presets or ())}
-        return asked | {run.study.name for run in runs} or {*known}
+        asked = () if self.sources else filter(None, map(find_preset, self.presets or ()))
+        return {each.study for each in asked} | {run.study.name for run in runs} or {*known}
 
     def wants(self, claim: Judged) -> bool:
         """Return whether a claim is asked for: of a preset, or measured on a source."""
-        preset = claim.claim.preset
-        if self.presets is not None:
-            return preset in self.presets or (not preset and claim.directory in self.directories)
-        return preset in self.own_presets or claim.is_measured
-
-    @functools.cached_property
-    def own_presets(self) -> set[str]:
-        """The presets that are run into directories of the sources' names."""
-        from overfit_cli.sweeps.presets import presets_run_into
-
-        names = [path.resolve().name for path in self.sources]
-        return {preset.name for name in names for preset in presets_run_into(name)}
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether the report is on all that there is."""
-        return not self.sources and self.presets is None
+        if self.presets is None or claim.claim.preset in self.presets:
+            return True
+        if self.sources:
+            return claim.is_measured
+        return not claim.claim.preset and claim.directory in self.directories
 
 
-def write_and_say(asked: Asked, folder: Path, name: str) -> int:
+def write_and_say(asked: Asked) -> int:
     """Judge claims, say the verdicts, write the report, and return the exit code.
 
     The last lines are the counts of verdicts and the page's path.
-
-    Args:
-        name: the argument that names the folder, for messages.
     """
     from overfit_cli.report import contents, judge, page, runs, words
     from overfit_cli.sweeps.store import RunDirectory
 
+    folder, name = asked.out or results_folder() / "report", "out" if asked.out else "the report"
     if folder.exists():  # what is wrong with it is said before minutes of work
         make_folder(folder, name)
-    output, expected = console(), None
-    if asked.expect is not None:
-        expected = contents.read_expected(asked.expect)
+    output, compared = text.console(), None
+    expected = None if asked.expect is None else contents.read_expected(asked.expect)
     opened = [RunDirectory(path, "run") for path in asked.sources]
     loaded = runs.load_runs(opened, results_folder(), asked.where)
     judged = judge.judge_runs(loaded, on_every_run=bool(opened), profile=asked.profile)
     studies = asked.studies(loaded)
     reported = [claim for claim in judged if claim.study in studies]
-    about = [claim for claim in reported if asked.is_whole or asked.wants(claim)]
+    about = [claim for claim in reported if asked.wants(claim)]
     loaded = [run for run in loaded if run.study.name in studies]
     papers = contents.contents(reported, loaded)
     shown = _say_verdicts(output, asked, papers, about)
-    compared = None
     if expected is not None:
-        compared = contents.check_verdicts(judged, expected, None if asked.is_whole else about)
+        only = None if asked.presets is None else about
+        compared = contents.check_verdicts(judged, expected, only)
     outcome = words.sentences(
         "outcome.txt",
         about=about,
@@ -226,7 +197,7 @@ def write_and_say(asked: Asked, folder: Path, name: str) -> int:
         results=results_folder(),
     )
     for line in outcome:
-        print_folded(output, line)
+        text.print_folded(output, line)
     if len(loaded) > 1 and not opened:  # with many figures it takes a minute
         output.print(f"Drawing the page of {len(loaded)} runs in {results_folder()}/.")
     unexpected = None if compared is None else compared.unexpected
@@ -247,31 +218,39 @@ def _say_verdicts(
 
     Of many claims that no run is named for there are counts alone, unless details are asked for.
     """
-    from overfit_cli.report import judge, runs
+    from overfit_cli.report import contents, judge, runs
 
-    many = asked.is_whole and sum(claim.is_measured for claim in about) > MOST_LISTED
+    many = asked.presets is None and sum(claim.is_measured for claim in about) > MOST_LISTED
     if asked.sources:  # a claim is about runs that are its preset's, or where it has a number
-        own = ("", *asked.own_presets)
+        own = ("", *(asked.presets or ()))
         every = judge.relevant_claims([one for paper in papers for one in paper["judged"]])
         shown: Sequence[Judged] = [
             one for one in every if one.claim.preset in own or one.measurement.value is not None
         ]
     else:
         shown = about if many else judge.relevant_claims(about)
-    lines = list[str]()
-    if shown:
-        output.print(_count_table(papers, shown))
-    if shown and (asked.details or not many):
-        output.print(verdict_table(shown))
-        is_open = [one for one in shown if one.headline not in HOLDING and not one.lacks_seeds]
-        lines += [one.in_words() for one in (shown if asked.details else is_open)]
-        changed = [one for one in shown if one.by_itself]
-        lines += judge.family_sentences(shown if asked.details else changed)
-        lines += lines_on_seeds(shown)
-        if late := [each.name for each in shown if each.changed_late and not asked.details]:
-            lines.append(f"Changed {runs.AFTER_THE_FIRST_CELL} (see --details): {', '.join(late)}.")
+    if not shown:
+        return shown
+    rows = list[dict[str, Any]]()
+    for paper in papers:
+        kinds = contents.count_kinds([one for one in paper["judged"] if one in shown])
+        for kind, counts in kinds.items():
+            numbers: Any = {verdict: str(count or "") for verdict, count in counts.items()}
+            rows.append({"paper": paper["cited"], "kind": kind, **numbers})
+    table = text.text_table(rows, ruled=True, whole=["kind"], right=_COLOURS, styles=_COLOURS)
+    output.print(table)
+    if many and not asked.details:
+        return shown
+    output.print(verdict_table(shown))
+    is_open = [one for one in shown if one.headline not in HOLDING and not one.lacks_seeds]
+    lines = [one.in_words() for one in (shown if asked.details else is_open)]
+    changed = [one for one in shown if one.by_itself]
+    lines += judge.family_sentences(shown if asked.details else changed)
+    lines += lines_on_seeds(shown)
+    if late := [each.name for each in shown if each.changed_late and not asked.details]:
+        lines.append(f"Changed {runs.AFTER_THE_FIRST_CELL} (see --details): {', '.join(late)}.")
     for line in lines:
-        print_folded(output, line)
+        text.print_folded(output, line)
     return shown
 
 
@@ -281,7 +260,7 @@ def report(
         "Run directories, each of which is judged by itself.  [default: for each claim "
         "the run of its preset in results/ (quick before paper), or else the first run by "
         "name that has cells for it]",
-        cli.complete_runs,
+        "runs",
         default=[],
     ),
     out: Path | None = cli.option(
@@ -292,7 +271,7 @@ def report(
         "STUDY",
         "Study or paper to report on; may be repeated.  [default: those with cells]",
         default=[],
-        complete=cli.complete_studies,
+        complete="studies",
     ),
     strict: bool = cli.STRICT,
     expect: Path | None = cli.EXPECT,
@@ -305,5 +284,8 @@ def report(
     The terminal shows the counts of verdicts, a table of claims, and a description of each claim
     that does not hold.
     """
-    asked = Asked(run, where, only=only, strict=strict, expect=expect, details=details)
-    return write_and_say(asked, out or results_folder() / "report", "out")
+    from overfit_cli.sweeps.presets import presets_run_into
+
+    own = {preset.name for path in run for preset in presets_run_into(path.resolve().name)}
+    how: Any = {"strict": strict, "expect": expect, "details": details, "out": out}
+    return write_and_say(Asked(run, where, own if run else None, only=only, **how))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import inspect
 import io
 from collections.abc import Callable, Sequence
@@ -22,84 +21,56 @@ if TYPE_CHECKING:
     from overfit_cli.core.study import AnyStudy
 
 
-def silently(complete: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
-    """Return a completer that offers nothing where this one fails, and prints nothing.
+KINDS = ("studies", "presets", "figures", "claims")
+"""The kinds of what there is, as `list` lists them."""
 
-    What it offers are words, or words each with the help that some shells show beside it.
-    """
 
-    @functools.wraps(complete)
-    def completer(*args: Any, **named: Any) -> Sequence[Any]:
+def completer(kind: str) -> Callable[[typer.Context, str], Sequence[Any]]:
+    """Return a completer of what there is of a kind; whatever fails, it prints nothing."""
+
+    def complete(context: typer.Context, incomplete: str) -> Sequence[Any]:
         hidden, failing = io.StringIO(), contextlib.suppress(Exception, SystemExit)
         with contextlib.redirect_stdout(hidden), contextlib.redirect_stderr(hidden), failing:
-            return complete(*args, **named)
+            return _offered(kind, context, incomplete)
         return []
 
-    return completer
+    return complete
 
 
-def complete_studies(incomplete: str) -> Sequence[Any]:
-    """Complete the names of studies."""
-    from overfit_cli.core.registry import study_names
+def _offered(kind: str, context: typer.Context, incomplete: str) -> Sequence[Any]:
+    """Words, or words each with the help that some shells show beside it."""
+    from overfit_cli.core import registry
 
-    return study_names()
+    if kind == "runs":  # in the folder that is typed, else in `results/` and here
+        typed = incomplete[: incomplete.rfind("/") + 1]
+        return [
+            f"{folder}{cells.parent.name}"
+            for folder in ([typed] if typed else [f"{results_folder()}/", ""])
+            for cells in sorted(Path(folder).glob("*/cells"))
+        ]
+    if kind in ("studies", "listed"):
+        return [*(KINDS if kind == "listed" else ()), *registry.study_names()]
+    if kind == "figures":
+        figures = (registry.figures_of(study).values() for study in registry.installed_studies())
+        return [*{figure.name: figure.title for of in figures for figure in of}.items()]
+    from overfit_cli.sweeps import presets
 
-
-def complete_listed(incomplete: str) -> Sequence[Any]:
-    """Complete the kinds of what `list` lists, and the names of studies."""
-    from overfit_cli.core.registry import study_names
-
-    return ["studies", "presets", "figures", "claims", *study_names()]
-
-
-def complete_presets(incomplete: str) -> Sequence[Any]:
-    """Complete papers, their figures, and presets."""
-    from overfit_cli.core.registry import installed_studies
-    from overfit_cli.sweeps.presets import reproducible
-
-    presets = reproducible()
-    papers = {study.paper.key: study.paper.title for study in installed_studies() if study.paper}
-    return [*({name: one.title for one in presets for name in one.names} | papers).items()]
-
-
-def complete_runs(incomplete: str) -> Sequence[Any]:
-    """Complete run directories: those in the folder that is typed, else in `results/` and here."""
-    typed = incomplete[: incomplete.rfind("/") + 1]
-    return [
-        f"{folder}{cells.parent.name}"
-        for folder in ([typed] if typed else [f"{results_folder()}/", ""])
-        for cells in sorted(Path(folder).glob("*/cells"))
-    ]
-
-
-def complete_figures(context: typer.Context, incomplete: str) -> Sequence[Any]:
-    """Complete the figures of all studies."""
-    from overfit_cli.core.registry import figures_of, installed_studies
-
-    figures = (figures_of(study).values() for study in installed_studies())
-    return list({figure.name: figure.title for of in figures for figure in of}.items())
-
-
-def complete_subjects(context: typer.Context, incomplete: str) -> Sequence[Any]:
-    """Complete studies and presets."""
-    from overfit_cli.core.registry import study_names
-    from overfit_cli.sweeps.presets import preset_names
-
-    return [] if context.params.get("words") else [*study_names(), *preset_names()]
-
-
-def complete_parameters(context: typer.Context, incomplete: str) -> Sequence[Any]:
-    """Return the options that are parameters of the study that `sweep` or `train` runs."""
+    if kind == "presets":
+        studies, every = registry.installed_studies(), presets.reproducible()
+        papers = {study.paper.key: study.paper.title for study in studies if study.paper}
+        return [*({name: one.title for one in every for name in one.names} | papers).items()]
+    names = registry.study_names()
+    if kind == "subjects":
+        return [] if context.params.get("words") else [*names, *presets.preset_names()]
     from overfit_cli.core.parameters import describe
-    from overfit_cli.core.registry import default_study, find_study, study_names
-    from overfit_cli.sweeps.presets import find_preset
 
+    # The parameters of the study that `sweep` or `train` runs; other commands have no words.
     subject = (context.params["words"] or ["--"])[0]
-    subject = default_study() if subject.startswith("--") else subject
-    preset = None if subject in study_names() else find_preset(subject)
-    study = find_study(preset.study if preset else subject)
-    options = {f"--{name}": info.meaning for name, info in describe(study.parameters).items()}
+    subject = registry.default_study() if subject.startswith("--") else subject
+    preset = None if subject in names else presets.find_preset(subject)
+    study = registry.find_study(preset.study if preset else subject)
     declared = {option for parameter in context.command.params for option in parameter.opts}
+    options = {f"--{name}": info.meaning for name, info in describe(study.parameters).items()}
     return [
         SimpleNamespace(value=option, help=meaning)
         for option, meaning in options.items()
@@ -112,18 +83,22 @@ def complete_parameters(context: typer.Context, incomplete: str) -> Sequence[Any
 _Command = TypeVar("_Command", bound=Callable[..., int])
 
 
-def argument(takes: str, meaning: str, complete: Any = None, default: Any = ...) -> Any:
-    """Declare an argument of a command, by default a required one."""
-    completer = complete and silently(complete)
-    return typer.Argument(default, metavar=takes, help=meaning, autocompletion=completer)
+def argument(takes: str, meaning: str, complete: str = "", default: Any = ..., **more: Any) -> Any:
+    """Declare an argument of a command, by default a required one.
+
+    Args:
+        complete: the kind of what a shell offers for it.
+    """
+    more |= {"autocompletion": completer(complete) if complete else None}
+    return typer.Argument(default, metavar=takes, help=meaning, **more)
 
 
 def option(
-    takes: str, meaning: str, *names: str, default: Any = None, complete: Any = None, **more: Any
+    takes: str, meaning: str, *names: str, default: Any = None, complete: str = "", **more: Any
 ) -> Any:
     """Declare an option of one command; it takes a value, unless that is empty."""
-    told: dict[str, Any] = {"metavar": takes or None, "help": meaning, **more}
-    return typer.Option(default, *names, **told, autocompletion=complete and silently(complete))
+    more |= {"autocompletion": completer(complete) if complete else None}
+    return typer.Option(default, *names, metavar=takes or None, help=meaning, **more)
 
 
 def flag(meaning: str, *names: str) -> Any:
@@ -160,14 +135,11 @@ TYPED = "overfit.typed"
 
 
 # A command that takes any option takes what follows it for an argument: all of it comes here.
-SUBJECT_AND_PARAMETERS: Any = typer.Argument(
-    None,
-    metavar="STUDY|PRESET|FILE.py] [--NAME RANGE",
-    hidden=True,
-    autocompletion=silently(complete_subjects),
+SUBJECT_AND_PARAMETERS = argument(
+    "STUDY|PRESET|FILE.py] [--NAME RANGE", "", "subjects", default=[], hidden=True
 )
 SETTINGS = option(
-    "NAME=RANGE", "Set any parameter; required if its name is also an option.", "--set"
+    "NAME=RANGE", "Set any parameter; required if its name is also an option.", "--set", default=[]
 )
 WHERE = option(
     "CONDITION",
@@ -201,9 +173,7 @@ Typed = tuple[str, str, str | None]
 """A parameter as it is typed: its name or symbol, its flag such as `--set n`, and its text."""
 
 
-def read_words(
-    words: Sequence[str] | None, settings: Sequence[str] | None
-) -> tuple[str, list[Typed]]:
+def read_words(words: Sequence[str], settings: Sequence[str]) -> tuple[str, list[Typed]]:
     """Return the subject of a command, and the parameters that are given.
 
     Args:
@@ -211,7 +181,7 @@ def read_words(
     """
     from overfit_cli.core.registry import default_study
 
-    subjects, given, left = list[str](), list[Typed](), list(words or [])
+    subjects, given, left = list[str](), list[Typed](), list(words)
     while left:
         word = left.pop(0)
         if word.startswith("--"):
@@ -226,7 +196,7 @@ def read_words(
     if len(subjects) > 1:
         takes = "a command takes one, and parameters as --NAME VALUE"
         raise UserError(f"{subjects[1]}: {subjects[0]} is named already; {takes}.")
-    for setting in settings or []:
+    for setting in settings:
         name, equals, text = setting.partition("=")
         if not equals or not name.strip():
             raise UserError(f"--set {setting}: write NAME=VALUE or NAME=RANGE, such as d=1024.")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @cli.with_options(FigureOptions)
 def plot(
     figure: str = cli.argument(
-        "FIGURE", "Name of a figure; `overfit list figures` shows all.", cli.complete_figures
+        "FIGURE", "Name of a figure; `overfit list figures` shows all.", "figures"
     ),
     directory: list[Path] = cli.option(
         "DIR",
@@ -39,10 +39,10 @@ def plot(
         "[default: the newest that fits]",
         "--from",
         default=[],
-        complete=cli.complete_runs,
+        complete="runs",
     ),
     minus: Path | None = cli.option(
-        "DIR", "Run directory to subtract, cell by cell.", complete=cli.complete_runs
+        "DIR", "Run directory to subtract, cell by cell.", complete="runs"
     ),
     out: Path | None = cli.option(
         "FILE",
@@ -118,7 +118,7 @@ def verify(
         "recorded path, as typed or relative to the figure]",
         "--from",
         default=[],
-        complete=cli.complete_runs,
+        complete="runs",
     ),
     redraw: bool = cli.flag("Draw the figure again and compare the picture.", "--redraw"),
 ) -> int:
@@ -249,11 +249,11 @@ def _record_now(record: FigureRecord, index: int, path: Path) -> SourceRecord:
 
     source, compared = record.sources[index], record.compared
     if not source.study:
-        return source.model_copy(update={"data": pictures.digest_of_file(path)})
+        return pictures.record_of_file(path)
     if compared is not None:
         letter, where = ("B", compared.where_b) if index else ("A", compared.where_a)
         side = sides.load_side(path, letter, record.where, where, compared.columns)
-        return pictures.record_of_side(side, compared.columns[0])
+        return draw.record_of_cells(side, seconds=compared.columns[0] == "seconds")
     directory = RunDirectory(path, "from")
     if record.claims:
         (run,) = runs.load_runs([directory], path, record.where)

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.core.arrays import Floats, finite_column
-from overfit_cli.stats.intervals import MEDIAN, Estimate, level_of_each
+from overfit_cli.stats.intervals import MEDIAN, Estimate, kind_of, level_of_each
 
 SIDES = ("above", "below")
 """The sides of a threshold on which a curve may stay."""
@@ -152,9 +152,9 @@ def medians_by_row(crossings: pd.DataFrame, y: str) -> pd.DataFrame:
         ends = MEDIAN.summarise(table.to_numpy(np.float64), (-np.inf, np.inf))
     middle, low, high = map(np.exp, ends)
     never = crossings["side"].isin(SIDES).groupby(crossings[y]).sum()
-    medians = table.assign(crossing=middle, low=low, high=high, seeds=table.notna().sum(axis=1))
-    medians = medians.assign(never=never.reindex(table.index)).reset_index()
-    return medians[[y, "crossing", "low", "high", "seeds", "never"]]
+    seeds = table.notna().sum(axis=1)
+    medians = table.assign(crossing=middle, low=low, high=high, seeds=seeds, never=never)
+    return medians.reset_index()[[y, "crossing", "low", "high", "seeds", "never"]]
 
 
 def crossing_table(crossings: pd.DataFrame, y: str) -> pd.DataFrame:
@@ -281,15 +281,14 @@ def fit_power_law(
     exponents = [-1 / fitted[0] if -1 / fitted[0] >= low else np.inf, low, high]
     with np.errstate(over="ignore"):
         constants = np.exp([fitted[1], *logarithms])
-    kind = f"{100 * level:.4g} % bootstrap over {seeds} seeds"
+    kind = kind_of("bootstrap", seeds)
     exponent, constant = (
         Estimate(float(value), float(least), float(most), kind, seeds)
         for value, least, most in (exponents, constants)
     )
     lack = medians[has_median] - fitted[0] * (log_y - fitted[1])
     residual = float(np.expm1(np.abs(lack).max()))
-    rows = int(has_median.sum())
-    return PowerLaw(exponent, constant, residual, rows, int((~has_median).sum()))
+    return PowerLaw(exponent, constant, residual, len(log_y), int((~has_median).sum()))
 
 
 def row_medians(values: Floats) -> Floats:

@@ -12,18 +12,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.text import round_digits
 from overfit_cli.stats.boundaries import crossing
 from overfit_cli.stats.intervals import middle, t_quantile
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 FIRST_SEEDS = 2
 """The number of seeds of the coarse grid; further seeds begin where these cross."""
@@ -108,8 +105,9 @@ class Search:
         """Return the estimate at each y."""
         return [row.estimate() for row in self._rows(cells)]
 
-    def inside(self, x: float) -> float:
-        """Return the place of the grid that is nearest to x."""
+    def sample_at(self, position: float) -> float:
+        """Return the x to sample near a logarithm: one inside of the grid."""
+        x = round_digits(math.exp(position), _DIGITS)
         return min(max(x, self.coarse[0]), self.coarse[-1])
 
     def _rows(self, cells: pd.DataFrame) -> list[_Row]:
@@ -248,7 +246,7 @@ class _Row:
             ]
             widest = max((curve.width for curve in close), default=math.inf)
             wide = (curve for curve in close if curve.width >= widest / 2)
-            points += [(curve.seed, _sample_at(curve.gap)) for curve in wide]
+            points += [(curve.seed, search.sample_at(curve.gap)) for curve in wide]
         count = self._sufficient_seeds()
         if not points:  # only further seeds help
             count = max(count, len(curves) + math.ceil(len(curves) / 4))
@@ -307,7 +305,7 @@ class _Row:
         span, upward = max(high - low, _LEAST_SPAN), curve.position > 0
         if curve.x[-1] >= ends[1] if upward else curve.x[0] <= ends[0]:
             return ends
-        return [self.search.inside(_sample_at(high + span if upward else low - span))]
+        return [self.search.sample_at(high + span if upward else low - span)]
 
     def _first_samples(self) -> list[float]:
         """Where a further seed is run first: on both sides of where others cross."""
@@ -316,8 +314,4 @@ class _Row:
         deviation = float(self.positions.std(ddof=1)) if len(self.positions) > 1 else 0.0
         half = max(2 * deviation, _LEAST_SPAN, *(curve.width for curve in self.crossing))
         centre = float(self.positions.mean())
-        return [self.search.inside(_sample_at(centre + sign * half)) for sign in (-1, 1)]
-
-
-def _sample_at(position: float) -> float:
-    return round_digits(math.exp(position), _DIGITS)
+        return [self.search.sample_at(centre + sign * half) for sign in (-1, 1)]

@@ -127,13 +127,18 @@ class Samples:
         if self.statistic == "given":
             return self.low, self.high
         if self.statistic == "median":
-            return order_ends(self.low, self.high, alpha)
+            excluded = order_tail(self.count, alpha)  # so few seldom lie on one side of the median
+            if excluded:
+                return self.low[..., excluded - 1], self.high[..., -excluded]
+            unbounded = np.full(self.value.shape, np.inf)
+            return -unbounded, unbounded
         if self.statistic == "share":
             low, high = _exact_ends(self.count, alpha)
             return low[self.low.astype(int)], high[self.high.astype(int)]
-        in_logs, unbounded = self.statistic == "geometric mean", (-np.inf, np.inf)
-        least, most = unbounded if in_logs or self.within is None else self.within
-        half = t_half_width(self.deviation, self.count if self.count > 1 else np.nan, 1 - alpha)
+        in_logs = self.statistic == "geometric mean"
+        least, most = (-np.inf, np.inf) if in_logs or self.within is None else self.within
+        freedom = self.count - 1 if self.count > 1 else np.nan
+        half = t_quantile(freedom, 1 - alpha) * self.deviation / np.sqrt(self.count)
         # Of n equal numbers, others may have so large a share that they are not seen.
         others = 1 - (alpha / 2) ** (1 / self.count)
         low = np.where(self.equal, self.low - others * (self.low - least), self.low - half)
@@ -177,7 +182,7 @@ def mean_estimate(values: ArrayLike, *, up_to: ArrayLike | None = None) -> Estim
     most = least if up_to is None else np.asarray(up_to, dtype=np.float64)
     if len(least) < 2:
         mean = float(np.mean([least, most])) if len(least) else np.nan
-        return Estimate(mean, np.nan, np.nan, _kind("t", len(least)), len(least))
+        return Estimate(mean, np.nan, np.nan, kind_of("t", len(least)), len(least))
     with np.errstate(invalid="ignore"):  # between infinities
         return _estimate(Samples("mean", least, most), "t")
 
@@ -185,36 +190,24 @@ def mean_estimate(values: ArrayLike, *, up_to: ArrayLike | None = None) -> Estim
 def _estimate(sample: Samples, by: str) -> Estimate:
     error = error_of_each(1)
     (low, high), (below, above) = sample.ends(error), sample.ends(2 * error)
-    inner = float(below), float(above)
-    kind = _kind(by, sample.count)
+    inner, kind = (float(below), float(above)), kind_of(by, sample.count)
     return Estimate(float(sample.value), float(low), float(high), kind, sample.count, inner)
 
 
-def _kind(by: str, seeds: object) -> str:
-    return f"{100 * level_of_each(1):.4g} % {by} over {seeds} seeds"
-
-
-def t_half_width(
-    deviation: ArrayLike, count: ArrayLike, level: float | None = None
-) -> NDArray[np.float64]:
-    """Return half the length of the t intervals of means.
-
-    Args:
-        deviation: the standard deviation of each sample, with one degree of freedom taken off.
-        count: how many values each sample has, of the same shape: at least two, or nan where
-            there are fewer.
-    """
-    count = np.asarray(count)
-    quantile = t_quantile(count - 1, level or level_of_each(1))
-    return np.asarray(quantile * np.asarray(deviation) / np.sqrt(count))
+def kind_of(by: str, seeds: object, level: float | None = None) -> str:
+    """Return the kind of an interval, such as `95 % t over 10 seeds`; by default at the level."""
+    return f"{100 * (level or level_of_each(1)):.4g} % {by} over {seeds} seeds"
 
 
 def t_quantile(freedom: ArrayLike, level: float) -> NDArray[np.float64]:
-    """Return the half-width of Student's t intervals, in standard errors."""
+    """Return the half-width of Student's t intervals, in standard errors.
+
+    Args:
+        freedom: the number of values less one; nan where there is no interval.
+    """
     from scipy.special import stdtrit
 
-    freedom = np.asarray(freedom, dtype=np.float64)
-    return np.asarray(stdtrit(freedom, (1 + level) / 2), dtype=np.float64)
+    return np.asarray(stdtrit(np.asarray(freedom, np.float64), (1 + level) / 2), np.float64)
 
 
 class Summary(NamedTuple):
@@ -251,22 +244,18 @@ def difference_of_means(first: Summary, second: Summary) -> Estimate:
         The difference, whose `seeds` are those of the smaller sample; its ends are nan where an
         error is not known.
     """
-    level, difference = level_of_each(1), first.value - second.value
-    seeds = [str(each.seeds) if each.seeds else "unknown" for each in (first, second)]
-    kind = _kind("Welch's t", " and ".join(seeds))
-    fewest = min([each.seeds for each in (first, second) if each.seeds], default=0)
+    level, difference, both = level_of_each(1), first.value - second.value, (first, second)
+    seeds = [str(each.seeds) if each.seeds else "unknown" for each in both]
+    kind = kind_of("Welch's t", " and ".join(seeds))
+    fewest = min([each.seeds for each in both if each.seeds], default=0)
     error = float(np.hypot(first.error, second.error))
     if np.isnan(error):
         return Estimate(difference, np.nan, np.nan, kind, fewest)
     # In shares of the variance, so that no square of a tiny error underflows.
-    shares = [(each.error / error) ** 2 if error else 0.0 for each in (first, second)]
-    inverse = sum(
-        share**2 / each.freedom for share, each in zip(shares, (first, second), strict=True)
-    )
-    freedom = 1 / inverse if inverse > 0 else np.inf
-    half, inner = (
-        float(t_quantile(freedom, each)) * error for each in (level, 1 - 2 * (1 - level))
-    )
+    shares = [(each.error / error) ** 2 if error else 0.0 for each in both]
+    inverse = sum(share**2 / each.freedom for share, each in zip(shares, both, strict=True))
+    levels, freedom = (level, 1 - 2 * (1 - level)), 1 / inverse if inverse > 0 else np.inf
+    half, inner = (float(t_quantile(freedom, each)) * error for each in levels)
     ends = (difference - inner, difference + inner)
     return Estimate(difference, difference - half, difference + half, kind, fewest, ends)
 
@@ -296,19 +285,6 @@ def median_estimate(values: ArrayLike) -> Estimate:
     """
     sample = np.asarray(values, dtype=np.float64)
     return _estimate(Samples("median", sample, sample), "by order")
-
-
-def order_ends(least: Floats, most: Floats, alpha: float) -> tuple[Floats, Floats]:
-    """Return the ends of medians' intervals, of values sorted along the last axis.
-
-    They are sorted by the least and by the most that they may be. So few values as are left out on
-    each side seldom lie on one side of the median.
-    """
-    excluded = order_tail(least.shape[-1], alpha)
-    if not excluded:
-        unbounded = np.full(least.shape[:-1], np.inf)
-        return -unbounded, unbounded
-    return least[..., excluded - 1], most[..., -excluded]
 
 
 @cache
@@ -388,8 +364,7 @@ class Averaging:
             interval of one seed has no ends. A median is infinite where half of the seeds miss.
         """
         if self.mean == "geometric":
-            if (values <= 0).any():
-                count = int((values <= 0).sum())
+            if count := int((values <= 0).sum()):
                 accepts = f"{count} of the numbers are not positive; take arithmetic or median."
                 raise BadValue("mean", "geometric", accepts)
             values = np.log(values)

@@ -7,16 +7,12 @@ option, or as an argument in Python.
 from __future__ import annotations
 
 import contextlib
-import functools
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from rich.console import Console
 
 from overfit_cli.claims.stated import read_stated
@@ -25,20 +21,14 @@ from overfit_cli.core.errors import BadValue, MissingError, count_alike
 from overfit_cli.core.files import results_folder
 from overfit_cli.core.options import DEFAULTS, SweepOptions, finite_number, whole_number
 from overfit_cli.core.registry import blaming
-from overfit_cli.core.text import duration, duration_estimate, percent, plural, size, typed, visible
+from overfit_cli.core.text import plural, templates, typed
 from overfit_cli.core.training import Execution
 from overfit_cli.stats.boundary_search import CONFIDENCE
 from overfit_cli.sweeps.clusters import executor_of
 from overfit_cli.sweeps.executors import Executor, Run, writing_to
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.part import cell_schema
-from overfit_cli.sweeps.plan import (
-    Plan,
-    Refinement,
-    coarse_to_fine,
-    estimate,
-    make_plan,
-)
+from overfit_cli.sweeps.plan import Plan, Refinement, coarse_to_fine, estimate, make_plan
 from overfit_cli.sweeps.presets import Subject
 from overfit_cli.sweeps.progress import Progress, Watch
 from overfit_cli.sweeps.store import RunDirectory
@@ -51,27 +41,7 @@ MOST_REASONS = 4
 """Of more reasons why cells failed, a sentence says the number of cells."""
 
 
-@functools.cache
-def _templates() -> Environment:
-    """The templates of sentences, which know how numbers and counts are written."""
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
-        finalize=lambda value: visible(str(value)),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    words = {"about": duration_estimate, "percent": percent, "size": size}
-    environment.filters |= {"duration": duration, "plural": plural, **words}
-    environment.tests["finite"] = math.isfinite
-    return environment
-
-
-def grid_of(
-    subject: Subject,
-    given: Mapping[str, Any] = MappingProxyType({}),
-    how: SweepOptions = DEFAULTS,
-) -> Grid:
+def grid_of(subject: Subject, given: Mapping[str, Any] = {}, how: SweepOptions = DEFAULTS) -> Grid:
     """Return the grid of a sweep, with what the user gives before what a preset sets."""
     own = subject.profile
     seeds = subject.seeds if how.seeds is None else how.seeds
@@ -115,7 +85,8 @@ class Session:
     def _tell(self, template: str, **values: Any) -> None:
         """Print the lines that a template makes of values, and of the session's own."""
         own = {"path": self.directory.path, "spell": typed, "refinement": self.refinement}
-        self.say(*_templates().get_template(template).render(own | values).splitlines())
+        told = templates(Path(__file__).parent / "templates").get_template(template)
+        self.say(*told.render(own | values).splitlines())
 
     @property
     def sentences(self) -> Mapping[str, str]:
@@ -209,13 +180,8 @@ class Session:
             **({} if self.refinement is None else self.refinement.settings),
         }
         with writing_to(self.directory.path):
-            self.directory.record(
-                plan.grid,
-                how,
-                data=now.work.data,
-                preset=self.subject.preset,
-                stated=self.stated,
-            )
+            data, preset = now.work.data, self.subject.preset
+            self.directory.record(plan.grid, how, data=data, preset=preset, stated=self.stated)
 
     def _train(self, now: Round, total: Summary) -> None:
         """Train a plan's cells, showing how far it is; what was done before is counted on."""

@@ -1,31 +1,201 @@
-"""The commands `runs`, `compact` and `merge`: run directories listed, shown, tidied and joined."""
+"""The commands `list`, `runs`, `compact` and `merge`: what there is, and run directories tidied.
+
+The table of a study's parameters is printed by `sweep` too.
+"""
 
 from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
 
 from overfit_cli.cli import options as cli
 from overfit_cli.cli.export_and_compare import write_json
 from overfit_cli.cli.proposals import plot_words, sweep_words, train_words
 from overfit_cli.core import text
+from overfit_cli.core.claim import KINDS
 from overfit_cli.core.errors import BadValue, UserError, kind_of
+from overfit_cli.core.figure import grid_figures
 from overfit_cli.core.files import results_folder
+from overfit_cli.core.options import alternatives
 
 if TYPE_CHECKING:
+    from overfit_cli.core.cell import Column
     from overfit_cli.core.cells import Cells
+    from overfit_cli.core.parameters import ParameterInfo
+    from overfit_cli.core.study import AnyStudy
     from overfit_cli.sweeps.load import RunSummary
+
+
+def parameter_table(study: AnyStudy) -> Table:
+    """Return the study's parameters as a table for the terminal."""
+    from overfit_cli.core.parameters import describe
+
+    rows = [
+        {
+            "parameter": name,
+            "meaning": _meaning(info),
+            "range": info.limits,
+            "default": "none" if info.default is None else text.brief(info.default, 6),
+        }
+        for name, info in describe(study.parameters).items()
+    ]
+    return text.text_table(rows, whole=("parameter", "default"))
+
+
+def _meaning(of: ParameterInfo | Column) -> str:
+    """What a parameter or a column is, with its unit, and its symbol where that isn't its name."""
+    from overfit_cli.core.parameters import symbol_text
+
+    unit, symbol = f" ({of.unit})" if of.unit else "", symbol_text(of.symbol)
+    return f"{of.meaning}{unit}{f', {symbol}' if symbol and symbol != of.name else ''}"
+
+
+def list_everything(
+    kind: str | None = cli.argument(
+        "KIND|STUDY",
+        "What to list: studies, presets, figures, claims, or everything in one study.  "
+        "[default: the studies, with the number of presets, figures and claims of each]",
+        "listed",
+        default=None,
+    ),
+    study: str | None = cli.argument(
+        "STUDY",
+        "Study whose presets, figures or claims are listed in full.",
+        "studies",
+        default=None,
+    ),
+) -> int:
+    """List studies, or the presets, figures and claims of one study.
+
+    `overfit list STUDY` names everything in a study, `overfit list claims` prints a line for each
+    claim, and `overfit list claims STUDY` prints the claims of one study in full.
+    """
+    from overfit_cli.core.registry import find_study, installed_studies, study_names
+    from overfit_cli.functions.function_study import study_of_reference
+    from overfit_cli.functions.references import is_reference
+
+    output, given = text.console(), study or kind or ""
+    if kind in cli.KINDS[1:] and study is None:
+        output.print(kind.capitalize())
+        output.print(_lines(_all_pairs(kind, [*installed_studies()])))
+    elif given in ("", cli.KINDS[0]):
+        _print_studies([*installed_studies()])
+    elif kind in cli.KINDS or (study is None and (is_reference(given) or given in study_names())):
+        found = study_of_reference(given) if is_reference(given) else find_study(given)
+        if kind == "claims":
+            _print_claims(found)
+        elif kind in cli.KINDS[1:]:
+            output.print(_lines(_pairs(kind, found)))
+        else:
+            _print_study(found)
+    else:
+        hint = text.suggestion(given, [*cli.KINDS, *study_names()])
+        hint = hint if study is None else "the kind comes first."
+        raise BadValue("kind", kind, f"it takes {alternatives(cli.KINDS)}, or a study; {hint}")
+    return 0
+
+
+def _pairs(kind: str, study: AnyStudy) -> list[tuple[str, str]]:
+    """What a study has of a kind: names, and a line about each.
+
+    Figures are those that it can draw, which aren't all its own.
+    """
+    from overfit_cli.core.registry import claims_of, figures_of
+    from overfit_cli.sweeps.presets import all_presets
+
+    if kind == "figures":
+        return [(figure.name, figure.title) for figure in figures_of(study).values()]
+    if kind == "claims":
+        return [(claim.name, claim.statement) for claim in claims_of(study)]
+    own = [preset for preset in all_presets() if preset.study == study.name]
+    return [(preset.name, f"{preset.title} {preset.quick.stand_in}") for preset in own]
+
+
+def _all_pairs(kind: str, studies: Sequence[AnyStudy]) -> list[tuple[str, str]]:
+    """What all studies have of a kind; a figure once, with the studies that have it."""
+    owners = dict[tuple[str, str], list[str]]()
+    for study in studies:
+        for pair in _pairs(kind, study):
+            owners.setdefault(pair, []).append(study.name)
+    if kind == "figures":
+        usual = {(each.name, each.title) for each in grid_figures().values()}
+        of = {pair: "any study" if pair in usual else ", ".join(owners[pair]) for pair in owners}
+        return [(name, f"{of[name, title]}: {title}") for name, title in owners]
+    return sorted(owners) if kind == "presets" else [*owners]
+
+
+def _lines(pairs: Iterable[tuple[str, str]]) -> Table:
+    """Names with the line about each beside them."""
+    table = text.text_table([{"name": name, "line": line} for name, line in pairs], whole=["name"])
+    table.show_header = False
+    return table
+
+
+def _print_studies(studies: Sequence[AnyStudy]) -> None:
+    output, width = text.console(), max((len(study.name) for study in studies), default=0)
+    for paper in sorted({study.paper for study in studies}, key=lambda each: str(each or "~")):
+        output.print(f"{paper} ({paper.key})" if paper else "Other studies")
+        for study in (each for each in studies if each.paper == paper):
+            counts = [text.plural(len(_pairs(kind, study)), kind[:-1]) for kind in cli.KINDS[1:]]
+            words = "".join(f"{count:<13}" for count in counts).rstrip()
+            text.print_folded(output, words, f"  {study.name:{width}}  ", " " * (width + 4))
+            text.print_folded(output, study.title, "    ", "    ")
+
+
+def _print_study(study: AnyStudy) -> None:
+    output = text.console()
+    text.print_folded(output, f"{study.name}: {study.title}" if study.title else study.name)
+    if study.paper:
+        text.print_folded(output, f"{study.paper}: {study.paper.title}, {study.paper.url}")
+    sections = {
+        "Presets": _lines(_pairs("presets", study)),
+        "Parameters": parameter_table(study),
+        "Columns": _lines((each.name, _meaning(each)) for each in study.columns),
+        "Columns of logged steps": _lines((c.name, _meaning(c)) for c in study.trajectory_columns),
+        "Figures": _lines(_pairs("figures", study)),
+        "Claims": _lines(_pairs("claims", study)),
+    }
+    for heading, table in sections.items():
+        if table.rows:
+            output.print()
+            output.print(f"{heading} ({len(table.rows)})")
+            output.print(table)
+
+
+def _print_claims(study: AnyStudy) -> None:
+    from overfit_cli.core.registry import claims_of
+
+    output, claims = text.console(), claims_of(study)
+    if not claims:
+        output.print(f"{study.name} has no claims.")
+    for claim in claims:
+        about = {
+            "kind": f"{claim.kind}: {KINDS[claim.kind]}",
+            "hypotheses": claim.hypotheses or "none",
+            "holds where": claim.holds_where,
+            "source": claim.source,
+            "preset": claim.preset or "none",
+        }
+        output.print(claim.name)
+        lines = [f"{heading}: {words}" for heading, words in about.items() if words]
+        for line in (claim.statement, *lines):
+            text.print_folded(output, line, "  ", "  ", 78)
+
+
+# Run directories
 
 
 def runs(
     folder: Path | None = cli.argument(
         "FOLDER|RUN",
         "Folder of run directories, or one of them.  [default: results]",
-        cli.complete_runs,
+        "runs",
         default=None,
     ),
     failed: bool = cli.flag(
@@ -47,7 +217,7 @@ def runs(
     is_one = [run.path for run in listed] == [root]
     listed = [run for run in listed if run.failed or is_one or not failed]
     if is_one and not output.quiet:
-        for line in filter(None, _lines(listed[0], failed=failed)):
+        for line in filter(None, _lines_on_run(listed[0], failed=failed)):
             indent = line[: len(line) - len(line.lstrip())]
             text.print_folded(output, line.lstrip(), indent, f"{indent}  ")
     elif listed:
@@ -74,7 +244,7 @@ def _row(run: RunSummary) -> dict[str, str]:
         f"{run.outdated} of another version": run.outdated,
         f"{text.plural(run.left_out, 'file')} left out": run.left_out,
     }
-    of = run.planned if run.missing and run.planned else run.done + run.failed
+    of = run.planned if run.missing else run.done + run.failed
     return {
         "run directory": str(run.path),
         "study": run.study,
@@ -91,10 +261,7 @@ def _as_data(run: RunSummary) -> dict[str, Any]:
     return {**{name: getattr(run, name) for name in names}, **others, "commands": commands}
 
 
-# One run in full
-
-
-def _lines(run: RunSummary, *, failed: bool) -> Iterator[str]:
+def _lines_on_run(run: RunSummary, *, failed: bool) -> Iterator[str]:
     from overfit_cli.sweeps.load import load_run
 
     row = _row(run)
@@ -175,13 +342,8 @@ def _lines_on_failures(run: RunSummary, data: Cells) -> Iterator[str]:
     yield f"Next: {text.shell_line(again)}" if again else ""
 
 
-# Tidied and joined
-
-
 def compact(
-    directory: Path = cli.argument(
-        "DIR", "Run directory; a sweep may still write to it.", cli.complete_runs
-    ),
+    directory: Path = cli.argument("DIR", "Run directory; a sweep may still write to it.", "runs"),
 ) -> int:
     """Join the many part files of a run directory into a few."""
     from overfit_cli.sweeps.part import CELLS, STEPS
@@ -203,7 +365,7 @@ def compact(
 
 def merge(
     directories: list[Path] = cli.argument(
-        "DIR...", "Run directories of one study; they stay as they are.", cli.complete_runs
+        "DIR...", "Run directories of one study; they stay as they are.", "runs"
     ),
     out: Path = cli.option("DIR", "Output directory; cells in it are merged too.", default=...),
 ) -> int:
