@@ -348,7 +348,7 @@ def judge(
         raise UserError("study: it says whose cells a frame has; a run directory says it itself.")
     else:
         opened = [RunDirectory(usable_path("directory", path), "run") for path in named]
-        loaded = runs.load_runs(opened, opened[0].path if texts else results_folder())
+        loaded = runs.load_runs(opened)
         if not texts:
             every = judge.judge_runs(loaded, on_every_run=bool(opened))
             return judge.JudgedClaims(judge.relevant_claims(every))

@@ -256,7 +256,7 @@ def _record_now(record: FigureRecord, index: int, path: Path) -> SourceRecord:
         return draw.record_of_cells(side, seconds=compared.columns[0] == "seconds")
     directory = RunDirectory(path, "from")
     if record.claims:
-        (run,) = runs.load_runs([directory], path, record.where)
+        (run,) = runs.load_runs([directory], record.where)
         return draw.record_of_cells(run.data)
     figure, data = draw.figure_and_data(record.figure, directory, record.where)
     return draw.record_of_run(data, figure, record.options)
@@ -297,7 +297,7 @@ def _draw_again(record: FigureRecord, paths: Sequence[Path]) -> Picture:
         style.look_of_record(record.look),
     )
     if record.claims:
-        (run,) = runs.load_runs(directories, paths[0], record.where)
+        (run,) = runs.load_runs(directories, record.where)
         return pictures.draw_claims(judge.decide(run, record.claims), look=look)
     minus = directories.pop() if record.minus is not None else None
     asked = (record.options, record.where, minus, look)
