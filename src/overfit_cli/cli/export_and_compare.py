@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import math
 import shlex
-import sys
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-import typer
-
 import overfit_cli
 from overfit_cli.cli import options as cli
-from overfit_cli.cli.plot_and_verify import say_drawn
 from overfit_cli.core import text
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import json_text, write_user_file
@@ -21,7 +17,6 @@ from overfit_cli.core.options import alternatives
 
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.console import Console
 
     from overfit_cli.core.cells import Cells
     from overfit_cli.core.study import AnyStudy
@@ -40,25 +35,6 @@ def file_format(to: Format | None, out: Path | None) -> Format:
         takes = f"add --to {formats}, or a file that ends in {endings}."
         raise UserError(f"--out {out}: {takes}" if out else "--to parquet: add --out FILE.parquet.")
     return form
-
-
-def print_content(content: bytes) -> None:
-    """Put a file's content on standard output; on a terminal, where nothing in it is obeyed."""
-    shown = content.decode()
-    if sys.stdout.isatty():
-        shown = "\n".join(text.visible(line) for line in shown.split("\n"))
-    elif hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(encoding="utf-8")
-    typer.echo(shown, nl=False)
-
-
-def write_json(output: Console, path: Path | None, content: str) -> None:
-    """Write JSON to a file, or for `-` to standard output; for None nothing."""
-    if path == Path("-"):
-        print_content(content.encode())
-    elif path is not None:
-        write_user_file(path, content.encode(), "json_file")
-        output.print(f"Written: {path}")
 
 
 def export(
@@ -99,7 +75,7 @@ def export(
     else:
         content = rows.to_csv(index=False, lineterminator="\n").encode()
     if out is None:
-        print_content(content)
+        cli.print_content(content)
     else:
         write_user_file(out, content, "out")
         text.console().print(f"Written: {out}")
@@ -255,8 +231,8 @@ def compare(
     comparison = overfit_cli.compare(a, b, value=value, out=out, **how)
     output = text.console(quiet=json_file == Path("-"))
     if out is not None:
-        say_drawn(output, out)
-    write_json(output, json_file, json_text(comparison.content))
+        cli.say_drawn(output, out)
+    cli.write_json(output, json_file, json_text(comparison.content))
     for line in comparison.above():
         text.print_folded(output, line)
     means = ("mean of A", "mean of B")

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from overfit_cli.cli import options as cli
-from overfit_cli.cli.export_and_compare import write_json
 from overfit_cli.cli.proposals import plot_words, sweep_words, train_words
 from overfit_cli.core import text
 from overfit_cli.core.claim import KINDS
@@ -230,7 +229,7 @@ def runs(
         output.print(f"{root} holds {what}; `overfit sweep` makes them.")
     content: Any = [_as_data(run) for run in listed]
     written = json.dumps(content[0] if is_one else content, indent=2, default=str)
-    write_json(output, json_file, f"{written}\n")
+    cli.write_json(output, json_file, f"{written}\n")
     return 0
 
 
