@@ -19,6 +19,7 @@ from overfit_cli.core.cell import Paper
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import Kind, Verdict
 from overfit_cli.core.registry import claims_of, figures_of, installed_studies
+from overfit_cli.figures import draw
 from overfit_cli.figures.draw import draw_figure
 from overfit_cli.figures.picture import Picture, reduce_colours
 from overfit_cli.report import page as html
@@ -27,6 +28,7 @@ from overfit_cli.report.contents import Entry, contents
 from overfit_cli.report.judge import Judged, JudgedClaims, judge_runs
 from overfit_cli.report.pictures import Diagram, make_diagram
 from overfit_cli.report.runs import load_runs
+from overfit_cli.sweeps import manifest
 from overfit_cli.sweeps.load import load_run
 from overfit_cli.sweeps.store import RunDirectory
 from tests.report.made_up import judged
@@ -94,7 +96,7 @@ def test_a_text_of_a_claim_is_escaped_and_has_no_control_characters() -> None:
 
 def test_it_says_when_and_with_what_it_was_written(monkeypatch: pytest.MonkeyPatch) -> None:
     for commit, said in (("0123456789abcdef", r" \(commit 0123456789\)"), (None, "")):
-        monkeypatch.setattr(html, "package_commit", lambda commit=commit: commit)
+        monkeypatch.setattr(manifest, "package_commit", lambda commit=commit: commit)
         version = re.escape(overfit_cli.__version__)
         written = rf"Written \d{{4}}-\d\d-\d\d with overfit {version}{said}\.</p>"
         assert re.search(written, html.page([]))
@@ -137,7 +139,7 @@ def test_a_figure_that_can_not_be_drawn_is_named_and_costs_nothing_else(
             raise ValueError("not enough values to unpack")
         return draw_figure(name, *given, **options)
 
-    monkeypatch.setattr(pictures, "draw_figure", fail_at_boundaries)
+    monkeypatch.setattr(draw, "draw_figure", fail_at_boundaries)
     names = ("b", "kernel-fig4-quick")
     for name in names:
         sweep_toy(tmp_path / name)

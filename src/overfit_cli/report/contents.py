@@ -19,12 +19,10 @@ import pandas as pd
 from pydantic import AliasChoices, AliasPath, BaseModel, Field, TypeAdapter, ValidationError
 
 from overfit_cli.claims.stated import Measure
-from overfit_cli.core import text
+from overfit_cli.core import errors, files, text
 from overfit_cli.core.cell import TRACEBACK, Paper
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import KINDS, Claim, Kind, Verdict
-from overfit_cli.core.errors import Alike, BadValue, count_alike, first_problem, tracebacks_by_kind
-from overfit_cli.core.files import error_text, json_text, read_bounded, read_toml
 from overfit_cli.core.registry import find_study
 from overfit_cli.figures import labels
 from overfit_cli.report import words
@@ -167,11 +165,11 @@ def run_facts(data: Cells, manifest: Manifest) -> Entry:
     }
 
 
-def kinds_of_failures(failed: pd.DataFrame) -> list[Alike]:
+def kinds_of_failures(failed: pd.DataFrame) -> list[errors.Alike]:
     """Return the kinds of failures, the most frequent first; tracebacks as rows have them."""
     raised = failed.reindex(columns=["reason", TRACEBACK]).dropna()
     rows = raised.itertuples(index=False, name=None)
-    return count_alike(_count_reasons(failed), tracebacks_by_kind(rows))
+    return errors.count_alike(_count_reasons(failed), errors.tracebacks_by_kind(rows))
 
 
 def _count_reasons(failed: pd.DataFrame) -> dict[str, int]:
@@ -211,12 +209,14 @@ def claims_json(papers: Sequence[Entry]) -> str:
     ]
     studies = [study for paper in papers for study in paper["studies"]]
     runs = [_json_of_run(run) for study in studies for run in study["runs"]]
-    return json_text({"schema": SCHEMA, "claims": claims, "runs": runs})
+    return files.json_text({"schema": SCHEMA, "claims": claims, "runs": runs})
 
 
 def judged_json(judged: Sequence[Judged]) -> str:
     """Return claims with their measurements as JSON, as `claims_json` does."""
-    return json_text({"schema": SCHEMA, "claims": [_json_of_claim(claim) for claim in judged]})
+    return files.json_text(
+        {"schema": SCHEMA, "claims": [_json_of_claim(claim) for claim in judged]}
+    )
 
 
 def _json_of_claim(judged: Judged) -> Entry:
@@ -309,21 +309,21 @@ def read_expected(path: Path) -> Expected:
     expected = dict[str, list[Verdict]]()
     try:
         if path.suffix == ".json":
-            for each in _KeptReport.model_validate_json(read_bounded(path)).claims:
+            for each in _KeptReport.model_validate_json(files.read_bounded(path)).claims:
                 expected.setdefault(f"{each.study}/{each.claim}", []).append(each.verdict)
             return expected
-        for study, claims in _STATED.validate_python(read_toml(path, "expect")).items():
+        for study, claims in _STATED.validate_python(files.read_toml(path, "expect")).items():
             for claim, stated in claims.items():
                 expected[f"{study}/{claim}"] = stated if isinstance(stated, list) else [stated]
     except OSError as error:
-        accepts = f"it can't be read ({error_text(error)})."
-        raise BadValue("expect", str(path), accepts) from None
+        accepts = f"it can't be read ({files.error_text(error)})."
+        raise errors.BadValue("expect", str(path), accepts) from None
     except ValidationError as error:
         accepts = (
             "it takes a claims.json of `overfit report`, or a table for each study, [STUDY], with "
-            f"lines CLAIM = 'VERDICT' ({first_problem(error)})."
+            f"lines CLAIM = 'VERDICT' ({errors.first_problem(error)})."
         )
-        raise BadValue("expect", str(path), accepts) from None
+        raise errors.BadValue("expect", str(path), accepts) from None
     return expected
 
 

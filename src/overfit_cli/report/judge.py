@@ -188,10 +188,6 @@ class Judged:
         known = np.logical_and.reduce([part.low == part.high for part in self.parts])
         return [replace(part, low=part.low[known], high=part.high[known]) for part in self.parts]
 
-    @property
-    def _has_few(self) -> bool:
-        return len(self._pilot[0].low) < rules.FEWEST_PILOT
-
     @functools.cached_property
     def needed(self) -> int:
         """The fewest seeds that would decide it in its run; 0 where they are not known.
@@ -201,7 +197,7 @@ class Judged:
         if self.run is None or not self.is_open or not self._pilot:
             return 0
         level = functools.partial(self.run.looks_level, together=max(1, self.family))
-        if self._has_few:
+        if len(self._pilot[0].low) < rules.FEWEST_PILOT:
             with level(1):
                 return fewest_seeds(self._pilot)
         seeds = len(self.parts[0].low)
@@ -230,7 +226,7 @@ class Judged:
             yield "The cells that are missing come first."
         if not self.is_open or not self._pilot:
             return
-        if self._has_few:
+        if len(self._pilot[0].low) < rules.FEWEST_PILOT:
             pilot = f"A plan takes {rules.FEWEST_PILOT} seeds or more with all their cells"
             yield f"{pilot}; {self.needed} could decide it."
         elif self.needed:

@@ -23,13 +23,10 @@ from markupsafe import Markup
 
 from overfit_cli.claims.rules import THEOREM_RULE
 from overfit_cli.core import claim as claims
-from overfit_cli.core.files import make_folder, write_user_file
-from overfit_cli.core.text import VERSION, percent
-from overfit_cli.report import contents, judge, words
-from overfit_cli.report.pictures import draw_all
+from overfit_cli.core import files, text
+from overfit_cli.report import contents, judge, pictures, words
 from overfit_cli.stats.intervals import LEVEL
-from overfit_cli.sweeps import presets
-from overfit_cli.sweeps.manifest import package_commit
+from overfit_cli.sweeps import manifest, presets
 
 STYLES = ("page.css", "diagrams.css", "narrow.css", "print.css")
 SCRIPTS = tuple(
@@ -65,15 +62,15 @@ def write_report(
         unexpected: the difference of a claim's verdict to the expected one in words, by
             `study/claim`; None without expected verdicts.
     """
-    make_folder(folder, name)
-    files = {
+    files.make_folder(folder, name)
+    written = {
         folder / "index.html": page(papers, conditions),
         folder / "report.md": markdown(papers, unexpected),
         folder / "claims.json": contents.claims_json(papers),
     }
-    for file, text in files.items():
-        write_user_file(file, text.encode(), name)
-    return [*files]
+    for file, content in written.items():
+        files.write_user_file(file, content.encode(), name)
+    return [*written]
 
 
 def markdown(papers: Sequence[contents.Entry], unexpected: Mapping[str, str] | None = None) -> str:
@@ -90,9 +87,9 @@ def page(papers: Sequence[contents.Entry], conditions: Sequence[str] = ()) -> st
     """
     studies = [study for paper in papers for study in paper["studies"]]
     runs = [run for study in studies for run in study["runs"]]
-    draw_all(runs, conditions)
+    pictures.draw_all(runs, conditions)
     judged = [claim for paper in papers for claim in paper["judged"]]
-    commit = package_commit()
+    commit = manifest.package_commit()
     template = _pages().get_template("page.html")
     return template.render(
         papers=papers,
@@ -105,7 +102,7 @@ def page(papers: Sequence[contents.Entry], conditions: Sequence[str] = ()) -> st
         findings=[(paper, shown) for paper in papers if (shown := contents.findings(paper))],
         stand_ins=[(each["study"].name, text) for each in studies for text in each["stand_ins"]],
         all_open=len(judged) <= MOST_OPEN,
-        written=f"{datetime.now(UTC):%Y-%m-%d} with overfit {VERSION}"
+        written=f"{datetime.now(UTC):%Y-%m-%d} with overfit {text.VERSION}"
         + (f" (commit {commit[:10]})" if commit else ""),
     )
 
@@ -116,7 +113,7 @@ def _pages() -> Environment:
     style, script = _concatenate(STYLES), _concatenate(SCRIPTS)
     script = f'"use strict";\n(() => {{\n{script}}})();\n'
     environment.globals |= _NAMES | {
-        "version": VERSION,
+        "version": text.VERSION,
         "style": Markup(style),
         "style_hash": _digest(style),
         "script": Markup(script),
@@ -135,8 +132,8 @@ def _concatenate(names: Sequence[str]) -> str:
     return "".join((words.TEMPLATES / name).read_text(encoding="utf-8") for name in names)
 
 
-def _digest(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+def _digest(content: str) -> str:
+    return base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
 
 
 @functools.cache
@@ -161,7 +158,7 @@ def _rates_in_words(row: Mapping[Any, Any]) -> str:
     wrong = []
     for world in ("false: holds", "true: fails"):
         limits = binomtest(row[world], row["runs"]).proportion_ci(LEVEL)
-        ends = f"{100 * limits.low:.1f} to {percent(limits.high, 1)}"
+        ends = f"{100 * limits.low:.1f} to {text.percent(limits.high, 1)}"
         wrong.append(f"{row[world]} of {row['runs']} worlds ({ends})")
     held = f"Simulated: it held in {wrong[0]} where it is false"
     return f"{held}, failed in {wrong[1]} where it is true; 5 % are allowed."

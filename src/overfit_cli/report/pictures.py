@@ -24,42 +24,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
-import pandas as pd
 from jinja2.utils import htmlsafe_json_dumps
+from matplotlib import colormaps, colors
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex
 from matplotlib.patches import Patch
-from numpy.typing import NDArray
 from PIL import Image
 
+from overfit_cli.claims import quantities, sentences, stated
 from overfit_cli.claims.parts import Part, Worlds
-from overfit_cli.claims.quantities import Power, Trend
-from overfit_cli.claims.sentences import Clause, chosen
-from overfit_cli.claims.stated import Measure
-from overfit_cli.core.arrays import finite_column
+from overfit_cli.core import arrays, files, registry
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import UndecidedError
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import Figure, FigureOptions, grid_figures
-from overfit_cli.core.files import read_bounded
-from overfit_cli.core.registry import figures_of
 from overfit_cli.core.text import command_words, plural, round_digits, shell_line, shorten, visible
-from overfit_cli.figures import draw as record
-from overfit_cli.figures import picture, style
+from overfit_cli.figures import draw, inputs, labels, map_data, picture, style
 from overfit_cli.figures.axes import Axis, legend_below, log_ticks
-from overfit_cli.figures.draw import draw_figure, drawn
-from overfit_cli.figures.inputs import difference, resolve_options
-from overfit_cli.figures.labels import WIDTH, brief, caption, literal, typeset
-from overfit_cli.figures.map_data import Map, MapPanel, lay_out_map
-from overfit_cli.figures.style import Look, letters_across
-from overfit_cli.report.compare import Comparison
-from overfit_cli.report.contents import Entry
-from overfit_cli.report.judge import Judged
-from overfit_cli.report.sides import is_published, path_of
-from overfit_cli.stats.intervals import MEANS, error_of_each, level_of_each, natural_bounds
-from overfit_cli.stats.pairs import is_log_spaced
+from overfit_cli.report import compare, contents, judge, sides
+from overfit_cli.stats import intervals, pairs
 from overfit_cli.sweeps.presets import all_presets
 
 CLAIMS, _DIAGRAM = "claim", "phase diagram"
@@ -78,32 +61,36 @@ _DECADES = 1.5  # from which on numbers have a logarithmic axis
 
 
 def draw_difference(
-    comparison: Comparison, out: Path | None = None, names: Sequence[str] = ()
+    comparison: compare.Comparison, out: Path | None = None, names: Sequence[str] = ()
 ) -> picture.Picture:
     """Draw the difference in the first compared column: lines over one number, a map over two."""
     columns = tuple(each["column"] for each in comparison.columns)
-    first, second = names or comparison.names
-    pairs = ((first, comparison.a), (second, comparison.b))  # both may have one name
-    less = difference(comparison.b, comparison.a, (second, first), columns[0])
-    less = replace(less, parts={name: side for name, side in pairs[::-1] if not is_published(side)})
-    figure, options = _figure_of_difference(less, columns[0])
-    drawing = drawn(figure, less, options)
+    column, (first, second) = columns[0], names or comparison.names
+    less = inputs.difference(comparison.b, comparison.a, (second, first), column)
+    named = [(first, comparison.a), (second, comparison.b)]  # both may have one name
+    runs = [(name, side) for name, side in named if not sides.is_published(side)]
+    less = replace(less, parts=dict(runs[::-1]))
+    figure, options = _figure_of_difference(less, column)
+    drawing = draw.drawn(figure, less, options)
     for axes in drawing.axes if figure.axes == 1 else ():
         axes.axhline(0, **style.THRESHOLD)
-    sides = textwrap.fill(f"B less A: B is {second}, A is {first}.", WIDTH)
-    drawing.caption = f"{sides}\n\n{drawing.caption}"
-    sources = [record_of_side(side, columns[0], out, name) for name, side in pairs]
-    published = sources.pop() if is_published(comparison.b) else None
+    called = textwrap.fill(f"B less A: B is {second}, A is {first}.", labels.WIDTH)
+    drawing.caption = f"{called}\n\n{drawing.caption}"
+    how = {"seconds": column == "seconds", "out": out}
+    path = sides.path_of(comparison.b)
     where, where_a, where_b = comparison.where
-    return record.finish(
+    return draw.finish(
         drawing,
         out,
-        title=f"{columns[0]}: {second} less {first}",
+        title=f"{column}: {second} less {first}",
         figure="difference",
         where=where,
-        runs=tuple(sources),
-        compared=record.ComparisonRecord(
-            columns=columns, where_a=where_a, where_b=where_b, published=published
+        runs=tuple(draw.record_of_cells(side, name=name, **how) for name, side in runs),
+        compared=draw.ComparisonRecord(
+            columns=columns,
+            where_a=where_a,
+            where_b=where_b,
+            published=None if runs[1:] else record_of_file(path, out, second),
         ),
     )
 
@@ -117,39 +104,29 @@ def _figure_of_difference(data: Cells, column: str) -> tuple[Figure, FigureOptio
     if len(numbers) < 2:
         along = (numbers or varying)[0]
         # A difference is never drawn on a logarithmic axis.
-        log = frozenset({"x"} if numbers and is_log_spaced(data.values[along]) else ())
+        log = frozenset({"x"} if numbers and pairs.is_log_spaced(data.values[along]) else ())
         return grid_figures()["lines"], FigureOptions(value=column, x=along, log=log)
-    own = figures_of(data.study)["heatmap"].options
+    own = registry.figures_of(data.study)["heatmap"].options
     is_own = {own.x, own.y} <= {*numbers}
     x, y = (own.x, own.y) if is_own else (numbers[1], numbers[0])
     by = next((name for name in varying if name not in (x, y)), None)
     return grid_figures()["heatmap"], FigureOptions(value=column, x=x, y=y, by=by)
 
 
-def record_of_side(
-    side: Cells, column: str, out: Path | None = None, name: str = ""
-) -> record.SourceRecord:
-    """Return the record of a side; the times of a run count where `column` is `seconds`."""
-    if is_published(side):
-        path = path_of(side)
-        data, beside = digest_of_file(path), record.path_beside(path, out)
-        return record.SourceRecord(path=path.as_posix(), beside=beside, name=name, data=data)
-    return record.record_of_cells(side, seconds=column == "seconds", out=out, name=name)
-
-
-def digest_of_file(path: Path) -> str:
-    """Return the SHA-256 of a CSV file's content."""
-    return hashlib.sha256(read_bounded(path)).hexdigest()
+def record_of_file(path: Path, out: Path | None = None, name: str = "") -> draw.SourceRecord:
+    """Return the record of a file of published numbers, with the SHA-256 of its content."""
+    data, beside = hashlib.sha256(files.read_bounded(path)).hexdigest(), draw.path_beside(path, out)
+    return draw.SourceRecord(path=path.as_posix(), beside=beside, name=name, data=data)
 
 
 # Claims
 
-_Panel = tuple[str, Clause, list[Part]]
+_Panel = tuple[str, sentences.Clause, list[Part]]
 """A title, and a clause of a claim with what it is judged on."""
 
 
 def draw_claims(
-    judged: Sequence[Judged], *, out: Path | None = None, look: Look | None = None
+    judged: Sequence[judge.Judged], *, out: Path | None = None, look: style.Look | None = None
 ) -> picture.Picture:
     """Draw sentences on the cells that they are judged on, with a caption and a record.
 
@@ -157,7 +134,7 @@ def draw_claims(
     """
     panels, run = list[_Panel](), judged[0].run
     assert run is not None
-    with run.looks_level(), picture.looking(look or Look()):
+    with run.looks_level(), picture.looking(look or style.Look()):
         for each in judged:
             with suppress(UndecidedError):
                 panels += _panels(each)
@@ -165,40 +142,37 @@ def draw_claims(
             raise UserError(" ".join(f"{each.name}: {each.measurement.note}" for each in judged))
         drawing = _draw(panels)
     drawing.facts += [f"{one.name}: {one.headline}, {one.measurement.number}." for one in judged]
-    drawing.caption = caption(" ".join(drawing.facts), run.data)
+    drawing.caption = labels.caption(" ".join(drawing.facts), run.data)
     known = {claim.name for claim in run.claims()}
     texts = [
         each.claim.name if each.claim.name in known else str(each.claim.measure.sentence)
         for each in judged
-        if isinstance(each.claim.measure, Measure)
+        if isinstance(each.claim.measure, stated.Measure)
     ]
-    return record.finish(
+    return draw.finish(
         drawing,
         out,
         title=f"Claims: {'; '.join(each.claim.name for each in judged)}",
         figure=CLAIMS,
         where=run.conditions,
         claims=tuple(texts),
-        runs=(record.record_of_cells(run.data, out=out),),
+        runs=(draw.record_of_cells(run.data, out=out),),
     )
 
 
-def _panels(judged: Judged) -> list[_Panel]:
+def _panels(judged: judge.Judged) -> list[_Panel]:
     measure, run = judged.claim.measure, judged.run
-    if not isinstance(measure, Measure) or run is None or not run.study.seeded:
+    if not isinstance(measure, stated.Measure) or run is None or not run.study.seeded:
         raise UserError(f"{judged.name} is no sentence about seeds, and has no drawing.")
     sentence = measure.sentence
-    cells = chosen(measure.cells(run.rows(judged.claim)), sentence.where)
-    several = len(sentence.clauses) > 1
+    cells = sentences.chosen(measure.cells(run.rows(judged.claim)), sentence.where)
+    several, panels = len(sentence.clauses) > 1, list[_Panel]()
     called = judged.claim.name if judged.claim.source or several else sentence.text
-    return [
-        (
-            f"{called}{f', {clause.quantity}' if several else ''}: {judged.headline}",
-            clause,
-            clause.parts(cells, sentence.seeds),
-        )
-        for clause in sentence.clauses
-    ]
+    for clause in sentence.clauses:
+        title = f"{called}, {clause.quantity}" if several else called
+        parts = clause.parts(cells, sentence.seeds)
+        panels.append((f"{title}: {judged.headline}", clause, parts))
+    return panels
 
 
 def _draw(panels: Sequence[_Panel]) -> picture.Picture:
@@ -213,12 +187,13 @@ def _draw(panels: Sequence[_Panel]) -> picture.Picture:
         _draw_panel(figure.add_subplot(grid[row, 0]), clause, shown[row], names[row])
     picture.lay_out(figure)
     for axes, (title, *_) in zip(figure.axes, panels, strict=True):
-        letters = 4 * letters_across(axes, "axes.titlesize") // 5  # names of columns are wide
+        letters = 4 * style.letters_across(axes, "axes.titlesize") // 5  # names of columns are wide
         axes.set_title(_wrapped(title, letters))
         axes.set_xlabel(_wrapped(axes.get_xlabel(), letters))
     legend_below(figure, [(Patch(color=_SHADE), "where the claim holds")])
+    level = 100 * intervals.level_of_each(1)
     figure.facts.append(
-        f"Points: over seeds, with {100 * level_of_each(1):.4g} % intervals; a bar without an end "
+        f"Points: over seeds, with {level:.4g} % intervals; a bar without an end "
         "reaches beyond what was measured. Shaded: where the claim's interval must lie."
     )
     if most > MOST_ROWS:
@@ -239,16 +214,18 @@ def _row_name(part: Part) -> str:
     return _wrapped(name, _NAME_LETTERS)
 
 
-def _wrapped(text: str, letters: int) -> str:
+def _wrapped(words: str, letters: int) -> str:
     """Break a text without formulas into lines, a word only where it is longer than a line."""
-    lines = textwrap.wrap(text, letters, break_on_hyphens=False)
-    return "\n".join(map(literal, lines))
+    lines = textwrap.wrap(words, letters, break_on_hyphens=False)
+    return "\n".join(map(labels.literal, lines))
 
 
-def _draw_panel(axes: Axes, clause: Clause, parts: Sequence[Part], names: Sequence[str]) -> None:
+def _draw_panel(
+    axes: Axes, clause: sentences.Clause, parts: Sequence[Part], names: Sequence[str]
+) -> None:
     worlds = Worlds.of(parts)
     margins = [(part.margin.least, part.margin.most) for part in parts]
-    low_ends, high_ends = worlds.ends(error_of_each(1))
+    low_ends, high_ends = worlds.ends(intervals.error_of_each(1))
     numbers = np.column_stack([worlds.value[0], low_ends[0], high_ends[0], margins])
     known, shown = (table[np.isfinite(table)] for table in (numbers, numbers[:, :3]))
     is_log = len(shown) > 0 and shown.min() > 0 and shown.max() > 10**_DECADES * shown.min()
@@ -271,11 +248,11 @@ def _draw_panel(axes: Axes, clause: Clause, parts: Sequence[Part], names: Sequen
     axes.set_xlabel(_what_is_shown(clause).replace("`", ""))
 
 
-def _what_is_shown(clause: Clause) -> str:
+def _what_is_shown(clause: sentences.Clause) -> str:
     quantity = clause.quantity
-    if isinstance(quantity, Trend):
+    if isinstance(quantity, quantities.Trend):
         return "rank correlation; of its end and turn, a share"
-    if isinstance(quantity, Power):
+    if isinstance(quantity, quantities.Power):
         return str(quantity)
     return "share of seeds" if str(quantity) == "the share" else f"{clause.statistic} of {quantity}"
 
@@ -301,7 +278,7 @@ Diagram = Mapping[str, Any]
 """The numbers of a phase diagram for the page's script, which can be written as JSON."""
 
 
-def draw_all(runs: Sequence[Entry], conditions: Sequence[str]) -> None:
+def draw_all(runs: Sequence[contents.Entry], conditions: Sequence[str]) -> None:
     """Put the figures and the diagram of each run beside its facts, up to `MOST_BYTES` in all.
 
     Runs that decide claims and reproduce a figure of the paper come before those that do one.
@@ -320,8 +297,8 @@ def draw_all(runs: Sequence[Entry], conditions: Sequence[str]) -> None:
         remaining -= size
 
 
-def _illustrate(run: Entry, conditions: Sequence[str]) -> None:
-    own, others, study = figures_of(run["study"]), list[str](), run["study"]
+def _illustrate(run: contents.Entry, conditions: Sequence[str]) -> None:
+    own, others, study = registry.figures_of(run["study"]), list[str](), run["study"]
     named = [name for preset in run["presets"] for name in preset.figures]
     if not run["presets"]:
         kept = sorted((run["path"] / "figures").glob("*.png"))
@@ -346,16 +323,16 @@ def _illustrate(run: Entry, conditions: Sequence[str]) -> None:
             run["not_drawn"].append(f"{name}: its drawing failed ({defect}).")
 
 
-def _picture(name: str, run: Entry, conditions: Sequence[str]) -> Entry:
+def _picture(name: str, run: contents.Entry, conditions: Sequence[str]) -> contents.Entry:
     """A figure of a run as a `data:` address, with its caption and the command that draws it."""
     judged, path, where = run["run"], run["path"], list(conditions)
-    look = Look(settings={"savefig.dpi": DOTS_PER_INCH})
+    look = style.Look(settings={"savefig.dpi": DOTS_PER_INCH})
     if name == CLAIMS:
         command = command_words("judge", path, out=f"{name}.png", where=where)
         drawing = draw_claims(run["claims"], look=look)
     else:
         command = command_words("plot", name, from_=path, where=where)
-        drawing = draw_figure(name, [judged.directory], FigureOptions(), conditions, look=look)
+        drawing = draw.draw_figure(name, [judged.directory], FigureOptions(), conditions, look=look)
     if drawing.nothing:
         raise UserError(drawing.nothing)
     pixels = Image.open(io.BytesIO(picture.file_content(drawing, "png"))).convert("RGB")
@@ -383,7 +360,7 @@ def make_diagram(data: Cells, heatmap: Figure | None) -> Diagram | None:
     if heatmap is None:
         return None
     try:
-        plan = lay_out_map(data, resolve_options(heatmap, FigureOptions(), data))
+        plan = map_data.lay_out_map(data, inputs.resolve_options(heatmap, FigureOptions(), data))
     except UserError:
         return None
     lengths, study = (len(plan.x.values), len(plan.y.values)), data.study
@@ -392,19 +369,19 @@ def make_diagram(data: Cells, heatmap: Figure | None) -> Diagram | None:
         return None
     shown = plan.value == study.headline and study.threshold is not None and all(study.sides)
     threshold = study.threshold if shown else None
-    colours = matplotlib.colormaps[style.RC["image.cmap"]](np.linspace(0, 1, SHADES))
+    shades = colormaps[style.RC["image.cmap"]](np.linspace(0, 1, SHADES))
     ends = (plan.norm.vmin, float(plan.norm.inverse(0.5)), plan.norm.vmax)
     return {
-        "value": typeset(plan.label),
-        "mean": MEANS[plan.mean],
+        "value": labels.typeset(plan.label),
+        "mean": intervals.MEANS[plan.mean],
         "why": plan.why,
         "x": _axis(plan.x),
         "y": _axis(plan.y),
-        "colours": [to_hex(colour) for colour in colours],
+        "colours": [colors.to_hex(shade) for shade in shades],
         **dict(zip(("low", "middle", "high"), map(_json_number, ends), strict=True)),
         **({"threshold": threshold, "sides": list(study.sides)} if shown else {}),
         "panels": [
-            {"title": typeset(part.title), "points": _points(plan, part, threshold)}
+            {"title": labels.typeset(part.title), "points": _points(plan, part, threshold)}
             for part in plan.panels
         ],
     }
@@ -415,22 +392,24 @@ def _axis(axis: Axis) -> dict[str, Any]:
         rounded = [
             round_digits(one, digits) if isinstance(one, float) else one for one in axis.values
         ]
-        ticks = [typeset(brief(value)) for value in rounded]
+        ticks = [labels.typeset(labels.brief(value)) for value in rounded]
         if len({*ticks}) == len(ticks):
             break
-    values = [typeset(brief(value)) for value in axis.values]
-    return {"label": typeset(axis.label), "values": values, "ticks": ticks}
+    values = [labels.typeset(labels.brief(value)) for value in axis.values]
+    return {"label": labels.typeset(axis.label), "values": values, "ticks": ticks}
 
 
-def _points(plan: Map, part: MapPanel, threshold: float | None) -> dict[str, list[float | None]]:
+def _points(
+    plan: map_data.Map, part: map_data.MapPanel, threshold: float | None
+) -> dict[str, list[float | None]]:
     """What is known at each point, row by row: a list by name; None where there is no number."""
-    every = finite_column(plan.data.trained, plan.value)
-    low, high = part.interval(natural_bounds(np.asarray(every, dtype=np.float64)))
+    every = arrays.finite_column(plan.data.trained, plan.value)
+    low, high = part.interval(intervals.natural_bounds(np.asarray(every, dtype=np.float64)))
     samples = np.where(np.isfinite(part.samples), part.samples, np.nan)
     several = np.isfinite(part.number) & (part.arrived > 1)
     above = np.where(part.arrived > 0, (samples > (threshold or 0.0)).sum(axis=-1), np.nan)
     shades = plan.norm(np.ma.masked_invalid(part.number)).filled(np.nan)
-    columns: dict[str, NDArray[Any]] = {
+    columns: dict[str, Any] = {
         "seeds": part.arrived,
         "lost": part.seeds - part.arrived,
         "middle": part.number,
@@ -452,4 +431,4 @@ def _points(plan: Map, part: MapPanel, threshold: float | None) -> dict[str, lis
 
 
 def _json_number(number: Any) -> float | None:
-    return round_digits(number, 4) if pd.notna(number) and np.isfinite(number) else None
+    return round_digits(number, 4) if np.isfinite(number) else None

@@ -13,20 +13,17 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
+from overfit_cli.claims import stated
 from overfit_cli.claims.cells import repeated_seeds, rows_with_absent
-from overfit_cli.claims.stated import Measure
-from overfit_cli.claims.stated import claim as claim_of
+from overfit_cli.core import parameters, registry
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import Claim, Measurement, UndecidedError, not_run
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.parameters import build, describe
-from overfit_cli.core.registry import claims_of
 from overfit_cli.core.study import AnyStudy, stand_ins_of
 from overfit_cli.core.text import most_alike
 from overfit_cli.stats.intervals import level_of_each, set_level
-from overfit_cli.sweeps.load import load_run, usable_directories, with_settings
+from overfit_cli.sweeps import load, presets
 from overfit_cli.sweeps.manifest import NO_MANIFEST, Manifest, stated_claims, warn_of_sources
-from overfit_cli.sweeps.presets import find_preset
 from overfit_cli.sweeps.store import RunDirectory
 
 T = TypeVar("T")
@@ -99,9 +96,11 @@ class JudgedRun:
                 f"Seeds {seeds} repeat all numbers of another seed: they are no further draws."
             )
         if self.source is not None:
-            if measured.by_chance:
+            if measured.by_chance and (looks := self.manifest.further_looks):
+                times = "once" if looks == 1 else f"{looks} times"
                 with self.looks_level():
-                    words.append(_looks_in_words(self.manifest.further_looks))
+                    level = f"{100 * level_of_each(1):.4g} %"
+                words.append(f"Seeds were added {times}, so that intervals have the level {level}.")
             words.append(self._seal_in_words(claim))
             words += self._stand_ins if measured.verdict != "not run" else []
         return replace(measured, note=" ".join(filter(None, words)))
@@ -121,7 +120,7 @@ class JudgedRun:
 
     @functools.cached_property
     def _logged(self) -> pd.DataFrame:
-        return with_settings(self.data.steps, self.cells)
+        return load.with_settings(self.data.steps, self.cells)
 
     @functools.cached_property
     def _stand_ins(self) -> list[str]:
@@ -139,9 +138,11 @@ class JudgedRun:
         looks = self.manifest.further_looks + (later if self.source else 0)
         return set_level(level_of_each(together * (2 ** (looks + 1) if looks else 1)))
 
-    def of_sentence(self, claim: Claim, read: Callable[[Measure, pd.DataFrame], T]) -> T | None:
+    def of_sentence(
+        self, claim: Claim, read: Callable[[stated.Measure, pd.DataFrame], T]
+    ) -> T | None:
         """Return what is read of a sentence on its rows; None where there is nothing to read."""
-        if not isinstance(claim.measure, Measure):
+        if not isinstance(claim.measure, stated.Measure):
             return None
         try:
             return read(claim.measure, self.rows(claim))
@@ -152,7 +153,7 @@ class JudgedRun:
 
     def claims(self) -> list[Claim]:
         """Return the claims of its study, and those of `sentences`."""
-        return [*claims_of(self.study), *self.sentences()]
+        return [*registry.claims_of(self.study), *self.sentences()]
 
     def sentences(self) -> list[Claim]:
         """Return the claims of its presets, those stated with it, and those removed since.
@@ -167,7 +168,7 @@ class JudgedRun:
         if text in named:
             return named[text]
         try:
-            return claim_of(text, self.study)
+            return stated.claim(text, self.study)
         except BadValue as error:
             if near := most_alike(text, named, cutoff=0.7):
                 raise BadValue("claim", text, f"did you mean {near!r}?") from error
@@ -179,7 +180,7 @@ class JudgedRun:
         files = [path for path in self.manifest.presets if Path(path).is_file()]
         are_here = 0 < len(files) == len(self.manifest.presets)
         texts = {} if are_here else dict(self.manifest.sentences)
-        for preset in filter(None, map(find_preset, files)):
+        for preset in filter(None, map(presets.find_preset, files)):
             texts |= preset.claims
         return stated_claims(self.study, {**texts, **self.manifest.stated})
 
@@ -191,14 +192,14 @@ class JudgedRun:
         """
         if self.manifest.claims is None:
             return []
-        removed = self.manifest.removed([*claims_of(self.study), *self.stated])
+        removed = self.manifest.removed([*registry.claims_of(self.study), *self.stated])
         claims = [_claim_of_wording(name, text, self.study) for name, text in removed.items()]
         has_cells = (self.cells["status"] == "done").any()
         return [one for one in claims if not has_cells or self.unknown_name(one) is None]
 
     def unknown_name(self, claim: Claim) -> BadValue | None:
         """Return the error of a sentence that names what its cells do not have; None without."""
-        if isinstance(claim.measure, Measure):
+        if isinstance(claim.measure, stated.Measure):
             try:
                 claim.measure.parts(self.rows(claim))
             except BadValue as error:
@@ -218,14 +219,6 @@ class JudgedRun:
         return f"{words} It was: '{before}'." if before else words
 
 
-def _looks_in_words(further: int) -> str:
-    """Say that seeds were added, and the level that follows; empty where none were."""
-    if not further:
-        return ""
-    times, level = "once" if further == 1 else f"{further} times", 100 * level_of_each(1)
-    return f"Seeds were added {times}, so that intervals have the level {level:.4g} %."
-
-
 def _claim_of_wording(name: str, text: str, study: AnyStudy) -> Claim:
     """The claim of a sentence; of other words one that is not run."""
 
@@ -233,7 +226,7 @@ def _claim_of_wording(name: str, text: str, study: AnyStudy) -> Claim:
         raise not_run("The code that measured it is gone.")
 
     try:
-        return claim_of(text, study, name=name)
+        return stated.claim(text, study, name=name)
     except UserError:
         return Claim(name=name, source="", statement=text, holds_where="", measure=unknown)
 
@@ -251,10 +244,10 @@ def load_runs(
     if conditions and not directories:
         raise BadValue("where", conditions[0], "name the run directory that it is about.")
     found = [*{one.path: one for one in directories}.values()]
-    found = found or sorted(usable_directories(root), key=lambda one: str(one.path))
+    found = found or sorted(load.usable_directories(root), key=lambda one: str(one.path))
     runs = list[JudgedRun]()
     for directory in found:
-        run = JudgedRun(load_run(directory).choose(*conditions), directory, tuple(conditions))
+        run = JudgedRun(load.load_run(directory).choose(*conditions), directory, tuple(conditions))
         warn_of_sources(directory.path, run.data.run.sources, run.cells)
         runs.append(run)
     return runs
@@ -269,7 +262,7 @@ def _complete(cells: pd.DataFrame, study: AnyStudy) -> pd.DataFrame:
     """Cells with all columns that cells of a run have; rows of steps have a key."""
     if "seed" not in cells or cells["seed"].isna().any():
         raise UserError("The cells have no column 'seed', or some of them no seed.")
-    described, cells = describe(study.parameters), cells.reset_index(drop=True)
+    described, cells = parameters.describe(study.parameters), cells.reset_index(drop=True)
     for name, info in described.items():
         if name in cells and info.kind in ("int", "float") and not is_numeric_dtype(cells[name]):
             raise UserError(f"The cells' column {name!r} has {cells[name].iloc[0]!r}: no number.")
@@ -283,7 +276,7 @@ def _complete(cells: pd.DataFrame, study: AnyStudy) -> pd.DataFrame:
         raise UserError(f"{rows} have the parameters and seed of another.")
     for row in completed[[*described]].drop_duplicates().to_dict("records"):
         try:
-            build(study.parameters, {str(name): value for name, value in row.items()})
+            parameters.build(study.parameters, {str(name): value for name, value in row.items()})
         except BadValue as error:
             raise UserError(f"The cells' {error.name} {error.value}: {error.accepts}") from error
     if not steps:

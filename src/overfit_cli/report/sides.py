@@ -19,17 +19,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from overfit_cli.core import expressions, files, text
 from overfit_cli.core.arrays import finite_column
 from overfit_cli.core.cell import ROW_COLUMNS
 from overfit_cli.core.cells import Cells, Run
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.expressions import read_conditions
-from overfit_cli.core.files import error_text, read_bounded
 from overfit_cli.core.parameters import SEED, ParameterInfo, Value, describe, parameter_named
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import shorten, suggestion
-from overfit_cli.stats.intervals import LEVEL, Summary, t_quantile
-from overfit_cli.stats.pairs import nearest_values, setting_key, setting_keys
+from overfit_cli.stats import intervals, pairs
 from overfit_cli.sweeps.load import load_run
 from overfit_cli.sweeps.store import RunDirectory
 
@@ -79,16 +76,16 @@ def load_side(
         cells = load_run(RunDirectory(path, letter.lower()), any_version=True)
     else:
         cells = _load_published(path, other)
-        tests = {text: read_conditions(text, other.schema.placed) for text in where}
+        tests = {each: expressions.read_conditions(each, other.schema.placed) for each in where}
         where = [
-            text
-            for text, read in tests.items()
+            each
+            for each, read in tests.items()
             if all(ref.name in cells.frame for test in read for ref in test.refs)
         ]
     cells = cells.choose(*where).choose(*where_here, option=f"where_{letter.lower()}")
-    for text in values:
-        if not (text.isidentifier() or text in cells.frame):
-            cells = cells.with_column(text)
+    for name in values:
+        if not (name.isidentifier() or name in cells.frame):
+            cells = cells.with_column(name)
     return cells
 
 
@@ -99,7 +96,7 @@ def measured_columns(side: Cells, values: Sequence[str], *, steps: bool) -> list
     """
     names = [side.study.headline, *(column.name for column in side.study.columns)]
     names += ["steps"] if steps else []
-    names += [text for text in values if text == "seconds" or not text.isidentifier()]
+    names += [name for name in values if name == "seconds" or not name.isidentifier()]
     numbers = {name: finite_column(side.trained, name) for name in names if name in side.frame}
     return [name for name, column in numbers.items() if column.notna().any()]
 
@@ -116,15 +113,15 @@ def _of_point(name: str) -> str:
     return f"{name} of the point"
 
 
-def summary_of_point(point: pd.Series[Any], name: str) -> Summary:
+def summary_of_point(point: pd.Series[Any], name: str) -> intervals.Summary:
     """Return a published mean; its error is nan where it is not known."""
     seeds, error = (point.get(of, np.nan) for of in (_of_point(SEEDS), error_column(name)))
     if np.isnan(seeds):
-        return Summary(float(point[name]), error, np.inf, 0)
-    return Summary(float(point[name]), error, seeds - 1, int(seeds))
+        return intervals.Summary(float(point[name]), error, np.inf, 0)
+    return intervals.Summary(float(point[name]), error, seeds - 1, int(seeds))
 
 
-def mean_of_points(points: pd.DataFrame, name: str) -> Summary:
+def mean_of_points(points: pd.DataFrame, name: str) -> intervals.Summary:
     """Return the mean over published points, with its error.
 
     Whether published means share their seeds is not known. So their errors count as if they all
@@ -152,7 +149,7 @@ def _load_published(path: Path, run: Cells) -> Cells:
 def values_of(cells: Cells, name: str) -> list[Value]:
     """Return the distinct values of a parameter, in order; none where it has no column."""
     values = cells.trained[name].dropna().unique().tolist() if name in cells.frame else []
-    return sorted({setting_key(value): value for value in values}.values())
+    return sorted({pairs.setting_key(value): value for value in values}.values())
 
 
 def read_published(
@@ -186,13 +183,13 @@ def read_published(
         _refuse(path, wrong, f"{name} takes a whole number of at least 0.")
     for name, others in (grid or {}).items():
         if name in columns and parameters[name].kind == "float":
-            columns[name] = nearest_values(columns[name].to_list(), others)
+            columns[name] = pairs.nearest_values(columns[name].to_list(), others)
     given = [name for name in parameters if name in columns]
     failed = table["status"].str.strip() == "failed" if "status" in table else False
     cells = columns[[*given, *(name for name in measured if name in columns)]].assign(
         status=np.where(failed, "failed", "done")
     )
-    same = setting_keys(cells, given).duplicated(keep=False)
+    same = pairs.setting_keys(cells, given).duplicated(keep=False)
     _refuse(path, same, f"another row has the same {' and '.join(given)}; give each its own point.")
     return pd.concat([cells, _errors(path, columns, measured)], axis=1)
 
@@ -200,7 +197,7 @@ def read_published(
 def _read_table(path: Path) -> pd.DataFrame:
     """The texts of a file, by their headings; the index counts rows from 1."""
     try:
-        content = read_bounded(path)
+        content = files.read_bounded(path)
         if path.suffix.lower() == ".parquet":
             content = pd.read_parquet(io.BytesIO(content)).to_csv(index=False).encode()
         lines = io.StringIO(content.decode("utf-8-sig"), newline=None)
@@ -209,7 +206,7 @@ def _read_table(path: Path) -> pd.DataFrame:
     except pd.errors.EmptyDataError:
         rows = pd.DataFrame()
     except (OSError, ValueError) as error:  # pyarrow's and pandas' own are of these
-        reason = error_text(error) if isinstance(error, OSError) else shorten(str(error))
+        reason = files.error_text(error) if isinstance(error, OSError) else text.shorten(str(error))
         raise UserError(f"{path}: it can't be read ({reason}).") from error
     rows = rows[(rows != "").any(axis=1)]
     if len(rows) < 2:
@@ -222,17 +219,17 @@ def _full_name(path: Path, written: str, study: AnyStudy, known: set[str]) -> st
     name = written if written in known else parameter_named(study.parameters, written)
     if name in known or name == "n":
         return name if name in known else SEEDS
-    hint = suggestion(written, known - (ROW_COLUMNS - {"seed", "steps"}))
-    lack = f"no parameter and no measured column {shorten(written)!r}"
+    hint = text.suggestion(written, known - (ROW_COLUMNS - {"seed", "steps"}))
+    lack = f"no parameter and no measured column {text.shorten(written)!r}"
     raise UserError(f"{path}: {study.name} has {lack}; {hint} Commas separate columns.")
 
 
 def _parse(path: Path, texts: pd.Series[str], info: ParameterInfo | None) -> list[Value]:
     values: list[Value] = []
-    for row, text in texts.items():
-        missing = info is None and text.strip().lower() in MISSING
+    for row, written in texts.items():
+        missing = info is None and written.strip().lower() in MISSING
         try:
-            values.append(np.nan if missing else (info or _NUMBER).parse(text))
+            values.append(np.nan if missing else (info or _NUMBER).parse(written))
         except BadValue as error:
             raise UserError(f"{path}: row {row}: {texts.name}: {error.accepts}") from None
     return values
@@ -254,7 +251,11 @@ def _errors(path: Path, columns: pd.DataFrame, measured: Sequence[str]) -> pd.Da
                 f"{name}_low and {name}_high stand together."
             )
         if "_low" in given:
-            error = (given["_high"] - given["_low"]) / 2 / t_quantile(freedom, LEVEL)
+            error = (
+                (given["_high"] - given["_low"])
+                / 2
+                / intervals.t_quantile(freedom, intervals.LEVEL)
+            )
         else:
             error = given.get("_se", given.get("_sd", seeds) / np.sqrt(seeds))
         stated = pd.DataFrame(given).notna().all(axis=1)

@@ -23,10 +23,9 @@ from typing import Any, get_args
 import cloudpickle
 import joblib
 
+from overfit_cli.core import files, processes
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.files import require_extra
 from overfit_cli.core.options import Backend, DeviceChoice, valid_choice, whole_number
-from overfit_cli.core.processes import delaying_interrupts, holding_back
 from overfit_cli.core.training import Device, resolve_device
 from overfit_cli.sweeps.executors import Executor, Local
 from overfit_cli.sweeps.worker import KEPT, VERSIONS, Task, TaskRecord, Work, run_remotely
@@ -51,7 +50,7 @@ class Cluster(Executor):
         super().__init__(f"on {self.name} at {address}", limit, device)
         self.address = address
         self._slots, self._next_count = 0, 0.0
-        require_extra(self.package, self.name, f"The backend {self.name}")
+        files.require_extra(self.package, self.name, f"The backend {self.name}")
         try:
             self._connect()
         except (OSError, ValueError, RuntimeError, TypeError) as error:
@@ -108,7 +107,7 @@ class Dask(Cluster):
             self._client.close()
 
     def _ask_for_slots(self) -> int:
-        with delaying_interrupts():
+        with processes.delaying_interrupts():
             threads: dict[str, int] = self._client.sync(
                 self._client.scheduler.ncores, workers=None, callback_timeout=SECONDS_TO_ANSWER
             )
@@ -180,7 +179,7 @@ class Ray(Cluster):
         if self._is_ours:
             if self.address != "auto":
                 _knock(self.address)  # ray itself would try for minutes
-            with holding_back(signal.SIGTERM):
+            with processes.holding_back(signal.SIGTERM):
                 ray.init(address=self.address, log_to_driver=False, logging_level=logging.ERROR)
         self._head: str = ray.get_runtime_context().gcs_address
         if not self._is_ours and self.address not in ("auto", self._head):

@@ -26,11 +26,8 @@ from typing import Any, Literal
 import cloudpickle
 from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 
-from overfit_cli.core import processes
+from overfit_cli.core import errors, files, processes, text
 from overfit_cli.core.cell import CellResult
-from overfit_cli.core.errors import UserError, count_alike, is_exception
-from overfit_cli.core.files import error_text
-from overfit_cli.core.text import plural
 from overfit_cli.core.training import Device, training_conditions
 from overfit_cli.sweeps import worker
 from overfit_cli.sweeps.plan import Plan
@@ -128,7 +125,7 @@ class Executor(contextlib.AbstractContextManager["Executor"], ABC):
     @property
     def description(self) -> str:
         """Its jobs and their location, for the plan: `2 jobs on loky`."""
-        return f"{plural(self._count_slots(), 'job')} {self.location}".rstrip()
+        return f"{text.plural(self._count_slots(), 'job')} {self.location}".rstrip()
 
     def for_batches(self, batches: int) -> Executor:
         """Return the part of it that so many batches keep busy."""
@@ -142,7 +139,7 @@ class Executor(contextlib.AbstractContextManager["Executor"], ABC):
         except Exception as error:  # an object of the study may raise anything
             cannot = f"{work.study.name} can't be sent to workers ({type(error).__name__}: {error})"
             here = "with one job on this machine, or with the backend threading, nothing is sent"
-            raise UserError(f"{cannot}; {here}.") from error
+            raise errors.UserError(f"{cannot}; {here}.") from error
 
     def run(self, work: Work, tasks: Iterable[Task], ahead: int) -> Iterator[TaskRecord]:
         """Hand out tasks, and give the record of each as it ends or its worker is killed.
@@ -176,14 +173,15 @@ class Executor(contextlib.AbstractContextManager["Executor"], ABC):
                 if future not in in_flight:  # it was lost
                     continue
                 task = in_flight.pop(future)
+                others = in_flight if self.is_pool else {}
                 try:
                     record = TaskRecord(tuple(task), kills=1) if late else future.result()
                 except Exception as error:
                     if not (kills := self._killed(error)):
                         raise self._failure(error) from error
-                    lost = [task, *(in_flight.values() if self.is_pool else ())]
-                    record = TaskRecord(tuple(sorted(itertools.chain(*lost))), kills=kills)
-                self._drop([late] if late else [])
+                    lost = itertools.chain(task, *others.values())
+                    record = TaskRecord(tuple(sorted(lost)), kills=kills)
+                self._drop([late, *others] if late else [])
                 yield record
                 if record.kills and self.is_pool:
                     return
@@ -240,15 +238,15 @@ class Local(Executor):
         return int(is_killed)
 
     def _failure(self, error: Exception) -> Exception:
-        is_users = isinstance(error, UserError)
-        return UserError(f"{error} {worker.KEPT}", exit_code=1) if is_users else error
+        is_users = isinstance(error, errors.UserError)
+        return errors.UserError(f"{error} {worker.KEPT}", exit_code=1) if is_users else error
 
     def _drop(self, futures: Sequence[Any]) -> None:
         if futures and self.has_processes:
             _pool.cache_clear()
-            with contextlib.suppress(queue.Empty):  # loky would look for what it has dropped
-                while True:
-                    self._workers._work_ids.get_nowait()
+            # Of a task that it has not handed on yet, loky would look for what it has dropped.
+            while not all(future.running() or future.done() for future in futures):
+                time.sleep(0.001)
             self._workers.shutdown(wait=False, kill_workers=True)
 
 
@@ -300,8 +298,8 @@ def writing_to(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        problem = f"{path} can't be written to ({error_text(error)}). {worker.KEPT}"
-        raise UserError(problem, exit_code=1) from error
+        problem = f"{path} can't be written to ({files.error_text(error)}). {worker.KEPT}"
+        raise errors.UserError(problem, exit_code=1) from error
 
 
 class Run:
@@ -377,14 +375,16 @@ class Run:
         self.cost_done += cost
         self.cells += ended.count
         self.failed += len(ended.failed)
-        summary.count(ended)
+        summary.trained += ended.count - len(ended.failed)
+        summary.failed.update(ended.failed.values())
+        summary.tracebacks = {**ended.tracebacks, **summary.tracebacks}
         cells = [cell for number in ended.batches for cell in self.waiting.pop(number)]
         if summary.example is None:
-            raised = (cell for cell in cells if is_exception(ended.failed.get(cell.key, "")))
+            raised = (cell for cell in cells if errors.is_exception(ended.failed.get(cell.key, "")))
             summary.example = next(raised, None)
         is_enough = summary.failed.total() >= MOST_ALIKE and self._first.isdisjoint(self.waiting)
         if is_enough and not (summary.trained or self.plan.done):
-            first, *others = count_alike(summary.failed)
+            first, *others = errors.count_alike(summary.failed)
             if not others and first.example.startswith("error: "):
                 words = first.words.removeprefix("error: ")
                 summary.stopped = f"the first {first.count} cells all failed alike: {words}"
@@ -432,7 +432,7 @@ class Run:
         self.summary.restarts += lost.kills
         if self._losses > MOST_LOSSES:
             words = f"Workers were killed {self.summary.restarts} times; is memory short?"
-            raise UserError(f"{words} {worker.KEPT}", exit_code=1)
+            raise errors.UserError(f"{words} {worker.KEPT}", exit_code=1)
         self._strikes.update(lost.batches)
         if len(lost.batches) != 1 or self._strikes[lost.batches[0]] < CHANCES:
             return None

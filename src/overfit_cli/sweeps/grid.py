@@ -13,7 +13,6 @@ import itertools
 import math
 import re
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
@@ -21,17 +20,11 @@ from typing import Any, Self, cast
 
 import numpy as np
 
+from overfit_cli.core import parameters
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.expressions import CLOSE, Expression, Names, read_conditions, read_expression
-from overfit_cli.core.parameters import (
-    ParameterInfo,
-    Value,
-    build,
-    describe,
-    spellings,
-    unknown_parameter,
-)
+from overfit_cli.core.parameters import ParameterInfo, Value, describe
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import is_number, shorten
 
@@ -85,17 +78,17 @@ class Grid:
         infos = describe(study.parameters)
         for name in given:
             if name not in infos:
-                raise unknown_parameter(name, infos)
+                raise parameters.unknown_parameter(name, infos)
         taken = {name: _taken(infos, name, given[name]) for name in infos if name in given}
         groups = tuple(_tied(infos, taken, text) for text in together)
-        for name, times in Counter(itertools.chain(*groups)).items():
-            if times > 1:
+        tied = [*itertools.chain(*groups)]  # their lists keep what they repeat: it has a partner
+        for name in tied:
+            if tied.count(name) > 1:
                 raise BadValue("together", None, f"{name} is named twice; name it once.")
         conditions = dict.fromkeys(" ".join(text.split()) for text in only)
         for text in conditions:
             read_conditions(text, _names(infos), "only")
-        tied = {*itertools.chain(*groups)}  # their lists keep what they repeat: it has a partner
-        once = {name: tuple(dict.fromkeys(taken[name])) for name in taken.keys() - tied}
+        once = {name: tuple(dict.fromkeys(taken[name])) for name in taken if name not in tied}
         return cls(study, taken | once, parse_seeds(seeds), groups, tuple(conditions))
 
     @property
@@ -158,22 +151,20 @@ class Grid:
     def cells(self) -> list[Cell]:
         """Return every cell."""
         _check_size(self.size)
-        study, names = self.study, list(self.given)
-        rows = (dict(zip(names, row, strict=True)) for row in self.rows())
-        points = [build(study.parameters, row) for row in rows]
+        study = self.study
+        points = [parameters.build(study.parameters, row) for row in self.rows()]
         return [
-            Cell(study.name, study.version, parameters, seed)
-            for seed in self.seeds
-            for parameters in points
+            Cell(study.name, study.version, point, seed) for seed in self.seeds for point in points
         ]
 
-    def rows(self) -> Iterator[tuple[Value, ...]]:
-        """Give the values of the parameters that were set, in their order, at every point."""
-        return itertools.product(*self.values.values()) if self.is_product else iter(self._points)
+    def rows(self) -> Iterator[dict[str, Value]]:
+        """Give the values of the parameters that were set, by name, at every point."""
+        rows = itertools.product(*self.values.values()) if self.is_product else self._points
+        return (dict(zip(self.given, row, strict=True)) for row in rows)
 
     @functools.cached_property
     def _points(self) -> list[tuple[Value, ...]]:
-        """The distinct points of a grid that is no product, as `rows` gives them."""
+        """The distinct points of a grid that is no product, with values in the order of `given`."""
         infos, names = describe(self.study.parameters), list(self.given)
         given = self.given.__getitem__
         factors = [[*zip(*map(given, group), strict=True)] for group in self.groups]
@@ -213,11 +204,11 @@ def _check_size(size: int) -> None:
 
 def _tied(infos: Infos, taken: Mapping[str, tuple[Given, ...]], text: str) -> tuple[str, ...]:
     """The parameters that a text such as `n,d` names, if their lists are of one length."""
-    known = spellings(infos)
+    known = parameters.spellings(infos)
     names = tuple(known.get(part.strip(), part.strip()) for part in text.split(","))
     for name in names:
         if name not in infos:
-            raise BadValue("together", text, unknown_parameter(name, infos).accepts)
+            raise BadValue("together", text, parameters.unknown_parameter(name, infos).accepts)
     counts = {name: len(taken.get(name, ())) for name in names}
     if len(names) < 2 or 0 in counts.values() or len({*counts.values()}) > 1:
         given = " and ".join(f"{count} of {name}" for name, count in counts.items())
@@ -256,7 +247,7 @@ def _item(info: ParameterInfo, names: Names, item: Any) -> Given:
 
 
 def _names(infos: Infos) -> Names:
-    return Names({spelling: infos[name] for spelling, name in spellings(infos).items()})
+    return Names({spelling: infos[name] for spelling, name in parameters.spellings(infos).items()})
 
 
 def _is_arithmetic(text: str, names: Names) -> bool:

@@ -12,32 +12,26 @@ import functools
 import shlex
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from overfit_cli.core import expressions, files, options, text
 from overfit_cli.core.cell import ROW_COLUMNS, parameter_columns
+from overfit_cli.core.cells import Cells, Run
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.expressions import quoted
-from overfit_cli.core.files import error_text
-from overfit_cli.core.options import list_of_texts
 from overfit_cli.core.registry import find_study, study_names
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import natural_key
 from overfit_cli.functions.function_study import FunctionStudy
 from overfit_cli.stats.intervals import level_of_each, t_quantile
 from overfit_cli.sweeps.manifest import Manifest
 from overfit_cli.sweeps.part import CELLS, NEEDED, STEPS
 from overfit_cli.sweeps.store import RunDirectory
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from overfit_cli.core.cells import Cells
 
 
 def load_run(directory: RunDirectory, *, any_version: bool = False) -> Cells:
@@ -47,8 +41,6 @@ def load_run(directory: RunDirectory, *, any_version: bool = False) -> Cells:
         any_version: whether to take cells of another version than the study's, if there are no
             others.
     """
-    from overfit_cli.core.cells import Cells, Run
-
     cells, study, manifest = directory.load_cells(), study_in(directory), directory.manifest
     if not any_version:
         check_version(directory, study, int(cells["version"].iloc[0]))
@@ -110,13 +102,13 @@ def with_settings(steps: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
 def conditions(name: str, given: Any) -> list[str]:
     """Return conditions as texts: what is given is one, several, or values by name."""
     if not isinstance(given, Mapping):
-        return list_of_texts(name, given)
+        return options.list_of_texts(name, given)
     return [_condition(name, column, taken) for column, taken in given.items()]
 
 
 def _condition(argument: str, name: Any, taken: Any) -> str:
     """The condition of a name with a value, several, or a text such as `5:20` or `<0.1`."""
-    name = quoted(str(name))
+    name = expressions.quoted(str(name))
     if isinstance(taken, str):
         return f"{name}{taken}" if taken.lstrip()[:1] in ("<", ">", "!") else f"{name}={taken}"
     values = np.ravel(list(taken) if isinstance(taken, Collection) else taken).tolist()
@@ -141,8 +133,6 @@ def means_over_seeds(
         the ends `loss_low` and `loss_high` of its 95 % t interval, and the standard deviation
         `loss_sd`. These three are nan for a single seed.
     """
-    import pandas as pd
-
     ordered = data.without_plan(data.trained).in_order()  # sums depend on the order of seeds
     cells, axes = ordered.frame, ordered.varying()
     done, (place, places) = cells["status"] == "done", ordered.places(axes)
@@ -241,10 +231,11 @@ def summaries(folder: Path) -> list[RunSummary]:
     try:
         paths = [path for path in folder.iterdir() if path.is_dir() and path.name[0] != "."]
     except OSError as error:
-        raise BadValue("folder", str(folder), f"it can't be read: {error_text(error)}.") from error
+        accepts = f"it can't be read: {files.error_text(error)}."
+        raise BadValue("folder", str(folder), accepts) from error
     own = summary(RunDirectory(folder))
-    ordered = sorted(paths, key=lambda path: natural_key(path.name))
-    return list(_found(ordered)) if own is None else [own]
+    ordered = sorted(paths, key=lambda path: text.natural_key(path.name))
+    return _found(ordered) if own is None else [own]
 
 
 def usable_directories(root: Path) -> list[RunDirectory]:
@@ -253,28 +244,26 @@ def usable_directories(root: Path) -> list[RunDirectory]:
     Those with cells of another version, or of a study that isn't installed, are left out with a
     warning.
     """
-
-    def check(run: RunSummary) -> None:
-        if run.version is None:
-            raise run.directory.error("it holds no cells yet.")
-        check_version(run.directory, study_in(run.directory), run.version)
-
     paths = sorted((path.parent for path in root.glob(f"*/{CELLS}")), key=_changed, reverse=True)
-    return [run.directory for run in _found(paths, check)]
+    return [run.directory for run in _found(paths, usable=True)]
 
 
-def _found(
-    paths: Iterable[Path], check: Callable[[RunSummary], None] = lambda run: None
-) -> Iterator[RunSummary]:
-    """Give the run directories among some paths that pass a check; warn of others."""
+def _found(paths: Iterable[Path], *, usable: bool = False) -> list[RunSummary]:
+    """The run directories among some paths, or those that are usable; a warning of others."""
+    found = []
     for path in paths:
         try:
-            if run := summary(RunDirectory(path)):
-                check(run)
-                yield run
+            if (run := summary(RunDirectory(path))) is None:
+                continue
+            if usable and run.version is None:
+                raise run.directory.error("it holds no cells yet.")
+            if usable:
+                check_version(run.directory, study_in(run.directory), run.version)
+            found.append(run)
         except UserError as error:
-            text = error.accepts if isinstance(error, BadValue) else str(error)
-            warnings.warn(f"{path} is left out: {text}", UserWarning, stacklevel=3)
+            why = error.accepts if isinstance(error, BadValue) else str(error)
+            warnings.warn(f"{path} is left out: {why}", UserWarning, stacklevel=3)
+    return found
 
 
 def summary(directory: RunDirectory) -> RunSummary | None:

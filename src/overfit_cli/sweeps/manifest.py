@@ -18,36 +18,31 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
+import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from overfit_cli.claims import stated as statements
+from overfit_cli.core import files, registry, training
+from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.errors import UserError, first_problem
 from overfit_cli.core.expressions import Expression
-from overfit_cli.core.files import MANIFEST, error_text, read_bounded
 from overfit_cli.core.parameters import build, describe
-from overfit_cli.core.registry import claims_of
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import typed_command
-from overfit_cli.core.training import processor_name, product_library
 from overfit_cli.functions.experiment import FunctionRecord
 from overfit_cli.sweeps.grid import Grid
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from overfit_cli.core.cells import Cells
-    from overfit_cli.sweeps.presets import Preset
+from overfit_cli.sweeps.presets import Preset, Whole
 
 MOST_PLANNED = 200_000
 """Points of which a figure shows the missing ones; to make millions takes minutes."""
 
 _PACKAGES = ("overfit-cli", "torch", "numpy", "pandas", "pyarrow", "joblib", "scipy", "matplotlib")
 
-_Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 _Real = Annotated[float, Field(allow_inf_nan=False)]
-_Value = bool | _Whole | _Real | str
+_Value = bool | Whole | _Real | str
 
 
 class Run(BaseModel):
@@ -130,7 +125,7 @@ class Manifest(BaseModel):
 
     schema_version: Literal[1] = Field(alias="schema")
     study: Annotated[str, Field(min_length=1)]
-    version: _Whole
+    version: Whole
     data: Mapping[str, str] = Field(default_factory=dict)
     runs: tuple[Run, ...] = ()
     function: FunctionRecord | None = None
@@ -218,8 +213,6 @@ class Manifest(BaseModel):
 
         One row per point: `seed` and a column for each parameter.
         """
-        import pandas as pd
-
         # A sweep that was resumed twenty times has twenty entries of the same cells.
         runs = {repr((one.values, one.seeds, one.together, one.only)): one for one in self.runs}
         frames = [pd.DataFrame(columns=["seed", *describe(study.parameters)])]
@@ -233,8 +226,7 @@ class Manifest(BaseModel):
                 grid = run.grid(study)
                 for row in grid.rows():
                     with contextlib.suppress(UserError):  # a point that it refuses is none
-                        values = dict(zip(grid.given, row, strict=True))
-                        points.append(build(study.parameters, values).model_dump())
+                        points.append(build(study.parameters, row).model_dump())
             if points:  # without any, whole numbers beside it would become real ones
                 seeds = pd.DataFrame({"seed": run.seeds})
                 frames.append(seeds.merge(pd.DataFrame(points), how="cross"))
@@ -246,13 +238,13 @@ NO_MANIFEST = Manifest.model_construct(schema_version=1, study="", version=0)
 
 def read_manifest(directory: Path) -> Manifest:
     """Return the manifest of a run directory; `NO_MANIFEST` where there is none."""
-    path = directory / MANIFEST
+    path = directory / files.MANIFEST
     try:
-        return Manifest.model_validate_json(read_bounded(path), strict=True)
+        return Manifest.model_validate_json(files.read_bounded(path), strict=True)
     except (FileNotFoundError, NotADirectoryError):
         return NO_MANIFEST
     except OSError as error:
-        reason = error_text(error)
+        reason = files.error_text(error)
     except ValidationError as error:
         reason = first_problem(error)
     raise UserError(f"{path} is damaged ({reason}); restore it, or move it away.")
@@ -262,9 +254,9 @@ def with_run(
     before: Manifest,
     grid: Grid,
     settings: Mapping[str, str | int | float | None],
-    data: Mapping[str, str] | None = None,
+    data: Mapping[str, str] = {},
     preset: Preset | None = None,
-    stated: Mapping[str, str] | None = None,
+    stated: Mapping[str, str] = {},
 ) -> Manifest:
     """Return a manifest with one more run that trains something; what stands there stays.
 
@@ -272,12 +264,10 @@ def with_run(
         settings: how it is run, by name; None where that is as usual.
         stated: claims that the user states with the sweep, by name.
     """
-    study, stated = grid.study, stated or {}
-    sentences = preset.claims if preset is not None else {}
-    function = study.identity.function
+    study, sentences = grid.study, preset.claims if preset is not None else {}
+    is_own = study.identity.function is not None
     if not before:
-        claims = [*claims_of(study), *stated_claims(study, {**sentences, **stated})]
-        is_own = function is not None
+        claims = [*registry.claims_of(study), *stated_claims(study, {**sentences, **stated})]
         before = Manifest(
             schema=1,
             study=study.name,
@@ -291,9 +281,9 @@ def with_run(
     return before.model_copy(
         update={
             "version": study.version,
-            "data": {**before.data, **(data or {})},
+            "data": {**before.data, **data},
             "runs": (*before.runs, _run_of(grid, settings)),
-            "function": function,
+            "function": study.identity.function,
             "presets": tuple(dict.fromkeys([*before.presets, *presets])),
         }
     )
@@ -326,11 +316,7 @@ def joined_manifest(manifests: Sequence[Manifest], merging: Sequence[str]) -> Ma
 
 def stated_claims(study: AnyStudy, sentences: Mapping[str, str]) -> list[Claim]:
     """Return the claims of sentences by name, on a study's cells."""
-    if not sentences:
-        return []
-    from overfit_cli.claims.stated import claim
-
-    return [claim(text, study, name=name) for name, text in sentences.items()]
+    return [statements.claim(text, study, name=name) for name, text in sentences.items()]
 
 
 def _run_of(grid: Grid, settings: Mapping[str, str | int | float | None]) -> Run:
@@ -353,8 +339,8 @@ def _run_of(grid: Grid, settings: Mapping[str, str | int | float | None]) -> Run
         packages={name: importlib.metadata.version(name) for name in _PACKAGES},
         python=platform.python_version(),
         platform=platform.platform(),
-        processor=processor_name(),
-        products=product_library(),
+        processor=training.processor_name(),
+        products=training.product_library(),
         cores=os.cpu_count(),
         git_commit=commit,
         git_dirty=dirty,

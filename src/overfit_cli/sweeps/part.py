@@ -9,41 +9,34 @@ from __future__ import annotations
 
 import hashlib
 import io
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from overfit_cli.core.cell import TRACEBACK, CellResult, Column, parameter_columns
-from overfit_cli.core.errors import UserError
 from overfit_cli.core.files import error_text, read_bounded, write_whole
 from overfit_cli.core.parameters import ParameterInfo, describe
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import plural
 from overfit_cli.functions.experiment import ParameterRecord
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
+Mask = NDArray[np.bool_]
 
 CELLS, STEPS = "cells", "trajectories"
 """The kinds of parts, and their folders in a run directory."""
 
 TEXT, WHOLE, REAL = pa.string(), pa.int64(), pa.float64()
-NEEDED = {
-    CELLS: {
-        **{"key": TEXT, "study": TEXT, "version": WHOLE, "seed": WHOLE},
-        **{"status": TEXT, "reason": TEXT, "steps": WHOLE, "seconds": REAL},
-    },
-    STEPS: {"key": TEXT, "step": WHOLE},
-}
+_FIRST = {"key": TEXT, "study": TEXT, "version": WHOLE, "seed": WHOLE}
+_AFTER_PARAMETERS = {"status": TEXT, "reason": TEXT, "steps": WHOLE, "seconds": REAL}
+NEEDED = {CELLS: _FIRST | _AFTER_PARAMETERS, STEPS: {"key": TEXT, "step": WHOLE}}
 ORDER = {CELLS: ["key"], STEPS: ["key", "step"]}
 INDEX = {CELLS: ["key", "status", "version"], STEPS: ["key"]}
 """The columns that are remembered of a part."""
@@ -209,10 +202,10 @@ def in_order(table: pa.Table, kind: str) -> pa.Table:
     return table.sort_by([(name, "ascending") for name in ORDER[kind]])
 
 
-def counting(
-    kind: str, parts: Sequence[Part], replaced: Mapping[int, pa.Array]
-) -> list[NDArray[np.bool_]]:
+def counting(kind: str, parts: Sequence[Part], replaced: Mapping[int, pa.Array]) -> dict[str, Mask]:
     """Return masks of the rows that count: those of a key in one part, the newest or newest done.
+
+    They stand under the names of the parts, in their order.
 
     Args:
         parts: the newest first.
@@ -220,7 +213,7 @@ def counting(
             Steps that were logged with such a row come after all others.
     """
     if not parts:
-        return []
+        return {}
     if kind == CELLS:
         last = [pc.not_equal(part.rows["status"], "done") for part in parts]
     else:
@@ -233,7 +226,8 @@ def counting(
     rank = np.repeat(np.arange(len(parts)), sizes) + len(parts) * is_last
     best = np.full(codes.max(initial=0) + 1, 2 * len(parts))
     np.minimum.at(best, codes, rank)
-    return np.split(rank == best[codes], np.cumsum(sizes)[:-1])
+    masks = np.split(rank == best[codes], np.cumsum(sizes)[:-1])
+    return dict(zip((part.name for part in parts), masks, strict=True))
 
 
 def groups_to_join(parts: Sequence[Part]) -> Iterator[list[Part]]:
@@ -249,73 +243,43 @@ def groups_to_join(parts: Sequence[Part]) -> Iterator[list[Part]]:
     yield from groups.values()
 
 
-TOLERANCE, SMALLEST = 1e-5, 1e-11
-"""By how much two numbers of one cell may differ, relative and in all: the last bits depend on the
-processor, and on which cells are trained together."""
-
-_WHERE = " directory"
-"""No column is called so."""
-
-
-def check_same_numbers(frames: Mapping[str, pd.DataFrame]) -> None:
-    """Refuse cells that have other numbers in another run directory, by their paths."""
-    import pandas as pd
-
-    rows = pd.concat(frames, names=[_WHERE]).reset_index(_WHERE)
-    several = rows[rows.duplicated("key", keep=False) & (rows["status"] == "done")]
-    numbers = several.drop(columns="seconds").select_dtypes(["number", "bool"]).astype(float)
-    of_key = numbers.groupby(several["key"])
-    low, high, known = of_key.min(), of_key.max(), of_key.count()
-    differs = (known > 0) & known.lt(of_key.size(), axis=0)
-    differs |= ~np.isclose(low, high, rtol=TOLERANCE, atol=SMALLEST, equal_nan=True)
-    conflicts = low.index[differs.any(axis=1)]
-    if conflicts.empty:
-        return
-    example = several[several["key"] == conflicts[0]]
-    column = differs.columns[differs.loc[conflicts[0]]][0]
-    values = [f"{value!r} in {path}" for path, value in example[[_WHERE, column]].to_numpy()]
-    raise UserError(
-        f"{plural(len(conflicts), 'cell')} with other numbers in another directory: {conflicts[0]} "
-        f"has {column} {' and '.join(values)}. Nothing was merged."
-    )
-
-
 # Rows of results
 
 _TYPES = {"int": WHOLE, "float": REAL, "bool": pa.bool_(), "literal": TEXT, "text": TEXT}
 
 
 def cell_schema(
-    study: AnyStudy, measured: Iterable[str] = (), *, traceback: bool = False
+    study: AnyStudy, measured: Iterable[Mapping[str, object]] = (), *, traceback: bool = False
 ) -> pa.Schema:
     """Return the schema of the study's cell rows.
 
     Args:
-        measured: names of measurements, declared or not.
+        measured: the measurements of some cells, declared or not.
         traceback: whether one of the cells raised.
     """
-    common = list(NEEDED[CELLS].items())
-    start = list(NEEDED[CELLS]).index("status")
-    parameters = parameter_types(describe(study.parameters).values()).items()
-    last = [(TRACEBACK, TEXT)] if traceback else []
-    numbers = _measured(study.columns, measured)
-    return pa.schema([*common[:start], *parameters, *common[start:], *numbers, *last])
+    parameters = parameter_types(describe(study.parameters).values())
+    types = _with_columns(_FIRST | parameters | _AFTER_PARAMETERS, study.columns, measured)
+    return pa.schema(types | ({TRACEBACK: TEXT} if traceback else {}))
 
 
-def steps_schema(study: AnyStudy, logged: Iterable[str] = ()) -> pa.Schema:
+def steps_schema(study: AnyStudy, logged: Iterable[Mapping[str, object]] = ()) -> pa.Schema:
     """Return the schema of the study's trajectories: one row per cell and logged step."""
-    return pa.schema([*NEEDED[STEPS].items(), *_measured(study.trajectory_columns, logged)])
+    return pa.schema(_with_columns(NEEDED[STEPS], study.trajectory_columns, logged))
 
 
-def _measured(declared: Sequence[Column], names: Iterable[str]) -> list[tuple[str, pa.DataType]]:
-    types = {column.name: _TYPES[column.kind] for column in declared}
-    return [*types.items(), *((name, REAL) for name in names if name not in types)]
+def _with_columns(
+    types: Mapping[str, pa.DataType],
+    declared: Sequence[Column],
+    rows: Iterable[Mapping[str, object]],
+) -> dict[str, pa.DataType]:
+    """Types with those of declared columns, and of what rows have beside them, the widest first."""
+    known = {**types, **{column.name: _TYPES[column.kind] for column in declared}}
+    found = itertools.chain(known, *sorted(rows, key=len, reverse=True))
+    return dict.fromkeys(found, REAL) | known
 
 
 def cell_table(study: AnyStudy, results: Sequence[CellResult]) -> pa.Table:
     """Return the cell rows of `results`."""
-    raised = any(result.traceback for result in results)
-    schema = cell_schema(study, _names(one.measurements for one in results), traceback=raised)
     rows = [
         {
             **{"key": one.cell.key, "study": one.cell.study, "version": one.cell.version},
@@ -326,26 +290,21 @@ def cell_table(study: AnyStudy, results: Sequence[CellResult]) -> pa.Table:
         }
         for one in results
     ]
-    return pa.Table.from_pylist(rows, schema)
+    raised = any(result.traceback for result in results)
+    measured = (result.measurements for result in results)
+    return pa.Table.from_pylist(rows, cell_schema(study, measured, traceback=raised))
 
 
 def trajectory_table(study: AnyStudy, results: Sequence[CellResult]) -> pa.Table:
     """Return the logged steps of `results`; no rows where none was logged."""
-    logged = _names(result.trajectory for result in results)
-    schema = steps_schema(study, [name for name in logged if name != "step"])
+    schema = steps_schema(study, (result.trajectory for result in results))
     tables = [schema.empty_table()]
     for result in results:
-        if result.trajectory:
-            steps = len(result.trajectory["step"])
-            content: dict[str, Sequence[Any]] = {name: [None] * steps for name in schema.names}
-            content |= {"key": [result.cell.key] * steps, **result.trajectory}
-            tables.append(pa.table(content, schema=schema))
+        absent = [None] * len(result.trajectory.get("step", ()))
+        content = {"key": [result.cell.key] * len(absent), **result.trajectory}
+        columns = {name: content.get(name, absent) for name in schema.names}
+        tables.append(pa.table(columns, schema=schema))
     return pa.concat_tables(tables)
-
-
-def _names(rows: Iterable[Mapping[str, object]]) -> list[str]:
-    widest_first = sorted(rows, key=len, reverse=True)
-    return list(dict.fromkeys(name for row in widest_first for name in row))
 
 
 def parameter_types(

@@ -23,23 +23,19 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from overfit_cli.core import expressions, processes, registry
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.expressions import read_number
 from overfit_cli.core.figure import Figure
 from overfit_cli.core.options import DEFAULTS, SweepOptions, whole_number
 from overfit_cli.core.parameters import Value, build, describe
-from overfit_cli.core.processes import Interrupted, alarm
-from overfit_cli.core.registry import blaming
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Device, Execution, training_conditions
 from overfit_cli.stats.boundary_search import FIRST_SEEDS, CrossingEstimate, Point, Search
+from overfit_cli.sweeps import load, part, worker
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.load import load_run
-from overfit_cli.sweeps.part import change_of, parameter_types
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.worker import train_all
 
 
 @dataclass(frozen=True)
@@ -99,7 +95,7 @@ def make_plan(
     trajectories = how.trajectories and study.has_steps
     directory.check_study(study)
     cells = grid.cells() if cells is None else cells
-    with blaming(study, "the cost or the memory of a cell"):
+    with registry.blaming(study, "the cost or the memory of a cell"):
         cells = cells if shard is None else shard.cells_of(cells, study.cost)
         if device == "cpu" and cells:  # a shard may have none
             _check_memory(grid, cells)
@@ -133,11 +129,12 @@ def _compare_function(study: AnyStudy, directory: RunDirectory) -> str:
     changed = bool(manifest.runs) and manifest.runs[-1].source != study.identity.source
     if changed and earlier.is_file() and now.is_file() and not earlier.samefile(now):
         raise directory.error(f"it holds cells of another file, {earlier}; name another directory.")
-    return change_of(*(parameter_types(one.parameters) for one in (manifest.function, present)))
+    types = (part.parameter_types(one.parameters) for one in (manifest.function, present))
+    return part.change_of(*types)
 
 
 def _batches(study: AnyStudy, cells: list[Cell], device: Device) -> list[list[Cell]]:
-    with blaming(study, "making batches"):
+    with registry.blaming(study, "making batches"):
         batches = [list(batch) for batch in study.batches(cells, device)]
     batched = sorted(cell.key for batch in batches for cell in batch)
     if batched != sorted(cell.key for cell in cells):
@@ -296,7 +293,7 @@ class Estimate(NamedTuple):
     memory: float | None
 
 
-class _TimeOver(Interrupted):
+class _TimeOver(processes.Interrupted):
     """The end of a timed batch: like an interrupt, it is no result of a cell."""
 
 
@@ -315,10 +312,14 @@ def estimate(plan: Plan, jobs: int, execution: Execution, within: float) -> Esti
     probe, took = [study.probe(cell) for cell in middle], list[float]()
     execution = replace(execution, fail_fast=False, time_limit=None)  # one clock at a time
     deadline = time.monotonic() + within
-    with contextlib.suppress(_TimeOver), training_conditions(), alarm(deadline, _TimeOver):
+    with (
+        contextlib.suppress(_TimeOver),
+        training_conditions(),
+        processes.alarm(deadline, _TimeOver),
+    ):
         for _ in range(2):  # the first time it imports what trains, and fills the cache
             began = time.perf_counter()
-            list(train_all(study, probe, execution))
+            list(worker.train_all(study, probe, execution))
             took.append(time.perf_counter() - began)
     busy = min(jobs, len(costs))
     largest = max(study.memory(cell) or 0.0 for cell in itertools.chain(*plan.batches))
@@ -363,9 +364,10 @@ class Refinement:
             accepts = "it takes a full grid: leave out together, only and expressions in parameters"
             raise BadValue("refine", rounds, f"{accepts}.")
         figure = _figure_of_a_boundary(grid)
-        own = figure.options
+        own, level = figure.options, figure.options.threshold
         self.figure, self.value = figure.name, own.value or grid.study.headline
-        level = own.threshold if threshold is None else read_number(threshold, "threshold")
+        if threshold is not None:
+            level = expressions.read_number(threshold, "threshold")
         if level is None:
             accepts = f"{grid.study.name} has no threshold of its own; give one."
             raise BadValue("refine", None, accepts)
@@ -392,15 +394,15 @@ class Refinement:
         """Give the cells of each round, until everything has converged; `learn` comes between."""
         points = self.search.first_points()
         for _ in range(self.rounds + 1):
-            cells = self._cells(points)
-            self.asked.update(zip(cells, points, strict=True))
             if points:
-                yield cells
+                cells = {self._cell(point): point for point in points}
+                self.asked |= cells
+                yield [*cells]
                 points = self.search.next_points(self._known)
 
     def learn(self, directory: RunDirectory) -> None:
         """Take in what the directory holds of the cells asked for."""
-        data, points = load_run(directory), {cell.key: at for cell, at in self.asked.items()}
+        data, points = load.load_run(directory), {cell.key: at for cell, at in self.asked.items()}
         rows = data.trained[data.trained["key"].isin(points.keys())]
         # Which column of a function's is the first is known once it has measured something.
         self.value = self.value or data.study.headline
@@ -410,15 +412,12 @@ class Refinement:
         self._known = pd.DataFrame(known, columns=["y", "seed", "x", "value"])
         self.estimates = self.search.estimates(self._known)
 
-    def _cells(self, points: Sequence[Point]) -> list[Cell]:
+    def _cell(self, point: Point) -> Cell:
         study = self.grid.study
-        others = {name: values[0] for name, values in self.grid.values.items()}
+        setting = {name: values[0] for name, values in self.grid.values.items()}
         as_y = int if describe(study.parameters)[self.y].kind == "int" else float
-        settings = [others | {self.x: point.x, self.y: as_y(point.y)} for point in points]
-        return [
-            Cell(study.name, study.version, build(study.parameters, setting), point.seed)
-            for point, setting in zip(points, settings, strict=True)
-        ]
+        setting |= {self.x: point.x, self.y: as_y(point.y)}
+        return Cell(study.name, study.version, build(study.parameters, setting), point.seed)
 
     def _values(self, name: str) -> list[float]:
         default = describe(self.grid.study.parameters)[name].default

@@ -12,7 +12,7 @@ import itertools
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, cast, get_args
 
@@ -25,8 +25,7 @@ from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.registry import figures_of, find_study, study_names
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import brief, is_text, most_alike, natural_key, shorten, suggestion
-from overfit_cli.functions.function_study import study_of_reference
-from overfit_cli.functions.references import is_reference, split_reference
+from overfit_cli.functions import function_study, references
 from overfit_cli.sweeps.grid import Given, Grid
 
 PROFILES = get_args(ProfileName)
@@ -43,8 +42,10 @@ ERROR_RATES = "error-rates.csv"
 MEASURED_ON = 2
 """The jobs on which the minutes of presets were measured."""
 
-_Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
-_Value = str | bool | _Whole | float
+Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+"""A whole number that a file may hold."""
+
+_Value = str | bool | Whole | float
 _Texts = Annotated[tuple[str, ...], BeforeValidator(lambda v: (v,) if isinstance(v, str) else v)]
 
 
@@ -69,7 +70,7 @@ class Profile(_Axes):
         together, only: what ties lists and leaves out points, besides the preset's own.
     """
 
-    seeds: str | _Whole = 3
+    seeds: str | Whole = 3
     minutes: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     needs: str = ""
     stand_in: str = ""
@@ -243,9 +244,6 @@ LONGEST = 120
 """The most letters of a run directory's name."""
 
 
-_DEFAULT = Profile()
-
-
 @dataclass(frozen=True)
 class Subject:
     """The subject of a command: a study or a function, with the profile of a preset.
@@ -258,7 +256,7 @@ class Subject:
 
     study: AnyStudy
     typed: str
-    profile: Profile = _DEFAULT
+    profile: Profile = field(default_factory=Profile)
     preset: Preset | None = None
     size: str = DEFAULT_PROFILE
 
@@ -359,10 +357,10 @@ def _study_named(name: str, folder: Path = Path()) -> AnyStudy | None:
     """The study of a name, or the function that it refers to, in a file of a folder; else None."""
     if name in study_names():
         return find_study(name)
-    if not is_reference(name):
+    if not references.is_reference(name):
         return None
-    is_file = split_reference(name)[0].endswith(".py")
-    return study_of_reference(str(folder / name) if is_file else name)
+    is_file = references.split_reference(name)[0].endswith(".py")
+    return function_study.study_of_reference(str(folder / name) if is_file else name)
 
 
 def _of_preset(preset: Preset, typed: str, size: str) -> Subject:

@@ -15,18 +15,18 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from overfit_cli.core.arrays import finite_column
+from overfit_cli.core.arrays import Floats, finite_column
 from overfit_cli.core.cell import TRACEBACK, CellResult
 from overfit_cli.core.processes import delaying_interrupts
 from overfit_cli.core.study import MOST_PROGRESS_COLUMNS, AnyStudy
@@ -36,12 +36,6 @@ from overfit_cli.sweeps.executors import Run
 from overfit_cli.sweeps.plan import Plan, diagram_axes
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import TaskRecord
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
 
 SECONDS_BETWEEN_LINES = 5.0
 _SMALLEST_WIDTH_OF_DIAGRAM = 60
@@ -133,7 +127,8 @@ class Diagram:
         self._headline, self._names = grid.study.headline, [y, x]
         self._others = [name for name in grid.axes if name not in self._names]
         self._values: list[list[Any]] = [sorted(grid.axes[name]) for name in self._names]
-        self.points = {attrgetter(y, x)(cell.parameters) for cell in plan.cells}
+        settings = (cell.parameters for cell in plan.cells)
+        self.points = {tuple(getattr(one, name) for name in self._names) for one in settings}
         # The sum of the headlines at each point, of how many cells, and how many cells arrived.
         self._sums, self._numbers, self._arrived = np.zeros((3, *map(len, self._values)))
 
@@ -180,9 +175,7 @@ class Diagram:
             key.append(f"{plural(coming, 'point')} to come, pale as the nearest")
         yield _line(*key)
 
-    def _colours(
-        self, up: NDArray[np.int_], across: NDArray[np.int_]
-    ) -> tuple[Floats, float, float]:
+    def _colours(self, up: list[int], across: list[int]) -> tuple[Floats, float, float]:
         """The colours of the means in bins, nan where nothing arrived; and the range of the means.
 
         It is divided by ratio if all are positive.
@@ -190,7 +183,7 @@ class Diagram:
         from matplotlib.colors import LogNorm, Normalize
         from scipy.ndimage import distance_transform_edt
 
-        def binned(values: NDArray[Any]) -> Floats:
+        def binned(values: Any) -> Floats:
             return np.add.reduceat(np.add.reduceat(values, up, axis=0), across, axis=1)
 
         has_number = self._numbers > 0
@@ -248,9 +241,9 @@ def _points(upper: Floats, lower: Floats, times: int = 1) -> tuple[str, str]:
     return "▀" * times, " on ".join(halves)
 
 
-def _starts(count: int, most: int) -> NDArray[np.int_]:
+def _starts(count: int, most: int) -> list[int]:
     bins = min(most, count)
-    return np.arange(bins) * count // bins
+    return [place * count // bins for place in range(bins)]
 
 
 def _line(*parts: str | tuple[str, str]) -> Text:

@@ -12,7 +12,6 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -32,13 +31,7 @@ from overfit_cli.sweeps.clusters import executor_of
 from overfit_cli.sweeps.executors import Executor, Run, writing_to
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.part import cell_schema
-from overfit_cli.sweeps.plan import (
-    Plan,
-    Refinement,
-    coarse_to_fine,
-    estimate,
-    make_plan,
-)
+from overfit_cli.sweeps.plan import Plan, Refinement, coarse_to_fine, estimate, make_plan
 from overfit_cli.sweeps.presets import Subject
 from overfit_cli.sweeps.progress import Progress, Watch
 from overfit_cli.sweeps.store import RunDirectory
@@ -67,11 +60,7 @@ def _templates() -> Environment:
     return environment
 
 
-def grid_of(
-    subject: Subject,
-    given: Mapping[str, Any] = MappingProxyType({}),
-    how: SweepOptions = DEFAULTS,
-) -> Grid:
+def grid_of(subject: Subject, given: Mapping[str, Any] = {}, how: SweepOptions = DEFAULTS) -> Grid:
     """Return the grid of a sweep, with what the user gives before what a preset sets."""
     own = subject.profile
     seeds = subject.seeds if how.seeds is None else how.seeds
@@ -209,13 +198,8 @@ class Session:
             **({} if self.refinement is None else self.refinement.settings),
         }
         with writing_to(self.directory.path):
-            self.directory.record(
-                plan.grid,
-                how,
-                data=now.work.data,
-                preset=self.subject.preset,
-                stated=self.stated,
-            )
+            data, preset = now.work.data, self.subject.preset
+            self.directory.record(plan.grid, how, data=data, preset=preset, stated=self.stated)
 
     def _train(self, now: Round, total: Summary) -> None:
         """Train a plan's cells, showing how far it is; what was done before is counted on."""

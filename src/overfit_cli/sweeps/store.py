@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
 import os
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from filelock import FileLock
@@ -34,10 +34,6 @@ from overfit_cli.sweeps import part as parquet
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.manifest import SOURCES, Manifest, joined_manifest, read_manifest, with_run
 from overfit_cli.sweeps.part import CELLS, INDEX, STEPS, TEXT, NotAPartError, Part
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
 
 MANY_PARTS = 1000
 """A directory of more parts than this is joined when it is opened: each takes about 1 ms."""
@@ -172,13 +168,9 @@ class RunDirectory:
         parts = self.parts(CELLS, INDEX[CELLS])
         cells: pd.DataFrame = self._rows(CELLS, parts).to_pandas().set_index("key")
         cells = cells.reindex(columns=["status", "version", "source"])
-        return cells.assign(logged=cells.index.isin(self.logged_keys() if trajectories else []))
-
-    def logged_keys(self) -> set[str]:
-        """Return the keys of the cells that have a trajectory."""
-        parts = self.parts(STEPS, INDEX[STEPS])
-        rows = parquet.joined((part.rows for part in parts), STEPS)
-        return set(pc.unique(rows["key"]).to_pylist())
+        steps = self.parts(STEPS, INDEX[STEPS]) if trajectories else []
+        logged = parquet.joined((part.rows for part in steps), STEPS)["key"]
+        return cells.assign(logged=cells.index.isin(pc.unique(logged).to_pylist()))
 
     def columns(self, kind: str) -> list[str]:
         """Return the names of the columns that the rows have which are shown."""
@@ -273,16 +265,13 @@ class RunDirectory:
         with self.lock:
             for kind in (STEPS, CELLS):
                 parts = self.parts(kind, INDEX[kind])
-                masks = self._counting(kind, parts)
-                kept = {part.name: mask for part, mask in zip(parts, masks, strict=True)}
+                kept = self._counting(kind, parts)
                 for group in parquet.groups_to_join(parts):
                     if len(group) > 1 or not kept[group[0].name].all():
                         with contextlib.suppress(NotAPartError):  # one was damaged meanwhile
                             self._join(kind, group, kept)
 
-    def _join(
-        self, kind: str, group: Sequence[Part], kept: Mapping[str, NDArray[np.bool_]]
-    ) -> None:
+    def _join(self, kind: str, group: Sequence[Part], kept: Mapping[str, parquet.Mask]) -> None:
         folder, written, first = self._there / kind, "", group[0]
         whole = [parquet.read_part(folder / part.name, kind) for part in group]
         tables = [part.rows.filter(pa.array(kept[part.name])) for part in whole]
@@ -369,7 +358,7 @@ class RunDirectory:
         if kind == STEPS:
             return parts
         present = (pc.unique(part.rows["version"]).to_pylist() for part in parts)
-        version = self.shown_version(itertools.chain.from_iterable(present))
+        version = self.shown_version(version for versions in present for version in versions)
         function, study, shown = self.manifest.function, self._installed(), list[Part]()
         is_own = study is not None and study.version == version
         described = describe(study.parameters).values() if study is not None and is_own else ()
@@ -386,23 +375,23 @@ class RunDirectory:
                 shown.append(replace(part, rows=rows))
         return shown
 
-    def _counting(self, kind: str, parts: Sequence[Part]) -> list[NDArray[np.bool_]]:
-        """Masks of the rows of parts that count."""
+    def _counting(self, kind: str, parts: Sequence[Part]) -> dict[str, parquet.Mask]:
+        """Masks of the rows of parts that count, by the names of these."""
         replaced = dict[int, pa.Array]()
         if kind == STEPS and len(parts) > 1:
             of_cells = self.parts(CELLS, INDEX[CELLS])
-            masks = parquet.counting(CELLS, of_cells, replaced)
+            kept = parquet.counting(CELLS, of_cells, replaced)
             replaced = {
-                part.stamp: part.rows["key"].filter(pa.array(~mask)).combine_chunks()
-                for part, mask in zip(of_cells, masks, strict=True)
-                if part.stamp and not mask.all()
+                part.stamp: part.rows["key"].filter(pa.array(~kept[part.name])).combine_chunks()
+                for part in of_cells
+                if part.stamp and not kept[part.name].all()
             }
         return parquet.counting(kind, parts, replaced)
 
     def _rows(self, kind: str, parts: Sequence[Part]) -> pa.Table:
         """The rows of parts that count."""
         table = parquet.joined((part.rows for part in parts), kind)
-        mask = np.concatenate([np.zeros(0, bool), *self._counting(kind, parts)])
+        mask = np.concatenate([np.zeros(0, bool), *self._counting(kind, parts).values()])
         return parquet.in_order(table if mask.all() else table.filter(pa.array(mask)), kind)
 
 
@@ -443,7 +432,7 @@ def merge_directories(sources: Sequence[RunDirectory], out: RunDirectory) -> lis
     frames = {str(one.path): one.load_cells() for one in every if one.names(CELLS)}
     if not frames:
         raise every[-1].error("it holds no cells, and neither do the others.")
-    parquet.check_same_numbers(frames)
+    _check_same_numbers(frames)
     notes = out.prepare()
     whole = joined_manifest([one.manifest for one in every], [str(path) for path in others])
     with out.lock:
@@ -452,6 +441,35 @@ def merge_directories(sources: Sequence[RunDirectory], out: RunDirectory) -> lis
             _copy(source, out)
         out.update(lambda _: whole.model_copy(update={"merging": ()}))
     return notes
+
+
+TOLERANCE, SMALLEST = 1e-5, 1e-11
+"""By how much two numbers of one cell may differ, relative and in all: the last bits depend on the
+processor, and on which cells are trained together."""
+
+_WHERE = " directory"
+"""No column is called so."""
+
+
+def _check_same_numbers(frames: Mapping[str, pd.DataFrame]) -> None:
+    """Refuse cells that have other numbers in another run directory, by their paths."""
+    rows = pd.concat(frames, names=[_WHERE]).reset_index(_WHERE)
+    several = rows[rows.duplicated("key", keep=False) & (rows["status"] == "done")]
+    numbers = several.drop(columns="seconds").select_dtypes(["number", "bool"]).astype(float)
+    of_key = numbers.groupby(several["key"])
+    low, high, known = of_key.min(), of_key.max(), of_key.count()
+    differs = (known > 0) & known.lt(of_key.size(), axis=0)
+    differs |= ~np.isclose(low, high, rtol=TOLERANCE, atol=SMALLEST, equal_nan=True)
+    conflicts = low.index[differs.any(axis=1)]
+    if conflicts.empty:
+        return
+    example = several[several["key"] == conflicts[0]]
+    column = differs.columns[differs.loc[conflicts[0]]][0]
+    values = [f"{value!r} in {path}" for path, value in example[[_WHERE, column]].to_numpy()]
+    raise UserError(
+        f"{plural(len(conflicts), 'cell')} with other numbers in another directory: {conflicts[0]} "
+        f"has {column} {' and '.join(values)}. Nothing was merged."
+    )
 
 
 def _copy(source: RunDirectory, out: RunDirectory) -> None:

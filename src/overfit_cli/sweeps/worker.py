@@ -16,29 +16,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import cloudpickle
+import pyarrow as pa
 
-from overfit_cli.core import errors
+from overfit_cli.core import errors, processes, training
 from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.errors import MissingError, UserError
 from overfit_cli.core.files import DATA_VARIABLE, keeping_variables
-from overfit_cli.core.processes import Interrupted, answering_interrupts, check_interrupts
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import VERSION, is_number, visible
-from overfit_cli.core.training import (
-    TIME_LIMIT,
-    Execution,
-    TimeLimitReached,
-    Training,
-    resolve_device,
-    training_conditions,
-)
+from overfit_cli.core.training import Execution
 from overfit_cli.sweeps.part import cell_table, trajectory_table
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 VERSIONS = f"overfit {VERSION} on Python {sys.version_info.major}.{sys.version_info.minor}"
 """The versions that the processes of a sweep must share."""
@@ -59,32 +49,32 @@ def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[C
     left = {cell.key: cell for cell in batch}
     reason, lines = "error: the study gave no result for it", ""
     again = 0  # how many cells at a time are trained again
-    training, began = Training(execution), time.perf_counter()
+    log, began = training.Training(execution), time.perf_counter()
     results: Iterator[CellResult] | None = None
     while True:
         try:
-            with training.limited():
-                results = iter(study.train(batch, training)) if results is None else results
+            with log.limited():
+                results = iter(study.train(batch, log)) if results is None else results
                 result = next(results)
-                training.check_time()
-            check_interrupts()
+                log.check_time()
+            processes.check_interrupts()
             if not isinstance(result, CellResult):
                 raise TypeError(f"the study gave {result!r}, which is not a CellResult")
             if (cell := left.get(result.cell.key)) is None:
                 raise LookupError("the study gave a result of another cell, or two of this one")
             share = (time.perf_counter() - began) / len(batch)
-            result = replace(result, seconds=share, trajectory=training.trajectory(cell))
+            result = replace(result, seconds=share, trajectory=log.trajectory(cell))
             checked = _check_result(study, result)
         except StopIteration:
-            check_interrupts()
+            processes.check_interrupts()
             break
-        except (Interrupted, MissingError):
+        except (processes.Interrupted, MissingError):
             raise
-        except TimeLimitReached:
-            reason, again = TIME_LIMIT, 1
+        except training.TimeLimitReached:
+            reason, again = training.TIME_LIMIT, 1
             break
         except BaseException as error:  # a study may raise anything
-            check_interrupts()
+            processes.check_interrupts()
             reason = f"error: {errors.error_in_words(error)}"
             lines = errors.kept_traceback(error)
             again = -(-len(batch) // 2)
@@ -100,7 +90,7 @@ def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[C
         return
     for cell in cells:
         seconds = (time.perf_counter() - began) / len(batch)
-        logged, steps = training.trajectory(cell), training.steps_logged(cell)
+        logged, steps = log.trajectory(cell), log.steps_logged(cell)
         yield CellResult(cell, {}, steps, reason, seconds, logged, lines)
 
 
@@ -266,7 +256,7 @@ class Summary:
     trained: int = 0
     reused: int = 0
     failed: Counter[str] = field(default_factory=Counter)
-    tracebacks: dict[errors.FailureKind, str] = field(default_factory=dict)
+    tracebacks: Mapping[errors.FailureKind, str] = field(default_factory=dict)
     restarts: int = 0
     seconds: float = 0.0
     left: int = 0
@@ -274,19 +264,13 @@ class Summary:
     example: Cell | None = None
     stopped: str = ""
 
-    def count(self, record: TaskRecord) -> None:
-        """Count in what a task did."""
-        self.trained += record.count - len(record.failed)
-        self.failed.update(record.failed.values())
-        self.tracebacks = {**record.tracebacks, **self.tracebacks}
-
 
 def run_task(work: Work, task: Task) -> TaskRecord:
     """Train a task. Errors in training become failed cells."""
     began, is_cold = time.perf_counter(), next(_TASKS) == 0
     results: list[CellResult] = []
     try:
-        with training_conditions():
+        with training.training_conditions():
             batches = (train_all(work.study, batch, work.execution) for batch in task.values())
             for result in itertools.chain.from_iterable(batches):
                 results.append(result)
@@ -331,7 +315,7 @@ def run_remotely(versions: str, pickled: bytes, pickled_task: bytes) -> TaskReco
     """
     if versions != VERSIONS:
         raise UserError(f"a worker has {VERSIONS}, and this is {versions}")
-    with answering_interrupts(passing_on=True):
+    with processes.answering_interrupts(passing_on=True):
         return run_sent(pickled, pickled_task, elsewhere=True)
 
 
@@ -361,7 +345,7 @@ def _check_machine(work: Work, task: Task) -> None:
     A worker keeps what it has read, so it notices too that a file has changed since.
     """
     try:
-        resolve_device(work.execution.device)
+        training.resolve_device(work.execution.device)
         cells = [*itertools.chain.from_iterable(task.values())]
         read = work.study.prepare(cells) if work.data else {}
     except UserError as error:
