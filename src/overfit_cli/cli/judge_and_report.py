@@ -67,7 +67,7 @@ def judge(
     for line in (*families, *commands_that_decide(loaded, judged)):
         output.print(line)
     noted = [each.noted(lines) for each, lines in zip(judged, said, strict=True)]
-    cli.write_json(output, json_file, contents.judged_json(noted))
+    cli.write_content(output, json_file, contents.judged_json(noted).encode(), "json_file")
     if out is not None:
         from overfit_cli.report.pictures import draw_claims
 
@@ -141,8 +141,9 @@ class Asked:
             study.name: study.paper.key if study.paper else study.name
             for study in (*installed_studies(), *(run.study for run in runs))
         }
-        for name in {*self.only} - {*known, *known.values()}:
-            hint = text.suggestion(name, {*known, *known.values()})
+        names = {*known, *known.values()}
+        for name in {*self.only} - names:
+            hint = text.suggestion(name, names)
             raise BadValue("only", name, f"it is no study and no paper; {hint}")
         if self.only:
             return {name for name, paper in known.items() if {name, paper} & {*self.only}}

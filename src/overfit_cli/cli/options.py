@@ -239,22 +239,20 @@ def texts_by_name(
 # What commands write
 
 
-def print_content(content: bytes) -> None:
-    """Put a file's content on standard output; on a terminal, where nothing in it is obeyed."""
-    shown = content.decode()
-    if sys.stdout.isatty():
-        shown = "\n".join(visible(line) for line in shown.split("\n"))
-    elif hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(encoding="utf-8")
-    typer.echo(shown, nl=False)
+def write_content(output: Console, path: Path | None, content: bytes, name: str) -> None:
+    """Write a file that the user names, or for `-` to standard output; for None nothing.
 
-
-def write_json(output: Console, path: Path | None, content: str) -> None:
-    """Write JSON to a file, or for `-` to standard output; for None nothing."""
+    On a terminal nothing in it is obeyed.
+    """
     if path == Path("-"):
-        print_content(content.encode())
+        shown = content.decode()
+        if sys.stdout.isatty():
+            shown = "\n".join(visible(line) for line in shown.split("\n"))
+        elif hasattr(sys.stdout, "reconfigure"):
+            sys.stdout.reconfigure(encoding="utf-8")
+        typer.echo(shown, nl=False)
     elif path is not None:
-        write_user_file(path, content.encode(), "json_file")
+        write_user_file(path, content, name)
         output.print(f"Written: {path}")
 
 
