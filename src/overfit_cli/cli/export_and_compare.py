@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import math
+import re
 import shlex
-import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-import typer
-
 import overfit_cli
 from overfit_cli.cli import options as cli
-from overfit_cli.cli.plot_and_verify import say_drawn
 from overfit_cli.core import text
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.files import json_text, write_user_file
+from overfit_cli.core.files import json_text
 from overfit_cli.core.options import alternatives
 
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.console import Console
 
     from overfit_cli.core.cells import Cells
     from overfit_cli.core.study import AnyStudy
@@ -40,25 +36,6 @@ def file_format(to: Format | None, out: Path | None) -> Format:
         takes = f"add --to {formats}, or a file that ends in {endings}."
         raise UserError(f"--out {out}: {takes}" if out else "--to parquet: add --out FILE.parquet.")
     return form
-
-
-def print_content(content: bytes) -> None:
-    """Put a file's content on standard output; on a terminal, where nothing in it is obeyed."""
-    shown = content.decode()
-    if sys.stdout.isatty():
-        shown = "\n".join(text.visible(line) for line in shown.split("\n"))
-    elif hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(encoding="utf-8")
-    typer.echo(shown, nl=False)
-
-
-def write_json(output: Console, path: Path | None, content: str) -> None:
-    """Write JSON to a file, or for `-` to standard output; for None nothing."""
-    if path == Path("-"):
-        print_content(content.encode())
-    elif path is not None:
-        write_user_file(path, content.encode(), "json_file")
-        output.print(f"Written: {path}")
 
 
 def export(
@@ -89,24 +66,20 @@ def export(
     data = data.without_plan().where(*where).in_order()
     warn_of_sources(run.path, data.run.sources, data.frame)
     if means or form == "latex":
-        rows, measured = _means(data, columns, form)
+        rows = _means(data, columns, form)
     else:
-        rows, measured = _rows(data, run, columns, trajectories=trajectories), []
+        rows = _rows(data, run, columns, trajectories=trajectories)
     if form == "parquet":
         content = rows.to_parquet(index=False)
     elif form == "latex":
-        content = _in_latex(data, rows, measured).encode()
+        content = _in_latex(data, rows).encode()
     else:
         content = rows.to_csv(index=False, lineterminator="\n").encode()
-    if out is None:
-        print_content(content)
-    else:
-        write_user_file(out, content, "out")
-        text.console().print(f"Written: {out}")
+    cli.write_content(text.console(), out or Path("-"), content, "out")
     return 0
 
 
-def _means(data: Cells, columns: str | None, form: Format) -> tuple[pd.DataFrame, list[str]]:
+def _means(data: Cells, columns: str | None, form: Format) -> pd.DataFrame:
     from overfit_cli.sweeps.load import means_over_seeds
 
     study, numbers = data.study, data.measured
@@ -115,7 +88,7 @@ def _means(data: Cells, columns: str | None, form: Format) -> tuple[pd.DataFrame
     main = [name for name in numbers if name == study.headline and form == "latex"]
     measured = [name for name in chosen if name in numbers] or main or numbers
     parameters = [name for name in chosen if name in settings]
-    return means_over_seeds(data, parameters, measured), measured
+    return means_over_seeds(data, parameters, measured)
 
 
 def _rows(
@@ -153,7 +126,7 @@ def _read_columns(given: str | None, study: AnyStudy, known: Collection[str]) ->
 # LaTeX
 
 
-def _in_latex(data: Cells, rows: pd.DataFrame, measured: Sequence[str]) -> str:
+def _in_latex(data: Cells, rows: pd.DataFrame) -> str:
     r"""Means over seeds as a table of booktabs, each as `$0.693 \pm 0.012$`.
 
     The numbers of seeds and of failed cells have columns where they tell something.
@@ -170,29 +143,54 @@ def _in_latex(data: Cells, rows: pd.DataFrame, measured: Sequence[str]) -> str:
     shown += ["seeds"] if rows["seeds"].nunique() > 1 else []
     shown += ["failed"] if rows["failed"].any() else []
     table = rows[shown].map(_value)
-    for name in measured:
+    for name in (name for name in rows if f"{name}_high" in rows):
         halves = rows[f"{name}_high"] - rows[name]
         table[name] = [estimate(*each) for each in zip(rows[name], halves, strict=True)]
     sides = ["l" if rows[name].dtype.kind not in "iuf" else "r" for name in table]
-    table.columns = [_head(schema[str(name)]) if name in schema.names else name for name in table]
-    styled = table.style.hide(axis="index").format(escape="latex-math")
-    styled = styled.format_index(escape="latex-math", axis=1)
+    table.columns = [
+        _head(schema[str(name)]) if name in schema.names else _escaped(str(name)) for name in table
+    ]
+    styled = table.rename(columns=str).style.hide(axis="index")
     comments = "".join(f"% {text.visible(note)}\n" for note in notes)
     return comments + str(styled.to_latex(hrules=True, column_format="".join(sides)))
 
 
 def _head(field: Any) -> str:
     """The symbol of a number that is set, else words and symbol."""
-    symbol = f"${field.symbol}$" if field.symbol else ""
-    if field.role == "parameter" and symbol and field.is_number:
+    symbol = _escaped(f"${field.symbol}$") if field.symbol else ""
+    if field.role == "parameter" and symbol.startswith("$") and field.is_number:
         return symbol
-    return f"{field.label or field.name} {symbol}".strip()
+    words = _escaped(field.label or field.name)
+    return f"{words} {symbol}".strip() if symbol.startswith("$") else words
+
+
+_ESCAPES = str.maketrans(
+    {sign: rf"\{sign}" for sign in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+)
+
+
+def _escaped(words: str) -> str:
+    """Words in LaTeX: formulas of a plain list between dollar signs stay, all else is escaped.
+
+    A run directory that somebody sent may name a file to read, or a loop, as a formula.
+    """
+    from overfit_cli.core.parameters import is_plain
+
+    pieces = re.split(r"(?<!\\)\$", text.visible(words))
+    if len(pieces) % 2 == 0:  # a sign of money
+        pieces = ["$".join(pieces)]
+    for index, piece in enumerate(pieces):
+        is_formula = index % 2 and is_plain(piece)
+        as_words = f"${piece}$" if index % 2 else piece.replace(r"\$", "$")
+        pieces[index] = f"${piece}$" if is_formula else as_words.translate(_ESCAPES)
+    return "".join(pieces)
 
 
 def _value(given: Any, digits: int = 6) -> str:
-    """A value as a formula; a text and a truth value stand as they are."""
+    """A value as a formula; a text and a truth value as words."""
     if isinstance(given, str | bool):
-        return str(given)
+        return _escaped(str(given))
     if isinstance(given, float) and math.isnan(given):
         return "--"
     number = f"{given + 0.0:.{digits}g}" if isinstance(given, float) else str(given)
@@ -255,8 +253,8 @@ def compare(
     comparison = overfit_cli.compare(a, b, value=value, out=out, **how)
     output = text.console(quiet=json_file == Path("-"))
     if out is not None:
-        say_drawn(output, out)
-    write_json(output, json_file, json_text(comparison.content))
+        cli.say_drawn(output, out)
+    cli.write_content(output, json_file, json_text(comparison.content).encode(), "json_file")
     for line in comparison.above():
         text.print_folded(output, line)
     means = ("mean of A", "mean of B")

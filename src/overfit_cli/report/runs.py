@@ -20,6 +20,7 @@ from overfit_cli.core import parameters, registry
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import Claim, Measurement, UndecidedError
 from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.files import results_folder
 from overfit_cli.core.study import AnyStudy, stand_ins_of
 from overfit_cli.core.text import command_words, most_alike, shell_line
 from overfit_cli.functions.function_study import FunctionStudy
@@ -222,15 +223,14 @@ class JudgedRun:
 
 
 def load_runs(
-    directories: Sequence[RunDirectory],
-    root: Path,
+    directories: Sequence[RunDirectory] = (),
     conditions: Sequence[str] = (),
     study: FunctionStudy | None = None,
 ) -> list[JudgedRun]:
     """Load the run directories to judge.
 
     Args:
-        directories: empty for the usable ones in `root`.
+        directories: by default the usable ones in `results/`.
         conditions: conditions on parameters that choose cells, such as `n=5:20`; they require
             `directories`.
         study: that of the function which the user named, to judge its claims as they are now.
@@ -238,7 +238,8 @@ def load_runs(
     if conditions and not directories:
         raise BadValue("where", conditions[0], "name the run directory that it is about.")
     found = [*{one.path: one for one in directories}.values()]
-    found = found or sorted(load.usable_directories(root), key=lambda one: str(one.path))
+    usable = [] if found else load.usable_directories(results_folder())
+    found += sorted(usable, key=lambda one: str(one.path))
     runs, loaded = list[JudgedRun](), list[FunctionStudy | None]()
     for directory in found:
         run = JudgedRun(load.load_run(directory).choose(*conditions), directory, tuple(conditions))
