@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import shutil
 from pathlib import Path
 
 import matplotlib.image
@@ -156,6 +157,28 @@ def test_a_table_in_latex_is_of_means_with_the_papers_symbols(folder: Path) -> N
     assert r"$4$ & σ \& co\_1 & $0$ & $2$ & -- \\" in mine
 
 
+@pytest.mark.parametrize(
+    ("words", "written"),
+    [
+        (
+            r"\text{\input /etc/passwd }",
+            r"\$\textbackslash{}text\{\textbackslash{}input /etc/passwd \}\$",
+        ),
+        (r"a & b", r"\$a \& b\$"),
+        (r"\tilde{\sigma}_p", r"$\tilde{\sigma}_p$"),
+    ],
+)
+def test_a_formula_in_latex_is_of_a_plain_list_or_its_signs_are_written(
+    words: str, written: str, folder: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(folder / "mine", tmp_path / "sent")
+    manifest = tmp_path / "sent" / "manifest.json"
+    content = json.loads(manifest.read_text())
+    content["function"]["parameters"][0]["about"]["label"] = f"the ${words}$ of it"
+    manifest.write_text(json.dumps(content))
+    assert f"the {written}" in exported_text(tmp_path, "sent", "--to=latex")
+
+
 def test_a_mean_in_latex_has_half_its_interval_in_two_digits(folder: Path) -> None:
     text = exported_text(folder, "toy", "--to=latex", "--columns=draw", "--where=n=4")
     draws = overfit_cli.load(folder / "toy", where=["n=4", "snr=1"])["draw"].to_numpy()
@@ -204,6 +227,7 @@ PUBLISHED = """alpha,omega,start,linear_test_error,linear_test_error_sd,theta,th
 """
 OF_CUI = """
 import math
+import shutil
 from typing import Literal
 
 def train(omega: float = 0.1, alpha: float = 1.0,
