@@ -230,10 +230,9 @@ def training_conditions() -> Iterator[None]:
     torch: Any = sys.modules.get("torch")
     threads = torch.get_num_threads() if torch else 0
     try:
-        variables = keeping_variables(*_THREAD_VARIABLES)
-        with variables, threadpool_limits(1), warnings.catch_warnings():
+        quiet = warnings.catch_warnings(action="ignore", category=RuntimeWarning)
+        with keeping_variables(*_THREAD_VARIABLES), threadpool_limits(1), quiet:
             os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
-            warnings.simplefilter("ignore", RuntimeWarning)
             if torch:
                 torch.set_num_threads(1)
             yield
@@ -252,12 +251,7 @@ def without_gradients(train: Callable[[], Results[P]]) -> Results[P]:
 
     with torch.inference_mode():
         left = iter(train())
-    while True:
-        with torch.inference_mode():
-            result = next(left, None)
-        if result is None:
-            return
-        yield result
+    yield from iter(torch.inference_mode()(lambda: next(left, None)), None)
 
 
 def group_cells(
