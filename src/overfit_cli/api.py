@@ -102,7 +102,6 @@ def sweep(
     names = axes.keys() & option.declared(option.SweepOptions).keys()
     how = option.read_options(option.SweepOptions, {name: axes.pop(name) for name in names})
     subject = _subject(study, how.profile)
-    subject.take_data_folder(how.data)
     values = _settings(subject.study, parameters, axes)
     output = console(quiet=option.checked("quiet", quiet, bool))
     with run.open_sweep(subject, values, how, output) as session:
@@ -144,7 +143,6 @@ def train(
 
     subject = _subject(study, None)
     how = option.read_options(option.SweepOptions, {"out": out, "data": data, "device": device})
-    subject.take_data_folder(how.data)
     settings = _settings(subject.study, parameters, values)
     watch = train_cell(subject, settings, seed, how, console(quiet=quiet))
     if isinstance(watch.error, Exception):
@@ -348,7 +346,7 @@ def judge(
         raise UserError("study: it says whose cells a frame has; a run directory says it itself.")
     else:
         opened = [RunDirectory(usable_path("directory", path), "run") for path in named]
-        loaded = runs.load_runs(opened, opened[0].path if texts else results_folder())
+        loaded = runs.load_runs(opened)
         if not texts:
             every = judge.judge_runs(loaded, on_every_run=bool(opened))
             return judge.JudgedClaims(judge.relevant_claims(every))

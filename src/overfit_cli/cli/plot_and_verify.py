@@ -22,8 +22,6 @@ from overfit_cli.core.files import error_text, read_bounded, results_folder
 from overfit_cli.core.text import console, plural, print_folded, visible
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from overfit_cli.figures.draw import FigureRecord, SourceRecord
     from overfit_cli.figures.picture import Picture
 
@@ -71,7 +69,7 @@ def plot(
     path = out or directories[0] / "figures" / f"{figure}{''.join(others)}.png"
     look: Any = {"size": size, "style": style}
     overfit_cli.draw(figure, *directories, minus=minus, where=where, out=path, **look, **options)
-    say_drawn(output, path)
+    cli.say_drawn(output, path)
     return 0
 
 
@@ -99,11 +97,6 @@ def _newest_for(name: str, asked: FigureOptions, where: Sequence[str]) -> Path:
         f"No run directory in {results_folder()}/ fits {name}; `overfit sweep` or `overfit "
         f"train` writes one, or name one with --from DIR.{newest}"
     )
-
-
-def say_drawn(output: Console, path: Path) -> None:
-    """Say where a picture and its caption are."""
-    output.print(f"Drawn: {path}, and its caption in {path.with_suffix('.txt').name}")
 
 
 def verify(
@@ -256,7 +249,7 @@ def _record_now(record: FigureRecord, index: int, path: Path) -> SourceRecord:
         return draw.record_of_cells(side, seconds=compared.columns[0] == "seconds")
     directory = RunDirectory(path, "from")
     if record.claims:
-        (run,) = runs.load_runs([directory], path, record.where)
+        (run,) = runs.load_runs([directory], record.where)
         return draw.record_of_cells(run.data)
     figure, data = draw.figure_and_data(record.figure, directory, record.where)
     return draw.record_of_run(data, figure, record.options)
@@ -292,12 +285,10 @@ def _draw_again(record: FigureRecord, paths: Sequence[Path]) -> Picture:
         a, b = paths
         sides = compare.compare_sides(a, b, how.columns, record.where, how.where_a, how.where_b)
         return pictures.draw_difference(sides, names=names)
-    directories, look = (
-        [RunDirectory(path, "from") for path in paths],
-        style.look_of_record(record.look),
-    )
+    directories = [RunDirectory(path, "from") for path in paths]
+    look = style.look_of_record(record.look)
     if record.claims:
-        (run,) = runs.load_runs(directories, paths[0], record.where)
+        (run,) = runs.load_runs(directories, record.where)
         return pictures.draw_claims(judge.decide(run, record.claims), look=look)
     minus = directories.pop() if record.minus is not None else None
     asked = (record.options, record.where, minus, look)
