@@ -55,11 +55,7 @@ def each_claim(*quick: str) -> pytest.MarkDecorator:
 def too_many_errors(share: Callable[[int], float], first: int, runs: int) -> bool:
     """Whether more runs err than one rule in a thousand that errs in 5 % of them would show.
 
-    A rule that never errs in its first runs is judged no further.
-
-    Args:
-        share: from a number of runs to the share of them that err; fewer runs are the first ones.
-        first, runs: how many are judged at once, and how many where one of them errs.
+    `share` is that of so many runs that err. Where the first ones never do, no more are judged.
     """
     return share(first) > 0 and share(runs) * runs > most_errors(runs)
 
