@@ -41,9 +41,6 @@ IN_THE_CLONE = {"README.md", "tour.md", "cookbook.md", "results.md"}
 WITH_TABLES = {"README.md", "cookbook.md"}
 """Pages that say in a table what each command does."""
 
-QUICK = {"commands.md"}
-"""Pages that take less than two seconds."""
-
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NAMED = re.compile(r"`([\w.]+\.(?:toml|mplstyle))`:$")
 """The end of the sentence before a block that is a file's content."""
@@ -178,7 +175,7 @@ def _fewer(word: str) -> str:
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, marks=[] if page.name in QUICK else [pytest.mark.slow])
+        pytest.param(page, marks=[] if page.name == "commands.md" else [pytest.mark.slow])
         for page in PAGES
         if page.name not in TESTED_ELSEWHERE and any(step.command for step in steps_of(page))
     ],

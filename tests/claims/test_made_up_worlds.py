@@ -30,11 +30,8 @@ from overfit_cli.report.judge import judge_cells
 from overfit_cli.report.page import simulated_rates
 from overfit_cli.sweeps.presets import ERROR_RATES, preset_folder
 
-FIRST_RUNS, RUNS = 4, 16
-"""How often each claim is judged in each world: all of the runs where a first one errs."""
-
-FIRST_DAMAGED, DAMAGED = 1, 8
-"""The same in each damaged world."""
+FIRST_RUNS, RUNS, FIRST_DAMAGED, DAMAGED = 4, 16, 1, 8
+"""How often a claim is judged in a world, whole or damaged: all runs where a first one errs."""
 
 DAMAGES_EACH = 3
 """In how many kinds of damaged worlds a claim is judged, each in others than the one before it."""
