@@ -343,7 +343,7 @@ def judge(
         raise UserError("study: it says whose cells a frame has; a run directory says it itself.")
     else:
         opened = [RunDirectory(usable_path("directory", path), "run") for path in named]
-        loaded = runs.load_runs(opened, results_folder())
+        loaded = runs.load_runs(opened)
         every = [] if texts else judge.judge_runs(loaded, on_every_run=bool(opened))
     if not texts:
         return judge.JudgedClaims(judge.relevant_claims(every))

@@ -52,7 +52,7 @@ def judge(
     from overfit_cli.sweeps.store import RunDirectory
 
     output = text.console(quiet=json_file == Path("-"))
-    (loaded,) = runs.load_runs([RunDirectory(run, "run")], run, where)
+    (loaded,) = runs.load_runs([RunDirectory(run, "run")], where)
     judged = judge.decide(loaded, claims)
     if not judged:
         raise UserError(f"{run}: it has no claims; state one: 'test_error < 0.05'.")
@@ -173,7 +173,7 @@ def write_and_say(asked: Asked) -> int:
     output, compared = text.console(), None
     expected = None if asked.expect is None else contents.read_expected(asked.expect)
     opened = [RunDirectory(path, "run") for path in asked.sources]
-    loaded = runs.load_runs(opened, results_folder(), asked.where)
+    loaded = runs.load_runs(opened, asked.where)
     judged = judge.judge_runs(loaded, on_every_run=bool(opened), profile=asked.profile)
     studies = asked.studies(loaded)
     reported = [claim for claim in judged if claim.study in studies]

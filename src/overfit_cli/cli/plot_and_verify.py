@@ -248,7 +248,7 @@ def _record_now(record: FigureRecord, index: int, path: Path) -> SourceRecord:
         side = sides.load_side(path, letter, record.where, where, compared.columns)
         return draw.record_of_cells(side, seconds=compared.columns[0] == "seconds")
     if record.claims:
-        (run,) = runs.load_runs([RunDirectory(path)], path, record.where)
+        (run,) = runs.load_runs([RunDirectory(path)], record.where)
         return draw.record_of_cells(run.data)
     figure, data = draw.figure_and_data(record.figure, RunDirectory(path), record.where)
     return draw.record_of_run(data, figure, record.options)
@@ -287,7 +287,7 @@ def _draw_again(record: FigureRecord, paths: Sequence[Path]) -> Picture:
     directories = [*map(RunDirectory, paths)]
     look = style.look_of_record(record.look)
     if record.claims:
-        (run,) = runs.load_runs(directories, paths[0], record.where)
+        (run,) = runs.load_runs(directories, record.where)
         return pictures.draw_claims(judge.decide(run, record.claims), look=look)
     minus = directories.pop() if record.minus is not None else None
     asked = (record.options, record.where, minus, look)
