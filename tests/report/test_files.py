@@ -137,7 +137,7 @@ def test_markdown_names_unexpected_verdicts_first(tmp_path: Path) -> None:
 
 def test_what_a_run_was_made_of_stands_in_words_and_as_data(tmp_path: Path) -> None:
     path = sweep_toy(tmp_path / "run", "1:3").path
-    both = contents([], load_runs([RunDirectory(path)], tmp_path))
+    both = contents([], load_runs([RunDirectory(path)]))
     assert f"#### {path}" in markdown(both)
     assert f"### toy: {TOY.title}\n" in markdown(both)
     with mock.patch.object(type(TOY), "title", ""):
@@ -227,7 +227,7 @@ def runs_of(folder: Path, *names: str) -> list[Entry]:
     """What a report shows of toy runs of these names, the first of which decides."""
     for name in names:
         sweep_toy(folder / name, n="1")
-    runs = load_runs([RunDirectory(folder / name) for name in names], folder)
+    runs = load_runs([RunDirectory(folder / name) for name in names])
     papers = contents(judge_runs(runs[:1], on_every_run=False), runs)
     return [run for paper in papers for study in paper["studies"] for run in study["runs"]]
 
