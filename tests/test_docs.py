@@ -175,7 +175,7 @@ def test_an_interval_of_an_older_run_is_noticed() -> None:
 def first_block(page: str, language: str = "") -> str:
     """The first block of a language in a page; without one, of commands."""
     start = r"(?=overfit )" * (not language)
-    return re.findall(rf"```{language}\n{start}(.*?)```", page, re.DOTALL)[0]
+    return str(re.findall(rf"```{language}\n{start}(.*?)```", page, re.DOTALL)[0])
 
 
 @pytest.mark.slow
