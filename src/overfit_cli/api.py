@@ -345,19 +345,16 @@ def judge(
     if out is not None and (is_frame or not texts):
         raise BadValue("out", str(out), "a figure takes sentences after one run directory.")
     if is_frame:
-        of_cells = _study_of(named[0], study)
-        if not texts:
-            cells = judge.judge_cells(named[0], of_cells)
-            return judge.JudgedClaims(judge.relevant_claims(cells))
-        run = runs.run_of_cells(named[0], of_cells)
+        loaded = [runs.run_of_cells(named[0], _study_of(named[0], study))]
+        every = [] if texts else judge.judge_cells(named[0], loaded[0].study)
     else:
         opened = [RunDirectory(usable_path("directory", path), "run") for path in named]
         loaded = runs.load_runs(opened, study=_function(study))
-        if not texts:
-            every = judge.judge_runs(loaded, on_every_run=bool(opened))
-            return judge.JudgedClaims(judge.relevant_claims(every))
-        (run,) = loaded
-    judged = judge.JudgedClaims(one.noted(one.sentences()) for one in judge.decide(run, texts))
+        every = [] if texts else judge.judge_runs(loaded, on_every_run=bool(opened))
+    if not texts:
+        return judge.JudgedClaims(judge.relevant_claims(every))
+    decided = judge.decide(loaded[0], texts)
+    judged = judge.JudgedClaims(one.noted(one.sentences()) for one in decided)
     if out is not None:
         from overfit_cli.report.pictures import draw_claims
 

@@ -248,23 +248,17 @@ def random_part(random: np.random.Generator, statistic: Statistic) -> Part:
     seeds = int(random.integers(3, 25))
     centre, spread = random.normal(0, 0.4), random.choice([0.0, 0.1, 0.4])
     low = centre + spread * random.standard_normal(seeds)
-    if statistic == "geometric mean":
-        low = np.exp(low)
-    if statistic in ("share", "no exception") or random.random() < 0.1:
+    low = np.exp(low) if statistic == "geometric mean" else low
+    is_share = statistic in ("share", "no exception")
+    if is_share or random.random() < 0.1:
         low = (random.random(seeds) < random.choice([0.1, 0.6, 1.0])).astype(float)
-    high, within = low.copy(), (-INF, INF)
+    # A lost number may lie a little below or above; a missed target has an edge, and infinity.
+    ways = [(0.0, 1.0)] if is_share else [(low - 0.1, low + 0.2), (low, INF)]
+    below, above = ways[int(random.integers(len(ways)))]
     lost = random.random(seeds) < random.choice([0.0, 0.0, 0.1])
-    if statistic in ("share", "no exception"):
-        low, high = np.where(lost, 0.0, low), np.where(lost, 1.0, high)
-    elif random.random() < 0.5:
-        high = np.where(lost, INF, high)  # missed targets: an edge, and infinity
-    else:
-        low, high = np.where(lost, low - 0.1, low), np.where(lost, high + 0.2, high)
-    if statistic == "geometric mean":
-        low, high = low.clip(min=0.0), high.clip(min=0.0)
-    if statistic == "mean" and random.random() < 0.3:
-        within = (-3.0, 3.0)
-        low, high = low.clip(*within), high.clip(*within)
+    is_bounded = statistic == "mean" and random.random() < 0.3
+    within = (-3.0, 3.0) if is_bounded else (0.0 if statistic == "geometric mean" else -INF, INF)
+    low, high = (np.where(lost, end, low).clip(*within) for end in (below, above))
     if statistic == "mean" and set(low) <= {0.0, 1.0}:
         within = (-1.0, 3.0)  # else it is a share
     ends = MARGINS[statistic][int(random.integers(len(MARGINS[statistic])))]

@@ -13,14 +13,8 @@ from numpy import inf, nan
 from numpy.typing import ArrayLike
 
 from overfit_cli.core.arrays import Floats
-from overfit_cli.stats.boundaries import (
-    PowerLaw,
-    crossing,
-    crossings,
-    fit_power_law,
-    medians_by_row,
-    share_above,
-)
+from overfit_cli.stats import boundaries
+from overfit_cli.stats.boundaries import crossings, medians_by_row
 from tests.fake_study import fail, fake_cells
 
 near = pytest.approx
@@ -48,7 +42,7 @@ HOLES = np.select([np.arange(21) == 2, np.arange(21) == 15], [nan, inf], 1 / X)
     ],
 )
 def test_a_curve_crosses(x: ArrayLike, value: ArrayLike, threshold: float, at: object) -> None:
-    found = crossing(np.asarray(x, float), np.asarray(value, float), threshold)
+    found = boundaries.crossing(np.asarray(x, float), np.asarray(value, float), threshold)
     assert found == (near(at, nan_ok=True) if isinstance(at, float) else at)
 
 
@@ -151,7 +145,7 @@ NEAR = {seed: [0.8 * CROSSES[seed], 1.3 * CROSSES[seed]] for seed in range(2, SE
 
 def shares(cells: pd.DataFrame, threshold: float, *at: float) -> Floats:
     """The share of seeds above a threshold in the only row of cells."""
-    [found] = share_above(cells, "x", "y", "value", threshold, np.array(at)).values()
+    [found] = boundaries.share_above(cells, "x", "y", "value", threshold, np.array(at)).values()
     return found
 
 
@@ -200,8 +194,8 @@ def crossings_of(
     return table.assign(crossing=np.sqrt(1000 / table["n"]) * np.exp(logs))
 
 
-def law(table: pd.DataFrame, **options: int) -> PowerLaw:
-    fit = fit_power_law(table, "n", **options)
+def law(table: pd.DataFrame, **options: int) -> boundaries.PowerLaw:
+    fit = boundaries.fit_power_law(table, "n", **options)
     assert fit is not None
     return fit
 
@@ -274,7 +268,7 @@ def test_curves_that_are_below_throughout_cross_before_the_grid() -> None:
 def test_fewer_than_three_values_of_y_or_a_crossing_that_does_not_move_are_no_law() -> None:
     few = [crossings_of(range(2, end), 5) for end in (2, 3, 4)]
     for table in (*few, crossings_of(range(2, 9), 2).assign(crossing=3.0)):
-        assert fit_power_law(table, "n") is None
+        assert boundaries.fit_power_law(table, "n") is None
 
 
 def test_a_boundary_that_hardly_moves_has_an_exponent_without_upper_end() -> None:

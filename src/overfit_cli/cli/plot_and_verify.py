@@ -105,7 +105,7 @@ def verify(
         "PNG, PDF or SVG file that overfit drew; a run directory with figures, or a "
         "folder of run directories.",
     ),
-    source: list[Path] = cli.option(
+    directory: list[Path] = cli.option(
         "DIR",
         "Run directory of the figure, or its CSV file; may be repeated.  [default: its "
         "recorded path, as typed or relative to the figure]",
@@ -119,14 +119,14 @@ def verify(
 
     In a directory, figures that are not verified are described; the others have one line each.
     """
-    for path in source:
+    for path in directory:
         if not path.exists():
             raise UserError(f"--from {path}: it isn't there; name the figure's run or CSV file.")
     output, code, verified = console(), 0, 0
     figures = {figure: path for path in files for figure in _figures(path)}
     for path, given in figures.items():
         try:
-            holds, sentences = _verify(path, source, redraw=redraw)
+            holds, sentences = _verify(path, directory, redraw=redraw)
         except (OSError, UserError) as error:
             typer.echo(visible(f"overfit: FILE {path}: {_reason(error)}"), err=True)
             code = 2
@@ -247,11 +247,10 @@ def _record_now(record: FigureRecord, index: int, path: Path) -> SourceRecord:
         letter, where = ("B", compared.where_b) if index else ("A", compared.where_a)
         side = sides.load_side(path, letter, record.where, where, compared.columns)
         return draw.record_of_cells(side, seconds=compared.columns[0] == "seconds")
-    directory = RunDirectory(path, "from")
     if record.claims:
-        (run,) = runs.load_runs([directory], record.where)
+        (run,) = runs.load_runs([RunDirectory(path)], record.where)
         return draw.record_of_cells(run.data)
-    figure, data = draw.figure_and_data(record.figure, directory, record.where)
+    figure, data = draw.figure_and_data(record.figure, RunDirectory(path), record.where)
     return draw.record_of_run(data, figure, record.options)
 
 
@@ -285,7 +284,7 @@ def _draw_again(record: FigureRecord, paths: Sequence[Path]) -> Picture:
         a, b = paths
         sides = compare.compare_sides(a, b, how.columns, record.where, how.where_a, how.where_b)
         return pictures.draw_difference(sides, names=names)
-    directories = [RunDirectory(path, "from") for path in paths]
+    directories = [*map(RunDirectory, paths)]
     look = style.look_of_record(record.look)
     if record.claims:
         (run,) = runs.load_runs(directories, record.where)

@@ -13,6 +13,8 @@ import hashlib
 import importlib.util
 import json
 import os
+import platform
+import re
 import stat
 import time
 import tomllib
@@ -41,7 +43,7 @@ MANIFEST = "manifest.json"
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write `content` to `path` so that a kill at any moment leaves the old file or the new one."""
-    temporary = path.with_name(f"{TEMPORARY_PREFIX}{uuid.uuid4().hex}")
+    temporary = path.with_name(f"{_own_prefix()}{os.getpid()}-{uuid.uuid4().hex}")
     try:
         with temporary.open("wb") as file:
             file.write(content)
@@ -54,12 +56,29 @@ def write_whole(path: Path, content: bytes) -> None:
     _sync_folder(path.parent)
 
 
+def _own_prefix() -> str:
+    """What temporary files of this machine begin with, before the number of their process."""
+    return f"{TEMPORARY_PREFIX}{re.sub(r'[^A-Za-z0-9]', '', platform.node())}-"
+
+
+def clear_leftovers(folder: Path) -> None:
+    """Remove temporary files of this machine's processes that were killed while they wrote."""
+    for path in folder.glob(f"{_own_prefix()}*") if os.name == "posix" else ():
+        number = path.name.removeprefix(_own_prefix()).partition("-")[0]
+        with contextlib.suppress(OSError, ValueError, OverflowError):  # it is another user's
+            try:
+                os.kill(int(number), 0)
+            except ProcessLookupError:
+                path.unlink()
+
+
 def write_user_file(path: Path, content: bytes, name: str, noun: str = "it") -> None:
     """Write a file that the user names, whole or not at all, and make its folder."""
     with refusing(name, str(path), f"{noun} can't be written there ({{}}); name another folder."):
         if path.exists() and not path.is_file():  # a device would be replaced by a file
             raise BadValue(name, str(path), "that is no file; name a file to write.")
         path.parent.mkdir(parents=True, exist_ok=True)
+        clear_leftovers(path.parent)
         write_whole(path, content)
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from json import JSONEncoder
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
@@ -195,6 +195,10 @@ _COMPACT = JSONEncoder(sort_keys=True, separators=(",", ":"))
 Parameters = TypeVar("Parameters", bound=StudyParameters)
 
 
+Bound = Annotated[float, Field(allow_inf_nan=False)] | None
+"""An end of what a parameter accepts, finite also where a record holds it."""
+
+
 @dataclass(frozen=True)
 class Parameter:
     """The meaning and the bounds of a parameter: `Annotated[int, Parameter("samples")]`.
@@ -206,10 +210,10 @@ class Parameter:
     meaning: str = ""
     symbol: str = ""
     unit: str = ""
-    at_least: float | None = None
-    above: float | None = None
-    at_most: float | None = None
-    below: float | None = None
+    at_least: Bound = None
+    above: Bound = None
+    at_most: Bound = None
+    below: Bound = None
     label: str = ""
 
     def __post_init__(self) -> None:

@@ -120,6 +120,10 @@ class ParameterRecord(pydantic.BaseModel):
         return self
 
 
+LONGEST_NAME = 200
+"""The most letters of a study's name, which stands in sentences and in names of folders."""
+
+
 class FunctionRecord(pydantic.BaseModel):
     """A function that is a study, as a run directory keeps it.
 
@@ -131,8 +135,8 @@ class FunctionRecord(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(frozen=True, extra="ignore")
 
-    name: str
-    label: str
+    name: str = pydantic.Field(max_length=LONGEST_NAME)
+    label: str = pydantic.Field(max_length=LONGEST_NAME)
     version: int = pydantic.Field(default=1, ge=1, lt=2**63)
     title: str = ""
     reference: str = ""

@@ -13,19 +13,20 @@ import logging
 import pickle
 import signal
 import socket
+import threading
 import time
 from abc import abstractmethod
 from collections.abc import Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
 import cloudpickle
 import joblib
 
 from overfit_cli.core import files, processes
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.options import Backend, DeviceChoice, valid_choice, whole_number
+from overfit_cli.core.options import Backend, DeviceChoice, whole_number
 from overfit_cli.core.training import Device, resolve_device
 from overfit_cli.sweeps.executors import Executor, Local
 from overfit_cli.sweeps.worker import KEPT, VERSIONS, Task, TaskRecord, Work, run_remotely
@@ -33,7 +34,7 @@ from overfit_cli.sweeps.worker import KEPT, VERSIONS, Task, TaskRecord, Work, ru
 SECONDS_BETWEEN_COUNTS = 1.0
 """The shortest time between two counts of a cluster's workers."""
 
-SECONDS_TO_CONNECT = 10
+SECONDS_TO_CONNECT, SECONDS_UNTIL_FROZEN = 10, 30
 
 SECONDS_TO_ANSWER = 15
 """How long a cluster's scheduler or head may be silent in a sweep."""
@@ -100,7 +101,18 @@ class Dask(Cluster):
         for name in ("distributed", "distributed.client"):
             # A lost connection is our own error, in one sentence.
             logging.getLogger(name).setLevel(logging.CRITICAL)
-        self._client = Client(self.address, timeout=SECONDS_TO_CONNECT, set_as_default=False)
+        made = Future[Any]()
+
+        def connect() -> None:
+            try:
+                how = {"timeout": SECONDS_TO_CONNECT, "set_as_default": False}
+                made.set_result(Client(self.address, **how))
+            except BaseException as error:
+                made.set_exception(error)
+
+        # A scheduler that is frozen answers nothing, and the client would wait for minutes.
+        threading.Thread(target=connect, daemon=True).start()
+        self._client = made.result(timeout=SECONDS_UNTIL_FROZEN)
 
     def __exit__(self, *error: object) -> None:
         with contextlib.suppress(Exception):  # the scheduler may be gone
@@ -233,13 +245,11 @@ def executor_of(
             the processor on a cluster.
     """
     jobs = -1 if jobs == -1 else whole_number("jobs", jobs, 1, ", or -1 for one per core")
-    valid_choice("device", device, get_args(DeviceChoice))
-    valid_choice("backend", backend, get_args(Backend))
     cluster = {Dask.name: Dask, Ray.name: Ray}.get(backend)
     if cluster is not None:
         if not address:
             raise BadValue("backend", backend, "it requires address, that of the cluster.")
-        remote = resolve_device(device, local=False)
+        remote: Device = "cuda" if device == "cuda" else "cpu"
         return cluster(address, None if jobs < 0 else jobs, remote)
     if address is not None:
         raise BadValue("address", address, "it requires the backend dask or ray.")

@@ -260,8 +260,10 @@ def _found(paths: Iterable[Path], *, usable: bool = False) -> list[RunSummary]:
             if usable:
                 check_version(run.directory, study_in(run.directory), run.version)
             found.append(run)
-        except UserError as error:
+            assert run.written and run.planned != -1  # what a line says can be told
+        except Exception as error:  # one that was sent may hold anything
             why = error.accepts if isinstance(error, BadValue) else str(error)
+            why = why if isinstance(error, UserError) else f"{type(error).__name__}: {why}"
             warnings.warn(f"{path} is left out: {why}", UserWarning, stacklevel=3)
     return found
 

@@ -36,8 +36,8 @@ from overfit_cli.functions.experiment import FunctionRecord
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.presets import Preset, Whole
 
-MOST_PLANNED = 200_000
-"""Points of which a figure shows the missing ones; to make millions takes minutes."""
+MOST_PLANNED, MOST_GRIDS = 200_000, 1000
+"""Points, and grids, of which a figure shows the missing ones; to make more takes minutes."""
 
 _PACKAGES = ("overfit-cli", "torch", "numpy", "pandas", "pyarrow", "joblib", "scipy", "matplotlib")
 
@@ -216,20 +216,21 @@ class Manifest(BaseModel):
         # A sweep that was resumed twenty times has twenty entries of the same cells.
         runs = {repr((one.values, one.seeds, one.together, one.only)): one for one in self.runs}
         frames = [pd.DataFrame(columns=["seed", *describe(study.parameters)])]
-        if sum(run.size // max(1, len(run.seeds)) for run in runs.values()) > MOST_PLANNED:
+        points = sum(run.size // max(1, len(run.seeds)) for run in runs.values())
+        if points > MOST_PLANNED or len(runs) > MOST_GRIDS:
             words = f"Runs of {self.study} plan more than {MOST_PLANNED} points"
             warnings.warn(f"{words}: missing points aren't shown.", UserWarning, stacklevel=3)
             return frames[0]
         for run in runs.values():
-            points = list[dict[str, Any]]()
+            rows = list[dict[str, Any]]()
             with contextlib.suppress(UserError):  # the study refuses what it once accepted
                 grid = run.grid(study)
                 for row in grid.rows():
                     with contextlib.suppress(UserError):  # a point that it refuses is none
-                        points.append(build(study.parameters, row).model_dump())
-            if points:  # without any, whole numbers beside it would become real ones
+                        rows.append(build(study.parameters, row).model_dump())
+            if rows:  # without any, whole numbers beside it would become real ones
                 seeds = pd.DataFrame({"seed": run.seeds})
-                frames.append(seeds.merge(pd.DataFrame(points), how="cross"))
+                frames.append(seeds.merge(pd.DataFrame(rows), how="cross"))
         return pd.concat(frames[1:] or frames).drop_duplicates(ignore_index=True)
 
 

@@ -47,6 +47,9 @@ FORMAT, MARKS = "2", ("schema", "kind", "study", "source", "written")
 JOINED_ROWS = 250_000
 """A part of so many rows is not joined with others."""
 
+BYTES_OF_KEY = 8
+"""The least bytes of a cell's key in a file: it is a hash of 80 bits, which nothing compresses."""
+
 MOST_ROWS, MOST_BYTES = 20_000_000, 1 << 32
 """The most rows of a part, and the most bytes that they take once read."""
 
@@ -153,7 +156,8 @@ def read_part(path: Path, kind: str, columns: list[str] | None = None) -> Part:
         version, of, study, source, stamp = (found.get(f"overfit.{mark}", "") for mark in MARKS)
         if version != FORMAT:
             raise NotAPartError(f"it has schema {version!r}; this overfit reads {FORMAT}")
-        if problem := f"it isn't marked as {kind}" if of != kind else _problem(facts, schema, kind):
+        problem = "" if of == kind else f"it isn't marked as {kind}"
+        if problem := problem or _problem(facts, schema, kind, len(content)):
             raise NotAPartError(problem)
         rows = file.read(columns, use_threads=len(content) > 1 << 20).replace_schema_metadata(None)
         part = Part(path.name, rows, schema, study, source, int(stamp or 0))
@@ -161,17 +165,31 @@ def read_part(path: Path, kind: str, columns: list[str] | None = None) -> Part:
         raise
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         raise NotAPartError("it isn't a whole parquet file") from error
-    for name in NEEDED[kind].keys() & {*rows.column_names}:
-        if rows[name].null_count:
-            raise NotAPartError(f"its column {name!r} has an empty place")
+    if problem := _problem_of_rows(part, kind):
+        raise NotAPartError(problem)
     return part
 
 
-def _problem(facts: pq.FileMetaData, schema: pa.Schema, kind: str) -> str:
-    """Why a file that somebody made is no part; empty if it may be one."""
-    size = sum(facts.row_group(group).total_byte_size for group in range(facts.num_row_groups))
-    if facts.num_rows > MOST_ROWS or size > MOST_BYTES:
-        return "it has too many rows for a part"
+def _problem_of_rows(part: Part, kind: str) -> str:
+    """Why rows that were read are none of a part; empty if they may be."""
+    rows, parameters = part.rows, part.parameters if kind == CELLS else {}
+    for name in rows.column_names:
+        column, is_real = rows[name], parameters.get(name) == REAL
+        if name in NEEDED[kind] or name in parameters:
+            if column.null_count or (is_real and not pc.all(pc.is_finite(column)).as_py()):
+                return f"its column {name!r} has an empty place, or no finite number"
+    order = ORDER[kind]
+    if {*order} <= {*rows.column_names} and rows.group_by(order).aggregate([]).num_rows < len(rows):
+        return "a cell, or a logged step of one, stands in it twice"
+    return ""
+
+
+def _problem(facts: pq.FileMetaData, schema: pa.Schema, kind: str, size: int) -> str:
+    """Why a file of so many bytes that somebody made is no part; empty if it may be one."""
+    once_read = sum(facts.row_group(group).total_byte_size for group in range(facts.num_row_groups))
+    keys = facts.num_rows if kind == CELLS else 0
+    if facts.num_rows > MOST_ROWS or once_read > MOST_BYTES or keys * BYTES_OF_KEY > size:
+        return "it has more rows than a part, or a file of its size, can hold"
     fixed, start = NEEDED[kind] | {TRACEBACK: TEXT}, schema.get_field_index("status")
     for name in NEEDED[kind]:
         if schema.names.count(name) != 1:
