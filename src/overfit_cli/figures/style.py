@@ -146,7 +146,10 @@ def look_of_record(recorded: Look) -> Look:
     sides = [side for side in (recorded.width, recorded.height) if side is not None]
     if not all(SMALLEST <= side <= LARGEST for side in sides):
         raise UserError(f"its record names sides of {sides} inches.")
-    return replace(recorded, settings=_read_style(Path(recorded.style)) if recorded.style else {})
+    settings = _read_style(Path(recorded.style)) if recorded.style else {}
+    if settings.get("text.usetex"):  # a record, and a style sheet beside it, may have been sent
+        raise UserError(f"{recorded.style} runs LaTeX, which the style of a record may not.")
+    return replace(recorded, settings=settings)
 
 
 def points(name: str) -> float:

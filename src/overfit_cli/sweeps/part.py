@@ -174,10 +174,11 @@ def _problem_of_rows(part: Part, kind: str) -> str:
     """Why rows that were read are none of a part; empty if they may be."""
     rows, parameters = part.rows, part.parameters if kind == CELLS else {}
     for name in rows.column_names:
-        column, is_real = rows[name], parameters.get(name) == REAL
-        if name in NEEDED[kind] or name in parameters:
-            if column.null_count or (is_real and not pc.all(pc.is_finite(column)).as_py()):
-                return f"its column {name!r} has an empty place, or no finite number"
+        column, is_fixed = rows[name], name in NEEDED[kind] or name in parameters
+        if is_fixed and column.null_count:
+            return f"its column {name!r} has an empty place"
+        if parameters.get(name) == REAL and not pc.all(pc.is_finite(column)).as_py():
+            return f"its column {name!r} has a number that is not finite"
     order = ORDER[kind]
     if {*order} <= {*rows.column_names} and rows.group_by(order).aggregate([]).num_rows < len(rows):
         return "a cell, or a logged step of one, stands in it twice"
