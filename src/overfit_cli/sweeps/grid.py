@@ -221,11 +221,10 @@ def _taken(infos: Infos, name: str, given: Any) -> tuple[Given, ...]:
     """The values of a parameter that a text names, or that Python or a manifest gives."""
     info, names = infos[name], _names(infos)
     if isinstance(given, str):
-        items = given.split(",")
-        is_plain = not any(_is_arithmetic(item, names) for item in items)
-        if is_plain or ":" in given or not info.is_number:
+        is_expression = any(_is_arithmetic(item, names) for item in given.split(","))
+        if not is_expression or ":" in given or not info.is_number:
             return parse_range(info, given)
-        given = items
+        given = given.split(",")
     several = isinstance(given, Iterable) and not isinstance(given, bytes | Mapping)
     if not several or getattr(given, "ndim", 1) == 0:
         return (_plain(info, given),)

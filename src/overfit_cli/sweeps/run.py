@@ -19,18 +19,16 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from rich.console import Console
 
 from overfit_cli.claims.stated import read_stated
+from overfit_cli.core import files, registry
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.errors import BadValue, MissingError, count_alike
-from overfit_cli.core.files import results_folder
 from overfit_cli.core.options import DEFAULTS, SweepOptions, finite_number, whole_number
-from overfit_cli.core.registry import blaming
 from overfit_cli.core.text import duration, duration_estimate, percent, plural, size, typed, visible
 from overfit_cli.core.training import Execution
 from overfit_cli.stats.boundary_search import CONFIDENCE
-from overfit_cli.sweeps.clusters import executor_of
+from overfit_cli.sweeps import clusters, part
 from overfit_cli.sweeps.executors import Executor, Run, writing_to
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.part import cell_schema
 from overfit_cli.sweeps.plan import Plan, Refinement, coarse_to_fine, estimate, make_plan
 from overfit_cli.sweeps.presets import Subject
 from overfit_cli.sweeps.progress import Progress, Watch
@@ -159,7 +157,7 @@ class Session:
         # A function's files are compared with those of its cells even where nothing needs them.
         looked_at = chosen or (plan.cells if study.identity.function is not None else [])
         needed = contextlib.nullcontext() if chosen else contextlib.suppress(MissingError)
-        with needed, blaming(study, "preparing its data"):
+        with needed, registry.blaming(study, "preparing its data"):
             read = dict(study.prepare(looked_at) if looked_at else {})
         for name, fingerprint in read.items():
             if self.directory.manifest.data.get(name, fingerprint) != fingerprint:
@@ -172,7 +170,7 @@ class Session:
         self._tell("plan.txt", plan=now.plan, executor=now.executor, round=number)
         if number is None:
             self.say(self.directory.unfinished_merge())
-            with blaming(self.grid.study, "its notes"):
+            with registry.blaming(self.grid.study, "its notes"):
                 self.say(*self.grid.study.notes(now.plan.cells))
 
     def record(self, now: Round) -> None:
@@ -203,7 +201,7 @@ class Session:
 
     def _train(self, now: Round, total: Summary) -> None:
         """Train a plan's cells, showing how far it is; what was done before is counted on."""
-        with blaming(self.grid.study, "the cost of a cell"):
+        with registry.blaming(self.grid.study, "the cost of a cell"):
             plan = now.plan
             if self.refinement is None:  # its cells lie between the points of the grid
                 plan = replace(plan, batches=coarse_to_fine(plan, now.executor.jobs))
@@ -222,7 +220,7 @@ class Session:
         """Return the cells of the sweep that are there, in the order of the grid and its seeds."""
         cells = self.grid.cells() if self.refinement is None else [*self.refinement.asked]
         if self.directory.contents().empty:
-            nothing: pd.DataFrame = cell_schema(self.grid.study).empty_table().to_pandas()
+            nothing: pd.DataFrame = part.cell_schema(self.grid.study).empty_table().to_pandas()
             return nothing
         places = dict[Any, int]()
         cells = sorted(cells, key=lambda cell: places.setdefault(cell.parameters, len(places)))
@@ -253,8 +251,8 @@ def open_sweep(
         how = replace(how, time_limit=finite_number("time_limit", how.time_limit, above=0))
     stated = read_stated(how.claim, subject.study, subject.sentences)
     name = subject.sweep_name(grid) + ("" if refinement is None else "-refined")
-    directory = RunDirectory(how.out or results_folder() / name, "out")
-    with executor_of(how.backend, how.jobs, how.device, how.address) as executor:
+    directory = RunDirectory(how.out or files.results_folder() / name, "out")
+    with clusters.executor_of(how.backend, how.jobs, how.device, how.address) as executor:
         yield Session(subject, grid, output, directory, executor, how, refinement, stated)
 
 
@@ -272,9 +270,10 @@ def train_cell(
     for name, values in grid.axes.items():
         takes = f"a training takes one value of {name}, not {len(values)}"
         raise BadValue(name, None, f"{takes}; a sweep takes several.")
-    path = how.out or results_folder() / subject.training_name(grid, given)
+    path = how.out or files.results_folder() / subject.training_name(grid, given)
     watch, directory = Watch(study, output, path), RunDirectory(path, "out")
-    options, here = SweepOptions(fresh=True, trajectories=True), executor_of("loky", 1, how.device)
+    here = clusters.executor_of("loky", 1, how.device)
+    options = SweepOptions(fresh=True, trajectories=True)
     session = Session(subject, grid, output, directory, here, options)
     now = session.prepare()
     session.record(now)

@@ -23,13 +23,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from filelock import FileLock
 
+from overfit_cli.core import parameters, registry, text
 from overfit_cli.core.cell import TRACEBACK
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import MANIFEST, TEMPORARY_PREFIX, error_text, make_folder, write_whole
-from overfit_cli.core.parameters import describe
-from overfit_cli.core.registry import find_study, study_names
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import plural
 from overfit_cli.sweeps import part as parquet
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.manifest import SOURCES, Manifest, joined_manifest, read_manifest, with_run
@@ -77,8 +75,8 @@ class RunDirectory:
         with self.lock:
             self.manifest = read_manifest(self._there)
             self.manifest = change(self.manifest)
-            text = self.manifest.model_dump_json(indent=2, by_alias=True) + "\n"
-            write_whole(self._there / MANIFEST, text.encode())
+            written = self.manifest.model_dump_json(indent=2, by_alias=True) + "\n"
+            write_whole(self._there / MANIFEST, written.encode())
 
     def record(
         self, grid: Grid, settings: Mapping[str, str | int | float | None], **how: Any
@@ -197,7 +195,7 @@ class RunDirectory:
                 lost = "; cells in it count as missing" if why.lost else ""
                 alike.setdefault(f"{why}{lost}", []).append(name)
         for reason, (first, *others) in alike.items():
-            verb = f"and {plural(len(others), 'more file')} are" if others else "is"
+            verb = f"and {text.plural(len(others), 'more file')} are" if others else "is"
             texts.append(f"{self.path / kind / first} {verb} left out: {reason}.")
         return texts
 
@@ -290,7 +288,7 @@ class RunDirectory:
         """Its study, where that is an installed one."""
         name = self.study_name()
         with contextlib.suppress(UserError):
-            return find_study(name) if name in study_names() else None
+            return registry.find_study(name) if name in registry.study_names() else None
         return None
 
     def shown_version(self, versions: Iterable[int]) -> int | None:
@@ -302,9 +300,8 @@ class RunDirectory:
 
     def parts(self, kind: str, columns: list[str] | None) -> list[Part]:
         """Return the parts of the directory's study, the newest first, with some columns or all."""
-        many = len(self.names(kind)) > MANY_PARTS and not self.lock.is_locked
         with contextlib.suppress(OSError):  # it may be read-only
-            if many:
+            if len(self.names(kind)) > MANY_PARTS and not self.lock.is_locked:
                 self.compact()
         own, parts = self.study_name(), self._whole(kind, columns)
         for part in parts:
@@ -361,7 +358,9 @@ class RunDirectory:
         version = self.shown_version(version for versions in present for version in versions)
         function, study, shown = self.manifest.function, self._installed(), list[Part]()
         is_own = study is not None and study.version == version
-        described = describe(study.parameters).values() if study is not None and is_own else ()
+        described = (
+            parameters.describe(study.parameters).values() if study is not None and is_own else ()
+        )
         now = parquet.parameter_types(described if function is None else function.parameters)
         for part in parts:
             # What an installed study has no more was at its default.
@@ -463,12 +462,13 @@ def _check_same_numbers(frames: Mapping[str, pd.DataFrame]) -> None:
     conflicts = low.index[differs.any(axis=1)]
     if conflicts.empty:
         return
-    example = several[several["key"] == conflicts[0]]
     column = differs.columns[differs.loc[conflicts[0]]][0]
-    values = [f"{value!r} in {path}" for path, value in example[[_WHERE, column]].to_numpy()]
+    rows = several.loc[several["key"] == conflicts[0], [_WHERE, column]]
+    values = [f"{value!r} in {path}" for path, value in rows.to_numpy()]
+    count = text.plural(len(conflicts), "cell")
+    example = f"{conflicts[0]} has {column} {' and '.join(values)}"
     raise UserError(
-        f"{plural(len(conflicts), 'cell')} with other numbers in another directory: {conflicts[0]} "
-        f"has {column} {' and '.join(values)}. Nothing was merged."
+        f"{count} with other numbers in another directory: {example}. Nothing was merged."
     )
 
 
