@@ -26,7 +26,7 @@ from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.expressions import CLOSE, Expression, Names, read_conditions, read_expression
 from overfit_cli.core.parameters import ParameterInfo, Value, describe
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import is_number, shorten
+from overfit_cli.core.text import is_number, round_digits, shorten
 
 MOST_CELLS = 5_000_000
 
@@ -323,6 +323,8 @@ def _plain(info: ParameterInfo, given: Any) -> Value:
 DEFAULT_POINTS = 40
 MOST_VALUES = 100_000
 
+DIGITS = 12
+"""The digits of a value in a range: a point has one name, however its range was spaced."""
 
 _SPACED = re.compile(r"([^:]+):([^:]+)(?:: *([0-9]{1,18}) *(?:: *(log|linear) *)?)?")
 """A range: its ends, then a step or a number of points, then how these are spaced."""
@@ -422,7 +424,7 @@ def _spaced(info: ParameterInfo, text: str) -> Sequence[Value]:
     if by_step:
         return range(int(start), int(stop) + 1, count)
     between = (np.geomspace if spacing == "log" else np.linspace)(start, stop, count)
-    spaced = [rounded(value) for value in between.tolist()]
+    spaced = [round_digits(value, DIGITS) for value in between.tolist()]
     if not is_whole:
         return spaced
     inner = (min(max(round(value), int(start)), int(stop)) for value in spaced[1:-1])
@@ -431,8 +433,3 @@ def _spaced(info: ParameterInfo, text: str) -> Sequence[Value]:
         words = f"{count} log-spaced points round to {len(values)} distinct whole numbers"
         warnings.warn(f"{info.name} {shorten(text)}: {words}", UserWarning, stacklevel=2)
     return values
-
-
-def rounded(value: float) -> float:
-    """Return it with twelve digits: a point has one name, however its range was spaced."""
-    return value if value == 0 or not math.isfinite(value) else float(f"{value:.12g}")

@@ -69,15 +69,6 @@ def grid_of(subject: Subject, given: Mapping[str, Any] = {}, how: SweepOptions =
 
 
 @dataclass(frozen=True)
-class Round:
-    """A plan that is ready to run: with the workers that it keeps busy, and what they share."""
-
-    plan: Plan
-    executor: Executor
-    work: Work
-
-
-@dataclass(frozen=True)
 class Session:
     """A subject's grid, a directory and an executor, and the options with which it is run.
 
@@ -113,11 +104,11 @@ class Session:
         """Run what the grid lacks, or in rounds the cells that its refinement chooses."""
         total, refined = Summary(), self.refinement
         for number, cells in enumerate([None] if refined is None else refined.rounds_of_cells()):
-            now = self.prepare(cells)
+            now = self.prepare(cells, total)
             self.describe(now, None if refined is None else number)
             if not (total.trained or total.failed):
                 self.record(now)
-            self._train(now, total)
+            self._train(now)
             if refined is not None:
                 refined.learn(self.directory)
             if total.stopped or (self.options.fail_fast and total.failed):
@@ -141,8 +132,12 @@ class Session:
         self._tell("estimate.txt", **told, longest=LONGEST_DRY_RUN)
         return now.plan
 
-    def prepare(self, cells: list[Cell] | None = None) -> Round:
-        """Compare the grid, or some cells of it, with the directory; read what they need."""
+    def prepare(self, cells: list[Cell] | None = None, total: Summary | None = None) -> Run:
+        """Compare the grid, or some cells of it, with the directory; read what they need.
+
+        Args:
+            total: what was done before, to be counted on.
+        """
         subject, study, device = self.subject, self.grid.study, self.executor.device
         how = replace(self.options, trajectories=self.options.trajectories or subject.trajectories)
         grid = self.grid if self.refinement is None else self.refinement.coarse_grid
@@ -163,9 +158,12 @@ class Session:
             if self.directory.manifest.data.get(name, fingerprint) != fingerprint:
                 then = f"({name} had other content then); name another directory."
                 raise self.directory.error(f"its cells were trained on other data {then}")
-        return Round(plan, executor, Work(study, execution, read))
+        with registry.blaming(study, "the cost of a cell"):
+            if self.refinement is None:  # its cells lie between the points of the grid
+                plan = replace(plan, batches=coarse_to_fine(plan, executor.jobs))
+            return Run(plan, self.directory, Work(study, execution, read), executor, total)
 
-    def describe(self, now: Round, number: int | None = None) -> None:
+    def describe(self, now: Run, number: int | None = None) -> None:
         """Say what a plan covers; of a refinement, what its round of this number does."""
         self._tell("plan.txt", plan=now.plan, executor=now.executor, round=number)
         if number is None:
@@ -173,7 +171,7 @@ class Session:
             with registry.blaming(self.grid.study, "its notes"):
                 self.say(*self.grid.study.notes(now.plan.cells))
 
-    def record(self, now: Round) -> None:
+    def record(self, now: Run) -> None:
         """Put the directory in order, and enter a run that trains something into its manifest."""
         plan, executor, manifest = now.plan, now.executor, self.directory.manifest
         for name, text in self.stated.items():
@@ -199,21 +197,16 @@ class Session:
             data, preset = now.work.data, self.subject.preset
             self.directory.record(plan.grid, how, data=data, preset=preset, stated=self.stated)
 
-    def _train(self, now: Round, total: Summary) -> None:
-        """Train a plan's cells, showing how far it is; what was done before is counted on."""
-        with registry.blaming(self.grid.study, "the cost of a cell"):
-            plan = now.plan
-            if self.refinement is None:  # its cells lie between the points of the grid
-                plan = replace(plan, batches=coarse_to_fine(plan, now.executor.jobs))
-            run = Run(plan, self.directory, now.work, now.executor, total)
-        progress = Progress(run, self.output)
+    def _train(self, now: Run) -> None:
+        """Train a plan's cells, showing how far it is."""
+        progress = Progress(now, self.output)
         try:
             with progress.shown():
-                run.execute(progress.add)
+                now.execute(progress.add)
         except KeyboardInterrupt:
-            kept = f"{plural(plan.to_run, 'cell')}; they are kept in {self.directory.path}"
-            after = f"after {run.cells} of {kept}, and the same command goes on from there."
-            self.say(f"Interrupted {after if run.cells else 'before the first result.'}")
+            kept = f"{plural(now.plan.to_run, 'cell')}; they are kept in {self.directory.path}"
+            after = f"after {now.cells} of {kept}, and the same command goes on from there."
+            self.say(f"Interrupted {after if now.cells else 'before the first result.'}")
             raise
 
     def cells(self) -> pd.DataFrame:
@@ -277,6 +270,6 @@ def train_cell(
     session = Session(subject, grid, output, directory, here, options)
     now = session.prepare()
     session.record(now)
-    work = replace(now.work, execution=watch.seeing(now.work.execution))
-    Run(now.plan, directory, work, here).execute()
+    now.work = replace(now.work, execution=watch.seeing(now.work.execution))
+    now.execute()
     return watch
