@@ -33,10 +33,9 @@ NS = [2, 4, 6, 8, 10, 12, 14, 16, 18, 20]
 SNRS = np.linspace(1, 25, 25).tolist()
 LAW = "n * snr**2 = 1000"
 OPTIONS = FigureOptions(x="snr", y="n", value="test_loss")
-SIDES = replace(OPTIONS, threshold=0.2)
 ASKED = {
     "heatmap": OPTIONS,
-    **dict.fromkeys(("cutoff", "boundary"), SIDES),
+    **dict.fromkeys(("cutoff", "boundary"), replace(OPTIONS, threshold=0.2)),
     "lines": FigureOptions(x="snr", value="test_loss"),
     "curves": FigureOptions(value="train_loss"),
 }
@@ -200,11 +199,6 @@ def words(figure: Figure, *_: Path) -> str:
     return "\n".join(["", *filter(None, drawn.values()), *map(typeset, facts), ""])
 
 
-def prose(figure: Figure) -> str:
-    """What a reader reads, on one line."""
-    return " ".join(words(figure).split())
-
-
 def untold(figure: Figure, said: str, unsaid: str = "") -> list[str]:
     """What a reader misses of parts, which stand between ` … `, and what he reads of others."""
     lines = words(figure)
@@ -215,5 +209,4 @@ def untold(figure: Figure, said: str, unsaid: str = "") -> list[str]:
 
 def law_of(text: str, *names: str) -> Compared:
     """An equation in some names."""
-    known = {n: ParameterInfo(n, "float", 1.0, n, "", "", (), "a number") for n in names}
-    return read_equation(text, Names(known))
+    return read_equation(text, Names({name: ParameterInfo(name) for name in names}))

@@ -8,13 +8,8 @@ _PIECES = re.compile(r"\x1b\[([?\d;]*)([A-Za-z])|(\r)|(\n)|([^\x1b\r\n]+)")
 
 
 def shown(stream: str) -> list[str]:
-    """Return the lines of a screen (endlessly high and wide) after a stream was written to it.
-
-    Raises:
-        AssertionError: at a control that it doesn't know.
-    """
-    lines, row, column = [""], 0, 0
-    at = 0
+    """Return the lines of a screen (endlessly high and wide) after a stream was written to it."""
+    lines, row, column, at = [""], 0, 0, 0
     while at < len(stream):
         piece = _PIECES.match(stream, at)
         assert piece is not None, stream[at : at + 20]

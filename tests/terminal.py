@@ -1,4 +1,4 @@
-"""Runs the real command line on a real pseudo-terminal, and types at it."""
+"""Runs the real command line on a real pseudo-terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -36,14 +36,12 @@ def on_a_terminal(
     *arguments: str,
     cwd: Path,
     interrupt_at: str = "",
-    typed: Sequence[str] = (),
-    prompt: str = "(Pdb) ",
     env: Mapping[str, str] | None = None,
 ) -> tuple[int, str]:
     """Run `overfit` on a terminal and return its exit code and output.
 
     It is interrupted when it shows a text, if one is given; the interrupt goes to the whole
-    process group, as a terminal sends it. Each line of `typed` answers a prompt, in turn.
+    process group, as a terminal sends it.
     """
     ours, theirs = os.openpty()
     termios.tcsetwinsize(theirs, (40, 80))
@@ -58,16 +56,12 @@ def on_a_terminal(
     )
     os.close(theirs)
     output, interrupted = "", not interrupt_at
-    answered, lines = 0, list(typed)
     try:
         for piece in pieces(ours):
             output += piece
             if interrupt_at in output and not interrupted:
                 os.killpg(process.pid, signal.SIGINT)
                 interrupted = True
-            if lines and prompt in output[answered:]:
-                answered = len(output)
-                os.write(ours, f"{lines.pop(0)}\n".encode())
         return process.wait(timeout=10), output
     finally:
         process.kill()

@@ -66,12 +66,20 @@ def test_operands_that_are_views_stay_as_they_are() -> None:
     assert all(map(torch.equal, (initial, left, right), before))
 
 
-def test_a_pytorch_without_onednn_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def renamed(x: Tensor, weight: Tensor, *, activation: str) -> Tensor:
+    return x @ weight.mT
+
+
+@pytest.mark.parametrize("operator", [None, renamed, lambda x, *given: x, torch.ops.aten.cholesky])
+def test_a_pytorch_with_another_operator_multiplies_without_it(
+    operator: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
     initial, left, right = problem((1, 320, 320, 512), torch.float32)
     monkeypatch.setattr(matrix_products, "product_library", lambda: "oneDNN")
-    found = add_product(initial, left, right)
-    monkeypatch.setattr(matrix_products, "_has_onednn", lambda: False)
-    assert torch.allclose(add_product(initial, left, right), found, atol=1e-3)
+    monkeypatch.setattr(torch.ops.mkldnn, "_linear_pointwise", operator)
+    fresh = matrix_products._operator_multiplies.__wrapped__
+    monkeypatch.setattr(matrix_products, "_operator_multiplies", fresh)
+    assert torch.equal(add_product(initial, left, right), torch.baddbmm(initial, left, right))
 
 
 @pytest.mark.usefixtures("_library")

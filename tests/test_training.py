@@ -95,6 +95,7 @@ class Least(Study[FakeParameters]):
 
 
 def test_five_members_are_a_study_and_the_rest_has_defaults() -> None:
+    assert Study.__abstractmethods__ == {"name", "version", "parameters", "columns", "train"}
     least = Least()
     [trained] = train_all(least, [CELL], Execution())
     result = CellResult(CELL, trained.measurements, trained.steps, seconds=trained.seconds)
@@ -114,15 +115,6 @@ def test_five_members_are_a_study_and_the_rest_has_defaults() -> None:
     assert result.seconds > 0
     costly = type("Costly", (Least,), {"cost": lambda study, cell: cell.parameters.n})()
     assert costly.batches([OTHER, CELL], "cpu") == [[CELL], [OTHER]]
-
-
-@pytest.mark.parametrize("member", ["name", "version", "parameters", "columns", "train"])
-def test_a_study_that_lacks_a_member_is_refused_in_a_sentence(member: str) -> None:
-    members = {name: value for name, value in vars(Least).items() if name != member}
-    members = {name: value for name, value in members.items() if not name.startswith("__")}
-    incomplete = type("Incomplete", (Study,), members)
-    with pytest.raises(TypeError, match=f"abstract class Incomplete .*{member}"):
-        incomplete()
 
 
 ILL_FORMED: list[tuple[dict[str, object], str]] = [

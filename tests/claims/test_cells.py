@@ -12,18 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.claims import cells as claim_cells
+from overfit_cli.claims import cells as of_claims
 from overfit_cli.claims import rules
-from overfit_cli.claims.cells import (
-    BestSetting,
-    Comparison,
-    Selection,
-    check_edge,
-    positive_numbers,
-    repeated_seeds,
-    require_done,
-    require_trained,
-)
+from overfit_cli.claims.cells import BestSetting, Selection, require_done, require_trained
 from overfit_cli.claims.parts import Margin, Part
 from overfit_cli.core.arrays import varying
 from overfit_cli.core.cells import Cells
@@ -60,7 +51,7 @@ def selected(cells: pd.DataFrame, **options: Any) -> pd.DataFrame:
     return Selection(Parameters, **options).of(cells)
 
 
-def losses(first: float, function: Callable[..., Any] = positive_numbers) -> None:
+def losses(first: float, function: Callable[..., Any] = of_claims.positive_numbers) -> None:
     """Take the losses of the cells, the first of which is this one."""
     cells = grid()
     assert function(cells, "loss").tolist() == cells["loss"].tolist()
@@ -84,13 +75,13 @@ def test_what_is_not_named_has_its_default_and_other_cells_change_nothing() -> N
     cells = grid(n=(2, 3, 4))
     assert set(selected(cells, at={"n": 3})["n"]) == {3}
     assert set(selected(cells, at={"n": (3, 4)})["n"]) == {3, 4}
-    assert set(claim_cells.select_values(cells, {"n": (2, 9)})["n"]) == {2}
-    assert claim_cells.describe_values({"n": (3, 4), "d": 8}) == "n=3,4, d=8"
+    assert set(of_claims.select_values(cells, {"n": (2, 9)})["n"]) == {2}
+    assert of_claims.describe_values({"n": (3, 4), "d": 8}) == "n=3,4, d=8"
 
 
 LOST = "2 of 6 cells failed for reasons that say nothing of their training (worker killed)"
 FAILED = "2 of 6 cells failed or are absent, and those may differ from the rest."
-UNKNOWN = "1 of 6 cells have no number of loss."
+UNKNOWN, NO_LOGARITHM = "1 of 6 cells have no number of loss.", "Of 6 cells 5 have a loss above 0"
 AT_9, WITH_50 = {"at": {"n": 9}, "preset": "fig1"}, {"includes": {"n": (2, 50)}, "preset": "heads"}
 
 
@@ -107,12 +98,9 @@ AT_9, WITH_50 = {"at": {"n": 9}, "preset": "fig1"}, {"includes": {"n": (2, 50)},
         ("inconclusive", FAILED, lambda: require_done(failing(2, "diverged"), most_failed=0.2)),
         ("inconclusive", "1 of 6 cells", lambda: require_done(failing(1, "diverged"))),
         *[("inconclusive", UNKNOWN, partial(losses, bad)) for bad in (nan, inf, -inf)],
-        ("inconclusive", UNKNOWN, partial(losses, nan, claim_cells.finite_numbers)),
-        *[
-            ("inconclusive", "Of 6 cells 5 have a loss above 0", partial(losses, bad))
-            for bad in (0.0, -0.5)
-        ],
-        ("inconclusive", "Of 0 cells 0 have", lambda: positive_numbers(grid().iloc[:0], "loss")),
+        ("inconclusive", UNKNOWN, partial(losses, nan, of_claims.finite_numbers)),
+        *[("inconclusive", NO_LOGARITHM, partial(losses, bad)) for bad in (0.0, -0.5)],
+        ("inconclusive", "Of 0 cells 0", lambda: of_claims.positive_numbers(grid()[:0], "loss")),
     ],
 )
 def test_cells_that_do_not_suffice_decide_nothing_and_say_why(
@@ -151,18 +139,18 @@ def test_a_setting_that_a_seed_lacks_and_another_has_is_an_absent_cell() -> None
     ]
     pd.testing.assert_frame_equal(selected(TORN, vary=["n"], balanced=False), TORN)
     twice = pd.concat([TORN, TORN.iloc[[0]]])  # as many rows as cells
-    added = claim_cells.add_absent(twice, ["n", "d", "kernel"]).query("reason == 'absent'")
+    added = of_claims.add_absent(twice, ["n", "d", "kernel"]).query("reason == 'absent'")
     assert added[["n", "seed", "kernel"]].to_numpy().tolist() == [[3, 2, "softmax"]]
 
 
 def test_planned_cells_that_are_absent_are_failed_ones() -> None:
     planned = grid(n=(2, 3, 4))[["n", "seed"]]
-    extended = claim_cells.rows_with_absent(Cells.of(TOY, grid(), planned))
+    extended = of_claims.rows_with_absent(Cells.of(TOY, grid(), planned))
     assert extended["reason"].tolist() == [""] * 6 + ["absent"] * 3
     assert extended["status"].tolist() == ["done"] * 6 + ["failed"] * 3
     assert set(extended.loc[6:, "n"]) == {4}
     whole = Cells.of(TOY, grid(), planned[planned["n"] < 4])
-    assert claim_cells.rows_with_absent(whole) is whole.frame
+    assert of_claims.rows_with_absent(whole) is whole.frame
 
 
 # Seeds
@@ -170,31 +158,26 @@ def test_planned_cells_that_are_absent_are_failed_ones() -> None:
 
 def test_a_seed_with_all_the_numbers_of_another_is_no_draw_of_its_own() -> None:
     cells = grid()
-    assert repeated_seeds(cells, Parameters) == []
-    cells.loc[cells["seed"] == 2, "loss"] = cells.loc[cells["seed"] == 0, "loss"].to_numpy()
-    assert repeated_seeds(cells, Parameters) == [2]
-    cells.loc[(cells["seed"] == 2) & (cells["n"] == 3), "loss"] += 1e-3
-    assert repeated_seeds(cells, Parameters) == []
-    by_chance = grid().assign(loss=0.75, errors=3)  # counts and accuracies agree often
-    assert repeated_seeds(by_chance, Parameters) == []
+    twice = cells.assign(loss=cells["loss"].mask(cells["seed"] == 2, cells["loss"].shift(2)))
+    but_one = twice.assign(loss=twice["loss"] + 1e-3 * (twice.index == 5))
+    by_chance = cells.assign(loss=0.75, errors=3)  # counts and accuracies agree often
+    told = [of_claims.repeated_seeds(one, Parameters) for one in (cells, twice, but_one, by_chance)]
+    assert told == [[], [2], [], []]
 
 
 def test_columns_that_vary_are_those_with_several_values_beside_nan() -> None:
-    columns: dict[str, list[Any]] = {"whole": [2] * 3, "yes": [True] * 3, "nan": [nan, 0.5, 0.5]}
-    columns |= {"nans": [nan] * 3, "word": ["a", None, "a"], "words": ["a", "b", "a"]}
-    columns |= {"wholes": [2, 2, 3], "no": [True, True, False], "numbers": [inf, nan, 0.5]}
-    cells = pd.DataFrame(columns)
-    assert varying(cells, columns) == [name for name in columns if cells[name].nunique() > 1]
-    assert varying(cells, columns) == ["words", "wholes", "no", "numbers"]
-    assert varying(cells[:0], columns) == []
+    alike = {"whole": [2] * 3, "yes": [True] * 3, "nan": [nan, 0.5, 0.5], "nans": [nan] * 3}
+    vary = {"words": ["a", "b", "a"], "wholes": [2, 2, 3], "no": [True, True, False]}
+    vary |= {"numbers": [inf, nan, 0.5]}
+    cells = pd.DataFrame({**alike, "word": ["a", None, "a"], **vary})
+    assert varying(cells, cells.columns) == [*vary]
+    assert varying(cells[:0], cells.columns) == []
 
 
 # Two settings, each at its best step size, on cells whose best is known
 
-KERNELS = Comparison("kernel", "rate", "step size", "loss")
-NAMES = ("kernel", "rate", "n")
-BOTH = ("a", "b")
-RATES = (0.1, 1.0, 10.0)
+KERNELS = of_claims.Comparison("kernel", "rate", "step size", "loss")
+NAMES, BOTH, RATES = ("kernel", "rate", "n"), ("a", "b"), (0.1, 1.0, 10.0)
 
 
 def of_kernels(b: float = 0.5, best_of_b: float = 1.0) -> pd.DataFrame:
@@ -213,8 +196,7 @@ def broken(rates: tuple[float, ...], reason: str = "diverged") -> pd.DataFrame:
     """Those cells, of which one seed of `b` failed at these step sizes."""
     frame = of_kernels()
     bad = (frame["kernel"] == "b") & frame["rate"].isin(rates) & (frame["seed"] == 0)
-    frame.loc[bad, ["status", "reason"]] = ["failed", reason]
-    frame.loc[bad, "loss"] = nan
+    frame.loc[bad, ["status", "reason", "loss"]] = "failed", reason, nan
     return frame
 
 
@@ -225,7 +207,7 @@ def several(frame: pd.DataFrame) -> list[BestSetting]:
 def lower(first: BestSetting, second: BestSetting) -> Measurement:
     """Measure whether the first loss is lower, seed by seed."""
     apart = first.column("loss") - second.column("loss")
-    return check_edge(rules.judge([Part.of(apart, Margin(most=0.0))]), first, second)
+    return of_claims.check_edge(rules.judge([Part.of(apart, Margin(most=0.0))]), first, second)
 
 
 TRIED = of_kernels()

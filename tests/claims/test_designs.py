@@ -7,16 +7,9 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from overfit_cli.claims import stated
 from overfit_cli.claims.sentences import read
-from overfit_cli.claims.stated import (
-    RANGE,
-    Measure,
-    cells_of,
-    claim,
-    design_of,
-    needs_in_words,
-    settings_lacking,
-)
+from overfit_cli.claims.stated import RANGE, design_of
 from tests.claims.decay import STUDY, cells, lost
 
 ROWS = cells((10, 20, 40), (0.5, 2.0), ("none", "ridge", "lasso"), seeds=10)
@@ -24,10 +17,8 @@ ONE = cells((10,), (1.0,), seeds=10)
 """Ten seeds of three n, two snr and three methods; and of one setting."""
 
 
-def measure(text: str) -> Measure:
-    measured = claim(text, STUDY).measure
-    assert isinstance(measured, Measure)
-    return measured
+def measure(text: str) -> stated.Measure:
+    return stated.Measure(read(text), STUDY.parameters, columns=STUDY.columns)
 
 
 def words(text: str, rows: pd.DataFrame) -> str:
@@ -37,7 +28,7 @@ def words(text: str, rows: pd.DataFrame) -> str:
 ALL = "18 settings (n 10, 20, 40; snr 0.5, 2; method lasso, none, ridge)"
 SOME = "4 of 18 settings"
 SEEDS = "and 10 seeds (0 to 9)."
-OTHERS = f"{SEEDS} Left out, because the claim does not name them:"
+OTHERS, LASSO = f"{SEEDS} Left out, because the claim does not name them:", "method=lasso."
 GROUPS = "test_error[method=ridge] < test_error[method=none]"
 LARGEST = "test_error[n is largest] < test_error[n is smallest]"
 FOUR = "test_error < 1 where n = 10,40 and snr < 3 and method = ridge"
@@ -48,10 +39,7 @@ FOUR = "test_error < 1 where n = 10,40 and snr < 3 and method = ridge"
     [
         ("test_error < 1", f"{ALL} {SEEDS}"),
         (FOUR, f"{SOME} (n 10, 40; snr 0.5, 2) {SEEDS}"),
-        (
-            f"{GROUPS} where n = 10",
-            f"{SOME} (snr 0.5, 2; method none, ridge) {OTHERS} method=lasso.",
-        ),
+        (f"{GROUPS} where n = 10", f"{SOME} (snr 0.5, 2; method none, ridge) {OTHERS} {LASSO}"),
         (f"{GROUPS}; test_error falls along n", f"{ALL} {SEEDS}"),  # on the cells of both
         (
             "test_error[n=80] < 1 where method = none",
@@ -78,9 +66,8 @@ def test_cells_that_are_absent_or_failed_are_named() -> None:
         assert design_of(measure(f"test_error < 1{condition}"), rows).is_mendable == mendable
     broken = lost(ONE, 1).assign(reason=["error: KeyError: 'x'"] + [""] * 9)
     undrawn = replace(design_of(measure("test_error < 1"), broken), drawn=False)
-    assert " ".join(undrawn.sentences()) == (
-        "Judged on 1 setting. Lost: 1 cell: 1 error: KeyError: 'x'."
-    )
+    said_of_it = ["Judged on 1 setting.", "Lost: 1 cell: 1 error: KeyError: 'x'."]
+    assert [*undrawn.sentences()] == said_of_it
 
 
 # What is lacking
@@ -100,7 +87,7 @@ def test_cells_that_are_absent_or_failed_are_named() -> None:
     ],
 )
 def test_values_that_cells_lack_are_told(text: str, lacking: dict[str, str]) -> None:
-    assert settings_lacking(measure(text), ROWS) == lacking
+    assert stated.settings_lacking(measure(text), ROWS) == lacking
 
 
 NEEDS = "3 values of snr or more; cells of method=ridge; cells of method=none; cells where "
@@ -114,5 +101,5 @@ NEEDS = "3 values of snr or more; cells of method=ridge; cells of method=none; c
     ],
 )
 def test_what_sentences_need_is_told_before_there_are_cells(text: str, needs: str) -> None:
-    table = cells_of(ROWS.iloc[:0], STUDY.parameters)
-    assert needs_in_words(read(text), table) == f"It needs {needs}"
+    table = stated.cells_of(ROWS.iloc[:0], STUDY.parameters)
+    assert stated.needs_in_words(read(text), table) == f"It needs {needs}"

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 import pytest
 
@@ -9,9 +11,7 @@ from overfit_cli.claims.rules import judge, rates, seeds_to_decide
 from overfit_cli.stats.intervals import set_level
 
 
-def part(
-    numbers: object, statistic: Statistic, least: float = -np.inf, most: float = np.inf
-) -> Part:
+def part(numbers: object, statistic: Statistic, least: float = -inf, most: float = inf) -> Part:
     return Part.of(numbers, Margin(least, most, fewest_seeds=FEWEST[statistic]), statistic)
 
 
@@ -49,12 +49,10 @@ def test_the_seeds_that_are_proposed_decide_it() -> None:
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.one_in(3)
 def test_a_median_is_seldom_judged_wrongly_whatever_numbers_are_like(world: str) -> None:
-    for held_and_failed in (
-        rate(world, "median", 10, repeats=400),
-        rate(world, "median", 6, looks=1, repeats=300),
-        rate(world, "median", 20, absent=0.05, repeats=300),
-    ):
-        assert max(held_and_failed) <= 0.05 + 0.025  # the chance of so few repeats
+    further_look = rate(world, "median", 6, looks=1, repeats=300)
+    with_absent = rate(world, "median", 20, absent=0.05, repeats=300)
+    found = (*rate(world, "median", 10, repeats=400), *further_look, *with_absent)
+    assert max(found) <= 0.05 + 0.025  # the chance of so few repeats
 
 
 def test_a_share_is_judged_at_its_own_level() -> None:
@@ -76,12 +74,11 @@ def test_noise_does_not_move_the_median_of_skewed_numbers_off_the_margins_end() 
 
 
 def test_at_a_further_look_a_median_takes_more_seeds_and_so_does_what_is_proposed() -> None:
-    far = part(np.linspace(0, 1, 5), "median", most=9.0)
-    by_mean = part(np.linspace(0, 1, 5), "mean", most=9.0)
-    assert (fewest_seeds([far]), fewest_seeds([by_mean]), seeds_to_decide([far])) == (6, 5, 6)
-    with set_level(0.975):
-        assert (fewest_seeds([far]), fewest_seeds([by_mean]), seeds_to_decide([far])) == (7, 5, 7)
-        assert seeds_to_decide([far], more_than=12) == 13
+    far, by_mean = (part(np.linspace(0, 1, 5), of, most=9.0) for of in ("median", "mean"))
+    for level, needed in ((0.95, 6), (0.975, 7)):
+        with set_level(level):
+            assert [fewest_seeds([far]), fewest_seeds([by_mean])] == [needed, 5]
+            assert [seeds_to_decide([far], more_than=of) for of in (0, 12)] == [needed, 13]
 
 
 def test_missed_targets_count_in_the_rates_of_a_median() -> None:

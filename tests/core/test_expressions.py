@@ -6,6 +6,7 @@ import random
 import re
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,17 +35,17 @@ SYMBOLS = {
 }
 
 
-def number(name: str) -> ParameterInfo:
-    return ParameterInfo(name, "float", 1.0, name, "", "", (), "a number")
-
-
-KERNEL = ParameterInfo(
-    "kernel", "literal", "softmax", "", "", "", ("softmax", "gaussian"), "one of softmax, gaussian"
-)
-NUMBERS = Names({name: number(name) for name in SYMBOLS})
+KERNELS: Any = {"choices": ("softmax", "gaussian"), "accepts": "one of softmax, gaussian"}
+KERNEL = ParameterInfo("kernel", "literal", **KERNELS)
+NUMBERS = Names({name: ParameterInfo(name) for name in SYMBOLS})
 ODD = ("acc (%)", "a.b+", "n / snr", "σ2", "layer1_width")
 NAMES = Names(
-    {**NUMBERS, "SNR": NUMBERS["snr"], "kernel": KERNEL, **{name: number(name) for name in ODD}}
+    {
+        **NUMBERS,
+        "SNR": NUMBERS["snr"],
+        "kernel": KERNEL,
+        **{name: ParameterInfo(name) for name in ODD},
+    }
 ).with_brackets(Names({**NUMBERS, "kernel": KERNEL}))
 ROWS = {
     "n": np.array([2.0, 5.0, 5.0, 20.0, np.nan]),

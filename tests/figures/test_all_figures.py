@@ -79,7 +79,7 @@ def test_a_figure_without_anything_on_it_is_a_sentence(tmp_path: Path) -> None:
     directory = sweep_toy(tmp_path / "run")
     figures = {"empty": Figure("empty", "Nothing", "cells", empty)}
     with (
-        mock.patch("overfit_cli.figures.draw.figures_of", lambda study: figures),
+        mock.patch("overfit_cli.core.registry.figures_of", lambda study: figures),
         pytest.raises(UserError, match=r"^empty: nothing would be drawn; the cells hold no number"),
     ):
         draw_figure("empty", [directory], FigureOptions())

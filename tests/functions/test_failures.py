@@ -250,7 +250,6 @@ def test_words_of_an_error_are_no_place() -> None:
     assert {kind_of(reason) for reason in reasons} == {("ValueError", "t1.py:3 in f")}
     [alike] = count_alike(dict.fromkeys(reasons, 1))
     assert alike.words == "error: ValueError: diverged at step 0 and lost, and similar"
-    assert alike.place == "ValueError at t1.py:3 in f"
     earlier = "error: ValueError: lost at t1.py:3 in f: f(n); from t1.py:7 in train"
     assert kind_of(earlier) == kind_of(reasons[0])
 

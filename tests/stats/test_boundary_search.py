@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -38,25 +38,25 @@ def world(repetition: int, *, spread: float = 0.1, noise: float = 0.0) -> Value:
     return value
 
 
+def cells(points: Sequence[Point], value: Value) -> pd.DataFrame:
+    """The cells of points, with their values."""
+    return pd.DataFrame(points, columns=Point._fields).assign(value=[value(*at) for at in points])
+
+
 def explore(
     what: Search, value: Value, rounds: int = 12
 ) -> tuple[pd.DataFrame, list[CrossingEstimate]]:
     """Run the search to its end on a known world."""
-    rows: list[tuple[float, int, float, float]] = []
-    points = what.first_points()
-    for _ in range(rounds + 1):
-        rows += [(*point, value(*point)) for point in points]
-        known = pd.DataFrame(rows, columns=["y", "seed", "x", "value"])
-        points = what.next_points(known)
-        if not points:
-            break
+    known = cells(what.first_points(), value)
+    for _ in range(rounds):
+        known = pd.concat([known, cells(what.next_points(known), value)], ignore_index=True)
     return known, what.estimates(known)
 
 
 def full_grid(value: Value, seeds: int = 5) -> pd.DataFrame:
-    rows = [(n, s, x, value(n, s, x), "done") for n in NS for s in range(seeds) for x in FINE]
-    frame = pd.DataFrame(rows, columns=["n", "seed", "x", "value", "status"])
-    return medians_by_row(crossings(frame, "x", "n", "value", 0.2), "n").set_index("n")
+    frame = cells([Point(n, s, x) for n in NS for s in range(seeds) for x in FINE], value)
+    found = crossings(frame.assign(status="done"), "x", "y", "value", 0.2)
+    return medians_by_row(found, "y").set_index("y")
 
 
 @pytest.mark.slow
@@ -110,9 +110,8 @@ def test_a_search_goes_on_until_all_is_settled(spread: float) -> None:
 @pytest.mark.slow
 def test_curves_that_never_cross_are_said_so_and_one_that_rises_is_searched_as_well() -> None:
     _, found = explore(search(), lambda n, seed, x: 0.6 if n < 5 else world(0)(n, seed, x))
-    for one in found[:3]:
-        assert math.isnan(one.crossing)
-        assert (one.side, one.converged) == ("above", True)
+    assert all(math.isnan(one.crossing) for one in found[:3])
+    assert {(one.side, one.converged) for one in found[:3]} == {("above", True)}
     assert {one.side for one in explore(search(), lambda n, seed, x: 0.1)[1]} == {"below"}
     mirrored = replace(search(), threshold=0.8)
     known, rising = explore(mirrored, lambda n, seed, x: 1 - world(1)(n, seed, x))
@@ -129,9 +128,8 @@ def test_no_cell_is_asked_for_again_whether_it_failed_or_in_another_order() -> N
     everything, found = explore(search(), lambda n, seed, x: math.nan, rounds=30)
     assert len(everything) < 2000
     assert not any(one.converged for one in found)
-    rows = [(*point, world(4)(*point)) for point in search().first_points()]
-    known = pd.DataFrame(rows, columns=["y", "seed", "x", "value"])
+    first = search().first_points()
+    known = cells(first, world(4))
     asked = search().next_points(known)
     assert asked == search().next_points(known.sample(frac=1, random_state=1))
-    assert len(set(asked)) == len(asked)
-    assert not set(asked) & {Point(*row[:3]) for row in rows}
+    assert len({*asked, *first}) == len(asked) + len(first)

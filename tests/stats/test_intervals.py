@@ -124,16 +124,13 @@ def plain(values: np.ndarray, mean: Mean, band: Band) -> list[float]:
     return [centre, centre - half, centre + half]
 
 
-BANDS: list[tuple[Mean, Band]] = [
-    ("arithmetic", "interval"),
-    ("arithmetic", "sd"),
-    ("arithmetic", "quartiles"),
-    ("median", "interval"),
-    ("median", "quartiles"),
-]
-
-
-@pytest.mark.parametrize(("mean", "band"), BANDS)
+@pytest.mark.parametrize(
+    ("mean", "band"),
+    [
+        *(("arithmetic", band) for band in ("interval", "sd", "quartiles")),
+        *(("median", band) for band in ("interval", "quartiles")),
+    ],
+)
 def test_many_positions_have_the_statistics_of_each(mean: Mean, band: Band) -> None:
     """From none to nine seeds have a number, and some miss."""
     draws = np.random.default_rng(0)

@@ -21,18 +21,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from overfit_cli.core import expressions
 from overfit_cli.core.arrays import Floats, varying
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.expressions import (
-    Among,
-    Compared,
-    Expression,
-    Extreme,
-    Ref,
-    Test,
-    read_conditions,
-    read_expression,
-)
+from overfit_cli.core.expressions import Among, Compared, Expression, Extreme, Ref, Test
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.study import RUN, AnyStudy, Field, Role, Schema, schema_of, with_logged
 from overfit_cli.core.text import plural, round_digits
@@ -232,7 +224,7 @@ class Cells:
         tests = [
             (text, test)
             for text in conditions
-            for test in read_conditions(text, self.schema.placed, option)
+            for test in expressions.read_conditions(text, self.schema.placed, option)
         ]
         cells, by_measure = self, list[str]()
         for text, test in sorted(tests, key=lambda each: rank(each[1])):
@@ -318,7 +310,7 @@ class Cells:
 
     def with_column(self, text: str, label: str = "", option: str = "value") -> Cells:
         """The cells with a measured column of an expression, called by its text."""
-        expression = read_expression(text, self.schema.names, option)
+        expression = expressions.read_expression(text, self.schema.names, option)
         label = label or f"${expression.mathtext(self.symbol)}$"
         frame = self.frame.assign(**{text: self._evaluated(expression, option)})
         schema = self.schema.with_field(Field(text, label=label))
@@ -340,7 +332,7 @@ class Cells:
         the most values, and of equally many the first.
         """
         names = self.schema.placed.among(self.number_parameters)
-        expression = read_expression(text, names, option)
+        expression = expressions.read_expression(text, names, option)
         varying = self.varying()
         replaceable = [name for name in varying if name in expression.names and name not in taken]
         if not replaceable:
@@ -375,7 +367,7 @@ class Cells:
 
         Brackets choose values of parameters; the settings are those of the others that vary.
         """
-        expression = read_expression(text, self.schema.names, option)
+        expression = expressions.read_expression(text, self.schema.names, option)
         pinned = frozenset[str]().union(*(ref.pins for ref in expression.refs))
         for ref in expression.refs:
             loose = pinned - ref.pins
@@ -393,20 +385,18 @@ class Cells:
             raise UndefinedError(option, text, f"it is not a number{' at ' * bool(at)}{at}.")
         numbers = np.where(known, numbers, np.nan)
         low, high = (np.where(known, numbers, end) for end in (-np.inf, np.inf))
-        unknown = () if known.all() else expression.refs
         ends = {
             str(ref): self._ends(ref, values[str(ref)], table)
-            for ref in unknown
+            for ref in (() if known.all() else expression.refs)
             if self.schema[ref.name].between or not self.schema[ref.name].reached
         }
-        if ends:
-            corners = [
-                expression.value({**values, **dict(zip(ends, corner, strict=True))})
-                for corner in itertools.product(*ends.values())
-            ]
-            least, most = np.minimum.reduce(corners), np.maximum.reduce(corners)
-            low = np.where(known | np.isnan(least), low, least)
-            high = np.where(known | np.isnan(most), high, most)
+        corners = [
+            expression.value({**values, **dict(zip(ends, corner, strict=True))})
+            for corner in itertools.product(*ends.values())
+        ]
+        least, most = np.minimum.reduce(corners), np.maximum.reduce(corners)
+        low = np.where(known | np.isnan(least), low, least)
+        high = np.where(known | np.isnan(most), high, most)
         return BySeed(_records(settings), seeds, numbers, low, high)
 
     def _ends(self, ref: Ref, known: Floats, table: Callable[..., Floats]) -> list[Floats]:

@@ -32,14 +32,7 @@ VERDICTS: Mapping[Verdict, str] = {
 HOLDING: tuple[Verdict, ...] = ("holds", "holds by far")
 """The verdicts of a claim that holds."""
 
-MARKS: Mapping[Verdict, str] = {
-    "holds": "✓",
-    "holds by far": "✓✓",
-    "fails": "✗",
-    "inconclusive": "?",
-    "vacuous": "○",
-    "not run": "–",
-}
+MARKS = dict(zip(VERDICTS, ("✓", "✓✓", "✗", "?", "○", "–"), strict=True))
 """The sign that stands before each verdict on the report's page and in notebooks."""
 
 Kind = Literal["paper", "sharp", "ours"]

@@ -65,9 +65,9 @@ _LONGEST_LINE, _LONGEST_WORDS = 80, 2000
 _NO_USERS = Path(__file__).resolve().parents[1], Path(sysconfig.get_path("stdlib"))
 
 _ERROR = re.compile(
-    r"error: (?P<type>\w+)(?P<words>: .*?)??"
+    r"^error: (?P<type>\w+)(?P<words>: .*?)??"
     r"(?: at (?P<place>(?:(?! at )[^:])*(?:\.py|>):\d+(?: in [^:;(]+)?(?: \(raised in \w+\))?)"
-    r"(?P<line>[:;] .*)?)?$"
+    r"(?:[:;] .*)?)?$"
 )
 """The parts of the reason of a cell that raised."""
 
@@ -79,16 +79,10 @@ def _is_users(file: str) -> bool:
     return not any(path.is_relative_to(folder) for folder in _NO_USERS)
 
 
-def _causes(error: BaseException) -> list[BaseException]:
-    """An exception and those that led to it, the last one first."""
-    chain = [error]
-    while len(chain) < MOST_CAUSES:
-        last = chain[-1]
-        before = last.__cause__ or (None if last.__suppress_context__ else last.__context__)
-        if before is None or any(before is link for link in chain):
-            break
-        chain.append(before)
-    return chain
+def _causes(error: BaseException, most: int = MOST_CAUSES) -> list[BaseException]:
+    """At most so many exceptions: those that led to this one, the first one first, and it."""
+    before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return [*(_causes(before, most - 1) if before is not None and most > 1 else []), error]
 
 
 def is_installed(path: Path) -> bool:
@@ -136,7 +130,7 @@ def kept_traceback(error: BaseException) -> str:
     the user's.
     """
     parts = list[str]()
-    for link in reversed(_causes(error)):
+    for link in _causes(error):
         counted = [(place, len([*same])) for place, same in itertools.groupby(_places(link))]
         frames = [
             f"{place} ({times} times)" if times > 1 else place
@@ -173,15 +167,13 @@ class Alike:
 
     Attributes:
         words: the example's reason without its place.
-        place: the exception's type and place with its line; empty where no place is known.
     """
 
     example: str
     words: str
-    place: str
+    traceback: str
     count: int = 0
     varied: bool = False
-    traceback: str = ""
 
 
 def count_alike(
@@ -190,11 +182,8 @@ def count_alike(
     """Return the kinds of failures, the most frequent first."""
     kinds = dict[FailureKind, Alike]()
     for reason, count in reasons.items():
-        key, parts = kind_of(reason), _ERROR.match(reason)
-        words = f"error: {parts['type']}{parts['words'] or ''}" if parts else reason
-        traceback = (tracebacks or {}).get(key, "")
-        place = f"{key[0]} at {key[1]}{parts['line'] or ''}" if parts and key[1] else ""
-        kind = kinds.setdefault(key, Alike(reason, words, place, traceback=traceback))
+        key, words = kind_of(reason), _ERROR.sub(r"error: \g<type>\g<words>", reason)
+        kind = kinds.setdefault(key, Alike(reason, words, (tracebacks or {}).get(key, "")))
         kind.count += count
         if reason != kind.example and not kind.varied:
             kind.varied, kind.words = True, f"{kind.words}, and similar"

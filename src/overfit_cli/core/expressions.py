@@ -66,12 +66,8 @@ class Names(dict[str, ParameterInfo]):
 
     def of(self, text: str) -> ParameterInfo:
         """Return what a spelling stands for."""
-        name = text.strip("` ")
-        return (
-            self.get(text)
-            or self.get(name)
-            or refuse(f"{name!r} is no name here; {suggestion(name, self)}")
-        )
+        named = self.get(text) or self.get(name := text.strip("` "))
+        return named or refuse(f"{name!r} is no name here; {suggestion(name, self)}")
 
 
 LONGEST, MOST_SIGNS = 1000, 200  # characters of a text, and names, numbers and signs of a side
@@ -184,9 +180,8 @@ class Compared(_OfRefs):
     @property
     def text(self) -> str:
         """It without its label."""
-        first, *others = self.sides
-        pairs = zip(self.signs, others, strict=True)
-        return " ".join([first.text, *(f"{sign} {side.text}" for sign, side in pairs)])
+        pairs = zip(("", *self.signs), self.sides, strict=True)
+        return " ".join(f"{sign} {side}" for sign, side in pairs).strip()
 
     def holds(self, values: Values) -> NDArray[np.bool_]:
         """Where it holds."""

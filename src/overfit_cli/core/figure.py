@@ -15,9 +15,6 @@ from overfit_cli.core.errors import BadValue
 from overfit_cli.core.options import Band, Mean, checked, option, read_options
 from overfit_cli.core.text import shorten
 
-MOST_AXES = 3
-"""The largest number of parameters that may vary in a figure: two axes, and panels."""
-
 MOST_PANELS = 12
 """The largest number of panels that fit on a page."""
 
@@ -70,21 +67,19 @@ class FigureOptions:
         """Return options of a user: numbers and lists as texts, `none` for none."""
         from overfit_cli.core.expressions import read_number
 
-        asked: Any = read_options(cls, given)
-        log = checked("log", asked.log, str)
+        asked = read_options(cls, given)
+        cut, law, log = asked.threshold, asked.law, checked("log", asked.log, str)
         named = "none" if log is None else log
         axes = frozenset(name.strip() for name in named.split(",")) - {"none"}
         if not axes <= {*LOG_NAMES}:
             accepts = f"it takes some of {', '.join(LOG_NAMES)}, separated by commas, or none."
             raise BadValue("log", shorten(str(log)), accepts)
-        cut, law = asked.threshold, asked.law
-        own: FigureOptions = replace(
+        return replace(
             asked,
             threshold=None if cut is None else read_number(cut, "threshold"),
             law=None if law is None else tuple(text for text in law if text != "none"),
             log=None if log is None else axes,
         )
-        return own
 
     def given(self) -> dict[str, Any]:
         """Return the options that are not left to the figure, by name."""
@@ -143,12 +138,11 @@ class Figure:
 
 def defaults_but(*free: str) -> Callable[[Any], bool]:
     """Return a test for `reproduces`: whether all parameters but some have the paper's values."""
-    from overfit_cli.core.parameters import describe
 
     def have_defaults(data: Any) -> bool:
         return all(
-            bool((data.trained[name] == info.default).all())
-            for name, info in describe(data.study.parameters).items()
+            bool((data.trained[name] == declared.default).all())
+            for name, declared in data.study.parameters.model_fields.items()
             if name not in free and name in data.trained
         )
 
@@ -173,18 +167,17 @@ CUTOFF = replace(
     title="Which side of a threshold the headline is on, over two parameters",
     draw=lazily("overfit_cli.figures.map:draw_cutoff"),
 )
-BOUNDARY = Figure(
+BOUNDARY = replace(
+    HEATMAP,
     name="boundary",
     title="Where the headline crosses a threshold, and the power law fitted to it",
-    reads="cells",
     draw=lazily("overfit_cli.figures.boundary:draw_boundary"),
     accepts=_GRID | {"by"},
-    axes=2,
 )
-LINES = Figure(
+LINES = replace(
+    HEATMAP,
     name="lines",
     title="A measured column against a parameter, a line for each setting of the others",
-    reads="cells",
     draw=lazily("overfit_cli.figures.lines:draw_lines"),
     accepts=_LINES | {"x", "law", "minus"},
     axes=1,

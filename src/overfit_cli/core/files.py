@@ -18,7 +18,6 @@ import time
 import tomllib
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,14 +56,11 @@ def write_whole(path: Path, content: bytes) -> None:
 
 def write_user_file(path: Path, content: bytes, name: str, noun: str = "it") -> None:
     """Write a file that the user names, whole or not at all, and make its folder."""
-    try:
+    with refusing(name, str(path), f"{noun} can't be written there ({{}}); name another folder."):
         if path.exists() and not path.is_file():  # a device would be replaced by a file
             raise BadValue(name, str(path), "that is no file; name a file to write.")
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, content)
-    except OSError as error:
-        accepts = f"{noun} can't be written there ({error_text(error)}); name another folder."
-        raise BadValue(name, str(path), accepts) from None
 
 
 def json_text(content: Any) -> str:
@@ -99,11 +95,17 @@ def read_bounded(path: Path, limit: int | None = None) -> bytes:
 
 def make_folder(folder: Path, name: str) -> None:
     """Make a folder where there is none."""
-    try:
+    with refusing(name, str(folder), "it can't be made ({}); a directory is needed."):
         folder.mkdir(parents=True, exist_ok=True)
+
+
+@contextlib.contextmanager
+def refusing(name: str, given: object, accepts: str) -> Iterator[None]:
+    """Refuse a path at an error of the operating system inside, which `{}` stands for."""
+    try:
+        yield
     except OSError as error:
-        accepts = f"it can't be made ({error_text(error)}); a directory is needed."
-        raise BadValue(name, str(folder), accepts) from error
+        raise BadValue(name, given, accepts.format(error_text(error))) from error
 
 
 def error_text(error: OSError) -> str:
@@ -111,11 +113,9 @@ def error_text(error: OSError) -> str:
     return error.strerror or type(error).__name__
 
 
-@contextmanager
-def lock_folder(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock; the end of a process releases it."""
-    with FileLock(folder / ".lock"):
-        yield
+def lock_folder(folder: Path) -> contextlib.AbstractContextManager[Any]:
+    """Return the folder's lock as a context; the end of a process releases it."""
+    return FileLock(folder / ".lock")
 
 
 _TRIES = 100 if os.name == "nt" else 1
@@ -173,7 +173,7 @@ def variable_folder() -> Path | None:
     return Path(named) if named else None
 
 
-@contextmanager
+@contextlib.contextmanager
 def keeping_variables(*names: str) -> Iterator[None]:
     """Give variables of the environment their values of before again, at the end of a block."""
     before = {name: os.environ[name] for name in names if name in os.environ}
@@ -207,11 +207,9 @@ def name_data_in_errors(folder: Path) -> Iterator[None]:
 
 def fingerprint(*arrays: NDArray[Any]) -> str:
     """Return a name for the content of arrays: the same for the same numbers."""
-    import numpy as np
-
     content = hashlib.sha256()
     for array in arrays:
-        content.update(np.ascontiguousarray(array).data)
+        content.update(array.tobytes())
     return content.hexdigest()[:24]
 
 
@@ -244,8 +242,6 @@ def usable_path(name: str, given: Any) -> Path:
     """Return the path of a file or a folder, which need not exist."""
     if not isinstance(given, str | Path) or not str(given).strip() or not is_text(str(given)):
         raise BadValue(name, given, "it takes a path, in UTF-8.")
-    try:
+    with refusing(name, given, "it can't be used: {}."):
         Path(given).exists()
-    except OSError as error:
-        raise BadValue(name, given, f"it can't be used: {error_text(error)}.") from error
     return Path(given)

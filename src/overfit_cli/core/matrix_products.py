@@ -5,11 +5,13 @@ PyTorch contains too, does: on an AMD EPYC that computes all 512 bits of a vecto
 its float32 products are twice as fast; on Zen 4 and on Intel they are not. So the processor decides
 (`product_library`), and a run's manifest says which product it had. PyTorch has no public function
 for oneDNN's product of two matrices: the operator used here is the one that PyTorch's compiler
-emits for a linear layer. Where a PyTorch lacks it, its own product is used.
+emits for a linear layer. Where a PyTorch lacks it, or it takes other arguments or gives other
+numbers there, PyTorch's own product is used.
 """
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Literal
 
 import torch
@@ -101,7 +103,17 @@ def _suits_onednn(operand: Tensor, multiplications: int) -> bool:
 
 
 def _has_onednn() -> bool:
-    return bool(torch.backends.mkldnn.enabled) and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+    return bool(torch.backends.mkldnn.enabled) and _operator_multiplies()
+
+
+@functools.cache
+def _operator_multiplies() -> bool:
+    """Whether this PyTorch's operator, which is private, gives a product."""
+    matrix = torch.arange(6, dtype=torch.float32).view(2, 3)
+    try:
+        return torch.equal(_onednn(matrix, matrix.mT), matrix @ matrix.mT)
+    except Exception:  # it is not there, or takes other arguments
+        return False
 
 
 def _onednn(left: Tensor, right: Tensor) -> Tensor:

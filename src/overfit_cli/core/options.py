@@ -135,10 +135,8 @@ def with_arguments(options: type) -> Callable[[_Function], _Function]:
     def show(function: _Function) -> _Function:
         signature = inspect.signature(function)
         *own, others = signature.parameters.values()
-        own += [
-            others.replace(name=each.name, kind=others.KEYWORD_ONLY, default=each.default)
-            for each in fields(options)
-        ]
+        named = others.replace(kind=others.KEYWORD_ONLY)
+        own += [named.replace(name=each.name, default=each.default) for each in fields(options)]
         own += [others] * (others.name != "options")
         function.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]
         return function

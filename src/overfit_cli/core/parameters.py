@@ -14,6 +14,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from json import JSONEncoder
@@ -53,10 +54,7 @@ def text_problem(name: str, text: object) -> str:
     if not isinstance(text, str) or visible(text) != text:
         return "it takes a text of characters that can be drawn"
     pieces = _DOLLAR.split(text)
-    if name == "symbol":
-        formulas = [text] if text else []
-    else:
-        formulas = pieces[1::2] if len(pieces) % 2 else []
+    formulas = [text] * bool(text) if name == "symbol" else pieces[1::2] * (len(pieces) % 2)
     for formula in formulas:
         if not formula or not (is_plain(formula) or _parses(formula)):
             takes = r"it takes mathtext, without dollar signs in a symbol, such as r'\sigma_p'"
@@ -104,11 +102,10 @@ def _parses(symbol: str) -> bool:
         return False
     from matplotlib.mathtext import MathTextParser
 
-    try:
+    with suppress(Exception):  # of many kinds, of the parser and of its fonts
         MathTextParser("path").parse(f"${symbol}$")
-    except Exception:  # of many kinds, of the parser and of its fonts
-        return False
-    return True
+        return True
+    return False
 
 
 _SIGNS = {
@@ -218,28 +215,21 @@ class Parameter:
     def __post_init__(self) -> None:
         check_texts(self)
 
-    def field(
-        self,
-        default: Value | None,
-        *,
-        real: bool,
-        value_labels: Mapping[str, str] = MappingProxyType({}),
-        shades: tuple[float, float] | None = None,
-    ) -> Any:
+    def field(self, default: Value | None, *, real: bool, **shown: Any) -> Any:
         """Return the parameter as a field of a `StudyParameters` model.
 
         Args:
             real: whether it is a real number, which is then finite; bounds of whole numbers are
                 rounded inwards.
-            value_labels: what axes and legends call a value, where that is not the value itself.
-            shades: of a positive number: the values of the first and the last shade of the colour
-                map, in every figure; None fits the shades to the drawn values.
+            shown: `value_labels`, what axes and legends call values, where that is not the value
+                itself, and `shades` of a positive number: the values of the first and the last
+                shade of the colour map, in every figure; without, those that are drawn.
         """
 
         def bound(value: float | None, rounding: Callable[[float], int]) -> float | None:
             return value if real or value is None else rounding(value)
 
-        extra: Any = {"about": self, "value_labels": dict(value_labels), "shades": shades}
+        extra: Any = {"about": self, "value_labels": {}, "shades": None, **shown}
         return Field(
             ... if default is None else default,
             ge=bound(self.at_least, math.ceil),
@@ -290,20 +280,18 @@ class ParameterInfo:
     def parse(self, text: str) -> Value:
         """Convert a text to a value of this kind; `build` checks the bounds."""
         text = text.strip()
-        accepts = f"{self.name} takes {self.accepts}, not {shorten(text)!r}."
-        refusal = BadValue(self.name, shorten(text), accepts)
         if self.kind == "text" or (self.kind == "literal" and text in self.choices):
             return text
         if self.kind == "bool" and text.lower() in ("true", "false"):
             return text.lower() == "true"
-        is_plain = self.is_number and _NUMBER.fullmatch(text)
-        if not is_plain or abs(number := Decimal(text)) > Decimal("1e300"):
-            raise refusal
-        if self.kind == "float":
-            return float(number) + 0.0  # -0 becomes 0: a cell has one key
-        if number != number.to_integral_value() or abs(number) >= 2**63:
-            raise refusal
-        return int(number)
+        if self.is_number and _NUMBER.fullmatch(text):
+            number = Decimal(text)
+            if self.kind == "float" and abs(number) <= Decimal("1e300"):
+                return float(number) + 0.0  # -0 becomes 0: a cell has one key
+            if self.kind == "int" and abs(number) < 2**63 and number == number.to_integral_value():
+                return int(number)
+        given = shorten(text)
+        raise BadValue(self.name, given, f"{self.name} takes {self.accepts}, not {given!r}.")
 
 
 @functools.cache
@@ -339,9 +327,8 @@ def _parameter_info(model: type[StudyParameters], name: str) -> ParameterInfo:
     about: Parameter = extra["about"]
     default = None if declared.is_required() else declared.default
     label = about.label or about.meaning or spaced(name)
-    named = name, kind, default, about.meaning, about.symbol, about.unit
-    values = extra["value_labels"], extra["shades"]
-    return ParameterInfo(*named, choices, accepts, label, *values, limits)
+    named = name, kind, default, about.meaning, about.symbol, about.unit, choices, accepts, label
+    return ParameterInfo(*named, extra["value_labels"], extra["shades"], limits)
 
 
 def parameter_named(model: type[StudyParameters], text: str) -> str:
@@ -371,8 +358,8 @@ def spellings(parameters: Mapping[str, ParameterInfo]) -> dict[str, str]:
 def kind_of(annotation: Any) -> tuple[Kind | None, tuple[str, ...]]:
     """Return the kind of a type that a parameter can have, else None, and the choices as texts."""
     if get_origin(annotation) is not Literal:
-        kinds: dict[Any, Kind] = {int: "int", float: "float", bool: "bool"}
-        return kinds.get(annotation, "text" if annotation is str else None), ()
+        kinds: dict[Any, Kind] = {int: "int", float: "float", bool: "bool", str: "text"}
+        return kinds.get(annotation), ()
     choices = get_args(annotation)
     types = {type(choice) for choice in choices}
     if types == {str}:
@@ -392,15 +379,14 @@ def _accepts(kind: Kind, choices: tuple[str, ...], constraints: list[Any]) -> tu
     """The accepted values in words, and in signs."""
     if choices:
         return "one of " + ", ".join(choices), ", ".join(choices)
-    if kind in ("text", "bool"):
-        return ("a text",) * 2 if kind == "text" else ("true or false",) * 2
+    nouns = {"text": "a text", "bool": "true or false", "int": "a whole number"}
     bounds = [
         (word, sign, f"{getattr(constraint, short):.15g}")
         for constraint in constraints
         for short, (word, sign) in _BOUNDS.items()
         if getattr(constraint, short, None) is not None
     ]
-    noun = "a whole number" if kind == "int" else "a number"
+    noun = nouns.get(kind, "a number")
     words = " and ".join(f"{word} {end}" for word, _, end in bounds)
     signs = ", ".join(f"{sign} {end}" for _, sign, end in bounds)
     return f"{noun} {words}".strip(), signs or noun

@@ -87,17 +87,15 @@ def answering_interrupts(*, passing_on: bool = False) -> Iterator[None]:
         passing_on: whether to do at the end what this process does at it: one of another program,
             such as a worker of a cluster.
     """
-    came = list[int]()
+    if not _in_main_thread():
+        yield
+        return
+    _interrupts.clear()
     try:
         with _handling(_interrupt):
-            own = _interrupts if _in_main_thread() else []
-            own.clear()
-            try:
-                yield
-            finally:
-                came += own
-                own.clear()
+            yield
     finally:
+        came, _interrupts[:] = [*_interrupts], []
         if passing_on and came:
             signal.raise_signal(came[0])
 
@@ -162,10 +160,10 @@ def delaying_interrupts() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _handling(handler: Any) -> Iterator[None]:
+def _handling(handler: Any, *numbers: signal.Signals) -> Iterator[None]:
     """Answer signals by `handler` while inside, in the main thread; `nohup` stays in force."""
     with contextlib.ExitStack() as restoring:
-        for number in _ENDING if _in_main_thread() else ():
+        for number in (numbers or _ENDING) if _in_main_thread() else ():
             before = signal.getsignal(number)
             if number == signal.SIGINT or before != signal.SIG_IGN:
                 restoring.callback(signal.signal, number, before or signal.SIG_DFL)
@@ -190,14 +188,13 @@ def alarm(deadline: float, error: type[BaseException]) -> Iterator[None]:
         if not is_over and not _is_importing(frame):
             raise error
 
-    before = signal.signal(signal.SIGALRM, ring)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, max(deadline - time.monotonic(), 1e-6), 1.0)
-        yield
-    finally:
-        is_over = True
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+    with _handling(ring, signal.SIGALRM):
+        try:
+            signal.setitimer(signal.ITIMER_REAL, max(deadline - time.monotonic(), 1e-6), 1.0)
+            yield
+        finally:
+            is_over = True
+            signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _in_main_thread() -> bool:

@@ -8,38 +8,18 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
 import numpy as np
 
+from overfit_cli.core import parameters
 from overfit_cli.core.arrays import finite_column
-from overfit_cli.core.cell import (
-    ROW_COLUMNS,
-    Batch,
-    Batches,
-    Cell,
-    CellResult,
-    Column,
-    Identity,
-    P,
-    Paper,
-    Results,
-)
+from overfit_cli.core.cell import ROW_COLUMNS, Batch, Cell, CellResult, Column, Identity, P, Paper
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.expressions import Names
 from overfit_cli.core.figure import Figure, grid_figures
-from overfit_cli.core.parameters import (
-    SEED,
-    TRAINING_STEPS,
-    Kind,
-    ParameterInfo,
-    StudyParameters,
-    describe,
-    map_parameters,
-    spellings,
-)
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Training
 
@@ -104,7 +84,7 @@ class Study(ABC, Generic[P]):
         """The columns that are measured once per cell."""
 
     @abstractmethod
-    def train(self, batch: Batch[P], training: Training) -> Results[P]:
+    def train(self, batch: Batch[P], training: Training) -> Iterator[CellResult[P]]:
         """Train a batch and give one result per cell, in any order.
 
         It runs on one thread. What it raises, and nan among its measurements, become failed cells.
@@ -162,7 +142,7 @@ class Study(ABC, Generic[P]):
         """Return what to say about cells before they are trained, one line each."""
         return ()
 
-    def batches(self, cells: Batch[P], device: str) -> Batches[P]:
+    def batches(self, cells: Batch[P], device: str) -> list[list[Cell[P]]]:
         """Split `cells` into lists that are trained together, in the order to start them.
 
         A sweep with a phase diagram starts the first half of the work coarse to fine instead. By
@@ -199,7 +179,7 @@ def stand_ins_of(study: AnyStudy, cells: pd.DataFrame) -> list[str]:
     if not study.paper_data:
         return []
     settings = cells[list(study.parameters.model_fields)].drop_duplicates()
-    sentences = map_parameters(study.parameters, settings, study.stand_in)
+    sentences = parameters.map_parameters(study.parameters, settings, study.stand_in)
     return sorted({sentence for sentence in sentences if sentence})
 
 
@@ -213,7 +193,7 @@ RUN = "run directory"
 
 
 @dataclass(frozen=True)
-class Field(ParameterInfo):
+class Field(parameters.ParameterInfo):
     """A column of cells, with what is declared of a parameter or a measured column.
 
     Attributes:
@@ -278,10 +258,11 @@ class Schema:
         fields = {field.name: field for field in self.fields}
         spelled = dict[str, str]()
         for role in ("measured", "parameter"):
-            spelled |= spellings({n: field for n, field in fields.items() if field.role == role})
+            of_role = {n: field for n, field in fields.items() if field.role == role}
+            spelled |= parameters.spellings(of_role)
         names = Names({text: fields[name] for text, name in spelled.items()} | fields)
-        limit = {"steps": fields[TRAINING_STEPS]} if TRAINING_STEPS in fields else {}
-        return names.with_brackets(Names(names | limit))
+        limit = fields.get(parameters.TRAINING_STEPS)
+        return names.with_brackets(Names(names | ({"steps": limit} if limit else {})))
 
     @functools.cached_property
     def placed(self) -> Names:
@@ -315,15 +296,15 @@ def schema_of(study: AnyStudy, rows: pd.DataFrame | None = None) -> Schema:
 
 
 def fields_of(
-    model: type[StudyParameters], columns: Iterable[Column], rows: pd.DataFrame | None = None
+    model: type[P], columns: Iterable[Column], rows: pd.DataFrame | None = None
 ) -> tuple[Field, ...]:
     """Return the fields of cells with these parameters and declared columns; see `schema_of`."""
-    described, declared = describe(model), {column.name: column for column in columns}
+    described, declared = parameters.describe(model), {column.name: column for column in columns}
     fields = [
         Field(name, "text", role="cell")
         for name in sorted(ROW_COLUMNS - {"seed", "steps", "seconds", *described})
     ]
-    fields.append(Field(**vars(SEED), role="cell"))
+    fields.append(Field(**vars(parameters.SEED), role="cell"))
     fields += (Field(**vars(info), role="parameter") for info in described.values())
     here = {} if rows is None else {str(name): rows[name].dtype.kind for name in rows}
     known = {field.name for field in fields}
@@ -348,5 +329,5 @@ STEPS = Column("steps", "steps of training", "int", diverges=True, label="steps"
 SECONDS = Column("seconds", "wall time", unit="s", label="time")
 
 
-def _measured(column: Column, kind: Kind = "float") -> Field:
+def _measured(column: Column, kind: parameters.Kind = "float") -> Field:
     return Field(**vars(column) | {"kind": kind, "label": column.label or column.meaning})

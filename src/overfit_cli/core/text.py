@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import math
 import os
 import re
@@ -15,9 +16,12 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
+    from jinja2 import Environment
 
 VERSION = "0.1.0"
 """The version of this package."""
@@ -61,12 +65,10 @@ def duration(seconds: float) -> str:
     """Return a time in words: `0.4 s`, `37 s`, `4 min 05 s`, `2 h 10 min`."""
     if seconds < 10:
         return f"{seconds:.1f} s"
-    rounded_seconds = round(seconds)
-    if rounded_seconds < 60:
-        return f"{rounded_seconds} s"
-    if rounded_seconds < 3600:
-        return f"{rounded_seconds // 60} min {rounded_seconds % 60:02d} s"
-    return f"{rounded_seconds // 3600} h {rounded_seconds % 3600 // 60:02d} min"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+    return f"{minutes // 60} h {minutes % 60:02d} min"
 
 
 def duration_estimate(seconds: float) -> str:
@@ -141,7 +143,7 @@ def three_digits(number: float) -> str:
         return "0"
     if math.isinf(number):
         return "∞" if number > 0 else f"{MINUS}∞"
-    rounded = float(f"{number:.3g}")
+    rounded = round_digits(number, 3)
     if 1e-4 <= abs(rounded) < 1e6:
         return f"{rounded:.7g}".replace("-", MINUS)
     digits, _, exponent = f"{rounded:.3g}".partition("e")
@@ -202,15 +204,57 @@ def escape_markdown(text: str) -> str:
     return _EMPHASIS.sub(r"\\_", escaped).replace("](", "]\\(")
 
 
+def _as_code(command: str) -> str:
+    """A command in Markdown, as code where nothing in it is markup."""
+    return escape_markdown(command) if set(command) & set("`<&[") else f"`{visible(command)}`"
+
+
+@functools.cache
+def templates(folder: Path, *, autoescape: bool = False) -> Environment:
+    """Return the templates of a folder, which know how numbers and counts are written.
+
+    Texts are shown without control characters; markup stays as it is.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(folder),
+        autoescape=autoescape,
+        finalize=lambda value: value if hasattr(value, "__html__") else visible(str(value)),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"about": duration_estimate, "duration": duration, "percent": percent}
+    environment.filters |= {"brief": brief, "code": _as_code, "number": three_digits, "slug": slug}
+    environment.filters |= {"plural": plural, "size": size}
+    environment.filters["md"] = lambda text: escape_markdown(str(text))
+    environment.tests["finite"] = math.isfinite
+    return environment
+
+
 WIDEST = 10_000
 """The columns that a table may have where it isn't shown on a terminal."""
 
 
-def in_notebook() -> bool:
-    """Return whether this process is a notebook's kernel."""
-    ipython = sys.modules.get("IPython")  # used only where it runs already
-    shell = None if ipython is None else ipython.get_ipython()
-    return hasattr(shell, "kernel")
+class _PlainConsole(Console):
+    def print(self, *objects: Any, **options: Any) -> None:
+        printed = [visible(item) if isinstance(item, str) else item for item in objects]
+        if not self.is_terminal:
+            printed = [self._unwrapped(item) for item in printed]
+        super().print(*printed, **options)
+
+    def on_broken_pipe(self) -> None:
+        """Let what runs go on when its reader has left, as `head` does."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+    def _unwrapped(self, item: Any) -> Any:
+        if not isinstance(item, Table):
+            return item
+        lines = self.render_lines(item, self.options.update(width=WIDEST), pad=False)
+        texts = ["".join(part.text for part in line).rstrip() for line in lines]
+        return "\n".join(text for text in texts if text)
 
 
 def console(*, quiet: bool = False) -> Console:
@@ -219,32 +263,12 @@ def console(*, quiet: bool = False) -> Console:
     On a terminal sentences are wrapped between words; elsewhere a sentence is a line, and so is a
     row of a table. Nothing in a text is markup.
     """
-    from rich.console import Console
-    from rich.table import Table
-
-    class Plain(Console):
-        def print(self, *objects: Any, **options: Any) -> None:
-            printed = [visible(item) if isinstance(item, str) else item for item in objects]
-            if not self.is_terminal:
-                printed = [self._unwrapped(item) for item in printed]
-            super().print(*printed, **options)
-
-        def on_broken_pipe(self) -> None:
-            """Let what runs go on when its reader has left, as `head` does."""
-            self.quiet = True
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-        def _unwrapped(self, item: Any) -> Any:
-            if not isinstance(item, Table):
-                return item
-            lines = self.render_lines(item, self.options.update(width=WIDEST), pad=False)
-            texts = ["".join(part.text for part in line).rstrip() for line in lines]
-            return "\n".join(text for text in texts if text)
-
+    ipython = sys.modules.get("IPython")  # used only where it runs already
+    in_notebook = ipython is not None and hasattr(ipython.get_ipython(), "kernel")
     # A notebook's lines are one text in this way; its kernel sets FORCE_COLOR.
-    on_terminal = False if in_notebook() else None
+    on_terminal = False if in_notebook else None
     plain: Any = {"highlight": False, "markup": False, "emoji": False, "force_jupyter": False}
-    result = Plain(quiet=quiet, force_terminal=on_terminal, **plain)
+    result = _PlainConsole(quiet=quiet, force_terminal=on_terminal, **plain)
     result.soft_wrap = not result.is_terminal
     return result
 
@@ -264,9 +288,6 @@ def text_table(
         whole: the columns whose texts are not folded.
         right: the columns at whose right their texts stand.
     """
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
     table = Table(box=SIMPLE_HEAD if ruled else None, header_style="")
     for heading in rows[0] if rows else ():
         side: Any = "right" if heading in right else "left"

@@ -201,14 +201,13 @@ def logged_steps(steps: int, first: int = 10, ratio: float = 1.08) -> list[int]:
     return chosen_steps
 
 
-def drop_nonfinite(row: Row) -> dict[str, float]:
-    """Return the finite values of a row: a value that a cell does not have is left out."""
-    return {name: float(value) for name, value in row.items() if math.isfinite(value)}
+def known_numbers(row: Row, *, infinite: bool = False) -> dict[str, float]:
+    """Return the finite numbers of a row: what a cell does not have is left out.
 
-
-def drop_nan(row: Row) -> dict[str, float]:
-    """Return a row without nan. Infinity is a value: a bound that no number meets."""
-    return {name: value for name, value in row.items() if not math.isnan(value)}
+    With `infinite`, infinity is a number too: a bound that no number meets.
+    """
+    known = {name: float(value) for name, value in row.items() if not math.isnan(value)}
+    return {name: value for name, value in known.items() if infinite or math.isfinite(value)}
 
 
 def failure(loss: float, at_most: float = math.inf) -> str:
@@ -356,7 +355,7 @@ class BatchedTraining(ABC, Generic[P, State, Pass]):
 
     def keep(self, row: Row) -> Row:
         """Return what is logged of a row: by default what is finite."""
-        return drop_nonfinite(row)
+        return known_numbers(row)
 
     def train(self) -> Results[P]:
         """Take all steps, and give the results in the order in which the cells end."""

@@ -126,8 +126,6 @@ class Axis:
             axis.set_minor_locator(ticker.NullLocator())
         elif self.scale == "log":
             log_ticks(axis, low, high)
-        else:
-            axis.set_major_locator(ticker.AutoLocator())
 
     def _short(self, value: Value) -> str:
         if isinstance(value, float):
@@ -168,7 +166,7 @@ def parameter_axis(data: Cells, side: str, name: str | None, *, log: bool | None
         raise BadValue("log", side, f"the values of {name} aren't all positive numbers.")
     scale: Scale = "category"
     if field.is_number:
-        is_log = is_log_spaced(np.array(at, dtype=np.float64)) if log is None else log
+        is_log = is_log_spaced(at) if log is None else log
         scale = "log" if is_log else "linear"
     return Axis(name, label, at, scale, field.kind == "int", field.value_labels)
 
@@ -203,6 +201,12 @@ def log_ticks(axis: MplAxis, low: float, high: float) -> None:
     axis.set_major_formatter(lambda value, _: write(value))
     axis.set_minor_locator(ticker.NullLocator())
     axis.set_minor_formatter(ticker.NullFormatter())
+
+
+def whole_steps(axes: Axes, last: float) -> None:
+    """Put ticks at whole steps along x; long numbers take room."""
+    most: Any = 4 if last >= 1000 else "auto"
+    axes.xaxis.set_major_locator(ticker.MaxNLocator(most, integer=True, steps=[1, 2, 5, 10]))
 
 
 def log_steps(axes: Axes, last: float) -> None:

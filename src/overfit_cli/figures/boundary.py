@@ -86,10 +86,8 @@ def draw_boundary(data: Cells, options: FigureOptions) -> picture.Picture:
         _draw_points(axes, boundary, y.name)
         fit = _fit_text(boundary, data, x, y)
         legend.append((_draw_fit(axes, boundary, y.name), fit))
-        figure.facts.append(
-            f"Dashed: {fit}, with 95 % bootstrap intervals." if boundary.fit else f"{fit}."
-        )
-        figure.facts += _off_grid(boundary, data, y, limit)
+        told = f"Dashed: {fit}, with 95 % bootstrap intervals" if boundary.fit else fit
+        figure.facts += [f"{told}.", *_off_grid(boundary, data, y, limit)]
     if any((boundary.on_grid["never"] > 0).any() for boundary in drawn):
         open_dot = Line2D([], [], marker="o", color=_BLACK, markerfacecolor="white", linestyle="")
         legend.append((open_dot, "some seeds cross off the grid"))
@@ -205,8 +203,5 @@ def _off_grid(boundary: DrawnBoundary, data: Cells, y: Axis, limit: str) -> list
         known = whole or ("median beyond the grid" if sides else "not known")
         words.setdefault(known, []).append(y.values.index(at))
     title = f"{boundary.title}, " if boundary.title else ""
-    where = f"{title}${data.symbol(y.name)}$"
-    return [
-        f"{where} = {list_numbers(indices, texts.__getitem__)}: {told}."
-        for told, indices in words.items()
-    ]
+    listed = {told: list_numbers(at, texts.__getitem__) for told, at in words.items()}
+    return [f"{title}${data.symbol(y.name)}$ = {at}: {told}." for told, at in listed.items()]

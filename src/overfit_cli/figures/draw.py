@@ -27,11 +27,10 @@ import pandas as pd
 from PIL import Image
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
+from overfit_cli.core import files, registry
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import BadValue, UserError, first_problem
 from overfit_cli.core.figure import Figure, FigureOptions
-from overfit_cli.core.files import short_names
-from overfit_cli.core.registry import figures_of
 from overfit_cli.core.text import VERSION, most_alike, shorten, typed_command, visible
 from overfit_cli.figures import inputs, labels
 from overfit_cli.figures.picture import Picture, looking, save
@@ -66,7 +65,8 @@ def draw_figure(
     if not names and len({path.resolve() for path in paths}) < len(paths):
         raise BadValue("directory", str(paths[0]), "a run directory is named twice.")
     read = [inputs.read_options(figure, part, options) for _, part in loaded]
-    derived, asked, names = [part for part, _ in read], read[0][1], names or short_names(paths)
+    derived, asked = [part for part, _ in read], read[0][1]
+    names = names or files.short_names(paths)
     usual = derived[0].study.headline if figure.reads == "cells" else ""
     value = asked.value or figure.options.value or usual
     if minus is None:
@@ -97,7 +97,8 @@ def draw_figure(
 
 def finish(picture: Picture, out: Path | None, **request: Any) -> Picture:
     """Return a figure that is drawn now with its record, and write it where it has a file."""
-    picture.metadata = new_record(**request).metadata()
+    now: Any = {"overfit": VERSION, "packages": versions(), "command": shlex.join(typed_command())}
+    picture.metadata = FigureRecord(schema=1, **now, **request).metadata()
     if out is not None:
         save(picture, out)
     return picture
@@ -140,7 +141,7 @@ def figure_and_data(
 ) -> tuple[Figure, Cells]:
     """Return a figure of a run directory's study, and what it is drawn from."""
     study = study_in(directory)
-    figures = figures_of(study)
+    figures = registry.figures_of(study)
     if name not in figures:  # before cells are read
         near = most_alike(name, figures, cutoff=0.7)
         hint = f"did you mean {near!r}?" if near else f"it has {', '.join(sorted(figures))}."
@@ -280,13 +281,6 @@ def versions() -> dict[str, str]:
     return {name: importlib.metadata.version(name) for name in ("matplotlib", "numpy")}
 
 
-def new_record(**request: Any) -> FigureRecord:
-    """Return the record of a figure that is drawn now."""
-    command = shlex.join(typed_command())
-    made: Any = {"overfit": VERSION, "packages": versions(), "command": command}
-    return FigureRecord(schema=1, **made | request)
-
-
 def record_of_cells(
     cells: Cells,
     steps: pd.DataFrame | None = None,
@@ -413,7 +407,6 @@ def same_picture(kind: str, kept: bytes, drawn: bytes) -> bool:
     """Return whether two files of a kind show the same: PNG by pixels, PDF and SVG by bytes."""
     if kind != "png":
         return kept == drawn
-    before, after = (
-        np.asarray(_open_png(file).convert("RGBA"), np.int16) for file in (kept, drawn)
-    )
+    images = [_open_png(content).convert("RGBA") for content in (kept, drawn)]
+    before, after = (np.asarray(image, np.int16) for image in images)
     return before.shape == after.shape and bool((abs(before - after) <= TOLERANCE).all())

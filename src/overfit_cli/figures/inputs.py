@@ -5,7 +5,6 @@ An option is the user's where one is given, else the study's as far as it fits t
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -180,7 +179,7 @@ def middle_threshold(numbers: pd.Series[float]) -> float:
     """
     low, high = float(numbers.min()), float(numbers.max())
     logarithmic = low > 0 and high / low > 10
-    return round_digits(math.sqrt(low * high) if logarithmic else (low + high) / 2, 3)
+    return round_digits(np.sqrt(low * high) if logarithmic else (low + high) / 2, 3)
 
 
 def choose_scale(log: bool | None, numbers: pd.Series[float], *, factor: float) -> bool:

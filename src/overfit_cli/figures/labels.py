@@ -59,8 +59,7 @@ def value_label(schema: Schema, name: str, value: object) -> str:
 
 def is_word(schema: Schema, name: str) -> bool:
     """Return whether a parameter's values are words."""
-    field = schema[name]
-    return field.role == "parameter" and field.kind in ("literal", "text")
+    return schema[name].role == "parameter" and schema[name].kind in ("literal", "text")
 
 
 def short_settings(schema: Schema, values: Mapping[str, object]) -> str:
@@ -202,8 +201,8 @@ def caption(shows: str, data: Cells) -> str:
     """
     texts = [shows, cells_in_words(data), settings_in_words(data)]
     wrapped = [textwrap.fill(typeset(text), WIDTH, break_on_hyphens=False) for text in texts]
-    parts = _parts(data).values()
-    made = [line for part in parts for run in part.runs for line in run.commands]
+    runs = [run for part in _parts(data).values() for run in part.runs]
+    made = [line for run in runs for line in run.commands]
     if commands := [*dict.fromkeys(made), *filter(None, [shlex.join(typed_command())])]:
         wrapped.append("\n  ".join(["Commands:", *commands]))
     return "\n\n".join([*wrapped, f"overfit {VERSION}"]) + "\n"

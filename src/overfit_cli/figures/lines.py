@@ -7,7 +7,6 @@ by seed.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -34,7 +33,7 @@ MILLIONTH = 1e-6
 """Among step sizes that are equal, the best has the fewest steps to this share of the start."""
 
 _LOSSES = ("train_loss", "test_loss", "mean_test_loss", "mean_train_loss")
-GUESS = {**dict.fromkeys(_LOSSES, math.log(2)), "train_accuracy": 0.5, "test_accuracy": 0.5}
+GUESS = dict.fromkeys(_LOSSES, float(np.log(2))) | {"train_accuracy": 0.5, "test_accuracy": 0.5}
 """What guessing one of two classes gives, of the columns of a classifier."""
 
 
@@ -303,7 +302,7 @@ def _draw_columns(
     """Draw a panel for each column, and for each row of lines, with what its label ends with."""
     study, parts = data.study, [inputs.Panel("", data)]
     linear = replace(options, log=frozenset[str]())
-    figure, all_axes = new_panels(len(rows) * len(columns), height=2.6, share_y=False)
+    figure, all_axes = new_panels(len(rows) * len(columns), height=2.6, sharey=False)
     for axes, ((lines, less), name) in zip(all_axes, itertools.product(rows, columns), strict=True):
         series = series_of_steps(parts, lines, [name], linear if less else options)
         label, note = f"{labels.axis_label(data.logged, name)}{less}", lines.label(name)
@@ -335,7 +334,7 @@ def _draw_columns(
 def draw_learning_rates(data: Cells, options: FigureOptions) -> Picture:
     """Draw lines as `draw_lines`, with what guessing one of two classes gives where it is near."""
     figure = draw_lines(data, options)
-    guess = GUESS.get(options.value or data.study.headline, math.nan)  # which is near nothing
+    guess = GUESS.get(options.value or data.study.headline, np.nan)  # which is near nothing
     look: dict[str, Any] = {"size": "small", "va": "bottom"}
     look |= {"xytext": (0, 2), "textcoords": "offset points"}  # clear of descenders
     for axes in () if data.pairs else figure.axes:

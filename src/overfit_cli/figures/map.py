@@ -36,7 +36,7 @@ Drawn = Sequence[tuple[Axes, MapPanel]]
 HATCHES = {"lost": "//////", "missing": "......"}
 """The marks of points without a number."""
 _OUTLINE: list[AbstractPathEffect] = [withStroke(linewidth=1.9, foreground="black")]
-_CONTOUR: dict[str, Any] = {"linewidth": 1.1, "path_effects": _OUTLINE}
+_CONTOUR: dict[str, Any] = {"colors": "white", "linewidths": 1.1, "linestyles": "-", "zorder": 2.5}
 _BAND: dict[str, Any] = {"color": "0.15", "alpha": 0.3, "linewidth": 0, "zorder": 1.8}
 _CROSSING: dict[str, Any] = {"color": "0.15", "linewidth": 1.2, "zorder": 3}  # above equations
 _DOT: dict[str, Any] = {"marker": "o", "linestyle": "", "mew": 0.2, "zorder": 1.5}
@@ -45,6 +45,7 @@ _NOISE = {**_DOT, "markersize": 1.6, "color": "black", "mec": "white"}
 _TRIANGLE = {"marker": [(-1, 0), (0, 0), (0, -1), (-1, 0)], "markersize": 6, "mew": 0.6}
 _CORNER = {**_TRIANGLE, "linestyle": "", "color": "white", "mec": "black", "label": "partly"}
 _CROSS: dict[str, Any] = {"marker": "x", "linestyle": "", "markersize": 3, "color": "0.35"}
+_SHARES: dict[str, Any] = {"vmin": 0, "vmax": 1, "rasterized": True}
 _SIZE = 0.86
 """The size of printed numbers, as a share of that of ticks."""
 _SHARE_COLUMNS = 240
@@ -91,8 +92,7 @@ def draw_map(
         plan.y.dress(axes, "y")
     label_outer(all_axes)
     title_panels(all_axes, [part.title for part in plan.panels])
-    figure.facts += plan.facts
-    figure.nothing = plan.nothing
+    figure.facts, figure.nothing = plan.facts, plan.nothing
     drawn, level = list(zip(all_axes, plan.panels, strict=True)), options.threshold
     if level is None and sides:
         level = inputs.middle_threshold(plan.numbers)
@@ -163,10 +163,9 @@ def _draw_sides(figure: Picture, drawn: Drawn, plan: Map, threshold: float) -> s
         _draw_bar(figure, drawn, mesh, label)
         figure.facts.append(f"Colour: the {label}, each seed's curve fitted to be monotone.")
         return [(Line2D([], [], **_CELL), "sampled")]
-    look: dict[str, Any] = {"cmap": ListedColormap(style.MUTED), "vmin": 0, "vmax": 1}
     for axes, part in drawn:
         above = np.where(np.isnan(part.number), np.nan, part.number > threshold)
-        _draw_mesh(figure, axes, part, above, rasterized=True, **look)
+        _draw_mesh(figure, axes, part, above, cmap=ListedColormap(style.MUTED), **_SHARES)
         for side, name in enumerate(names):
             _name_region(axes, part, above == side, name)
     return [
@@ -197,8 +196,7 @@ def _draw_share_above(axes: Axes, part: MapPanel, value: str, threshold: float) 
     unknown = np.full(_SHARE_COLUMNS, np.nan)
     rows = np.array([shares.get(y_value, unknown) for y_value in y.positions.tolist()])
     colours = LinearSegmentedColormap.from_list("sides", [style.MUTED[0], "white", style.MUTED[1]])
-    look: dict[str, Any] = {"cmap": colours, "vmin": 0, "vmax": 1, "rasterized": True}
-    mesh = axes.pcolormesh(x.unscaled(borders), y.edges, rows, **look)
+    mesh = axes.pcolormesh(x.unscaled(borders), y.edges, rows, cmap=colours, **_SHARES)
     where = part.data.trained[[x.name, y.name]].drop_duplicates()
     axes.plot(*where.to_numpy(dtype=np.float64).T, label="cells", **_CELL)
     return mesh
@@ -216,14 +214,13 @@ def _draw_contours(
             continue
         if level > 0 and heights.min() > 0:
             heights, at = np.ma.log(heights), float(np.log(level))
-        look: dict[str, Any] = {"colors": "white", "linestyles": "-", "zorder": 2.5}
-        look["linewidths"] = _CONTOUR["linewidth"]
-        lines = axes.contour(part.x.positions, part.y.positions, heights, levels=[at], **look)
+        lines = axes.contour(part.x.positions, part.y.positions, heights, levels=[at], **_CONTOUR)
         lines.set_path_effects(_OUTLINE)
         found = True
     if found:
         figure.facts.append(f"White line: {text}.")
-        return [(Line2D([], [], color="white", **_CONTOUR), text)]
+        look: dict[str, Any] = {"color": "white", "linewidth": _CONTOUR["linewidths"]}
+        return [(Line2D([], [], path_effects=_OUTLINE, **look), text)]
     if options.threshold is not None:
         warnings.warn(f"no contour: the means don't cross {labels.typeset(text)}", stacklevel=2)
     return []

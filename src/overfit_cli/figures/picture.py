@@ -119,9 +119,8 @@ class Picture(Figure):
         """Whether there is nothing in any of its axes."""
         points = [line.get_xydata() for axes in self.axes for line in axes.lines]
         is_seen = any(np.isfinite(np.asarray(xy, float)).all(axis=1).any() for xy in points)
-        return not is_seen and not any(
-            axes.collections or axes.images or axes.patches for axes in self.axes
-        )
+        others = [axes.collections or axes.images or axes.patches for axes in self.axes]
+        return not is_seen and not any(others)
 
     def _repr_png_(self) -> bytes:
         # What a notebook looks for: without pyplot it would show the figure's name only.
@@ -141,7 +140,7 @@ def is_narrow() -> bool:
 
 
 def new_panels(
-    count: int, *, height: float = 2.6, share_y: bool = True
+    count: int, *, height: float = 2.6, sharey: bool = True
 ) -> tuple[Picture, list[Axes]]:
     """Return a picture of `count` axes that share x, two or three in a row.
 
@@ -157,7 +156,7 @@ def new_panels(
     rows = -(-count // across)
     high = min(height, 1.1 * width / across)
     figure = Picture(width, high * (0.95 if rows == 1 else 0.85 * rows))
-    grid = figure.subplots(rows, across, sharex=True, sharey=share_y, squeeze=False)
+    grid = figure.subplots(rows, across, sharex=True, sharey=sharey, squeeze=False)
     for spare in grid.ravel()[count:]:
         spare.remove()
     for axes in grid.ravel()[max(0, count - across) : count]:
@@ -250,44 +249,49 @@ def drawn_numbers(figure: Picture) -> pd.DataFrame:
     for number, axes in enumerate(panels, start=1):
         named = axes.get_title() or axes.get_title(loc="left") or axes.get_ylabel()
         panel = f"{number}: {' '.join(named.split())}" if named else str(number)
-        for element, label, points in _elements(axes, figure):
-            told = {"panel": panel, "element": element, "label": label}
-            at = dict(zip(("x", "y", "value"), points.T, strict=False))
-            rows.append(pd.DataFrame({**told, "value": np.nan, **at})[list(COLUMNS)])
+        for element, label, points, value in _elements(axes, figure):
+            x, y = np.asarray(points, dtype=np.float64).T
+            row = (panel, element, label, x, y, value)
+            rows.append(pd.DataFrame(dict(zip(COLUMNS, row, strict=True))))
     return pd.concat(rows[1:] or rows, ignore_index=True)
 
 
-def _elements(axes: Axes, figure: Picture) -> Iterator[tuple[str, str, Floats]]:
+def _elements(axes: Axes, figure: Picture) -> Iterator[tuple[str, str, Any, Any]]:
     if axes in figure.surfaces:
-        yield "surface", "", figure.surfaces[axes]
+        yield "surface", "", figure.surfaces[axes][:, :2], figure.surfaces[axes][:, 2]
     for artist in (*axes.lines, *axes.collections, *axes.images, *axes.patches):
         label = " ".join(str(artist.get_label()).split())
         if artist.get_visible():
-            for element, points in _points(artist, figure.maps.get(artist)):
-                yield element, "" if label.startswith("_") else label, points
+            for element, points, value in _points(artist, figure.maps.get(artist)):
+                yield element, "" if label.startswith("_") else label, points, value
 
 
-def _points(artist: Artist, cells: Floats | None) -> Iterator[tuple[str, Floats]]:
+def _points(artist: Artist, cells: Floats | None) -> Iterator[tuple[str, Any, Any]]:
+    """Yield an element's name, its points, (points, 2), and their values, nan where none has one.
+
+    Args:
+        cells: what the cells of a map stand for, (points, 2), where it isn't where they are.
+    """
     if isinstance(artist, Line2D):
-        yield "line", np.asarray(artist.get_xydata(), dtype=np.float64)
+        yield "line", artist.get_xydata(), np.nan
     elif isinstance(artist, ContourSet):
         for level, path in zip(artist.levels, artist.get_paths(), strict=False):
-            yield "contour", _with_value(path.vertices, float(level))
+            yield "contour", path.vertices, float(level)
     elif isinstance(artist, QuadMesh):
         corners = np.asarray(artist.get_coordinates(), np.float64)  # (rows + 1, columns + 1, 2)
         middles = ((corners[:-1, :-1] + corners[1:, 1:]) / 2).reshape(-1, 2)
-        yield "map", _with_value(middles if cells is None else cells, _known(artist.get_array()))
+        yield "map", middles if cells is None else cells, _known(artist.get_array()).ravel()
     elif isinstance(artist, AxesImage):
-        yield "map", _of_image(artist)
+        yield "map", *_of_image(artist)
     elif isinstance(artist, PathCollection):
-        points, values = _known(artist.get_offsets()), artist.get_array()
-        yield "points", points if values is None else _with_value(points, _known(values))
+        values = artist.get_array()
+        yield "points", _known(artist.get_offsets()), np.nan if values is None else _known(values)
     elif isinstance(artist, PolyCollection | LineCollection):
         element = "band" if isinstance(artist, PolyCollection) else "segments"
         for path in artist.get_paths():
-            yield element, np.asarray(path.vertices, dtype=np.float64)
+            yield element, path.vertices, np.nan
     elif isinstance(artist, Rectangle):
-        yield "bar", np.asarray(artist.get_bbox().get_points(), dtype=np.float64)
+        yield "bar", artist.get_bbox().get_points(), np.nan
 
 
 def _known(values: object) -> Floats:
@@ -295,7 +299,7 @@ def _known(values: object) -> Floats:
     return np.asarray(np.ma.filled(np.ma.asarray(values, np.float64), np.nan))
 
 
-def _of_image(image: AxesImage) -> Floats:
+def _of_image(image: AxesImage) -> tuple[Floats, Floats]:
     """The middles of an image's pixels and their values; of colours the mean of the channels."""
     values = _known(image.get_array())
     values = values if values.ndim == 2 else values.mean(axis=2)
@@ -304,9 +308,4 @@ def _of_image(image: AxesImage) -> Floats:
     row, column = np.indices(values.shape).reshape(2, -1) + 0.5
     row = row if image.origin == "lower" else rows - row
     xy = [left + (right - left) * column / columns, bottom + (top - bottom) * row / rows]
-    return _with_value(np.column_stack(xy), values)
-
-
-def _with_value(points: object, values: Floats | float) -> Floats:
-    xy = np.asarray(points, dtype=np.float64)
-    return np.column_stack([xy, np.broadcast_to(np.ravel(values), len(xy))])
+    return np.column_stack(xy), values.ravel()

@@ -17,14 +17,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import MaxNLocator
 from matplotlib.typing import ColorType
 
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.study import AnyStudy
 from overfit_cli.figures import inputs, labels, picture, style
-from overfit_cli.figures.axes import Axis, log_steps, log_ticks
+from overfit_cli.figures.axes import Axis, log_steps, log_ticks, whole_steps
 from overfit_cli.figures.summaries import Line, Lines
 
 WIDE_SPAN = 1e6
@@ -86,16 +84,11 @@ class Series:
     floor: float = 0.0
     floor_of: tuple[float, str] = (LEAST_SHARE, "largest")
 
-    @property
-    def study(self) -> AnyStudy:
-        """The study of the cells."""
-        return self.parts[0].data.study
-
     @functools.cached_property
     def looks(self) -> dict[str, style.LineLook]:
         """The look of each setting's line, by its text, in order."""
         settings = {line.text: line.settings for line in self.lines.every}
-        looks = style.line_looks(self.study, list(settings.values()))
+        looks = style.line_looks(self.parts[0].data.study, list(settings.values()))
         return dict(zip(settings, looks, strict=True))
 
     @property
@@ -116,9 +109,8 @@ class Series:
     def numbers(self, *ends: str) -> Floats:
         """The finite numbers of the drawn columns' tables."""
         tables = [line[name][list(ends)] for line in self.lines.every for name in self.columns]
-        numbers = np.concatenate([table.to_numpy(np.float64).ravel() for table in tables])
-        finite: Floats = numbers[np.isfinite(numbers)]
-        return finite
+        numbers: Floats = np.concatenate([table.to_numpy(np.float64).ravel() for table in tables])
+        return numbers[np.isfinite(numbers)]
 
     def steps(self) -> Floats:
         """The places along x, each once."""
@@ -189,7 +181,7 @@ class Series:
         all_axes[0].set_ylabel(labels.label_with_note(self.label(), note, style.HIGH))
         picture.label_outer(all_axes)
         picture.title_panels(all_axes, [part.title for part in self.parts])
-        along = self.study.step if self.x is None else self.x.label
+        along = self.parts[0].data.study.step if self.x is None else self.x.label
         shown = labels.opening(", ".join(self.columns.values()))
         figure.facts.append(f"{shown} against {along}: {kind}.")
         told = zip(THEORY, self.theory.values(), strict=False)
@@ -198,25 +190,21 @@ class Series:
 
     def label(self) -> str:
         """The label of y: the first word that the labels of all columns share, or the only one."""
-        if len(self.columns) == 1:
-            return self.columns[self.value]
         first, *others = (label.split() for label in self.columns.values())
         shared = [word for word in first if all(word in label for label in others)]
-        return shared[0] if shared else self.columns[self.value]
+        return shared[0] if others and shared else self.columns[self.value]
 
     def dress(self, axes: Axes, threshold: float | None = None) -> None:
         """Set the scales, and the ticks along x."""
         axes.set_yscale("log" if self.log else "linear")
         if self.x is None:
-            axes.set_xlabel(self.study.step)
+            axes.set_xlabel(self.parts[0].data.study.step)
             axes.margins(x=0.02)
             last = self.steps().max(initial=1.0)
             if self.log_steps:
                 log_steps(axes, last)
-            else:  # steps are whole, and long numbers take room
-                most: Any = 4 if last >= 1000 else "auto"
-                locator = MaxNLocator(most, integer=True, steps=[1, 2, 5, 10])
-                axes.xaxis.set_major_locator(locator)
+            else:
+                whole_steps(axes, last)
             if self.log:  # ends at what is measured: a bound squeezes nothing
                 low = [line[self.value]["low"] for line in self.lines.every]
                 seen = np.concatenate([self.numbers("middle"), *low, [threshold or 0.0]])
@@ -254,7 +242,7 @@ class Series:
                     how |= {"marker": "o", "markersize": 2.5, "markevery": [-1]}
                 axes.plot(x, table["middle"].clip(lower=self.floor or None), **how)
             if self.has_seeds:
-                self._draw_seeds(axes, line.seeds[name], look, self._aside(line))
+                self._draw_seeds(axes, line, name, look)
             if banded and not (self.is_category or self.has_seeds) and self.lines.has_bands:
                 low, high = table["low"].clip(*self.span), table["high"].clip(*self.span)
                 axes.fill_between(x, low, high, **style.band_look(look.colour))
@@ -264,15 +252,13 @@ class Series:
         place = list(self.looks).index(line.text) - (len(self.looks) - 1) / 2
         return _OFFSET * place if self.is_category else 0.0
 
-    def _draw_seeds(
-        self, axes: Axes, seeds: pd.DataFrame, look: style.LineLook, aside: float
-    ) -> None:
+    def _draw_seeds(self, axes: Axes, line: Line, name: str, look: style.LineLook) -> None:
         how: dict[str, Any] = {"color": look.colour, "alpha": 0.6, "linewidth": 0.5}
         if self.is_category:
             how |= {"linestyle": "", "marker": "_", "markersize": 4}
-        for _, seed in seeds.items():  # joined across values of x without a cell
+        for _, seed in line.seeds[name].items():  # joined across values of x without a cell
             shown = seed[np.isfinite(seed)].clip(lower=self.floor or None)
-            axes.plot(shown.index.to_numpy() + aside, shown, **how)
+            axes.plot(shown.index.to_numpy() + self._aside(line), shown, **how)
 
     def _cross_misses(self, axes: Axes, lines: Sequence[Line]) -> None:
         """Cross values of x at which half of the seeds or more miss, a row for each line."""

@@ -152,8 +152,7 @@ def look_of_record(recorded: Look) -> Look:
 def points(name: str) -> float:
     """Return the current font size, in points, of a setting."""
     settings: Any = matplotlib.rcParams
-    size: float = FontProperties(size=settings[name]).get_size_in_points()
-    return size
+    return float(FontProperties(size=settings[name]).get_size_in_points())
 
 
 def letters_across(axes: Axes, size: str) -> int:

@@ -197,9 +197,8 @@ def lines_of_steps(
     varying = {name for part in parts for name in part.varying()}
     names = [name for name in parts[0].values if name in varying]
     most_seeds = every.groupby(["study", *names])["seed"].nunique().max()
-    averaged = most_seeds >= inputs.BAND or max(map(len, logged)) > most_single
-    averaged = averaged or over_seeds.band == "seeds"
-    if averaged:
+    is_large = most_seeds >= inputs.BAND or max(map(len, logged)) > most_single
+    if averaged := is_large or over_seeds.band == "seeds":
         parts = [part.without_plan(part.trained[_outcomes(part.trained).notna()]) for part in parts]
         lost = _left_out(every, _outcomes(every), over_seeds) + lost
     elif every["seed"].nunique() > 1:
@@ -231,7 +230,8 @@ def _lines_of_part(
     if not steps[list(columns)].notna().any(axis=None):
         return []
     bounds = {name: natural_bounds(steps[name].to_numpy(np.float64)) for name in columns}
-    infinite = {field.name for field in part.logged.fields if field.diverges}
+    is_median = over_seeds.mean == "median"
+    infinite = {field.name for field in part.logged.fields if field.diverges and is_median}
     lines = []
     for values, setting in part.settings(names):
         cells = setting.frame
@@ -243,33 +243,26 @@ def _lines_of_part(
         last = of_setting[~of_setting["key"].isin(diverged)].groupby("key")["step"].max()
         seeds, tables = dict[str, pd.DataFrame](), dict[str, pd.DataFrame]()
         for name in columns:
-            seeds[name] = _seeds_along_steps(
-                of_setting, name, diverged, over_seeds, diverges=name in infinite
-            )
+            seeds[name] = _by_step(of_setting, name, diverged, beyond=name in infinite)
             table = summarised(seeds[name].dropna(), over_seeds, bounds[name])
             table["high"] = table["high"].clip(upper=of_setting[name].max())  # of misses
             tables[name] = table[table["middle"].notna()]
-        ends_early = last.nunique() > 1
-        lines.append(Line(text, values, cells, tables, seeds, ends_early=ends_early))
+        lines.append(Line(text, values, cells, tables, seeds, ends_early=last.nunique() > 1))
     return lines
 
 
-def _seeds_along_steps(
-    steps: pd.DataFrame, column: str, diverged: set[str], over_seeds: Averaging, *, diverges: bool
-) -> pd.DataFrame:
+def _by_step(steps: pd.DataFrame, column: str, diverged: set[str], *, beyond: bool) -> pd.DataFrame:
     """A column's number at each step (the rows) of each cell, which may be logged at other steps.
 
-    A number between two logged steps is interpolated; one that was logged as nan stays nan. For a
-    median of what `diverges` cells that diverged are infinite from their last number on; else they
-    are left out.
+    A number between two logged steps is interpolated; one that was logged as nan stays nan. Cells
+    that diverged are `beyond` the others from their last number on, or they are left out.
     """
     single = steps["key"].nunique() == 1
-    beyond = over_seeds.mean == "median" and diverges and not single
     if not (beyond or single):
         steps = steps[~steps["key"].isin(diverged)]
     table = steps.pivot(index="step", columns="key", values=column).dropna(axis=1, how="all")
     logged = steps.pivot(index="step", columns="key", values="seed")[table.columns].notna()
     table = table.where(logged, table.interpolate(method="index", limit_area="inside"))
-    for key in diverged.intersection(table.columns) if beyond else ():
+    for key in diverged.intersection(table.columns) if beyond and not single else ():
         table.loc[table.index > table[key].last_valid_index(), key] = np.inf
     return table

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import re
 from collections import Counter
@@ -10,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup, escape
 
 from overfit_cli.claims.rules import MET
@@ -21,33 +20,12 @@ from overfit_cli.core.text import three_digits, visible
 TEMPLATES = Path(__file__).parent / "templates"
 
 
-def _shown(value: object) -> str:
-    """A value without control characters; markup as it is. Jinja escapes the rest afterwards."""
-    return value if isinstance(value, Markup) else visible(str(value))
-
-
-@functools.cache
 def templates(*, autoescape: bool = False) -> Environment:
     """Return the templates of all outputs, which know how numbers and counts are written."""
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=autoescape,
-        finalize=_shown,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"plural": texts.plural, "number": three_digits, "brief": texts.brief}
-    environment.filters |= {"md": lambda text: texts.escape_markdown(str(text)), "code": _code}
-    environment.filters |= {"slug": texts.slug, "typeset": typeset}
+    environment = texts.templates(TEMPLATES, autoescape=autoescape)
+    environment.filters["typeset"] = typeset
     environment.globals |= {"marks": MARKS, "number_with_interval": number_with_interval}
-    environment.tests["finite"] = math.isfinite
     return environment
-
-
-def _code(text: str) -> str:
-    """A command in Markdown, as code where nothing in it is markup."""
-    return texts.escape_markdown(text) if set(text) & set("`<&[") else f"`{visible(text)}`"
 
 
 def sentences(template: str, **values: Any) -> list[str]:

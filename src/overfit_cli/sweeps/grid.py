@@ -132,15 +132,10 @@ class Grid:
         return [names[0] for names in leading if names and names[0] not in derived]
 
     @property
-    def points(self) -> int:
-        """The number of combinations of parameters."""
-        most = math.prod(map(len, self.given.values()))
-        return most if self.is_product else len(self._points)
-
-    @property
     def size(self) -> int:
         """The number of cells."""
-        return self.points * len(self.seeds)
+        most = math.prod(map(len, self.given.values()))
+        return len(self.seeds) * (most if self.is_product else len(self._points))
 
     def check_seeds(self, name: str) -> None:
         """Refuse seeds for a function that takes none: its cells would all be the same."""

@@ -228,11 +228,8 @@ def _changed(path: Path) -> float:
 
 def summaries(folder: Path) -> list[RunSummary]:
     """Return the run directories in a folder by name, or the folder itself if it is one."""
-    try:
+    with files.refusing("folder", str(folder), "it can't be read: {}."):
         paths = [path for path in folder.iterdir() if path.is_dir() and path.name[0] != "."]
-    except OSError as error:
-        accepts = f"it can't be read: {files.error_text(error)}."
-        raise BadValue("folder", str(folder), accepts) from error
     own = summary(RunDirectory(folder))
     ordered = sorted(paths, key=lambda path: text.natural_key(path.name))
     return _found(ordered) if own is None else [own]

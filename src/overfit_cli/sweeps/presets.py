@@ -373,7 +373,7 @@ def _of_preset(preset: Preset, typed: str, size: str) -> Subject:
             if figure not in (figures := figures_of(study)):
                 hint = suggestion(figure, figures)
                 raise UserError(f"{study.name} has no figure {figure!r}; {hint}")
-        assert Grid.read(study, profile.texts, (0,), profile.together, profile.only).points
+        assert Grid.read(study, profile.texts, (0,), profile.together, profile.only).size
     except UserError as error:  # of the preset: the user has given no value yet
         raise UserError(f"{preset.path.name}: {error}") from error
     return Subject(study, typed, profile, preset, size)

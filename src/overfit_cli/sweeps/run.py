@@ -7,15 +7,12 @@ option, or as an argument in Python.
 from __future__ import annotations
 
 import contextlib
-import functools
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from rich.console import Console
 
 from overfit_cli.claims.stated import read_stated
@@ -23,7 +20,7 @@ from overfit_cli.core import files, registry
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.errors import BadValue, MissingError, count_alike
 from overfit_cli.core.options import DEFAULTS, SweepOptions, finite_number, whole_number
-from overfit_cli.core.text import duration, duration_estimate, percent, plural, size, typed, visible
+from overfit_cli.core.text import plural, templates, typed
 from overfit_cli.core.training import Execution
 from overfit_cli.stats.boundary_search import CONFIDENCE
 from overfit_cli.sweeps import clusters, part
@@ -40,22 +37,6 @@ LONGEST_DRY_RUN = 8.0
 
 MOST_REASONS = 4
 """Of more reasons why cells failed, a sentence says the number of cells."""
-
-
-@functools.cache
-def _templates() -> Environment:
-    """The templates of sentences, which know how numbers and counts are written."""
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
-        finalize=lambda value: visible(str(value)),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    words = {"about": duration_estimate, "percent": percent, "size": size}
-    environment.filters |= {"duration": duration, "plural": plural, **words}
-    environment.tests["finite"] = math.isfinite
-    return environment
 
 
 def grid_of(subject: Subject, given: Mapping[str, Any] = {}, how: SweepOptions = DEFAULTS) -> Grid:
@@ -93,7 +74,8 @@ class Session:
     def _tell(self, template: str, **values: Any) -> None:
         """Print the lines that a template makes of values, and of the session's own."""
         own = {"path": self.directory.path, "spell": typed, "refinement": self.refinement}
-        self.say(*_templates().get_template(template).render(own | values).splitlines())
+        told = templates(Path(__file__).parent / "templates").get_template(template)
+        self.say(*told.render(own | values).splitlines())
 
     @property
     def sentences(self) -> Mapping[str, str]:

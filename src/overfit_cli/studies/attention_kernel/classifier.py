@@ -32,7 +32,7 @@ from overfit_cli.core.classification import (
     train_with_evaluations,
 )
 from overfit_cli.core.matrix_products import Linear
-from overfit_cli.core.training import Training, drop_nan, named_rng
+from overfit_cli.core.training import Training, known_numbers, named_rng
 from overfit_cli.studies.attention_kernel.attention import attend
 from overfit_cli.studies.attention_kernel.parameters import KERNELS, ClassifierParameters, Kernel
 
@@ -289,7 +289,7 @@ def train_cell(cell: Cell[P], task: Task, training: Training) -> CellResult[P]:
         partial(training.log, cell),
     )
     measured = {} if course.reason else course.measured()
-    measurements = drop_nan({**measured, "shortcut_accuracy": task.shortcut})
+    measurements = known_numbers({**measured, "shortcut_accuracy": task.shortcut}, infinite=True)
     return CellResult(cell, measurements, course.steps, course.reason)
 
 

@@ -19,8 +19,8 @@ from overfit_cli.core.training import (
     CellState,
     Row,
     Training,
-    drop_nonfinite,
     failure,
+    known_numbers,
     logged_steps,
     without_gradients,
 )
@@ -266,7 +266,7 @@ class _HeadsTogether(BatchedTraining[P, _HeadsState[P], Gradients]):
         if settings.optimiser == "gd" and step > 0:
             measured |= self._theorems(index, step, settings.step_size, row["train_loss"])
         reason = failure(row["train_loss"], settings.epsilon) if settings.epsilon else ""
-        return CellResult(state.cell, drop_nonfinite(measured), step, reason)
+        return CellResult(state.cell, known_numbers(measured), step, reason)
 
     def _theorems(self, index: int, step: int, step_size: float, loss: float) -> dict[str, float]:
         hypotheses = theory.hypotheses(

@@ -14,8 +14,8 @@ from overfit_cli.core.training import (
     CellState,
     Row,
     Training,
-    drop_nonfinite,
     failure,
+    known_numbers,
     logged_steps,
     without_gradients,
 )
@@ -86,7 +86,7 @@ class CellsInTraining(BatchedTraining[P, CellState[P], ForwardPass]):
         for index, row in rows.items():
             cell = self.cells[index].cell
             measured = {**row, **replica_columns(cell.parameters)}
-            yield CellResult(cell, drop_nonfinite(measured), step, failure(row["train_loss"]))
+            yield CellResult(cell, known_numbers(measured), step, failure(row["train_loss"]))
 
 
 def measure_weights(cell: PositionalSemanticCell, problem: Problem, Q: Floats) -> Row:

@@ -23,7 +23,7 @@ from overfit_cli.core.training import (
     CellState,
     Row,
     Training,
-    drop_nan,
+    known_numbers,
     logged_steps,
     named_rng,
 )
@@ -242,7 +242,7 @@ class _LayersOnTop(BatchedTraining[P, CellState[P], Pass]):
             loss, diverged = float(now.out.loss[index]), int(self._counts.diverged[index])
             measured = {"start_loss": start, "lambda_b": float(self._lambda_b[index])}
             if diverged >= 0:
-                yield CellResult(cell, drop_nan(measured), diverged, "diverged")
+                yield CellResult(cell, known_numbers(measured, infinite=True), diverged, "diverged")
                 continue
             measured |= {
                 "relative_loss": loss / start,
@@ -250,4 +250,4 @@ class _LayersOnTop(BatchedTraining[P, CellState[P], Pass]):
                 "gradient": math.sqrt(float(self._squares[index])),
                 **self._counts.steps_to(index),
             }
-            yield CellResult(cell, drop_nan(measured), step)
+            yield CellResult(cell, known_numbers(measured, infinite=True), step)

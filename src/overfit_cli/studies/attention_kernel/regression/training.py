@@ -16,7 +16,7 @@ from overfit_cli.core.training import (
     CellState,
     Row,
     Training,
-    drop_nan,
+    known_numbers,
     logged_steps,
     without_gradients,
 )
@@ -162,10 +162,10 @@ class _LayersTogether(BatchedTraining[P, _LayerState, Step]):
             measured = {name: values[index] for name, values in self._initial.items()}
             diverged = int(self._counts.diverged[index])
             if diverged >= 0:
-                yield CellResult(cell, drop_nan(measured), diverged, "diverged")
+                yield CellResult(cell, known_numbers(measured, infinite=True), diverged, "diverged")
             else:
                 measured |= self._final_measurements(index, float(now.out.loss[index]))
-                yield CellResult(cell, drop_nan(measured), step)
+                yield CellResult(cell, known_numbers(measured, infinite=True), step)
 
     def _final_measurements(self, index: int, loss: float) -> dict[str, float]:
         counts, start = self._counts, float(self._counts.start[index])

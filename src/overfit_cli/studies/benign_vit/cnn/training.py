@@ -7,7 +7,7 @@ import itertools
 import torch
 
 from overfit_cli.core.cell import Batch, Cell, CellResult, Results
-from overfit_cli.core.training import Training, drop_nonfinite, failure, logged_steps
+from overfit_cli.core.training import Training, failure, known_numbers, logged_steps
 from overfit_cli.studies.benign_vit.cnn.engine import Filters, ForwardPass
 from overfit_cli.studies.benign_vit.cnn.parameters import BenignCnnParameters, is_cnn
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
@@ -37,7 +37,7 @@ def train_cnn(cell: Cell[P], p: BenignCnnParameters, training: Training) -> Cell
         reason = failure(loss, p.epsilon)
         ends = reason != "step limit" or step == p.max_steps
         if training.logs and (ends or step in logged):
-            training.log(cell, step, drop_nonfinite(_measure(filters, now)))
+            training.log(cell, step, known_numbers(_measure(filters, now)))
         if ends:
             break
         filters.step(now)
@@ -47,7 +47,7 @@ def train_cnn(cell: Cell[P], p: BenignCnnParameters, training: Training) -> Cell
         "label_imbalance": abs(float(filters.y.mean())),
         "updates": step,
     }
-    return CellResult(cell, drop_nonfinite(measured), step, reason)
+    return CellResult(cell, known_numbers(measured), step, reason)
 
 
 def _measure(filters: Filters, now: ForwardPass) -> dict[str, float]:

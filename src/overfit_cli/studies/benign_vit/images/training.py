@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.classification import Rows, gradient_steps, minibatches
-from overfit_cli.core.training import Training, drop_nonfinite, failure
+from overfit_cli.core.training import Training, failure, known_numbers
 from overfit_cli.studies.benign_vit.images.data import image_task
 from overfit_cli.studies.benign_vit.images.digits import Digits
 from overfit_cli.studies.benign_vit.images.engine import ImageTransformer
@@ -56,7 +56,7 @@ def train_cell(cell: Cell[P], training: Training) -> CellResult[P]:
         if not reason or epoch == parameters.max_epochs:
             break
     measured = {**_measure(model, train, test), "epochs": float(epoch)}
-    return CellResult(cell, drop_nonfinite(measured), steps, reason)
+    return CellResult(cell, known_numbers(measured), steps, reason)
 
 
 def _measure(model: ImageTransformer, train: _OnDevice, test: _OnDevice) -> dict[str, float]:

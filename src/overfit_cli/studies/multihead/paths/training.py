@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from overfit_cli.core.cell import Cell, CellResult
-from overfit_cli.core.training import Training, drop_nonfinite, logged_steps
+from overfit_cli.core.training import Training, known_numbers, logged_steps
 from overfit_cli.studies.multihead import theory
 from overfit_cli.studies.multihead.engine import HeadGradients, logits_of, loss_weights
 from overfit_cli.studies.multihead.mixture.data import draw_problem
@@ -95,7 +95,7 @@ def train_cell(cell: Cell[P], training: Training) -> CellResult[P]:
             return CellResult(cell, {}, settings.training_steps, "diverged")
         target = target_head(model, settings.target_distance)
         measured = _measure(model, path, target, settings, problem)
-    return CellResult(cell, drop_nonfinite(measured), settings.training_steps)
+    return CellResult(cell, known_numbers(measured), settings.training_steps)
 
 
 def descend(model: Model, settings: P, training: Training) -> Path:

@@ -15,9 +15,8 @@ from overfit_cli.core.training import (
     CellState,
     Row,
     Training,
-    drop_nan,
-    drop_nonfinite,
     failure,
+    known_numbers,
     logged_steps,
 )
 from overfit_cli.studies.softmax_network.activations import Outputs, gram_matrix
@@ -167,7 +166,7 @@ class _NetworksTogether(BatchedTraining[P, _NetworkState, _Pass]):
             if math.isfinite(row["train_loss"]):
                 self.cells[index].add(row)
                 logged = {name: value for name, value in row.items() if name not in UNLOGGED}
-                rows.append(drop_nan(logged))
+                rows.append(known_numbers(logged, infinite=True))
             else:
                 rows.append({})
         return rows
@@ -180,7 +179,7 @@ class _NetworksTogether(BatchedTraining[P, _NetworkState, _Pass]):
         state = self.cells[index]
         cell = state.cell
         if not row:
-            return CellResult(cell, drop_nonfinite(state.first), step, "diverged")
+            return CellResult(cell, known_numbers(state.first), step, "diverged")
         square = 2 * row["train_loss"]
         reason = failure(square, cell.parameters.epsilon)
         measured = {**row, **state.first, **state.largest, "rate_ratio": state.rate_ratio}
@@ -193,7 +192,7 @@ class _NetworksTogether(BatchedTraining[P, _NetworkState, _Pass]):
             whole = math.log(square / state.residual)
             measured["contraction"] = _ratio(-whole, -step * state.contraction)
         measured |= _stated_columns(cell.parameters, measured, math.sqrt(state.residual))
-        return CellResult(cell, drop_nonfinite(measured), step, reason)
+        return CellResult(cell, known_numbers(measured), step, reason)
 
 
 def _at_step(

@@ -11,7 +11,7 @@ import torch
 from scipy.spatial import cKDTree
 
 from overfit_cli.core.cell import CellResult
-from overfit_cli.core.training import Training, drop_nonfinite, named_rng
+from overfit_cli.core.training import Training, known_numbers, named_rng
 from overfit_cli.studies.softmax_network.diffusion.data import (
     Denoiser,
     Floats,
@@ -127,7 +127,7 @@ def train_cell(cell: DiffusionCell, training: Training) -> CellResult[P]:
     measured |= _means(parameters, by_time) | _sample_distances(cell, problem, samples)
     if parameters.is_network:
         measured |= _theorem_6_6(parameters, measured)
-    return CellResult(cell, drop_nonfinite(measured), steps)
+    return CellResult(cell, known_numbers(measured), steps)
 
 
 def _baseline(parameters: P, problem: Problem) -> Denoiser:
@@ -174,7 +174,7 @@ def _log(
     for sample in samples[:LOGGED_SAMPLES]:
         rows.append({f"sample_{axis + 1}": value for axis, value in enumerate(sample[:2])})
     for number, row in enumerate(rows, start=1):
-        training.log(cell, steps + number, drop_nonfinite(row))
+        training.log(cell, steps + number, known_numbers(row))
 
 
 def _means(parameters: P, by_time: Sequence[Errors]) -> Row:
