@@ -16,8 +16,8 @@ from overfit_cli.figures.draw import digest_of_numbers
 from overfit_cli.sweeps import part as part_module
 from overfit_cli.sweeps.part import CELLS, STEPS
 from overfit_cli.sweeps.store import RunDirectory
-from tests.command import call, start, wait_for
-from tests.toy_runs import TOY, parts_in, put, stored_keys, sweep_toy, toy_cells, write_cells
+from tests.command import call, ended
+from tests.toy_runs import TOY, begin, parts_in, put, stored_keys, sweep_toy, toy_cells, write_cells
 
 GRID = ("sweep", "toy", "--n=1:6", "--snr=1:2:2", "--seeds=1", "--trajectories", "--out=out")
 
@@ -140,14 +140,11 @@ def test_joining_makes_no_old_row_newer_than_a_fresh_one(tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_a_sweep_beside_it_loses_and_doubles_nothing(tmp_path: Path) -> None:
-    grid = ("sweep", "toy", "--n=1:40", "--seeds=1", "--trajectories", "--out=out")
-    process = start(*grid, "--set=pause=0.03", "--jobs=2", cwd=tmp_path)
-    wait_for(lambda: len(parts_in(tmp_path / "out" / CELLS)) > 2)
+    grid = ("--n=1:40", "--seeds=1", "--trajectories", "--set=pause=0.03", "--jobs=2")
+    process = begin(tmp_path, *grid)
     while process.poll() is None:
         call("compact", "out", cwd=tmp_path)
-    output, errors = process.communicate()
-    assert process.returncode == 0, output + errors
-    assert errors == ""
+    ended(process)
     assert len(overfit_cli.load(tmp_path / "out")) == 40
     stored = stored_keys(tmp_path / "out")
     assert len(stored) == len(set(stored)) == 40

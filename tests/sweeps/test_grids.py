@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import overfit_cli
@@ -86,17 +85,13 @@ def test_conditions_leave_out_points() -> None:
     ]
 
 
-def test_a_sweep_keeps_what_its_grid_covers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    cells = overfit_cli.sweep(
-        "toy", n=[3, 1, 2], snr=["n", "2*n"], only="snr < 5", seeds=2, jobs=1, out="a", quiet=True
-    )
+def test_a_sweep_keeps_what_its_grid_covers(tmp_path: Path) -> None:
+    given: Any = {"n": [3, 1, 2], "snr": ["n", "2*n"], "only": "snr < 5", "seeds": 2}
+    cells = overfit_cli.sweep("toy", **given, jobs=1, out=tmp_path / "a", quiet=True)
     shown = list(zip(cells["n"], cells["snr"], cells["seed"], strict=True))
     pairs = [(3, 3.0), (1, 1.0), (1, 2.0), (2, 2.0), (2, 4.0)]
     assert shown == [(*pair, seed) for pair in pairs for seed in (0, 1)]
-    planned = RunDirectory(Path("a")).manifest.planned(TOY)
+    planned = RunDirectory(tmp_path / "a").manifest.planned(TOY)
     assert set(zip(planned["n"], planned["snr"], planned["seed"], strict=True)) == set(shown)
     grid = ("--n=1:3", "--snr=n,2*n", "--only=snr < 5", "--seeds=2")
     again = call("sweep", "toy", *grid, "--jobs=1", "--out=a", cwd=tmp_path)
@@ -105,10 +100,7 @@ def test_a_sweep_keeps_what_its_grid_covers(
     assert "10 there already; 0 to run" in again.stdout
 
 
-def test_points_that_a_condition_leaves_out_are_not_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_points_that_a_condition_leaves_out_are_not_missing(tmp_path: Path) -> None:
     grid = ("--n=1:3", "--snr=1:3:3", "--only=n >= snr", "--seeds=1", "--jobs=1")
     for number in (1, 2):
         call("sweep", "toy", *grid, f"--shard={number}/2", f"--out=part-{number}", cwd=tmp_path)
@@ -116,7 +108,7 @@ def test_points_that_a_condition_leaves_out_are_not_missing(
     x = Axis("snr", "snr", (1.0, 2.0, 3.0), "linear", whole=False)
     y = Axis("n", "n", (1, 2, 3), "linear", whole=True)
     for folder, missing in (("all", 0), ("part-1", 3)):
-        data = load_run(RunDirectory(Path(folder)))
+        data = load_run(RunDirectory(tmp_path / folder))
         shown = lay_out(Panel("", data), x, y, "test_loss")
         assert int(shown.missing.sum()) == missing
         assert np.isnan(shown.number).sum() == 3 + missing, "what it leaves out stays blank"
@@ -172,35 +164,27 @@ def sleep_in_steps(n: int = 1) -> Iterator[dict[str, float]]:
         yield {"loss": n}
 
 
-def reasons(cells: pd.DataFrame) -> list[str]:
+def sweep(function: Any, n: list[int], out: Path, **how: Any) -> list[str]:
+    """Sweep a function in this process, and return why each cell failed."""
+    given = {"n": n, "jobs": 1, "out": out, "quiet": True, **how}
+    cells = overfit_cli.sweep(function, **given)
     return [str(reason or "") for reason in cells.sort_values("n")["reason"].fillna("")]
 
 
-def test_a_cell_that_takes_too_long_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    cells = overfit_cli.sweep(sleep, n=[1, 2, 3], jobs=1, time_limit=0.1, out="a", quiet=True)
-    assert reasons(cells) == ["", "time limit", ""]
-    again = overfit_cli.sweep(sleep, n=[1, 3], jobs=1, out="a", quiet=True)
-    assert list(again["n"]) == [1, 3]
+def test_a_cell_that_takes_too_long_fails(tmp_path: Path) -> None:
+    assert sweep(sleep, [1, 2, 3], tmp_path / "a", time_limit=0.1) == ["", "time limit", ""]
+    assert sweep(sleep, [1, 3], tmp_path / "a") == ["", ""]
     with pytest.raises(UserError, match=r"time_limit=0: it takes a number above 0"):
-        overfit_cli.sweep(sleep, n=[1], jobs=1, time_limit=0, out="b", quiet=True)
+        sweep(sleep, [1], tmp_path / "b", time_limit=0)
 
 
-def test_in_a_thread_a_cell_ends_at_its_next_step(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    options = {"jobs": 2, "backend": "threading", "time_limit": 0.1, "quiet": True}
-    cells = overfit_cli.sweep(sleep_in_steps, n=[1, 2], out="a", **options)  # type: ignore[call-overload]
-    assert reasons(cells) == ["", "time limit"]
+def test_in_a_thread_a_cell_ends_at_its_next_step(tmp_path: Path) -> None:
+    how = {"jobs": 2, "backend": "threading", "time_limit": 0.1}
+    assert sweep(sleep_in_steps, [1, 2], tmp_path / "a", **how) == ["", "time limit"]
     assert threading.active_count() < 20
 
 
 @pytest.mark.slow
-def test_a_batch_that_takes_too_long_is_trained_cell_by_cell(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    given: dict[str, Any] = {"seeds": 2, "jobs": 1, "time_limit": 0.25, "quiet": True}
-    cells = overfit_cli.sweep("toy", n=[1, 2, 3, 4], parameters={"pause": 0.08}, **given)
-    assert set(cells["status"]) == {"done"}
+def test_a_batch_that_takes_too_long_is_trained_cell_by_cell(tmp_path: Path) -> None:
+    how: Any = {"parameters": {"pause": 0.08}, "seeds": 2, "time_limit": 0.25}
+    assert set(sweep("toy", [1, 2, 3, 4], tmp_path / "a", **how)) == {""}

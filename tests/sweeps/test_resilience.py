@@ -20,8 +20,8 @@ from overfit_cli.core.processes import Interrupted, answering_interrupts, delayi
 from overfit_cli.core.training import Execution
 from overfit_cli.sweeps.executors import Local
 from overfit_cli.sweeps.worker import TaskRecord, Work
-from tests.command import run, start, wait_for
-from tests.toy_runs import TOY, parts_in, rows, stored_keys, toy_cells
+from tests.command import ended, run, start, wait_for
+from tests.toy_runs import TOY, begin, parts_in, rows, stored_keys, toy_cells
 
 CELLS = ("--n", "1:10", "--snr", "1:2:4", "--seeds", "2", "--set")
 GRID = (*CELLS, "pause=0.02", "--jobs", "2")
@@ -67,11 +67,8 @@ def test_workers_leave_soon_after_their_parent_is_killed(
 ) -> None:
     """Also those that have no batch yet: at a moment in seconds, or when a cell is there."""
     grid = ("--n", "1:40", "--snr", "1", "--set", "pause=0.3", "--jobs", "2")
-    process = start("sweep", "toy", *grid, "--out", "out", cwd=tmp_path, new_session=True)
-    if moment is None:
-        wait_for(lambda: parts_in(tmp_path / "out" / "cells"))
-    else:
-        time.sleep(moment)
+    process = begin(tmp_path, *grid, parts=int(moment is None), new_session=True)
+    time.sleep(moment or 0)
     process.kill()
     process.communicate(timeout=20)
     wait_for(lambda: not members(process.pid), seconds=10)
@@ -84,10 +81,11 @@ def test_a_killed_worker_costs_one_restart_and_no_result(
     grid = (*GRID, "--set", "mood=kills-once")
     done = run("sweep", "toy", *grid, "--out", "out", cwd=tmp_path, env=mark)
     assert "workers were killed and started again 1 time" in done.stdout
-    ended = rows(tmp_path / "out").sort_values(["n", "snr", "seed"], ignore_index=True)
-    expected = undisturbed.sort_values(["n", "snr", "seed"], ignore_index=True)
-    columns = ["key", "mood"]
-    pd.testing.assert_frame_equal(ended.drop(columns=columns), expected.drop(columns=columns))
+    found, expected = (
+        cells.sort_values(["n", "snr", "seed"], ignore_index=True).drop(columns=["key", "mood"])
+        for cells in (rows(tmp_path / "out"), undisturbed)
+    )
+    pd.testing.assert_frame_equal(found, expected)
 
 
 @pytest.mark.unix
@@ -106,17 +104,11 @@ def test_ctrl_c_leaves_at_once_and_keeps_what_is_finished(
 ) -> None:
     """Sent to the whole process group, as a terminal does, and as one does that hangs up."""
     grid = ("--n", "1:14", "--snr", "1", "--seeds", "1", "--set", "pause=0.1")
-    how = ("--jobs", jobs, "--backend", backend)
-    process = start("sweep", "toy", *grid, *how, "--out", "out", cwd=tmp_path, new_session=True)
-    wait_for(lambda: len(parts_in(tmp_path / "out" / "cells")) >= 3)
+    process = begin(tmp_path, *grid, "--jobs", jobs, "--backend", backend, new_session=True)
     os.killpg(process.pid, number)
-    began = time.monotonic()
-    output, errors = process.communicate(timeout=10)
-    assert time.monotonic() - began < 2
-    assert process.returncode == 130
+    output = ended(process, 130, seconds=2)
     assert "Interrupted after" in output
     assert "they are kept in out" in output
-    assert errors == ""
     assert 3 <= len(overfit_cli.load(tmp_path / "out")) < 14
     resumed = run("sweep", "toy", *grid, "--jobs=1", "--out", "out", cwd=tmp_path)
     assert len(overfit_cli.load(tmp_path / "out")) == 14
@@ -146,8 +138,8 @@ def test_two_sweeps_at_once_into_one_directory_lose_and_duplicate_nothing(
     tmp_path: Path, undisturbed: pd.DataFrame
 ) -> None:
     processes = [start("sweep", "toy", *GRID, "--out", "out", cwd=tmp_path) for _ in range(2)]
-    ended = [process.communicate(timeout=60) for process in processes]
-    assert [process.returncode for process in processes] == [0, 0], ended
+    for process in processes:
+        ended(process)
     pd.testing.assert_frame_equal(rows(tmp_path / "out"), undisturbed)
     keys = stored_keys(tmp_path / "out")
     assert len(keys) == len(set(keys))

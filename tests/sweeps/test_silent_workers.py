@@ -14,10 +14,10 @@ from overfit_cli.sweeps import executors
 from overfit_cli.sweeps.executors import Deadlines
 from overfit_cli.sweeps.worker import Batch, Task
 from tests.clusters import dask_cluster
-from tests.command import start, wait_for
-from tests.toy_runs import rows
+from tests.command import ended
+from tests.toy_runs import begin, rows
 
-CELLS = ("--n", "1:40", "--snr", "1", "--seeds", "1", "--set", "pause=0.1", "--out", "out")
+CELLS = ("--n", "1:40", "--snr", "1", "--seeds", "1", "--set", "pause=0.1")
 SILENT = """
 import signal, time
 
@@ -87,9 +87,7 @@ def test_others_train_what_a_frozen_worker_has_when_dask_gives_it_up(
     monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL", "8s")
     with dask_cluster(tmp_path / "cluster", "one", "two") as started:
         where = ("--backend", "dask", "--address", started.address)
-        process = start("sweep", "toy", *CELLS, *where, cwd=tmp_path)
-        wait_for(lambda: len(list((tmp_path / "out" / "cells").glob("*.parquet"))) >= 3)
+        process = begin(tmp_path, *CELLS, *where)
         started.workers["two"].send_signal(signal.SIGSTOP)
-        output, errors = process.communicate(timeout=120)
-    assert (process.returncode, errors) == (0, ""), output
+        ended(process, seconds=120)
     assert len(rows(tmp_path / "out")) == 40

@@ -20,7 +20,7 @@ from overfit_cli.core import files, registry
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.errors import BadValue, MissingError, count_alike
 from overfit_cli.core.options import DEFAULTS, SweepOptions, finite_number, whole_number
-from overfit_cli.core.text import plural, templates, typed
+from overfit_cli.core.text import templates, typed
 from overfit_cli.core.training import Execution
 from overfit_cli.stats.boundary_search import CONFIDENCE
 from overfit_cli.sweeps import clusters, part
@@ -90,7 +90,12 @@ class Session:
             self.describe(now, None if refined is None else number)
             if not (total.trained or total.failed):
                 self.record(now)
-            self._train(now)
+            try:
+                with Progress(now, self.output).shown() as progress:
+                    now.execute(progress.add)
+            except KeyboardInterrupt:
+                self._tell("interrupted.txt", run=now)
+                raise
             if refined is not None:
                 refined.learn(self.directory)
             if total.stopped or (self.options.fail_fast and total.failed):
@@ -179,18 +184,6 @@ class Session:
             data, preset = now.work.data, self.subject.preset
             self.directory.record(plan.grid, how, data=data, preset=preset, stated=self.stated)
 
-    def _train(self, now: Run) -> None:
-        """Train a plan's cells, showing how far it is."""
-        progress = Progress(now, self.output)
-        try:
-            with progress.shown():
-                now.execute(progress.add)
-        except KeyboardInterrupt:
-            kept = f"{plural(now.plan.to_run, 'cell')}; they are kept in {self.directory.path}"
-            after = f"after {now.cells} of {kept}, and the same command goes on from there."
-            self.say(f"Interrupted {after if now.cells else 'before the first result.'}")
-            raise
-
     def cells(self) -> pd.DataFrame:
         """Return the cells of the sweep that are there, in the order of the grid and its seeds."""
         cells = self.grid.cells() if self.refinement is None else [*self.refinement.asked]
@@ -217,8 +210,7 @@ def open_sweep(
     """
     grid = grid_of(subject, given, how)
     if how.refine is None and how.threshold is not None:
-        accepts = "it requires refine, the number of rounds."
-        raise BadValue("threshold", how.threshold, accepts)
+        raise BadValue("threshold", how.threshold, "it requires refine, the number of rounds.")
     refinement = None if how.refine is None else Refinement(grid, how.refine, how.threshold)
     if how.shard is not None and refinement is not None:
         raise BadValue("shard", how.shard, "refinement chooses cells from all of them.")

@@ -163,7 +163,10 @@ class RunDirectory:
         Args:
             trajectories: whether to say too which of them have a trajectory (`logged`).
         """
-        parts = self.parts(CELLS, INDEX[CELLS])
+        parts = list[Part]()
+        for part in self.parts(CELLS, INDEX[CELLS]):
+            source = pa.repeat(pa.scalar(part.source, TEXT), part.rows.num_rows)
+            parts.append(replace(part, rows=part.rows.append_column("source", source)))
         cells: pd.DataFrame = self._rows(CELLS, parts).to_pandas().set_index("key")
         cells = cells.reindex(columns=["status", "version", "source"])
         steps = self.parts(STEPS, INDEX[STEPS]) if trajectories else []
@@ -172,9 +175,8 @@ class RunDirectory:
 
     def columns(self, kind: str) -> list[str]:
         """Return the names of the columns that the rows have which are shown."""
-        parts = self._shown_parts(kind, INDEX[kind])
-        rows = parquet.joined((part.schema.empty_table() for part in parts), kind)
-        return list(rows.column_names)
+        tables = (part.schema.empty_table() for part in self._shown_parts(kind, INDEX[kind]))
+        return list(parquet.joined(tables, kind).column_names)
 
     def sources(self, cells: pd.DataFrame) -> dict[str, str]:
         """Return the digest of the code that trained each of these cells, by key.
@@ -286,9 +288,8 @@ class RunDirectory:
 
     def _installed(self) -> AnyStudy | None:
         """Its study, where that is an installed one."""
-        name = self.study_name()
         with contextlib.suppress(UserError):
-            return registry.find_study(name) if name in registry.study_names() else None
+            return registry.find_study(self.study_name() or "")
         return None
 
     def shown_version(self, versions: Iterable[int]) -> int | None:
@@ -338,14 +339,10 @@ class RunDirectory:
         return list(seen.values())
 
     def _read(self, kind: str, name: str, columns: list[str] | None) -> Part:
-        is_index = columns == INDEX[kind]
-        if is_index and (kind, name) in self._index:  # a part never changes
+        if columns == INDEX[kind] and (kind, name) in self._index:  # a part never changes
             return self._index[kind, name]
         part = parquet.read_part(self._there / kind / name, kind, columns)
-        if is_index:
-            if kind == CELLS:
-                source = pa.repeat(pa.scalar(part.source, TEXT), part.rows.num_rows)
-                part = replace(part, rows=part.rows.append_column("source", source))
+        if columns == INDEX[kind]:
             self._index[kind, name] = part
         return part
 
@@ -465,11 +462,9 @@ def _check_same_numbers(frames: Mapping[str, pd.DataFrame]) -> None:
     column = differs.columns[differs.loc[conflicts[0]]][0]
     rows = several.loc[several["key"] == conflicts[0], [_WHERE, column]]
     values = [f"{value!r} in {path}" for path, value in rows.to_numpy()]
-    count = text.plural(len(conflicts), "cell")
+    others = f"{text.plural(len(conflicts), 'cell')} with other numbers in another directory"
     example = f"{conflicts[0]} has {column} {' and '.join(values)}"
-    raise UserError(
-        f"{count} with other numbers in another directory: {example}. Nothing was merged."
-    )
+    raise UserError(f"{others}: {example}. Nothing was merged.")
 
 
 def _copy(source: RunDirectory, out: RunDirectory) -> None:
