@@ -7,7 +7,6 @@ import re
 import shutil
 import signal
 import socket
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -319,19 +318,6 @@ def test_two_sweeps_at_once_import_their_own_files(tmp_path: Path, dask: DaskClu
     for name, process in zip(("1", "1000"), processes, strict=True):
         ended(process, seconds=90)
         assert list(rows(tmp_path / name / "out")["test_loss"]) == [int(name)] * 20
-
-
-@pytest.mark.slow
-def test_a_function_that_cannot_travel_is_refused(tmp_path: Path, dask: DaskCluster) -> None:
-    lock = threading.Lock()
-
-    def train(n: int = 1, seed: int = 0) -> dict[str, float]:
-        with lock:
-            return {"test_loss": float(n)}
-
-    where: Any = {"out": tmp_path / "out", "backend": "dask", "address": dask.address}
-    with pytest.raises(overfit_cli.UserError, match="train can't be sent to workers"):
-        overfit_cli.sweep(train, n=[1, 2], **where)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]"])

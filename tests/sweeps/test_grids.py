@@ -145,6 +145,8 @@ def test_a_preset_names_a_function_in_a_file_beside_it(tmp_path: Path) -> None:
     done = call("sweep", "own/ratio.toml", "--jobs=1", cwd=tmp_path)
     assert "ratio:train: 4 cells (d 2 × seeds 2; n = 2*d; n >= d)" in done.stdout
     assert "Next: overfit plot lines --from results/ratio-quick" in done.stdout
+    given = call("sweep", "own/ratio.toml", "--d=3", "--jobs=1", cwd=tmp_path)
+    assert "2 cells (seeds 2; n = 2*d; n >= d), results/ratio-quick-d3" in given.stdout
     tied = call("sweep", "own/ratio.toml", "--profile=paper", "--jobs=1", cwd=tmp_path)
     assert "ratio:train: 6 cells (n with d 2 × seeds 3; n >= d)" in tied.stdout
     cells = overfit_cli.load(tmp_path / "results" / "ratio-paper")

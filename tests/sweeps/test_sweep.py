@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-import random
 import re
 import shlex
 from pathlib import Path
@@ -20,7 +18,6 @@ from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
 from overfit_cli.sweeps.part import cell_schema
 from tests.command import run, start, wait_for
 from tests.toy_runs import TOY, parts_in, rows, stored_keys
-from tests.training import cell_of, train
 
 TOY_OUT = ("sweep", "toy", "--jobs=1", "--out=out")
 SMALL = {"d": "30", "d_h": "20", "d_v": "6", "tokens": "4", "test_samples": "20", "sigma_p": "1"}
@@ -52,24 +49,6 @@ def test_rows_do_not_depend_on_jobs_or_backend(
     tmp_path: Path, reference: pd.DataFrame, jobs: int, backend: str
 ) -> None:
     pd.testing.assert_frame_equal(sweep(tmp_path, jobs=jobs, backend=backend), reference)
-
-
-def test_rows_do_not_depend_on_batches_or_their_order(reference: pd.DataFrame) -> None:
-    axes = itertools.product((2, 3, 4), (0.5, 2.25, 4.0), (0, 1))
-    cells = [cell_of(benign_vit, {**SETTING, "n": n, "snr": snr}, seed) for n, snr, seed in axes]
-    random.Random(0).shuffle(cells)
-    trained = {
-        result.cell.key: {"steps": result.steps, **result.measurements}
-        for n, first in itertools.product((2, 3, 4), range(0, len(cells), 5))
-        for result in train(
-            benign_vit, *(one for one in cells[first : first + 5] if one.parameters.n == n)
-        )
-    }
-    expected = reference.set_index("key")
-    columns = ["steps", *(column.name for column in benign_vit.columns)]
-    ours = pd.DataFrame.from_dict(trained, orient="index", columns=columns).astype(float)
-    expected = expected[columns].astype(float)
-    pd.testing.assert_frame_equal(ours.loc[expected.index], expected, check_names=False)
 
 
 def test_a_grid_grown_in_two_steps_has_the_rows_of_one_grown_at_once(
@@ -193,38 +172,29 @@ def test_fail_fast_stops_at_the_first_failure(tmp_path: Path) -> None:
     count = len(overfit_cli.load(tmp_path / "out"))
     assert 1 <= count <= 4, "those that were running end"
     assert f"(--fail-fast). {300 - count} cells were not run." in done.stdout
-    alone = run(*grid[:-1], "1", "--fail-fast", "--out", "alone", cwd=tmp_path, expect=1)
-    assert "(--fail-fast). 299 cells were not run." in alone.stdout
 
 
 def test_cells_of_an_older_version_are_stale_and_the_plan_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    grid = (*TOY_OUT, "--n=1:2", "--seeds=1")
+    grid = ("sweep", "toy", "--n=1:2", "--seeds=1", "--jobs=1", "--out=results/out")
     run(*grid, cwd=tmp_path)
     monkeypatch.setattr(TOY, "version", 2)
+    why = "its cells are of version 1 of toy, and this overfit has version 2"
     for command in (("plot", "heatmap", "--from"), ("report",)):
-        named = run(*command, "out", cwd=tmp_path, expect=2)
-        assert "its cells are of version 1 of toy, and this overfit has version 2" in named.stderr
+        assert why in run(*command, "results/out", cwd=tmp_path, expect=2).stderr
+    none = run("plot", "heatmap", cwd=tmp_path, expect=2).stderr
+    assert "No run directory" in none
+    for said in (none, run("report", cwd=tmp_path).stderr):
+        assert f"results/out is left out: {why}" in " ".join(said.split())
+    report = json.loads((tmp_path / "results" / "report" / "claims.json").read_text())
+    assert all(claim["verdict"] == "not run" for claim in report["claims"])
     newer = run(*grid, cwd=tmp_path)
     assert "2 stale, of another version of the study; 2 to run" in newer.stdout
     for version in (1, 2):  # each overfit reads the cells of its own version
         monkeypatch.setattr(TOY, "version", version)
-        assert overfit_cli.load(tmp_path / "out")["version"].tolist() == [version, version]
-
-
-@pytest.mark.slow
-def test_figures_and_claims_leave_directories_of_another_version_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run("sweep", "toy", "--n=1:2", "--seeds=1", "--jobs=1", "--out=results/out", cwd=tmp_path)
-    monkeypatch.setattr(TOY, "version", 2)
-    none = run("plot", "heatmap", cwd=tmp_path, expect=2).stderr
-    assert "No run directory" in none
-    for said in (none, run("report", cwd=tmp_path).stderr):
-        assert "results/out is left out: its cells are of version 1" in " ".join(said.split())
-    report = json.loads((tmp_path / "results" / "report" / "claims.json").read_text())
-    assert all(claim["verdict"] == "not run" for claim in report["claims"])
+        cells = overfit_cli.load(tmp_path / "results" / "out")
+        assert cells["version"].tolist() == [version, version]
 
 
 def test_trajectories_are_logged_on_request_for_cells_that_lack_them(tmp_path: Path) -> None:
@@ -236,16 +206,3 @@ def test_trajectories_are_logged_on_request_for_cells_that_lack_them(tmp_path: P
     steps = overfit_cli.load(tmp_path / "out", trajectories=True)
     assert sorted(steps["key"].unique()) == sorted(rows(tmp_path / "out")["key"])
     assert steps["step"].tolist() == [0, 1, 0, 1]
-
-
-def test_a_preset_names_study_axes_and_figures(tmp_path: Path) -> None:
-    (tmp_path / "mine.toml").write_text(
-        'title = "Mine"\nstudy = "toy"\nfigures = ["heatmap"]\n[set]\nn = "1:3"\n'
-        '[quick]\nseeds = 2\nset.snr = "1:2:2"\n[paper]\nseeds = "4,5"\nset.snr = "1:2:4"\n'
-    )
-    quick = run("sweep", "mine.toml", "--jobs=1", cwd=tmp_path).stdout
-    assert "12 cells (n 3 × snr 2 × seeds 2), results/mine-quick" in quick
-    how = ("--profile=paper", "--jobs=1", "--n=7,8")
-    paper = run("sweep", "mine.toml", *how, cwd=tmp_path).stdout
-    assert "16 cells (n 2 × snr 4 × seeds 2), results/mine-paper-n" in paper
-    assert "Next: overfit plot heatmap --from results/mine-paper-n" in paper

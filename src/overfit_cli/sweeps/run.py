@@ -123,7 +123,8 @@ class Session:
         """Compare the grid, or some cells of it, with the directory; read what they need.
 
         Args:
-            total: what was done before, to be counted on.
+            total: what was done before, to be counted on; None for a dry run or a training, whose
+                batches stay in the order of the study.
         """
         subject, study, device = self.subject, self.grid.study, self.executor.device
         how = replace(self.options, trajectories=self.options.trajectories or subject.trajectories)
@@ -146,7 +147,8 @@ class Session:
                 then = f"({name} had other content then); name another directory."
                 raise self.directory.error(f"its cells were trained on other data {then}")
         with registry.blaming(study, "the cost of a cell"):
-            if self.refinement is None:  # its cells lie between the points of the grid
+            # The cells of a refinement lie between the points of the grid.
+            if total is not None and self.refinement is None:
                 plan = replace(plan, batches=coarse_to_fine(plan, executor.jobs))
             return Run(plan, self.directory, Work(study, execution, read), executor, total)
 
