@@ -124,8 +124,8 @@ def free_port() -> int:
         return int(asked.getsockname()[1])
 
 
-def ray_cluster(
-    folder: Path, env: Variables | None = None
-) -> contextlib.AbstractContextManager[RayCluster]:
+@contextlib.contextmanager
+def ray_cluster(folder: Path, env: Variables | None = None) -> Iterator[RayCluster]:
     """A ray cluster of one machine with two CPUs, while inside."""
-    return contextlib.closing(RayCluster(folder, env))
+    with contextlib.closing(RayCluster(folder, env)) as cluster:
+        yield cluster
