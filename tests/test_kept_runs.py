@@ -128,7 +128,7 @@ def test_cells_of_a_kept_run_have_their_numbers(
     ],
 )
 def test_the_claims_of_a_kept_run_have_their_verdicts_and_numbers(run: Path) -> None:
-    [loaded] = load_runs([RunDirectory(run)], RESULTS)
+    [loaded] = load_runs([RunDirectory(run)])
     claims = {claim.name: claim for claim in claims_of(loaded.study)}
     for kept in CLAIMS[run.name]:
         if kept["claim"] in claims:

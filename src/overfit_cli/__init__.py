@@ -5,8 +5,6 @@ from __future__ import annotations
 # Nothing is imported here that takes time: Ctrl-C meanwhile would be a traceback.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from overfit_cli.api import compare, draw, judge, load, runs, sweep, train
     from overfit_cli.core.cell import Column
     from overfit_cli.core.claim import Claim, Measurement
@@ -46,7 +44,7 @@ _MODULES = {
 """The module of each public name, imported at its first use, so that commands start quickly."""
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     import importlib
 
     if name == "__version__":

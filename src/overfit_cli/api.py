@@ -102,7 +102,6 @@ def sweep(
     names = axes.keys() & option.declared(option.SweepOptions).keys()
     how = option.read_options(option.SweepOptions, {name: axes.pop(name) for name in names})
     subject = _subject(study, how.profile)
-    subject.take_data_folder(how.data)
     values = _settings(subject.study, parameters, axes)
     output = console(quiet=option.checked("quiet", quiet, bool))
     with run.open_sweep(subject, values, how, output) as session:
@@ -144,7 +143,6 @@ def train(
 
     subject = _subject(study, None)
     how = option.read_options(option.SweepOptions, {"out": out, "data": data, "device": device})
-    subject.take_data_folder(how.data)
     settings = _settings(subject.study, parameters, values)
     watch = train_cell(subject, settings, seed, how, console(quiet=quiet))
     if isinstance(watch.error, Exception):
@@ -339,21 +337,18 @@ def judge(
     if out is not None and (is_frame or not texts):
         raise BadValue("out", str(out), "a figure takes sentences after one run directory.")
     if is_frame:
-        of_cells = _study_of(named[0], study)
-        if not texts:
-            cells = judge.judge_cells(named[0], of_cells)
-            return judge.JudgedClaims(judge.relevant_claims(cells))
-        run = runs.run_of_cells(named[0], of_cells)
+        loaded = [runs.run_of_cells(named[0], _study_of(named[0], study))]
+        every = [] if texts else judge.judge_cells(named[0], loaded[0].study)
     elif study is not None:
         raise UserError("study: it says whose cells a frame has; a run directory says it itself.")
     else:
         opened = [RunDirectory(usable_path("directory", path), "run") for path in named]
-        loaded = runs.load_runs(opened, opened[0].path if texts else results_folder())
-        if not texts:
-            every = judge.judge_runs(loaded, on_every_run=bool(opened))
-            return judge.JudgedClaims(judge.relevant_claims(every))
-        (run,) = loaded
-    judged = judge.JudgedClaims(one.noted(one.sentences()) for one in judge.decide(run, texts))
+        loaded = runs.load_runs(opened)
+        every = [] if texts else judge.judge_runs(loaded, on_every_run=bool(opened))
+    if not texts:
+        return judge.JudgedClaims(judge.relevant_claims(every))
+    decided = judge.decide(loaded[0], texts)
+    judged = judge.JudgedClaims(one.noted(one.sentences()) for one in decided)
     if out is not None:
         from overfit_cli.report.pictures import draw_claims
 

@@ -11,9 +11,12 @@ import pytest
 
 import overfit_cli
 from overfit_cli.cli.sweep_and_reproduce import next_command
+from overfit_cli.core.text import console
+from overfit_cli.sweeps.executors import Local
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.presets import LONGEST, find_subject, named_after, preset_names
-from overfit_cli.sweeps.run import grid_of
+from overfit_cli.sweeps.run import Session, grid_of
+from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call, run, start
 
 
@@ -69,7 +72,7 @@ def test_the_command_proposed_after_a_preset_works(
     chosen = find_subject(str(ROOT / "experiments" / f"{preset}.toml"))
     grid = grid_of(chosen)
     kept = ROOT / "results" / chosen.sweep_name(grid)
-    proposed = next_command(grid, kept, chosen)
+    proposed = next_command(Session(chosen, grid, console(), RunDirectory(kept), Local(1)))
     assert proposed[0] in ("plot", "report")
     assert str(kept) in proposed
     where = ("--out", str(tmp_path / ("figure.png" if proposed[0] == "plot" else "report")))

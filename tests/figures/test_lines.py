@@ -147,35 +147,6 @@ def test_a_picture_says_what_its_lines_are_of_and_what_they_lack(
     assert not fake.untold(figure, said)
 
 
-FIVE_NS, MANY_NS = (kernels(ns, [1.0, 2.0]) for ns in (range(2, 11, 2), range(2, 15)))
-
-
-@pytest.mark.parametrize(
-    ("cells", "options", "sentence"),
-    [
-        (fake.fail(PAIR, "snr == 2"), {}, "x='snr': no line of test_loss has two points here"),
-        (FIVE_NS, {"by": "width"}, "x='snr': .* 10 settings here, .* 8 lines; make panels of one"),
-        (MANY_NS, {}, "26 settings here, .* 8 lines; make panels of one"),
-        (PAIR.assign(test_loss=0), {"mean": "geometric"}, "geometric': 6 .* not positive"),
-        (
-            PAIR,
-            {"x": "kernel", "log": frozenset({"x"})},
-            "the values of kernel aren't all positive",
-        ),
-        (
-            fake.as_refined(fake.data_of(REFINED)),
-            {},
-            "where: points of a refined sweep have different seeds",
-        ),
-    ],
-)
-def test_lines_that_cannot_be_drawn_are_refused(
-    cells: Any, options: dict[str, Any], sentence: str
-) -> None:
-    with pytest.raises(UserError, match=sentence):
-        fake.draw("lines", cells, **options)
-
-
 # Seeds that miss
 
 
@@ -274,20 +245,36 @@ def test_few_cells_are_a_curve_each_and_more_are_averaged_over_seeds(
     assert not fake.untold(figure, said, unsaid)
 
 
+FIVE_NS, MANY_NS = (kernels(ns, [1.0, 2.0]) for ns in (range(2, 11, 2), range(2, 15)))
+OF_REFINED = fake.as_refined(fake.data_of(REFINED))
+LOG_X, THEORY = {"x": "kernel", "log": frozenset("x")}, "it takes up to 3 columns, beside"
+
+
 @pytest.mark.parametrize(
-    ("value", "theory", "sentence"),
+    ("figure", "cells", "options", "sentence"),
     [
-        ("train_loss,,attention", None, "fake logs no ''; known:"),
-        ("train_loss", "train_loss", "^theory='train_loss': it takes up to 3 columns, beside"),
-        ("train_loss", "test_loss,train_loss", "it takes up to 3 columns, beside another"),
-        ("test_loss,train_loss", "attention", "up to 3 columns, beside another"),
+        ("lines", fake.fail(PAIR, "snr == 2"), {}, "x='snr': no line of test_loss has two points"),
+        (
+            "lines",
+            FIVE_NS,
+            {"by": "width"},
+            "x='snr': .* 10 settings here, .* 8 lines; make panels",
+        ),
+        ("lines", MANY_NS, {}, "26 settings here, .* 8 lines; make panels of one"),
+        ("lines", PAIR.assign(test_loss=0), {"mean": "geometric"}, "geometric': 6 .* not positive"),
+        ("lines", PAIR, LOG_X, "the values of kernel aren't all positive"),
+        ("lines", OF_REFINED, {}, "where: points of a refined sweep have different seeds"),
+        ("curves", FOUR, {"value": "train_loss,,attention"}, "fake logs no ''; known:"),
+        ("curves", FOUR, {"theory": "train_loss"}, f"^theory='train_loss': {THEORY}"),
+        ("curves", FOUR, {"theory": "test_loss,train_loss"}, THEORY),
+        ("curves", FOUR, {"value": "test_loss,train_loss", "theory": "attention"}, THEORY),
     ],
 )
-def test_what_is_no_list_of_columns_or_no_theory_is_refused(
-    value: str, theory: str | None, sentence: str
+def test_lines_and_curves_that_cannot_be_drawn_are_refused(
+    figure: str, cells: Any, options: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(UserError, match=sentence):
-        fake.draw("curves", FOUR, value=value, theory=theory)
+        fake.draw(figure, cells, **options)
 
 
 def test_cells_logged_at_other_steps_are_averaged_between_them() -> None:

@@ -8,47 +8,34 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.collections import PathCollection, PolyCollection, QuadMesh
 from matplotlib.colors import LogNorm
-from matplotlib.contour import QuadContourSet
-from matplotlib.figure import Figure
 
 from overfit_cli import UserError
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.options import Mean
+from overfit_cli.figures.picture import Picture, drawn_numbers
 from tests import fake_study as fake
 
 CELLS = fake.fake_cells(fake.NS, fake.SNRS)
 
 
-def mesh(figure: Figure, place: int = 0) -> QuadMesh:
-    (found,) = (one for one in figure.axes[place].collections if isinstance(one, QuadMesh))
-    return found
+def shown(figure: Picture) -> np.ndarray:
+    """The numbers of a map's cells, (values of y, values of x); nan where one has none."""
+    cells = drawn_numbers(figure).query("element == 'map'")
+    return cells.pivot(index="y", columns="x", values="value").to_numpy()
 
 
-def edges(figure: Figure) -> np.ndarray:
-    """The corners of the cells of a map: x and y, (rows + 1, columns + 1, 2)."""
-    return np.asarray(mesh(figure).get_coordinates())
+def marks(figure: Picture) -> dict[str, int]:
+    """The number of hatched points, whose outlines have five points, and of those with a corner."""
+    counts, sizes = drawn_numbers(figure)["label"].value_counts(), {"lost": 5, "missing": 5}
+    return {
+        mark: counts[mark] // sizes.get(mark, 1) for mark in (*sizes, "partly") if mark in counts
+    }
 
 
-def shown(figure: Figure, place: int = 0) -> np.ndarray:
-    """The numbers of the cells; nan where one has none."""
-    return np.ma.filled(np.ma.asarray(mesh(figure, place).get_array(), dtype=np.float64), np.nan)
-
-
-def marks(figure: Figure) -> dict[str, int]:
-    """The number of hatched points and of corners of the first panel."""
-    axes = figure.axes[0]
-    hatches = [each for each in axes.collections if isinstance(each, PolyCollection)]
-    found = {str(each.get_label()): len(each.get_paths()) for each in hatches}
-    corners = {str(line.get_label()): np.size(line.get_xdata()) for line in axes.lines}
-    return found | {label: count for label, count in corners.items() if label == "partly"}
-
-
-def contour(figure: Figure) -> np.ndarray:
+def contour(figure: Picture) -> np.ndarray:
     """The points of the threshold's contour, (points, 2); none without one."""
-    found = [one for one in figure.axes[0].collections if isinstance(one, QuadContourSet)]
-    return np.concatenate([part for one in found for part in one.allsegs[0]] or [np.empty((0, 2))])
+    return drawn_numbers(figure).query("element == 'contour'")[["x", "y"]].to_numpy()
 
 
 def of_ten_seeds(missed: int, reason: str = "diverged") -> pd.DataFrame:
@@ -151,7 +138,8 @@ def test_a_heatmap_has_x_to_the_right_and_y_upward_and_averages_seeds() -> None:
     figure = fake.draw("heatmap", cells)
     assert shown(figure).tolist() == [[15.5, 16.5], [25.5, 26.5], [35.5, 36.5]]
     assert (figure.axes[0].get_xlim(), figure.axes[0].get_ylim()) == ((4.5, 6.5), (0.5, 3.5))
-    assert edges(figure)[0, :, 0].tolist() == [4.5, 5.5, 6.5]
+    corners: Any = figure.axes[0].collections[0]
+    assert corners.get_coordinates()[0, :, 0].tolist() == [4.5, 5.5, 6.5]
 
 
 def test_the_statistic_is_over_all_seeds() -> None:
@@ -197,7 +185,7 @@ def test_a_small_map_has_its_numbers_and_colours_by_ratio_from_a_factor_of_ten(f
     figure = fake.draw("heatmap", cells.assign(test_loss=loss))
     texts = [text.get_text() for text in figure.axes[0].texts]
     assert texts == ["1", "1", str(factor), str(factor)]
-    assert isinstance(mesh(figure).norm, LogNorm) == (factor > 10)
+    assert isinstance(figure.axes[0].collections[0].norm, LogNorm) == (factor > 10)
     assert not fake.draw("heatmap", CELLS).axes[0].texts
 
 
@@ -226,7 +214,6 @@ TOO_MANY = "by='width': it makes 9 boundaries, and a figure shows up to 8."
         ("heatmap", {"y": "kernel", "law": ("kernel=1",)}, KERNELS, "'kernel' is no name here"),
         ("boundary", {"y": "kernel"}, KERNELS, "y='kernel': a boundary needs an axis of pos"),
         ("boundary", {"by": "width"}, WIDTHS, TOO_MANY),
-        ("boundary", {"threshold": 0.9}, NOISY, "nowhere on this grid"),
     ],
 )
 def test_what_a_map_or_boundary_cannot_show_is_refused(
@@ -252,18 +239,12 @@ def refined(seeds: int = 6, noise: float = 0.3) -> Cells:
     return fake.as_refined(fake.data_of(cells.reset_index(drop=True), study=fake.NamedSides()))
 
 
-def places(data: Cells) -> set[tuple[float, float]]:
-    return set(data.trained[["snr", "n"]].itertuples(index=False, name=None))
-
-
 def test_a_heatmap_colours_sampled_places_alone_by_their_medians() -> None:
     data = refined()
     figure = fake.draw("heatmap", data)
-    [dots] = figure.axes[0].collections
-    assert isinstance(dots, PathCollection)
-    where = [tuple(place) for place in np.asarray(dots.get_offsets()).tolist()]
-    assert set(where) == places(data)
     median = data.trained.groupby(["snr", "n"])["test_loss"].median()
-    np.testing.assert_allclose(np.asarray(dots.get_array()), [median[place] for place in where])
+    dots = drawn_numbers(figure).query("element == 'points'").set_index(["x", "y"])["value"]
+    np.testing.assert_allclose(dots.sort_index(), median)
+    assert sorted(dots.index) == sorted(median.index)
     assert not fake.untold(figure, "", "missing … \nsampled\n"), "all that has a colour is sampled"
-    assert mesh(fake.draw("heatmap", fake.as_refined(data, refined=False))) is not None
+    assert shown(fake.draw("heatmap", fake.as_refined(data, refined=False))).size

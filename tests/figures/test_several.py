@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -15,63 +16,23 @@ from matplotlib.figure import Figure as Drawn
 from overfit_cli import UserError
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import Figure, FigureOptions
-from overfit_cli.core.parameters import StudyParameters, parameter
+from overfit_cli.figures import inputs
 from overfit_cli.figures.draw import drawn
-from overfit_cli.figures.inputs import (
-    difference,
-    panels,
-    read_options,
-    resolve_options,
-    side_by_side,
-)
 from overfit_cli.figures.labels import unpaired
 from overfit_cli.figures.picture import Picture
-from tests.fake_study import (
-    FIGURES,
-    LAW,
-    NS,
-    OPTIONS,
-    SNRS,
-    FakeStudy,
-    data_of,
-    draw,
-    fail,
-    fake_cells,
-    heights,
-    law_of,
-    line_heights,
-    logged,
-    points,
-    titles,
-    untold,
-)
+from tests import fake_study as fake
+from tests.fake_study import data_of, draw, fake_cells, points, untold
 
 RUNS = ["before", "after"]
 
 
 def two(*cells: pd.DataFrame) -> Cells:
     """Two run directories, `before` and `after`."""
-    return side_by_side(RUNS, list(map(logged, cells)))
+    return inputs.side_by_side(RUNS, list(map(fake.logged, cells)))
 
 
 def subtracted(first: pd.DataFrame, second: pd.DataFrame) -> Cells:
-    return difference(data_of(first), data_of(second), ("here", "other"), "test_loss")
-
-
-class RunParameters(StudyParameters):
-    run: int = parameter(1, "attempt", at_least=1)
-
-
-class RunStudy(FakeStudy):
-    name = "runs"
-    parameters = RunParameters  # type: ignore[assignment]
-
-
-def of_runs() -> Cells:
-    """A run of a study whose only parameter is called `run`."""
-    cells = fake_cells([5], [1.0]).drop(columns=["n", "snr", "width", "kernel"])
-    cells = pd.concat([cells.assign(run=run) for run in (1, 2, 3)], ignore_index=True)
-    return Cells.of(RunStudy(), cells, pd.DataFrame(), pd.DataFrame())
+    return inputs.difference(data_of(first), data_of(second), ("here", "other"), "test_loss")
 
 
 def small(seeds: int, shift: int = 0, noise: float = 0.5) -> pd.DataFrame:
@@ -79,57 +40,36 @@ def small(seeds: int, shift: int = 0, noise: float = 0.5) -> pd.DataFrame:
     return cells.assign(seed=cells["seed"] + shift)
 
 
-WIDTHS = pd.concat([fake_cells([5, 10], [1.0, 2.0], width=2**p) for p in range(7)])
-SHARE = "^minus='other': its cells and the others don't share"
+# Options
 
-
-@pytest.mark.parametrize(
-    ("make", "sentence"),
-    [
-        (lambda: draw("heatmap", two(WIDTHS, WIDTHS), by="width"), "'width': it makes 14 panels"),
-        (
-            lambda: side_by_side(RUNS, [data_of(small(2)), of_runs()]),
-            "its cells, of fake, have no run, which",
-        ),
-        (lambda: subtracted(small(2), small(2).drop(columns="test_loss")), f"{SHARE} test_loss.$"),
-        (lambda: subtracted(small(2), small(2).drop(columns="snr")), f"{SHARE} snr.$"),
-    ],
-)
-def test_too_many_panels_and_runs_that_do_not_go_together_are_refused(
-    make: Callable[[], object], sentence: str
-) -> None:
-    with pytest.raises(UserError, match=sentence):
-        make()
-
-
-# Panels
-
-
-def test_panels_hold_the_cells_and_the_plan_of_their_value() -> None:
-    planned = fake_cells([5, 10, 20], [1.0])[["seed", "n", "snr", "width", "kernel"]]
-    parts = panels(data_of(fake_cells([5, 10], [1.0]), planned), "n")
-    assert [part.title for part in parts] == ["$N$ = 5", "$N$ = 10", "$N$ = 20"]
-    assert [part.data.frame["n"].unique().tolist() for part in parts] == [[5], [10], [20]]
-    assert [part.data.trained["n"].tolist() for part in parts] == [[5] * 3, [10] * 3, []]
+PLANE = {"x": "snr", "y": "n", "law": (fake.LAW,)}
 
 
 @pytest.mark.parametrize(
     ("own", "asked", "taken"),
     [
-        ("kernel,n,snr", None, "n"),
-        ("snr,n", None, "n"),  # snr is the axis
-        ("kernel,width", None, None),
-        (None, None, None),
-        ("n", "kernel", "kernel"),
-        (None, "snr", "snr"),
+        ({"by": "kernel,n,snr"}, {}, {"by": "n"}),
+        ({"by": "snr,n"}, {}, {"by": "n"}),  # snr is the axis
+        ({"by": "kernel,width"}, {}, {"by": None}),
+        ({}, {}, {"by": None}),
+        ({"by": "n"}, {"by": "kernel"}, {"by": "kernel"}),
+        ({}, {"by": "snr"}, {"by": "snr"}),
+        (PLANE, {}, {"law": (fake.LAW,)}),
+        (PLANE, {"law": ()}, {"law": ()}),
+        (PLANE, {"law": ("n = snr",)}, {"law": ("n = snr",)}),
+        (PLANE, {"value": "steps"}, {"law": None}),  # it is about another column
+        (PLANE, {"x": "n", "y": "snr"}, {"law": (fake.LAW,)}),
     ],
 )
-def test_of_several_parameters_the_first_that_varies_is_panels(
-    own: str | None, asked: str | None, taken: str | None
+def test_a_figures_own_options_give_way_where_they_do_not_fit(
+    own: dict[str, Any], asked: dict[str, Any], taken: dict[str, Any]
 ) -> None:
+    """Of several parameters, panels are of the first that varies and is no axis."""
+    options = FigureOptions(**{"x": "snr"} | own)
+    figure = Figure("a", "", "cells", fake.FIGURES["lines"].draw, options=options)
     data = data_of(fake_cells([5, 10], [1.0, 2.0]))
-    figure = Figure("a", "", "cells", FIGURES["lines"].draw, options=FigureOptions(x="snr", by=own))
-    assert resolve_options(figure, FigureOptions(by=asked), data).by == taken
+    resolved = inputs.resolve_options(figure, FigureOptions(**asked), data)
+    assert taken.items() <= vars(resolved).items()
 
 
 # Side by side
@@ -139,9 +79,9 @@ def test_the_same_cell_in_two_directories_is_drawn_for_each() -> None:
     cells = fake_cells([5], [1.0, 2.0, 4.0])
     data = two(cells, cells)
     assert data.trained["key"].is_unique
-    assert len(data.steps) == 2 * len(logged(cells).steps)
+    assert len(data.steps) == 2 * len(fake.logged(cells).steps)
     first, second = draw("lines", data).axes[0].lines
-    np.testing.assert_array_equal(heights(first), heights(second))
+    np.testing.assert_array_equal(fake.heights(first), fake.heights(second))
 
 
 # What a difference says, and where it is none
@@ -163,7 +103,7 @@ def dots(figure: Drawn) -> list[tuple[float, float]]:
 
 
 THREE, ONE = SECOND[SECOND["seed"] < 3], SECOND[SECOND["seed"] < 1]
-FIVE = fail(THREE, "n == 5", "step limit")
+FIVE = fake.fail(THREE, "n == 5", "step limit")
 NO_DIFFERENCE = data_of(noisy().assign(test_loss=noisy()["test_loss"] - 0.3))
 OTHERS = THREE.assign(seed=THREE["seed"] + 10)
 NO_INTERVAL = "No point has an interval over seeds."
@@ -217,7 +157,7 @@ def test_a_point_whose_own_interval_contains_0_has_a_dot() -> None:
 def test_a_seed_without_a_number_may_lie_on_either_side_of_0(unknown: int) -> None:
     """Of eight seeds the least and the greatest are the ends of the interval of the median."""
     first = SECOND.assign(test_loss=SECOND["test_loss"] + 0.1 + 0.01 * SECOND["seed"])
-    first = fail(first, f"n == 320 and snr == 12 and seed < {unknown}")
+    first = fake.fail(first, f"n == 320 and snr == 12 and seed < {unknown}")
     figure = draw("heatmap", subtracted(first, SECOND), mean="median")
     assert len(dots(figure)) == unknown
 
@@ -239,13 +179,15 @@ def test_a_difference_is_paired_by_seed() -> None:
     expected = gaps.groupby([pair["n"], pair["snr"]]).mean().unstack()
     np.testing.assert_allclose(shown(data), expected)
     lines = draw("lines", data, mean="arithmetic").axes[0].lines
-    np.testing.assert_allclose([heights(line) for line in lines], expected)
+    np.testing.assert_allclose([fake.heights(line) for line in lines], expected)
     assert (shown(subtracted(second, second)) == 0).all()
 
 
 def test_without_a_seed_in_common_means_of_what_is_done_are_subtracted() -> None:
     first, second = small(3), small(4, shift=3, noise=0.8)
-    first = fail(first, "snr == 4 and (n == 10 and seed == 0 or n == 20)")  # one, and all three
+    first = fake.fail(
+        first, "snr == 4 and (n == 10 and seed == 0 or n == 20)"
+    )  # one, and all three
     left, right = (part.groupby(["n", "snr"])["test_loss"].mean() for part in (first, second))
     found = subtracted(first, second).frame.set_index(["n", "snr"])["test_loss"]
     np.testing.assert_allclose(found, (left - right)[found.index])
@@ -258,14 +200,14 @@ def test_what_has_no_counterpart_is_left_out_and_counted() -> None:
     whole = subtracted(first, second)
     assert (unpaired(whole), len(whole.trained)) == ("", len(first))
     assert whole.trained["test_loss"].to_numpy() == pytest.approx(0.25)
-    data = subtracted(first, fail(second.query("n > 5"), "snr > 11"))
+    data = subtracted(first, fake.fail(second.query("n > 5"), "snr > 11"))
     assert unpaired(data) == "12 of 18 cells here and of 12 there have a counterpart"
     assert set(data.trained["n"]) == {10, 20}
     assert (data.trained["status"].eq("failed") == (data.trained["snr"] == 12)).all()
     assert data.trained.query("snr < 12")["test_loss"].notna().all()
 
 
-PLAIN = fake_cells(NS, SNRS)
+PLAIN = fake_cells(fake.NS, fake.SNRS)
 TWO_WIDTHS = (64, 128)
 
 
@@ -286,8 +228,8 @@ MAP = {"x": "snr", "y": "n", "by": "width"}
 
 def picture(name: str | Figure, cells: pd.DataFrame, **options: Any) -> Picture:
     """A figure as the command line draws it."""
-    figure, asked = FIGURES[name] if isinstance(name, str) else name, FigureOptions(**options)
-    return drawn(figure, *read_options(figure, logged(cells), asked))
+    figure, asked = fake.FIGURES[name] if isinstance(name, str) else name, FigureOptions(**options)
+    return drawn(figure, *inputs.read_options(figure, fake.logged(cells), asked))
 
 
 # What a picture says of equations and expressions
@@ -295,7 +237,10 @@ def picture(name: str | Figure, cells: pd.DataFrame, **options: Any) -> Picture:
 BOTH = {"x": "snr", "y": "n", "value": "test_loss", "threshold": 0.2}
 NAMED = {**BOTH, "law": ("the paper's line: n * snr**2 = 1000",)}
 CANCELLED = {**BOTH, "law": ("N * snr**2 = 10 * SNR * n",)}
-TWO, NONE = {**BOTH, "law": (LAW, "n = snr")}, {**BOTH, "law": FigureOptions.read(law="none").law}
+TWO, NONE = (
+    {**BOTH, "law": (fake.LAW, "n = snr")},
+    {**BOTH, "law": FigureOptions.read(law="none").law},
+)
 TOLD = "\nLine: N·SNR² = 1000.\n … \nDashed line: N = SNR.\n"
 ROOT = {"x": "snr", "value": "sqrt(test_loss - train_loss) * N"}
 NO_LOG = {"x": "n", "value": "log(test_loss - 0.1)"}
@@ -321,49 +266,31 @@ def test_a_picture_says_equations_and_expressions_in_symbols(
     assert not untold(picture(name, cells, **options), said, "SNR²" if options is NONE else "")
 
 
+WIDTHS = pd.concat([fake_cells([5, 10], [1.0, 2.0], width=2**p) for p in range(7)])
+NO_GRID, BY = {"x": "n/width", "y": "width"}, {"x": "n/width", "y": "n", "by": "width"}
+SHARE = "minus='other': its cells and the others don't share"
+
+
 @pytest.mark.parametrize(
-    ("name", "options", "sentence"),
+    ("make", "sentence"),
     [
-        ("lines", {"x": "n/wdith"}, "'wdith' is no name here; did"),
-        ("lines", {"x": "log(n-4)"}, "it is not a finite number where n=4."),
-        ("lines", {"x": "snr * 2"}, "x='snr * 2': no parameter in it varies here"),
-        ("lines", {"x": "n/width", "law": ("n = 3",)}, "'n' is no name here"),
-        ("lines", {"x": "n", "theory": "thoery"}, "theory='thoery': fake measures no 'thoery'"),
-        (
-            "heatmap",
-            {"x": "n/width", "y": "width"},
-            "its values with those of the other axis make no grid",
-        ),
-        ("heatmap", {"x": "n/width", "y": "n", "by": "width"}, "varies here without an axis or"),
-        ("cutoff", {"x": "snr", "y": "n"}, "make it an axis, make panels of it (option by), or ch"),
+        (lambda: picture("lines", AT_ONE_SNR, x="n/wdith"), "'wdith' is no name here; did"),
+        (lambda: picture("lines", AT_ONE_SNR, x="log(n-4)"), "not a finite number where n=4."),
+        (lambda: picture("lines", AT_ONE_SNR, x="snr * 2"), "no parameter in it varies here"),
+        (lambda: picture("lines", AT_ONE_SNR, x="n/width", law=("n = 3",)), "'n' is no name here"),
+        (lambda: picture("lines", AT_ONE_SNR, theory="thoery"), "fake measures no 'thoery'"),
+        (lambda: picture("heatmap", AT_ONE_SNR, **NO_GRID), "of the other axis make no grid"),
+        (lambda: picture("heatmap", AT_ONE_SNR, **BY), "varies here without an axis or"),
+        (lambda: picture("cutoff", CELLS, x="snr", y="n"), "make it an axis, make panels of it"),
+        (lambda: draw("heatmap", two(WIDTHS, WIDTHS), by="width"), "'width': it makes 14 panels"),
+        (lambda: subtracted(small(2), small(2).drop(columns="test_loss")), f"{SHARE} test_loss."),
+        (lambda: subtracted(small(2), small(2).drop(columns="snr")), f"{SHARE} snr."),
     ],
 )
-def test_what_cannot_be_drawn_is_refused(name: str, options: dict[str, Any], sentence: str) -> None:
+def test_what_cannot_be_drawn_is_refused(make: Callable[[], object], sentence: str) -> None:
     """No figure averages over a parameter."""
-    with pytest.raises(UserError) as refused:
-        picture(name, CELLS if name == "cutoff" else AT_ONE_SNR, **options)
-    assert sentence in str(refused.value)
-
-
-OWN = Figure(
-    "a", "", "cells", FIGURES["heatmap"].draw, options=replace(OPTIONS, law=(LAW,)), axes=2
-)
-
-
-@pytest.mark.parametrize(
-    ("asked", "taken"),
-    [
-        ({}, (LAW,)),
-        ({"law": ()}, ()),
-        ({"law": ("n = snr",)}, ("n = snr",)),
-        ({"value": "steps"}, None),  # it is about another column
-        ({"x": "n", "y": "snr"}, (LAW,)),
-    ],
-)
-def test_a_figures_own_equation_gives_way(
-    asked: dict[str, Any], taken: tuple[str, ...] | None
-) -> None:
-    assert resolve_options(OWN, FigureOptions(**asked), data_of(PLAIN)).law == taken
+    with pytest.raises(UserError, match=re.escape(sentence)):
+        make()
 
 
 # Where their curves lie
@@ -373,10 +300,10 @@ def test_a_figures_own_equation_gives_way(
 def test_the_curve_of_an_equation_satisfies_it(log: frozenset[str]) -> None:
     """A pole is no part of it."""
     pole = "n = 10 / (snr - 3.02)"
-    laws = (LAW, "n = 20 - snr / 2", "snr = 100 / n", "log(n) + 3 = snr", "n - snr = 0", pole)
+    laws = (fake.LAW, "n = 20 - snr / 2", "snr = 100 / n", "log(n) + 3 = snr", "n - snr = 0", pole)
     lines = picture("heatmap", PLAIN, **BOTH, law=laws, log=log).axes[0].lines
     for text, line in zip(laws, lines, strict=True):
-        law, (snr, n) = law_of(text, "n", "snr"), points(line)
+        law, (snr, n) = fake.law_of(text, "n", "snr"), points(line)
         assert snr.size > 50 and np.ptp(snr) > 2, text
         scale = np.abs(law.difference({"snr": 1.02 * snr, "n": n}))
         assert (np.abs(law.difference({"snr": snr, "n": n})) <= scale).all(), text
@@ -394,7 +321,7 @@ def test_a_constant_stands_in_a_law_and_each_panel_has_its_own() -> None:
     for axes, width in zip(figure.axes[:2], TWO_WIDTHS, strict=True):
         snr, n = points(axes.lines[0])
         np.testing.assert_allclose(n * snr**2, width, rtol=0.01)
-    assert titles(figure) == ["(a) width = 64", "(b) width = 128"]
+    assert fake.titles(figure) == ["(a) width = 64", "(b) width = 128"]
     assert not untold(figure, "\nLine: N·SNR² = width = 64, 128.\n")
 
 
@@ -432,9 +359,11 @@ def test_a_theory_is_dashed_beside_its_line_without_a_band() -> None:
 def test_a_figures_own_value_and_theory_may_be_expressions_with_a_name_in_words() -> None:
     value = "test_loss - train_loss"
     own = FigureOptions(x="n", value=value, theory="1 - train_loss")
-    figure = replace(FIGURES["lines"], name="gap", options=own, labels={value: "gap of losses"})
+    figure = replace(
+        fake.FIGURES["lines"], name="gap", options=own, labels={value: "gap of losses"}
+    )
     gap = picture(figure, AT_ONE_SNR)
-    measured, _, theory, _ = line_heights(gap.axes[0])
+    measured, _, theory, _ = fake.line_heights(gap.axes[0])
     assert measured == pytest.approx([4 / 64, 8 / 64, 16 / 64])
     assert theory == pytest.approx([1 - height for height in measured])
     assert not untold(gap, "\ngap of losses (median, the middle half)\n", "test_loss")

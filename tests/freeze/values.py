@@ -30,6 +30,7 @@ from overfit_cli.report.runs import JudgedRun, load_runs
 from overfit_cli.sweeps.presets import preset_names
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import run
+from tests.kept import RUNS
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
@@ -90,7 +91,7 @@ def loaded(name: str) -> dict[str, dict[str, str]]:
 @cache
 def runs() -> list[JudgedRun]:
     """The kept runs, with their cells."""
-    return load_runs([], RESULTS)
+    return load_runs([RunDirectory(path) for path in RUNS])
 
 
 def judged() -> dict[str, dict[str, Any]]:

@@ -39,7 +39,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def judged(run: Path, *texts: str) -> list[Judged]:
-    (loaded,) = load_runs([RunDirectory(run)], run)
+    (loaded,) = load_runs([RunDirectory(run)])
     return decide(loaded, texts)
 
 

@@ -47,7 +47,7 @@ def test_conditions_choose_among_cells_that_were_trained(tmp_path: Path) -> None
     """Of those that were planned too, the largest n is missing."""
     path = sweep_toy(tmp_path / "run", "1:2").path
     RunDirectory(path).record(Grid.read(find_study("toy"), {"n": "1:3", "snr": "1:2:2"}, (0,)), {})
-    (run,) = load_runs([RunDirectory(path)], path, ["n is largest"])
+    (run,) = load_runs([RunDirectory(path)], ["n is largest"])
     compared = compare_sides(path, path, where=["n is largest"])
     for cells in (run.data, compared.a, compared.b):
         assert {*cells.trained["n"]} == {2}
@@ -55,31 +55,37 @@ def test_conditions_choose_among_cells_that_were_trained(tmp_path: Path) -> None
     unmet = pytest.raises(NoCellsError, match="n=3': no cell has that; there is 1, 2")
     for where in (["n=3"], ["n=3", "snr is largest"]):
         with unmet:
-            load_runs([RunDirectory(path)], path, where)
+            load_runs([RunDirectory(path)], where)
         with unmet:
             compare_sides(path, path, where=where)
 
 
 @pytest.mark.slow
-def test_a_claim_is_decided_by_its_presets_run_and_else_by_the_first_name(tmp_path: Path) -> None:
+def test_a_claim_is_decided_by_its_presets_run_and_else_by_the_first_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A run of its preset that bears on no claim leaves it to the next."""
+    monkeypatch.setenv("OVERFIT_RESULTS", str(tmp_path))
     names = ("fig1-paper", "another", "zoo")
     for name in ("fig1-quick", *names):
         source = "fig1-balanced-refined" if name in names else "dynamics-quick"
         shutil.copytree(RESULTS / source, tmp_path / name)
     for name in names:
-        judged = judge_runs(load_runs([], tmp_path), on_every_run=False)
+        judged = judge_runs(load_runs(), on_every_run=False)
         [exponent] = [one for one in judged if one.name == "fig1-exponent"]
         assert exponent.directory == tmp_path / name
         shutil.rmtree(tmp_path / name)
 
 
-def test_runs_are_read_in_the_order_of_their_names_and_each_once(tmp_path: Path) -> None:
+def test_runs_are_read_in_the_order_of_their_names_and_each_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OVERFIT_RESULTS", str(tmp_path))
     for age, name in enumerate("acb"):
         sweep_toy(tmp_path / name)
         os.utime(tmp_path / name / "cells", (age, age))
-    assert [run.directory.path.name for run in load_runs([], tmp_path)] == ["a", "b", "c"]
-    assert len(load_runs([RunDirectory(tmp_path / "a")] * 2, tmp_path)) == 1
+    assert [run.directory.path.name for run in load_runs()] == ["a", "b", "c"]
+    assert len(load_runs([RunDirectory(tmp_path / "a")] * 2)) == 1
 
 
 def test_a_claim_of_a_longer_profile_is_judged_there_whatever_is_asked_for() -> None:

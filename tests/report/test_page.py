@@ -18,7 +18,7 @@ import overfit_cli
 from overfit_cli.core.cell import Paper
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import Kind, Verdict
-from overfit_cli.core.registry import claims_of, figures_of, installed_studies
+from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.figures import draw
 from overfit_cli.figures.draw import draw_figure
 from overfit_cli.figures.picture import Picture, reduce_colours
@@ -32,10 +32,9 @@ from overfit_cli.sweeps import manifest
 from overfit_cli.sweeps.load import load_run
 from overfit_cli.sweeps.store import RunDirectory
 from tests.report.made_up import judged
-from tests.toy_runs import TOY, sweep_toy
+from tests.toy_runs import sweep_toy
 
 FIGURES = ["heatmap", "cutoff", "boundary"]
-HEATMAP = figures_of(TOY)["heatmap"]
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +43,7 @@ def papers(tmp_path_factory: pytest.TempPathFactory) -> list[Entry]:
     folder = tmp_path_factory.mktemp("runs")
     for name in ("b", "a"):
         sweep_toy(folder / name)
-    runs = load_runs([RunDirectory(folder / name) for name in "ba"], folder)
+    runs = load_runs([RunDirectory(folder / name) for name in "ba"])
     return contents(judge_runs(runs[:1], on_every_run=False), runs)
 
 
@@ -143,7 +142,7 @@ def test_a_figure_that_can_not_be_drawn_is_named_and_costs_nothing_else(
     names = ("b", "kernel-fig4-quick")
     for name in names:
         sweep_toy(tmp_path / name)
-    runs = load_runs([RunDirectory(tmp_path / name) for name in names], tmp_path)
+    runs = load_runs([RunDirectory(tmp_path / name) for name in names])
     page = html.page(contents([], runs))
     assert shown_in(page)["b"] == ["heatmap", "cutoff", "lines", "diagram"]
     assert "boundary: its drawing failed (ValueError: not enough values to unpack)." in page
@@ -264,7 +263,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Cells:
 def diagram_of(data: Cells, cells: pd.DataFrame | None = None, **columns: Any) -> Diagram:
     """The diagram, which there is, of other cells or of cells with other columns."""
     rows = data.trained if cells is None else cells
-    diagram = make_diagram(data.with_trained(rows.assign(**columns)), HEATMAP)
+    diagram = make_diagram(data.with_trained(rows.assign(**columns)))
     assert diagram is not None
     return diagram
 
@@ -297,9 +296,9 @@ def test_the_colours_ends_and_ticks_of_a_diagram_are_those_of_its_scale(data: Ce
 
 
 def test_a_diagram_that_says_nothing_is_not_made(data: Cells) -> None:
-    assert make_diagram(data.with_trained(data.trained.assign(test_loss=0.5)), HEATMAP) is None
+    assert make_diagram(data.with_trained(data.trained.assign(test_loss=0.5))) is None
     four = data.trained[data.trained["n"] < 3]
-    assert make_diagram(replace(data, frame=four), HEATMAP) is None, "2 by 2 points"
+    assert make_diagram(replace(data, frame=four)) is None, "2 by 2 points"
     odd = (data.trained["n"] + 2 * data.trained["snr"]) % 4 == 1
     half = data.trained.assign(status=np.where(odd | (data.trained["n"] == 2), "failed", "done"))
-    assert make_diagram(data.with_trained(half), HEATMAP) is None
+    assert make_diagram(data.with_trained(half)) is None

@@ -69,15 +69,12 @@ class Command(TyperCommand):
 
     def _as_typed(self, error: BadValue, ctx: Any) -> str:
         """The sentence of a bad value, which begins with an option of this command."""
-        typed, dashed = ctx.meta.get(cli.TYPED, {}), spelled(error.name)
-        words = {
-            name: each.opts[0] if isinstance(each, TyperOption) else str(each.metavar).rstrip(".")
-            for each in self.params
-            for name in (each.name, *each.opts)
-        }
-        option = typed.get(error.name) or words.get(error.name) or words.get(dashed)
-        if not option and "--set" in words:
-            option = dashed if error.value is None else f"--set {error.name}"
+        typed = ctx.meta.get(cli.TYPED, {})
+        words = {each.name: str(each.metavar).rstrip(".") for each in self.params}
+        words |= {each.name: each.opts[0] for each in self.params if isinstance(each, TyperOption)}
+        option = (words | typed).get(error.name)
+        if not option and "settings" in words:
+            option = spelled(error.name) if error.value is None else f"--set {error.name}"
         elif error.name not in typed and isinstance(error.value, bool):
             error.value = None
         return cli.error_as_option(error, option or error.name)

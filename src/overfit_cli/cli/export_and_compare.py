@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import math
 import shlex
-import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-import typer
-
 import overfit_cli
 from overfit_cli.cli import options as cli
-from overfit_cli.cli.plot_and_verify import say_drawn
 from overfit_cli.core import text
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.files import json_text, write_user_file
+from overfit_cli.core.files import json_text
 from overfit_cli.core.options import alternatives
 
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.console import Console
 
     from overfit_cli.core.cells import Cells
     from overfit_cli.core.study import AnyStudy
@@ -40,25 +35,6 @@ def file_format(to: Format | None, out: Path | None) -> Format:
         takes = f"add --to {formats}, or a file that ends in {endings}."
         raise UserError(f"--out {out}: {takes}" if out else "--to parquet: add --out FILE.parquet.")
     return form
-
-
-def print_content(content: bytes) -> None:
-    """Put a file's content on standard output; on a terminal, where nothing in it is obeyed."""
-    shown = content.decode()
-    if sys.stdout.isatty():
-        shown = "\n".join(text.visible(line) for line in shown.split("\n"))
-    elif hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(encoding="utf-8")
-    typer.echo(shown, nl=False)
-
-
-def write_json(output: Console, path: Path | None, content: str) -> None:
-    """Write JSON to a file, or for `-` to standard output; for None nothing."""
-    if path == Path("-"):
-        print_content(content.encode())
-    elif path is not None:
-        write_user_file(path, content.encode(), "json_file")
-        output.print(f"Written: {path}")
 
 
 def export(
@@ -89,24 +65,20 @@ def export(
     data = data.without_plan().where(*where).in_order()
     warn_of_sources(run.path, data.run.sources, data.frame)
     if means or form == "latex":
-        rows, measured = _means(data, columns, form)
+        rows = _means(data, columns, form)
     else:
-        rows, measured = _rows(data, run, columns, trajectories=trajectories), []
+        rows = _rows(data, run, columns, trajectories=trajectories)
     if form == "parquet":
         content = rows.to_parquet(index=False)
     elif form == "latex":
-        content = _in_latex(data, rows, measured).encode()
+        content = _in_latex(data, rows).encode()
     else:
         content = rows.to_csv(index=False, lineterminator="\n").encode()
-    if out is None:
-        print_content(content)
-    else:
-        write_user_file(out, content, "out")
-        text.console().print(f"Written: {out}")
+    cli.write_content(text.console(), out or Path("-"), content, "out")
     return 0
 
 
-def _means(data: Cells, columns: str | None, form: Format) -> tuple[pd.DataFrame, list[str]]:
+def _means(data: Cells, columns: str | None, form: Format) -> pd.DataFrame:
     from overfit_cli.sweeps.load import means_over_seeds
 
     study, numbers = data.study, data.measured
@@ -115,7 +87,7 @@ def _means(data: Cells, columns: str | None, form: Format) -> tuple[pd.DataFrame
     main = [name for name in numbers if name == study.headline and form == "latex"]
     measured = [name for name in chosen if name in numbers] or main or numbers
     parameters = [name for name in chosen if name in settings]
-    return means_over_seeds(data, parameters, measured), measured
+    return means_over_seeds(data, parameters, measured)
 
 
 def _rows(
@@ -153,7 +125,7 @@ def _read_columns(given: str | None, study: AnyStudy, known: Collection[str]) ->
 # LaTeX
 
 
-def _in_latex(data: Cells, rows: pd.DataFrame, measured: Sequence[str]) -> str:
+def _in_latex(data: Cells, rows: pd.DataFrame) -> str:
     r"""Means over seeds as a table of booktabs, each as `$0.693 \pm 0.012$`.
 
     The numbers of seeds and of failed cells have columns where they tell something.
@@ -170,7 +142,7 @@ def _in_latex(data: Cells, rows: pd.DataFrame, measured: Sequence[str]) -> str:
     shown += ["seeds"] if rows["seeds"].nunique() > 1 else []
     shown += ["failed"] if rows["failed"].any() else []
     table = rows[shown].map(_value)
-    for name in measured:
+    for name in (name for name in rows if f"{name}_high" in rows):
         halves = rows[f"{name}_high"] - rows[name]
         table[name] = [estimate(*each) for each in zip(rows[name], halves, strict=True)]
     sides = ["l" if rows[name].dtype.kind not in "iuf" else "r" for name in table]
@@ -255,8 +227,8 @@ def compare(
     comparison = overfit_cli.compare(a, b, value=value, out=out, **how)
     output = text.console(quiet=json_file == Path("-"))
     if out is not None:
-        say_drawn(output, out)
-    write_json(output, json_file, json_text(comparison.content))
+        cli.say_drawn(output, out)
+    cli.write_content(output, json_file, json_text(comparison.content).encode(), "json_file")
     for line in comparison.above():
         text.print_folded(output, line)
     means = ("mean of A", "mean of B")

@@ -15,8 +15,6 @@ from rich.table import Table
 from rich.text import Text
 
 from overfit_cli.cli import options as cli
-from overfit_cli.cli.export_and_compare import write_json
-from overfit_cli.cli.plot_and_verify import say_drawn
 from overfit_cli.cli.proposals import commands_that_decide, lines_on_seeds
 from overfit_cli.core import text
 from overfit_cli.core.claim import HOLDING, number_with_interval
@@ -24,8 +22,6 @@ from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import make_folder, results_folder
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from overfit_cli.report.contents import Entry
     from overfit_cli.report.judge import Judged
     from overfit_cli.report.runs import JudgedRun
@@ -56,7 +52,7 @@ def judge(
     from overfit_cli.sweeps.store import RunDirectory
 
     output = text.console(quiet=json_file == Path("-"))
-    (loaded,) = runs.load_runs([RunDirectory(run, "run")], run, where)
+    (loaded,) = runs.load_runs([RunDirectory(run, "run")], where)
     judged = judge.decide(loaded, claims)
     if not judged:
         raise UserError(f"{run}: it has no claims; state one: 'test_error < 0.05'.")
@@ -71,12 +67,12 @@ def judge(
     for line in (*families, *commands_that_decide(loaded, judged)):
         output.print(line)
     noted = [each.noted(lines) for each, lines in zip(judged, said, strict=True)]
-    write_json(output, json_file, contents.judged_json(noted))
+    cli.write_content(output, json_file, contents.judged_json(noted).encode(), "json_file")
     if out is not None:
         from overfit_cli.report.pictures import draw_claims
 
         draw_claims(judged, out=out)
-        say_drawn(output, out)
+        cli.say_drawn(output, out)
     return int(strict and any(claim.headline not in HOLDING for claim in judged))
 
 
@@ -145,8 +141,9 @@ class Asked:
             study.name: study.paper.key if study.paper else study.name
             for study in (*installed_studies(), *(run.study for run in runs))
         }
-        for name in {*self.only} - {*known, *known.values()}:
-            hint = text.suggestion(name, {*known, *known.values()})
+        names = {*known, *known.values()}
+        for name in {*self.only} - names:
+            hint = text.suggestion(name, names)
             raise BadValue("only", name, f"it is no study and no paper; {hint}")
         if self.only:
             return {name for name, paper in known.items() if {name, paper} & {*self.only}}
@@ -176,14 +173,14 @@ def write_and_say(asked: Asked) -> int:
     output, compared = text.console(), None
     expected = None if asked.expect is None else contents.read_expected(asked.expect)
     opened = [RunDirectory(path, "run") for path in asked.sources]
-    loaded = runs.load_runs(opened, results_folder(), asked.where)
+    loaded = runs.load_runs(opened, asked.where)
     judged = judge.judge_runs(loaded, on_every_run=bool(opened), profile=asked.profile)
     studies = asked.studies(loaded)
     reported = [claim for claim in judged if claim.study in studies]
     about = [claim for claim in reported if asked.wants(claim)]
     loaded = [run for run in loaded if run.study.name in studies]
     papers = contents.contents(reported, loaded)
-    shown = _say_verdicts(output, asked, papers, about)
+    shown = _say_verdicts(asked, papers, about)
     if expected is not None:
         only = None if asked.presets is None else about
         compared = contents.check_verdicts(judged, expected, only)
@@ -212,7 +209,7 @@ def write_and_say(asked: Asked) -> int:
 
 
 def _say_verdicts(
-    output: Console, asked: Asked, papers: Sequence[Entry], about: Sequence[Judged]
+    asked: Asked, papers: Sequence[Entry], about: Sequence[Judged]
 ) -> Sequence[Judged]:
     """Say the counts, a table, and what does not hold; return the claims that are counted.
 
@@ -220,6 +217,7 @@ def _say_verdicts(
     """
     from overfit_cli.report import contents, judge, runs
 
+    output = text.console()
     many = asked.presets is None and sum(claim.is_measured for claim in about) > MOST_LISTED
     if asked.sources:  # a claim is about runs that are its preset's, or where it has a number
         own = ("", *(asked.presets or ()))

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from overfit_cli.cli import options as cli
-from overfit_cli.cli.export_and_compare import write_json
 from overfit_cli.cli.proposals import plot_words, sweep_words, train_words
 from overfit_cli.core import text
 from overfit_cli.core.claim import KINDS
@@ -83,7 +82,7 @@ def list_everything(
     output, given = text.console(), study or kind or ""
     if kind in cli.KINDS[1:] and study is None:
         output.print(kind.capitalize())
-        output.print(_lines(_all_pairs(kind, [*installed_studies()])))
+        output.print(_lines(_pairs(kind, *installed_studies())))
     elif given in ("", cli.KINDS[0]):
         _print_studies([*installed_studies()])
     elif kind in cli.KINDS or (study is None and (is_reference(given) or given in study_names())):
@@ -101,29 +100,27 @@ def list_everything(
     return 0
 
 
-def _pairs(kind: str, study: AnyStudy) -> list[tuple[str, str]]:
-    """What a study has of a kind: names, and a line about each.
+def _pairs(kind: str, *studies: AnyStudy) -> list[tuple[str, str]]:
+    """What studies have of a kind: names, and a line about each.
 
-    Figures are those that it can draw, which aren't all its own.
+    Figures are those that a study can draw, which aren't all its own. Of several studies a figure
+    stands there once, with those that have it.
     """
     from overfit_cli.core.registry import claims_of, figures_of
     from overfit_cli.sweeps.presets import all_presets
 
-    if kind == "figures":
-        return [(figure.name, figure.title) for figure in figures_of(study).values()]
-    if kind == "claims":
-        return [(claim.name, claim.statement) for claim in claims_of(study)]
-    own = [preset for preset in all_presets() if preset.study == study.name]
-    return [(preset.name, f"{preset.title} {preset.quick.stand_in}") for preset in own]
-
-
-def _all_pairs(kind: str, studies: Sequence[AnyStudy]) -> list[tuple[str, str]]:
-    """What all studies have of a kind; a figure once, with the studies that have it."""
     owners = dict[tuple[str, str], list[str]]()
     for study in studies:
-        for pair in _pairs(kind, study):
+        if kind == "figures":
+            own = [(figure.name, figure.title) for figure in figures_of(study).values()]
+        elif kind == "claims":
+            own = [(claim.name, claim.statement) for claim in claims_of(study)]
+        else:
+            presets = [preset for preset in all_presets() if preset.study == study.name]
+            own = [(one.name, f"{one.title} {one.quick.stand_in}") for one in presets]
+        for pair in own:
             owners.setdefault(pair, []).append(study.name)
-    if kind == "figures":
+    if kind == "figures" and len(studies) > 1:
         usual = {(each.name, each.title) for each in grid_figures().values()}
         of = {pair: "any study" if pair in usual else ", ".join(owners[pair]) for pair in owners}
         return [(name, f"{of[name, title]}: {title}") for name, title in owners]
@@ -229,8 +226,8 @@ def runs(
         what = "no run with failed cells" if failed else "no run directory"
         output.print(f"{root} holds {what}; `overfit sweep` makes them.")
     content: Any = [_as_data(run) for run in listed]
-    written = json.dumps(content[0] if is_one else content, indent=2, default=str)
-    write_json(output, json_file, f"{written}\n")
+    written = json.dumps(content[0] if is_one else content, indent=2, default=str) + "\n"
+    cli.write_content(output, json_file, written.encode(), "json_file")
     return 0
 
 

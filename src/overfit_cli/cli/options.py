@@ -1,10 +1,11 @@
-"""Options that several commands share, parameters as options, and completers of a command line."""
+"""What commands share: options, their completion, parameters as options, and what is written."""
 
 from __future__ import annotations
 
 import contextlib
 import inspect
 import io
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,11 +14,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.files import results_folder
+from overfit_cli.core.files import results_folder, write_user_file
 from overfit_cli.core.options import declared
-from overfit_cli.core.text import most_alike, shorten, spelled
+from overfit_cli.core.text import most_alike, shorten, spelled, visible
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from overfit_cli.core.study import AnyStudy
 
 
@@ -231,3 +234,28 @@ def texts_by_name(
         flags[name], texts[name] = flag, text
     context.meta[TYPED] = flags
     return texts
+
+
+# What commands write
+
+
+def write_content(output: Console, path: Path | None, content: bytes, name: str) -> None:
+    """Write a file that the user names, or for `-` to standard output; for None nothing.
+
+    On a terminal nothing in it is obeyed.
+    """
+    if path == Path("-"):
+        shown = content.decode()
+        if sys.stdout.isatty():
+            shown = "\n".join(visible(line) for line in shown.split("\n"))
+        elif hasattr(sys.stdout, "reconfigure"):
+            sys.stdout.reconfigure(encoding="utf-8")
+        typer.echo(shown, nl=False)
+    elif path is not None:
+        write_user_file(path, content, name)
+        output.print(f"Written: {path}")
+
+
+def say_drawn(output: Console, path: Path) -> None:
+    """Say where a picture and its caption are."""
+    output.print(f"Drawn: {path}, and its caption in {path.with_suffix('.txt').name}")

@@ -22,8 +22,6 @@ from overfit_cli.core.files import error_text, read_bounded, results_folder
 from overfit_cli.core.text import console, plural, print_folded, visible
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from overfit_cli.figures.draw import FigureRecord, SourceRecord
     from overfit_cli.figures.picture import Picture
 
@@ -71,7 +69,7 @@ def plot(
     path = out or directories[0] / "figures" / f"{figure}{''.join(others)}.png"
     look: Any = {"size": size, "style": style}
     overfit_cli.draw(figure, *directories, minus=minus, where=where, out=path, **look, **options)
-    say_drawn(output, path)
+    cli.say_drawn(output, path)
     return 0
 
 
@@ -101,18 +99,13 @@ def _newest_for(name: str, asked: FigureOptions, where: Sequence[str]) -> Path:
     )
 
 
-def say_drawn(output: Console, path: Path) -> None:
-    """Say where a picture and its caption are."""
-    output.print(f"Drawn: {path}, and its caption in {path.with_suffix('.txt').name}")
-
-
 def verify(
     files: list[Path] = cli.argument(
         "FILE|DIR",
         "PNG, PDF or SVG file that overfit drew; a run directory with figures, or a "
         "folder of run directories.",
     ),
-    source: list[Path] = cli.option(
+    directory: list[Path] = cli.option(
         "DIR",
         "Run directory of the figure, or its CSV file; may be repeated.  [default: its "
         "recorded path, as typed or relative to the figure]",
@@ -126,14 +119,14 @@ def verify(
 
     In a directory, figures that are not verified are described; the others have one line each.
     """
-    for path in source:
+    for path in directory:
         if not path.exists():
             raise UserError(f"--from {path}: it isn't there; name the figure's run or CSV file.")
     output, code, verified = console(), 0, 0
     figures = {figure: path for path in files for figure in _figures(path)}
     for path, given in figures.items():
         try:
-            holds, sentences = _verify(path, source, redraw=redraw)
+            holds, sentences = _verify(path, directory, redraw=redraw)
         except (OSError, UserError) as error:
             typer.echo(visible(f"overfit: FILE {path}: {_reason(error)}"), err=True)
             code = 2
@@ -254,11 +247,10 @@ def _record_now(record: FigureRecord, index: int, path: Path) -> SourceRecord:
         letter, where = ("B", compared.where_b) if index else ("A", compared.where_a)
         side = sides.load_side(path, letter, record.where, where, compared.columns)
         return draw.record_of_cells(side, seconds=compared.columns[0] == "seconds")
-    directory = RunDirectory(path, "from")
     if record.claims:
-        (run,) = runs.load_runs([directory], path, record.where)
+        (run,) = runs.load_runs([RunDirectory(path)], record.where)
         return draw.record_of_cells(run.data)
-    figure, data = draw.figure_and_data(record.figure, directory, record.where)
+    figure, data = draw.figure_and_data(record.figure, RunDirectory(path), record.where)
     return draw.record_of_run(data, figure, record.options)
 
 
@@ -292,12 +284,10 @@ def _draw_again(record: FigureRecord, paths: Sequence[Path]) -> Picture:
         a, b = paths
         sides = compare.compare_sides(a, b, how.columns, record.where, how.where_a, how.where_b)
         return pictures.draw_difference(sides, names=names)
-    directories, look = (
-        [RunDirectory(path, "from") for path in paths],
-        style.look_of_record(record.look),
-    )
+    directories = [*map(RunDirectory, paths)]
+    look = style.look_of_record(record.look)
     if record.claims:
-        (run,) = runs.load_runs(directories, paths[0], record.where)
+        (run,) = runs.load_runs(directories, record.where)
         return pictures.draw_claims(judge.decide(run, record.claims), look=look)
     minus = directories.pop() if record.minus is not None else None
     asked = (record.options, record.where, minus, look)

@@ -15,7 +15,6 @@ import overfit_cli
 from overfit_cli.cli import options as cli
 from overfit_cli.cli.judge_and_report import Asked, write_and_say
 from overfit_cli.cli.list_and_runs import parameter_table
-from overfit_cli.cli.plot_and_verify import say_drawn
 from overfit_cli.cli.proposals import plot_words, train_words
 from overfit_cli.core import text
 from overfit_cli.core.errors import MissingError, UserError
@@ -24,10 +23,8 @@ from overfit_cli.core.options import ProfileName, SweepOptions
 
 if TYPE_CHECKING:
     from overfit_cli.sweeps.executors import Executor
-    from overfit_cli.sweeps.grid import Grid
-    from overfit_cli.sweeps.presets import Preset, Subject
+    from overfit_cli.sweeps.presets import Preset
     from overfit_cli.sweeps.run import Session
-    from overfit_cli.sweeps.store import RunDirectory
     from overfit_cli.sweeps.worker import Summary
 
 
@@ -68,7 +65,6 @@ def sweep(
     from overfit_cli.sweeps.run import open_sweep
 
     texts = cli.texts_by_name(context, given, study)
-    subject.take_data_folder(how.data)
     with open_sweep(subject, texts, how, output) as session:
         if how.dry_run:
             session.outline()
@@ -90,16 +86,15 @@ def _following(session: Session, total: Summary) -> list[str]:
     if refined is not None:
         level = f"{refined.search.threshold:g}"
         return text.command_words("plot", refined.figure, from_=path, threshold=level)
-    if session.stated:
-        return ["judge", str(path)]
-    return next_command(session.grid, path, session.subject)
+    return ["judge", str(path)] if session.stated else next_command(session)
 
 
-def next_command(grid: Grid, path: Path, chosen: Subject) -> list[str]:
+def next_command(session: Session) -> list[str]:
     """Return a command for what was swept: the preset's figure, one over its axes, a report.
 
     Empty where none makes sense.
     """
+    grid, path, chosen = session.grid, session.directory.path, session.subject
     wanted = chosen.preset.figures if chosen.preset else ()
     count, logged = len(grid.free_axes), chosen.trajectories
     words = plot_words(chosen.study, path, wanted, grid.axes, count, logged=logged)
@@ -132,7 +127,6 @@ def train(
     subject = find_subject(named)
     texts = cli.texts_by_name(context, given, subject.study)
     how, output = SweepOptions(out=out, **options), text.console()
-    subject.take_data_folder(how.data)
     watch = train_cell(subject, texts, seed, how, output)
     result, error = watch.result, watch.error
     for line in result.traceback.splitlines():
@@ -187,19 +181,32 @@ def reproduce(
     if expect is not None:
         read_expected(expect)  # a name that is wrong is said before hours of training
     with executor_of(how.backend, how.jobs, how.device, how.address) as executor:
-        reproduction = Reproduction(wanted, profile, executor, names)
+        left = [_seconds(preset, profile) / executor.requested_jobs for preset in wanted]
         if how.dry_run:
-            reproduction.outline()
+            for preset, seconds in zip(wanted, left, strict=True):
+                needs = preset.profile(profile).needs
+                needed = f"; needs {needs}" if needs else ""
+                output.print(f"{preset.address}: {preset.name}, {_time(seconds)}{needed}")
+            jobs = text.plural(executor.requested_jobs, "job")
+            size = f"{text.plural(len(wanted), 'preset')} on {jobs}"
+            output.print(f"{size}: {_time(sum(left))} for all.")
             return 0
-        reproduction.run()
-    if not reproduction.directories:
+        done = Reproduction(profile, executor)
+        folders = [_folder(preset, profile) for preset in wanted]
+        for number, (preset, folder) in enumerate(zip(wanted, folders, strict=True)):
+            position, remaining = f"{number + 1} of {len(wanted)}", _time(sum(left[number:]))
+            output.print(f"[{position}] {preset.address}: {remaining} for all.")
+            done.run(preset, is_named=not {*preset.names}.isdisjoint(names))
+            if folder in done.directories and folder not in folders[number + 1 :]:
+                done.draw(folder, [one for one in wanted if _folder(one, profile) == folder])
+    if not done.directories:
         raise UserError("Nothing was run, so there is nothing to report.", exit_code=1)
     presets = {preset.name for preset in wanted} if names else None
-    about: Any = {"presets": presets, "directories": reproduction.directories, "profile": profile}
+    about: Any = {"presets": presets, "directories": done.directories, "profile": profile}
     code = write_and_say(Asked(**about, strict=strict, expect=expect))
-    for sentence in reproduction.left_out:
+    for sentence in done.left_out:
         output.print(sentence)
-    return code or int(reproduction.failed)
+    return code or int(done.failed)
 
 
 @dataclass
@@ -207,98 +214,74 @@ class Reproduction:
     """Presets that are run and drawn, one after the other.
 
     Attributes:
-        asked: the names by which the user asked for them; none for all.
         left_out: a sentence for each preset that could not be run.
         failed: whether a cell failed that neither diverged nor ended at its step limit, a figure
             could not be drawn, or a preset could not be run.
     """
 
-    wanted: Sequence[Preset]
     profile: str
     executor: Executor
-    asked: Sequence[str]
     directories: list[Path] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     failed: bool = False
 
-    def outline(self) -> None:
-        """Say what would run, and how long it takes on this many jobs."""
-        output, seconds = text.console(), [self._seconds(preset) for preset in self.wanted]
-        for preset, left in zip(self.wanted, seconds, strict=True):
-            needs = preset.profile(self.profile).needs
-            needed = f"; needs {needs}" if needs else ""
-            output.print(f"{preset.address}: {preset.name}, {_time(left)}{needed}")
-        jobs = text.plural(self.executor.requested_jobs, "job")
-        size = f"{text.plural(len(self.wanted), 'preset')} on {jobs}"
-        output.print(f"{size}: {_time(sum(seconds))} for all.")
-
-    def _seconds(self, preset: Preset) -> float:
-        """The seconds that a preset should still take, from its recorded minutes; nan without."""
-        from overfit_cli.sweeps import plan, presets, run
-
-        directory, missing = self._directory(preset), 1.0
-        if directory.path.exists():
-            grid = run.grid_of(presets.find_subject(preset.name, self.profile))
-            how = SweepOptions(trajectories=preset.trajectories)
-            planned = plan.make_plan(grid, directory, "cpu", how)
-            missing = planned.to_run / max(1, len(planned.cells))
-        minutes = preset.profile(self.profile).minutes
-        if minutes is None:
-            return math.nan if missing else 0.0
-        return 60 * minutes * presets.MEASURED_ON / self.executor.requested_jobs * missing
-
-    def run(self) -> None:
-        """Run and draw one preset after the other; what can't be run is left out and said."""
-        output, left = text.console(), [self._seconds(preset) for preset in self.wanted]
-        for number, preset in enumerate(self.wanted):
-            position = f"{number + 1} of {len(self.wanted)}"
-            output.print(f"[{position}] {preset.address}: {_time(sum(left[number:]))} for all.")
-            directory, needs = self._directory(preset), preset.profile(self.profile).needs
-            try:
-                self._sweep(preset, directory)
-                self.directories.append(directory.path)
-            except UserError as error:
-                if {*preset.names} & {*self.asked} or error.exit_code != 2:
-                    raise
-                missing = bool(needs) and isinstance(error, MissingError)
-                why = f"{cli.error_as_option(error)}{f' It needs {needs}.' * missing}"
-                self.left_out.append(f"Left out: {preset.address} ({preset.name}): {why}")
-                output.print(self.left_out[-1])
-                self.failed |= not missing
-            later = [self._directory(other).path for other in self.wanted[number + 1 :]]
-            if directory.path in self.directories and directory.path not in later:
-                self._draw(directory.path)
-
-    def _directory(self, preset: Preset) -> RunDirectory:
-        from overfit_cli.sweeps.store import RunDirectory
-
-        return RunDirectory(results_folder() / preset.run_name(self.profile), "run directory")
-
-    def _sweep(self, preset: Preset, directory: RunDirectory) -> None:
-        """Train the cells of a preset, and note whether one failed that did not diverge."""
+    def run(self, preset: Preset, *, is_named: bool) -> None:
+        """Train the cells of a preset; one that can't be run and isn't named is left out."""
         from overfit_cli.core.study import has_missed
-        from overfit_cli.sweeps import presets, run
+        from overfit_cli.sweeps import presets, run, store
 
-        subject = presets.find_subject(preset.name, self.profile)
         profile = None if self.profile == "quick" else self.profile
-        with text.as_command(text.command_words("sweep", preset.name, profile=profile)):
-            grid = run.grid_of(subject)
-            run.Session(subject, grid, text.console(), directory, self.executor).run()
-        cells = directory.load_cells()
-        self.failed |= bool((cells["status"].eq("failed") & ~has_missed(cells)).any())
+        directory = store.RunDirectory(_folder(preset, self.profile), "run directory")
+        output = text.console()
+        try:
+            subject = presets.find_subject(preset.name, self.profile)
+            with text.as_command(text.command_words("sweep", preset.name, profile=profile)):
+                grid = run.grid_of(subject)
+                run.Session(subject, grid, output, directory, self.executor).run()
+            cells = directory.load_cells()
+            self.failed |= bool((cells["status"].eq("failed") & ~has_missed(cells)).any())
+            self.directories.append(directory.path)
+        except UserError as error:
+            if is_named or error.exit_code != 2:
+                raise
+            needs = preset.profile(self.profile).needs
+            missing = bool(needs) and isinstance(error, MissingError)
+            why = f"{cli.error_as_option(error)}{f' It needs {needs}.' * missing}"
+            self.left_out.append(f"Left out: {preset.address} ({preset.name}): {why}")
+            output.print(self.left_out[-1])
+            self.failed |= not missing
 
-    def _draw(self, directory: Path) -> None:
+    def draw(self, directory: Path, presets: Sequence[Preset]) -> None:
         """Draw the figures of the presets that were run into a directory."""
-        presets = [one for one in self.wanted if self._directory(one).path == directory]
         for name in dict.fromkeys(name for preset in presets for name in preset.figures):
             path = directory / "figures" / f"{name}.png"
             try:
                 with text.as_command(text.command_words("plot", name, from_=directory)):
                     overfit_cli.draw(name, directory, out=path)
-                say_drawn(text.console(), path)
+                cli.say_drawn(text.console(), path)
             except UserError as error:
                 self.failed = True
                 text.console().print(f"Not drawn: {path}: {cli.error_as_option(error)}")
+
+
+def _folder(preset: Preset, profile: str) -> Path:
+    return results_folder() / preset.run_name(profile)
+
+
+def _seconds(preset: Preset, profile: str) -> float:
+    """The seconds that a preset should still take with one job, as recorded; nan without."""
+    from overfit_cli.sweeps import plan, presets, run, store
+
+    folder, missing = _folder(preset, profile), 1.0
+    if folder.exists():
+        grid = run.grid_of(presets.find_subject(preset.name, profile))
+        how, directory = SweepOptions(trajectories=preset.trajectories), store.RunDirectory(folder)
+        planned = plan.make_plan(grid, directory, "cpu", how)
+        missing = planned.to_run / max(1, len(planned.cells))
+    minutes = preset.profile(profile).minutes
+    if minutes is None:
+        return math.nan if missing else 0.0
+    return 60 * minutes * presets.MEASURED_ON * missing
 
 
 def _time(seconds: float) -> str:

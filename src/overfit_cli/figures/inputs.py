@@ -324,7 +324,7 @@ def side_by_side(names: Sequence[str], parts: Sequence[Cells], value: str = "") 
             accepts = f"its cells, of {part.study.name}, have no {lacks[0]}, which varies or is "
             accepts += "drawn in another; name runs of one study, or of the same parameters and "
             accepts += "columns."
-            raise BadValue("from", name, accepts)
+            raise BadValue("directory", name, accepts)
 
     def together(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
         """The rows of all, whose keys begin with the names."""

@@ -169,9 +169,7 @@ def telling_why(where: str) -> Iterator[None]:
     """Say in a sentence that what is loaded inside can't be; it may raise anything."""
     try:
         yield
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
+    except (Exception, SystemExit) as error:
         raise UserError(f"{where}: it can't be loaded: {error_in_words(error)}.") from error
 
 
@@ -229,7 +227,6 @@ def _source(function: Function, module: ModuleType, name: str, where: str = "") 
         code = code_of_file(path, package, name)
     else:
         reference, code = "", code_of_session(function, path, package if path else "")
-    short = f"{label}-{name}" if defined else name
-    if defined and _implied(_functions(module)) == name:
-        short = label
+    is_implied = defined and _implied(_functions(module)) == name
+    short = label if is_implied else f"{label}-{name}" if defined else name
     return Source(f"{where or label}: {name}", f"{label}:{name}", short, reference, code)

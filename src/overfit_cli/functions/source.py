@@ -88,16 +88,12 @@ def own_files(
     queue = [(path, package), *_places(package)]
     for place, its_package in queue:
         if place not in found:
-            file = _read(place, its_package)
+            depth = len(its_package.split(".")) if its_package else 0
+            name = place.relative_to(place.parents[depth]).as_posix()  # from where imports find it
+            file = SourceFile(name, place.read_bytes(), place)
             found[place] = file, parse(file)
             queue += chain.from_iterable(map(_places, _imports(found[place][1], its_package)))
     return dict(found.values())
-
-
-def _read(path: Path, package: str) -> SourceFile:
-    """A file; its name is its path from the folder that imports find it in."""
-    depth = len(package.split(".")) if package else 0
-    return SourceFile(path.relative_to(path.parents[depth]).as_posix(), path.read_bytes(), path)
 
 
 def _imports(tree: ast.AST, package: str) -> Iterator[str]:

@@ -394,7 +394,7 @@ def check_claims(run: JudgedRun, claims: Iterable[Claim]) -> None:
 
 def problem_with_claims(directory: RunDirectory) -> str:
     """Return a sentence where a claim names what a run's cells do not have; or nothing."""
-    (run,) = load_runs([directory], directory.path)
+    (run,) = load_runs([directory])
     errors = map(run.unknown_name, [*_present_claims(run), *run.stated])
     return next((f"A claim can't be judged: {error}" for error in errors if error), "")
 
@@ -411,7 +411,7 @@ def lines_on_claims(
     own = claims_of(study) if study.identity.function is not None else ()
     claims = [*own, *stated_claims(study, sentences)]
     if claims and len(directory.contents()):
-        (run,) = load_runs([directory], directory.path)
+        (run,) = load_runs([directory])
         check_claims(run, claims)
         for each in judge_claims(run, claims):
             yield f"{each.claim.name}: {each.headline} in {directory.path}."

@@ -311,7 +311,7 @@ def _illustrate(run: contents.Entry, conditions: Sequence[str]) -> None:
             continue
         try:
             if name == _DIAGRAM:
-                if diagram := make_diagram(run["run"].data, own.get("heatmap")):
+                if diagram := make_diagram(run["run"].data):
                     run["diagram"] = htmlsafe_json_dumps(diagram, separators=(",", ":"))
             else:
                 run["pictures"].append(_picture(name, run, conditions))
@@ -349,7 +349,7 @@ def _picture(name: str, run: contents.Entry, conditions: Sequence[str]) -> conte
     }
 
 
-def make_diagram(data: Cells, heatmap: Figure | None) -> Diagram | None:
+def make_diagram(data: Cells) -> Diagram | None:
     """Return the map that `overfit plot heatmap` draws of these cells, as numbers.
 
     Each point has the heatmap's statistic with its 95 % interval, the least and the greatest value
@@ -357,8 +357,7 @@ def make_diagram(data: Cells, heatmap: Figure | None) -> Diagram | None:
     no map, or one with too few or too many points, one colour, or no number at half of its points
     or more.
     """
-    if heatmap is None:
-        return None
+    heatmap = registry.figures_of(data.study)["heatmap"]
     try:
         plan = map_data.lay_out_map(data, inputs.resolve_options(heatmap, FigureOptions(), data))
     except UserError:

@@ -15,7 +15,7 @@ from pandas.api.types import is_numeric_dtype
 
 from overfit_cli.claims import stated
 from overfit_cli.claims.cells import repeated_seeds, rows_with_absent
-from overfit_cli.core import parameters, registry
+from overfit_cli.core import files, parameters, registry
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import Claim, Measurement, UndecidedError, not_run
 from overfit_cli.core.errors import BadValue, UserError
@@ -232,19 +232,20 @@ def _claim_of_wording(name: str, text: str, study: AnyStudy) -> Claim:
 
 
 def load_runs(
-    directories: Sequence[RunDirectory], root: Path, conditions: Sequence[str] = ()
+    directories: Sequence[RunDirectory] = (), conditions: Sequence[str] = ()
 ) -> list[JudgedRun]:
     """Load the run directories to judge.
 
     Args:
-        directories: empty for the usable ones in `root`.
+        directories: by default the usable ones in `results/`.
         conditions: conditions on parameters that choose cells, such as `n=5:20`; they require
             `directories`.
     """
     if conditions and not directories:
         raise BadValue("where", conditions[0], "name the run directory that it is about.")
     found = [*{one.path: one for one in directories}.values()]
-    found = found or sorted(load.usable_directories(root), key=lambda one: str(one.path))
+    usable = [] if found else load.usable_directories(files.results_folder())
+    found += sorted(usable, key=lambda one: str(one.path))
     runs = list[JudgedRun]()
     for directory in found:
         run = JudgedRun(load.load_run(directory).choose(*conditions), directory, tuple(conditions))

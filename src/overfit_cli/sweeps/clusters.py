@@ -18,14 +18,14 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
 import cloudpickle
 import joblib
 
 from overfit_cli.core import files, processes
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.options import Backend, DeviceChoice, valid_choice, whole_number
+from overfit_cli.core.options import Backend, DeviceChoice, whole_number
 from overfit_cli.core.training import Device, resolve_device
 from overfit_cli.sweeps.executors import Executor, Local
 from overfit_cli.sweeps.worker import KEPT, VERSIONS, Task, TaskRecord, Work, run_remotely
@@ -230,13 +230,11 @@ def executor_of(
             the processor on a cluster.
     """
     jobs = -1 if jobs == -1 else whole_number("jobs", jobs, 1, ", or -1 for one per core")
-    valid_choice("device", device, get_args(DeviceChoice))
-    valid_choice("backend", backend, get_args(Backend))
     cluster = {Dask.name: Dask, Ray.name: Ray}.get(backend)
     if cluster is not None:
         if not address:
             raise BadValue("backend", backend, "it requires address, that of the cluster.")
-        remote = resolve_device(device, local=False)
+        remote: Device = "cuda" if device == "cuda" else "cpu"
         return cluster(address, None if jobs < 0 else jobs, remote)
     if address is not None:
         raise BadValue("address", address, "it requires the backend dask or ray.")

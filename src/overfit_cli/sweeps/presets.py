@@ -20,7 +20,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr,
 
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import read_toml, set_data_folder, variable_folder
-from overfit_cli.core.options import ProfileName, valid_choice
+from overfit_cli.core.options import ProfileName
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.registry import figures_of, find_study, study_names
 from overfit_cli.core.study import AnyStudy
@@ -139,7 +139,7 @@ class Preset(_Axes):
 
     def profile(self, name: str) -> Profile:
         """Return the profile `quick` or `paper`, with the preset's own values below its own."""
-        chosen: Profile = getattr(self, valid_choice("profile", name, PROFILES))
+        chosen: Profile = getattr(self, name)
         together, only = (*self.together, *chosen.together), (*self.only, *chosen.only)
         shared = {**self.set, **chosen.set}
         return chosen.model_copy(update={"set": shared, "together": together, "only": only})

@@ -210,6 +210,7 @@ def open_sweep(
     Args:
         given: the values of parameters that the user gives.
     """
+    subject.take_data_folder(how.data)
     grid = grid_of(subject, given, how)
     if how.refine is None and how.threshold is not None:
         raise BadValue("threshold", how.threshold, "it requires refine, the number of rounds.")
@@ -233,6 +234,7 @@ def train_cell(
     Args:
         given: the values of parameters that the user gives, one of each.
     """
+    subject.take_data_folder(how.data)
     study = subject.study
     grid = Grid.read(study, {**subject.profile.texts, **given}, (whole_number("seed", seed, 0),))
     grid.check_seeds("seed")
