@@ -30,7 +30,7 @@ def test_no_text_outside_the_command_line_has_an_option() -> None:
     spelling = set[str]()
     for path in PACKAGE.rglob("*.py"):
         part = path.relative_to(PACKAGE)
-        pattern = r"^f?['\"]--[a-z{]" if part.parts[0] == "studies" else r"(?<![\w-])--[a-zA-Z{]"
+        pattern = r"^f?['\"]--[a-zA-Z{]" if part.parts[0] == "studies" else r"(?<![\w-])--[a-zA-Z{]"
         if part.parts[0] != "cli" and options_in(ast.parse(path.read_text()), pattern):
             spelling.add(part.as_posix())
     commands_of_ray_and_git = {"sweeps/clusters.py", "sweeps/manifest.py"}

@@ -177,39 +177,18 @@ def moved(n: int, snr: float, seed: int) -> float:
     return n * snr + 0.02 * seed + (0.26 if (n, snr) == (1, 2) else 0)
 
 
-# The authors' own rows (Cui et al. 2024), with the columns renamed to those of the function below,
-# and the number of repeats that their README states.
-PUBLISHED = """alpha,omega,start,linear_test_error,linear_test_error_sd,theta,theta_sd,n
-0.01,0.1,positional,0.0035091753,0.000235493,0.0026560791,0.0017816781,24
-0.092916667,0.1,positional,0.003339592,0.00016734509,0.009308964,0.0090547045,24
-0.17583333,0.1,positional,0.0033,0.0001,0.05,0.002,24
-0.01,0.1,semantic,0.0035091753,0.000235493,0.9,0.01,24
-0.092916667,0.1,semantic,0.003339592,0.00016734509,0.9,0.01,24
-0.17583333,0.1,semantic,0.0033,0.0001,0.9,0.01,24
-"""
-OF_CUI = """
-import math
-from typing import Literal
-
-def train(omega: float = 0.1, alpha: float = 1.0,
-          start: Literal["semantic", "positional"] = "semantic", seed: int = 0):
-    noise = math.sin(5 * seed + 100 * alpha)
-    theta = 0.9 + 0.01 * noise if start == "semantic" else 0.002 + 0.08 * alpha + 5e-4 * noise
-    return {"theta": theta, "linear_test_error": 0.0033 + 1e-4 * noise}
-"""
+PUBLISHED = "n,snr,test_loss,test_loss_sd,seeds\n1,1,1,0.01,24\n1,2,1,1,24\n2,1,9,0.01,24\n"
 
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Runs `a` and `b` over n and snr, `one` over snr alone, and points of `a` in `a.csv`.
+    """Runs over n and snr, `a` and `b` of three seeds and `six`; `one` and `two` over snr alone.
 
-    And `run` of a function, beside what was published of it in `cui.csv`.
+    Points of `a` are in `a.csv`, and numbers that were published of `six` in `six.csv`.
     """
     compared = tmp_path_factory.mktemp("compare")
-    (compared / "mine.py").write_text(OF_CUI)
-    (compared / "cui.csv").write_text(PUBLISHED)
-    grid = "--alpha=0.01:2:25 --start=semantic,positional --seeds=6"
-    said(f"sweep mine.py {grid} --jobs=1 --out=run", compared)
+    write_run(compared / "six", loss(lambda n, snr, seed: n + 0.001 * seed**2), seeds=range(6))
+    (compared / "six.csv").write_text(PUBLISHED)
     write_run(compared / "a", loss(lambda n, snr, seed: n * snr + 0.01 * seed))
     write_run(compared / "b", loss(moved))
     write_run(compared / "one", loss(lambda n, snr, seed: snr**2), n=(2,), snr=(1.0, 2.0, 4.0))
@@ -264,13 +243,10 @@ def test_published_numbers_are_a_table_too(compared: Path) -> None:
 
 
 def test_places_are_counted_first_and_those_that_differ_named(compared: Path) -> None:
-    shown = said("compare run cui.csv --tolerance=10%", compared, 1)
-    differ, equivalent, theta, error = shown.splitlines()[:4]
-    assert differ == "Different by more than 10 %: theta."
-    assert equivalent == "Equivalent within 10 %: linear_test_error."
-    assert theta.startswith("theta at 6 points: 3 equivalent, 2 open, 1 different: alpha 0.1758, ")
-    assert error == "linear_test_error at 6 points: 6 equivalent, 0 open, 0 different."
-    assert "Without a counterpart: 44 points of A, 0 points of B." in shown
+    differ, places = said("compare six six.csv --tolerance=10%", compared, 1).splitlines()[:2]
+    assert differ == "Different by more than 10 %: test_loss."
+    counts = "1 equivalent, 1 open, 1 different: n 2, snr 1 (z "
+    assert places.startswith(f"test_loss at 3 points: {counts}")
 
 
 @pytest.mark.parametrize(
@@ -278,7 +254,7 @@ def test_places_are_counted_first_and_those_that_differ_named(compared: Path) ->
     [
         ("a a --tolerance=1%", 0),
         ("a b --tolerance=0.001", 1),
-        ("run cui.csv --tolerance=10% --where=start=semantic", 0),
+        ("six six.csv --tolerance=10% --where=n=1", 0),
     ],
 )
 def test_the_exit_code_is_1_only_where_a_column_or_a_place_differs(
