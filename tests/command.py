@@ -132,6 +132,13 @@ def python(
     return done
 
 
+def ended(process: subprocess.Popen[str], expect: int = 0, seconds: float = 60) -> str:
+    """The output of a process that ends with an exit code, and without a word of errors."""
+    output, errors = process.communicate(timeout=seconds)
+    assert (process.returncode, errors) == (expect, ""), output
+    return output
+
+
 def wait_for(condition: Callable[[], object], seconds: float = 20) -> None:
     """Wait until the condition is true."""
     deadline = time.monotonic() + seconds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -82,16 +83,13 @@ def fake_cells(
     ns: Sequence[int], snrs: Sequence[float], seeds: int = 3, noise: float = 0.0, **same: object
 ) -> pd.DataFrame:
     """Make one done cell for each n, snr and seed."""
-    draws = np.random.default_rng(0)
-    rows = []
-    for seed in range(seeds):
-        for n in ns:
-            for snr in snrs:
-                loss = fake_loss(n, snr, noise * draws.standard_normal())
-                row = {"key": f"{seed}-{n}-{snr!r}", "study": "fake", "version": 1, "seed": seed}
-                row |= {"n": n, "snr": snr, "width": 64, "kernel": "softmax"}
-                row |= {"status": "done", "reason": "", "steps": 5 + n, "seconds": 0.1}
-                rows.append({**row, "train_loss": 0.01, "test_loss": loss, **same})
+    draws, rows = np.random.default_rng(0), []
+    for seed, n, snr in itertools.product(range(seeds), ns, snrs):
+        loss = fake_loss(n, snr, noise * draws.standard_normal())
+        row = {"key": f"{seed}-{n}-{snr!r}", "study": "fake", "version": 1, "seed": seed}
+        row |= {"n": n, "snr": snr, "width": 64, "kernel": "softmax"}
+        row |= {"status": "done", "reason": "", "steps": 5 + n, "seconds": 0.1}
+        rows.append({**row, "train_loss": 0.01, "test_loss": loss, **same})
     return pd.DataFrame(rows)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import pkgutil
 import re
@@ -30,9 +31,7 @@ from tests.kept import RESULTS, kept_claims
 ROOT = RESULTS.parent
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), *ROOT.glob("*.md"), ROOT / "results" / "README.md"]
 COVERAGE = sorted((ROOT / "docs" / "coverage").glob("*.md"))
-WITH_INTERVALS = sorted(
-    [*ROOT.glob("docs/*/results.md"), *ROOT.glob("docs/*/guide.md"), ROOT / "README.md"]
-)
+WITH_INTERVALS = [page for page in PAGES if page.name in ("README.md", "guide.md", "results.md")]
 
 NUMBER = r"[−-]?\d[\d,]*\.?\d*(?: · 10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?"
 INTERVAL = re.compile(rf"\[({NUMBER}), ({NUMBER})\](?!\()")
@@ -45,9 +44,7 @@ ELSEWHERE = {
         [1.94, 2.16] [1255, 2708] [0.89, 2.30] [934, 989] [4.0, 5.7] [1.78, 2.15] [1.84, 2.13]
         [1.82, 2.13] [−1, −0.700] [−0.742, 0.253]
     """,
-    "deora2024": """
-        [0.012, 0.016]
-    """,
+    "deora2024": "[0.012, 0.016]",
     "cao2024": """
         [0.99, 1.19] [−2.13, −1.94] [0.06, 0.35] [0.10, 0.40] [−0.78, −0.67] [0.60, 0.69]
         [1.48, 1.87] [0.0078, 0.0095] [0.015, 0.019] [−0.208, −0.202] [−0.57, −0.16]
@@ -63,16 +60,11 @@ def test_generated_parts_are_what_the_code_would_write(document: Path) -> None:
     assert generate.regenerated(text) == text, "run `make docs`"
 
 
-@pytest.mark.parametrize(
-    ("path", "written"),
-    [(generate.CITATION, generate.cited), (generate.CHANGELOG, generate.linked)],
-)
-def test_the_citation_and_the_changelog_have_this_version_and_its_address(
-    path: Path, written: Callable[[str], str]
-) -> None:
-    text = path.read_text()
-    assert written(text) == text, "run `make docs`"
-    assert overfit_cli.__version__ in text
+def test_the_citation_and_the_changelog_have_this_version_and_its_address() -> None:
+    cited, logged = generate.CITATION.read_text(), generate.CHANGELOG.read_text()
+    assert (generate.cited(cited), generate.linked(logged)) == (cited, logged), "run `make docs`"
+    assert overfit_cli.__version__ in cited
+    assert overfit_cli.__version__ in logged
     foot = generate.linked("## [Unreleased]\n\n## [0.2.0] - x\n\n## [0.1.0] - y\n")
     ends = ["compare/v0.2.0...HEAD", "compare/v0.1.0...v0.2.0", "releases/tag/v0.1.0"]
     assert re.findall(r"(?:compare|releases)/\S+", foot) == ends
@@ -107,9 +99,8 @@ def test_the_symbols_of_every_parameter_and_column_are_written_plainly() -> None
 
 def test_no_preset_has_the_name_of_a_study() -> None:
     """`overfit sweep NAME` would run the study with its defaults, and never the preset."""
-    presets = set(preset_names())
-    assert presets
-    assert not presets & {study.name for study in installed_studies()}
+    assert len(preset_names()) > 1
+    assert not {*preset_names()} & {study.name for study in installed_studies()}
 
 
 def test_every_command_is_documented() -> None:
@@ -149,16 +140,15 @@ def kept() -> NDArray[np.float64]:
 
     Details have their ends under the names `p, from` and `p, to`.
     """
-    pairs = list[tuple[float | None, float | None]]()
-    for claim in (one for of_run in kept_claims().values() for one in of_run):
+    pairs = list[tuple[Any, Any]]()
+    for claim in itertools.chain(*kept_claims().values()):
         details, interval = claim["details"] or {}, claim["interval"] or {}
         pairs.append((interval.get("low"), interval.get("high")))
-        names = (name.removesuffix("from") for name in details if name.endswith(", from"))
-        pairs += [(details[f"{name}from"], details[f"{name}to"]) for name in names]
+        pairs += [(details[of], details[f"{of[:-4]}to"]) for of in details if of.endswith(", from")]
     for caption in RESULTS.glob("*/figures/*.txt"):
         ends = INTERVAL.findall(" ".join(caption.read_text().split()))
         pairs += [(number(low)[0], number(high)[0]) for low, high in ends]
-    known = np.array([pair for pair in pairs if None not in pair], dtype=float)
+    known = np.array(pairs, dtype=float)
     return np.concatenate([known, 100 * known])
 
 
@@ -166,8 +156,8 @@ def strange(text: str) -> set[str]:
     """The intervals of a text, outside of its generated parts, that are no kept ones."""
     found = set[str]()
     for match in INTERVAL.finditer(GENERATED.sub("", text)):
-        ends = np.array([number(match[1]), number(match[2])])
-        if not (np.abs(kept() - ends[:, 0]) <= ends[:, 1]).all(axis=1).any():
+        ends, rounding = np.transpose([number(match[1]), number(match[2])])
+        if not (np.abs(kept() - ends) <= rounding).all(axis=1).any():
             found.add(match[0])
     return found
 
@@ -182,20 +172,21 @@ def test_an_interval_of_an_older_run_is_noticed() -> None:
     assert strange("| 1.234 [1.2303, 1.2377] | and a [link](to.md) |\n") == {"[1.2303, 1.2377]"}
 
 
+def first_block(page: str, language: str = "") -> str:
+    """The first block of a language in a page; without one, of commands."""
+    start = r"(?=overfit )" * (not language)
+    return str(re.findall(rf"```{language}\n{start}(.*?)```", page, re.DOTALL)[0])
+
+
 @pytest.mark.slow
-def test_the_study_in_the_docs_works_as_it_stands(
-    install: Callable[..., None], tmp_path: Path
-) -> None:
+def test_the_study_in_the_docs_works(install: Callable[..., None], tmp_path: Path) -> None:
     """Its code and its entry point, and the commands that the page gives."""
     page = (ROOT / "docs" / "adding-a-study.md").read_text()
-    [code] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[:1]
-    [commands] = re.findall(r"```\n(overfit .*?)```", page, re.DOTALL)[:1]
     [entry] = re.findall(r'entry-points."overfit.studies"\]\n(\S+) = "(\S+)"\n', page)
-    install(dict([entry]), mean_sign=code)
-    for line in commands.strip().splitlines():
+    install(dict([entry]), mean_sign=first_block(page, "python"))
+    for line in first_block(page).splitlines():
         words = line.split()[1:]
-        one_job = ["--jobs=1"] if words[0] == "sweep" else []
-        done = run(*words, *one_job, cwd=tmp_path)
+        done = run(*words, *["--jobs=1"] * (words[0] == "sweep"), cwd=tmp_path)
     assert re.search(r"gaussian-mean +\S+ +holds", done.stdout), done.stdout
     directory = tmp_path / "results" / "mean-sign-n-snr"
     assert len(overfit_cli.load(directory)) == 20 * 20 * 5
@@ -203,12 +194,9 @@ def test_the_study_in_the_docs_works_as_it_stands(
 
 
 @pytest.mark.slow
-def test_the_world_in_the_docs_is_judged_as_the_page_says(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_world_in_the_docs_is_judged_as_it_says(capsys: pytest.CaptureFixture[str]) -> None:
     page = (ROOT / "docs" / "verdicts.md").read_text()
-    [code] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[:1]
-    exec(compile(code, "verdicts.md", "exec"), {})
+    exec(compile(first_block(page, "python"), "verdicts.md", "exec"), {})
     [number] = re.findall(r"fails there, with (\d\.\d\d)", page)
     assert re.search(rf"fig1-exponent fails {number[:3]}", capsys.readouterr().out)
 
@@ -224,9 +212,7 @@ SWEEPS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(ROOT.glob("docs/examples/*.py")), ids=lambda one: one.stem)
-def test_of_each_example_the_true_claim_holds_and_the_false_one_fails(
-    path: Path, tmp_path: Path
-) -> None:
+def test_an_examples_true_claim_holds_and_its_false_one_fails(path: Path, tmp_path: Path) -> None:
     shutil.copy(path, tmp_path)
     grid = (*SWEEPS[path.name].split(), "--seeds", "20")
     run("sweep", path.name, *grid, "--out", "run", cwd=tmp_path)
@@ -258,30 +244,21 @@ except KeyboardInterrupt:
 )
 
 
-def printed(cell: Any) -> list[str]:
-    """The lines that a cell of code prints."""
-    texts = [output.text for output in cell.outputs if output.output_type == "stream"]
-    return "".join(texts).splitlines()
-
-
 @pytest.mark.slow
 def test_a_sweep_in_a_notebook_prints_lines_and_can_be_interrupted(tmp_path: Path) -> None:
     notebook = nbformat.v4.new_notebook(cells=[*map(nbformat.v4.new_code_cell, CELLS)])
-    _, swept, quiet, long = execute(notebook, tmp_path).nb.cells
-    first, second, done = printed(swept)
-    assert first.endswith("(n 6 × snr 6 × seeds 1), run")
-    assert second == "36 to run, 1 job."
-    assert done.startswith("Done: 36 trained")
-    assert printed(quiet) == []
-    *_, kept, last = printed(long)
-    assert re.match(r"Interrupted after \d+ of 360 cells; they are kept in long", kept)
-    assert last == "interrupted"
+    cells = execute(notebook, tmp_path).nb.cells
+    _, swept, quiet, long = ("".join(one.get("text", "") for one in cell.outputs) for cell in cells)
+    plan = r".*\(n 6 × snr 6 × seeds 1\), run\n36 to run, 1 job\.\nDone: 36 trained.*\n"
+    assert re.fullmatch(plan, swept)
+    assert not quiet
+    kept = r"\nInterrupted after \d+ of 360 cells; they are kept in long.*\ninterrupted\n$"
+    assert re.search(kept, long)
 
 
 @pytest.mark.slow
 def test_the_notebook_of_the_documents_runs_to_the_verdicts_that_it_shows(tmp_path: Path) -> None:
     kept, again = (nbformat.read(NOTEBOOK, as_version=4) for _ in range(2))
     execute(again, tmp_path)
-    for notebook in (kept, again):
-        verdicts = re.findall(r"<Judged [^:]*: (\w+)", json.dumps(notebook))
-        assert verdicts == ["holds", "inconclusive", "fails"]
+    told = [re.findall(r"<Judged [^:]*: (\w+)", json.dumps(one)) for one in (kept, again)]
+    assert told == 2 * [["holds", "inconclusive", "fails"]]

@@ -145,11 +145,11 @@ PROCESSORS = {
 }
 
 
-@pytest.mark.parametrize("processor", PROCESSORS)
+@pytest.mark.parametrize(("processor", "library"), PROCESSORS.items())
 def test_the_processor_decides_the_library(
-    processor: tuple[str, str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    processor: tuple[str, str, str], library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (maker, family, flags), library = processor, PROCESSORS[processor]
+    maker, family, flags = processor
     file = tmp_path / "cpuinfo"
     lines = (f"vendor_id\t: {maker}", f"cpu family\t: {family}", "model name\t: Fast 9")
     file.write_text("\n".join([*lines, f"flags\t\t: fpu {flags} avx2", ""]))

@@ -34,19 +34,12 @@ ROOT = Path(__file__).parents[1]
 TESTED_ELSEWHERE = {"adding-a-study.md", "verdicts.md", "gallery.md"}
 """Pages that need an installed package, that tests of their own run, or whose figures are drawn."""
 
-PAGES = [
-    page
-    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
-    if page.name not in TESTED_ELSEWHERE
-]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 IN_THE_CLONE = {"README.md", "tour.md", "cookbook.md", "results.md"}
 """Where these pages say that one is; others begin in `tour`."""
 
 WITH_TABLES = {"README.md", "cookbook.md"}
 """Pages that say in a table what each command does."""
-
-QUICK = {"commands.md"}
-"""Pages that take less than two seconds."""
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NAMED = re.compile(r"`([\w.]+\.(?:toml|mplstyle))`:$")
@@ -90,9 +83,8 @@ def steps_of(page: Path) -> Iterator[Step]:
             script += content + "\n"
         elif not language:
             content = content.replace("\\\n", " ")
-            at = (
-                r"\w*\$ " if re.search(r"^\w*\$ ", content, re.M) else "(?=overfit |cd |mkdir |cp )"
-            )
+            prompt = re.search(r"^\w*\$ ", content, re.M)
+            at = r"\w*\$ " if prompt else "(?=overfit |cd |mkdir |cp )"
             if re.match(rf"\w*\$ |{at}", content):
                 _, *parts = re.split(rf"^{at}", content, flags=re.M)
                 yield from (Step(*part.partition("\n")[::2]) for part in parts)
@@ -131,17 +123,17 @@ class Reader:
         if step.file:
             (self.folder / step.file).write_text(step.content)
             return
-        command, *words = shlex.split(step.command, comments=True)
-        if command == "cd":
-            self.folder = self.folder / words[0]
-        elif command == "mkdir":
-            (self.folder / words[-1]).mkdir()
-        elif command == "cp":
-            shutil.copy(self.folder / words[0], self.folder / words[1])
-        elif command == "python":
-            python(*words, cwd=self.folder)
-        elif command == "overfit":
-            self._overfit(words, step)
+        match shlex.split(step.command, comments=True):
+            case ["cd", folder]:
+                self.folder = self.folder / folder
+            case ["mkdir", *_, folder]:
+                (self.folder / folder).mkdir()
+            case ["cp", source, target]:
+                shutil.copy(self.folder / source, self.folder / target)
+            case ["python", *words]:
+                python(*words, cwd=self.folder)
+            case ["overfit", *words]:
+                self._overfit(words, step)
 
     def _overfit(self, words: list[str], step: Step) -> None:
         if words[0] in ("sweep", "train") and ".py" not in step.command:
@@ -177,16 +169,15 @@ class Reader:
 
 def _fewer(word: str) -> str:
     """A range of few values in place of one of many."""
-    match = re.fullmatch(r"([\d.]+):([\d.]+)(?::[\d.]+)?", word)
-    return f"{match[1]},{match[2]}" if match else word
+    return re.sub(r"^([\d.]+):([\d.]+)(:[\d.]+)?$", r"\1,\2", word)
 
 
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, marks=[] if page.name in QUICK else [pytest.mark.slow])
+        pytest.param(page, marks=[] if page.name == "commands.md" else [pytest.mark.slow])
         for page in PAGES
-        if any(step.command for step in steps_of(page))
+        if page.name not in TESTED_ELSEWHERE and any(step.command for step in steps_of(page))
     ],
     ids=lambda page: str(page.relative_to(ROOT)),
 )
@@ -211,24 +202,23 @@ def done(directory: str) -> pd.DataFrame:
 def test_the_queries_of_the_cookbook_answer_what_is_in_the_cells() -> None:
     page = (ROOT / "docs" / "cookbook.md").read_text()
     in_shell = re.findall(r'^\$ duckdb -c "\n(.*?)"$', page, re.DOTALL | re.MULTILINE)
-    blocks = BLOCK.findall(page)
-    alone = [content for language, content in blocks if language == "sql"]
-    code = next(text for name, text in blocks if name == "python" and "duckdb" in text)
+    alone = re.findall(r"^```sql\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    [code] = [text for name, text in BLOCK.findall(page) if name == "python" and "duckdb" in text]
     asked = json.dumps([*in_shell, *alone, code])
-    answers = json.loads(python("-W", "error", "-c", ASKS, cwd=ROOT, text=asked).stdout)
-    medians, steps, pairs, benign = answers
+    answers = python("-W", "error", "-c", ASKS, cwd=ROOT, text=asked).stdout
+    medians, steps, pairs, benign = json.loads(answers)
     cells = done("fig1-quick")
     logged = overfit_cli.load(ROOT / "results" / "dynamics-quick", trajectories=True)
     logged = logged[logged["step"] % 10 == 0]
     both = cells.merge(done("fig1-balanced-quick"), on=["n", "snr", "seed"])
     differences = (both["test_loss_x"] - both["test_loss_y"]).groupby(both["n"]).mean()
-    for told, expected in (
-        (medians["test_loss"], cells[cells["snr"] < 3].groupby(["n", "snr"])["test_loss"].median()),
-        (steps["test_loss"], logged.groupby(["n", "snr", "step"])["test_loss"].median()),
-        (pairs["difference"], differences),
-        (benign["benign"], (cells["test_loss"] < 0.2).groupby(cells["n"]).mean()),
-    ):
-        assert told == pytest.approx(expected.tolist())
+    of_cells = cells[cells["snr"] < 3].groupby(["n", "snr"])["test_loss"].median()
+    of_steps = logged.groupby(["n", "snr", "step"])["test_loss"].median()
+    shares = (cells["test_loss"] < 0.2).groupby(cells["n"]).mean()
+    assert medians["test_loss"] == pytest.approx(of_cells.tolist())
+    assert steps["test_loss"] == pytest.approx(of_steps.tolist())
+    assert pairs["difference"] == pytest.approx(differences.tolist())
+    assert benign["benign"] == pytest.approx(shares.tolist())
     assert len(steps["test_loss"]) > 6
     assert set(medians["seeds"]) == {40}
     assert pairs["n"] == differences.index.tolist()

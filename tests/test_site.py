@@ -37,23 +37,23 @@ class Reader:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site as `make site` builds it."""
-    folder = tmp_path_factory.mktemp("site")
-    words = ("-m", "mkdocs", "build", "--strict", "--site-dir", folder)
-    python(*words, cwd=ROOT, env={"NO_MKDOCS_2_WARNING": "1"})
+    folder, env = tmp_path_factory.mktemp("site"), {"NO_MKDOCS_2_WARNING": "1"}
+    python("-m", "mkdocs", "build", "--strict", "--site-dir", folder, cwd=ROOT, env=env)
     return folder
 
 
+Pages = dict[Path, Reader]
+
+
 @pytest.fixture(scope="module")
-def pages(site: Path) -> dict[Path, Reader]:
+def pages(site: Path) -> Pages:
     """The pages that MkDocs wrote, without the report's, by their files."""
     files = {*site.rglob("*.html")} - {site / REPORT, site / "404.html"}
     return {path: Reader(path.read_text()) for path in files}
 
 
 @pytest.mark.slow
-def test_every_link_leads_somewhere_and_nothing_is_loaded_from_elsewhere(
-    pages: dict[Path, Reader],
-) -> None:
+def test_every_link_leads_somewhere_and_nothing_is_loaded_from_elsewhere(pages: Pages) -> None:
     for path, reader in pages.items():
         assert not [target for target in reader.loaded if urlsplit(target).netloc], path
         for target in [*reader.links, *reader.loaded]:
@@ -67,9 +67,7 @@ def test_every_link_leads_somewhere_and_nothing_is_loaded_from_elsewhere(
 
 
 @pytest.mark.slow
-def test_the_reference_has_every_public_name_of_the_package(
-    site: Path, pages: dict[Path, Reader]
-) -> None:
+def test_the_reference_has_every_public_name_of_the_package(site: Path, pages: Pages) -> None:
     """And the page of commands has their help."""
     documented = pages[site / "docs" / "api.html"].addresses
     for name in set(overfit_cli.__all__) - {"__version__"}:
@@ -134,15 +132,12 @@ def test_an_indented_formula_stands_alone_and_preformatted_text_is_left() -> Non
 
 
 def test_a_notebook_is_shown_with_its_outputs() -> None:
-    outputs = [
-        {"output_type": "stream", "text": ["3 < 4\n"]},
-        {"data": {"text/html": ["<table>\n", "\n", "</table>"], "text/plain": "a table"}},
-        {"data": {"image/png": "aGk=\n", "text/plain": "a picture"}},
-    ]
-    cells = [
-        {"cell_type": "markdown", "source": ["# A sweep\n", "in a notebook"]},
-        {"cell_type": "code", "source": "sweep(f)", "outputs": outputs},
-    ]
+    table = {"text/html": ["<table>\n", "\n", "</table>"], "text/plain": "a table"}
+    picture = {"image/png": "aGk=\n", "text/plain": "a picture"}
+    stream = {"output_type": "stream", "text": ["3 < 4\n"]}
+    words = {"cell_type": "markdown", "source": ["# A sweep\n", "in a notebook"]}
+    code = {"cell_type": "code", "source": "sweep(f)"}
+    cells = [words, {**code, "outputs": [stream, {"data": table}, {"data": picture}]}]
     assert notebook_page(json.dumps({"cells": cells})).split("\n\n") == [
         "# A sweep\nin a notebook",
         "```python\nsweep(f)\n```",

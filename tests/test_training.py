@@ -16,7 +16,13 @@ from overfit_cli import Column, Study
 from overfit_cli.core.cell import ROW_COLUMNS, Batch, Cell, CellResult, Results, taken_columns
 from overfit_cli.core.classification import gradient_steps, minibatches
 from overfit_cli.core.registry import why_no_study
-from overfit_cli.core.training import Execution, Training, failure, training_conditions
+from overfit_cli.core.training import (
+    Execution,
+    Training,
+    failure,
+    known_numbers,
+    training_conditions,
+)
 from overfit_cli.sweeps.part import cell_schema
 from overfit_cli.sweeps.worker import train_all
 from tests.fake_study import FakeParameters, FakeStudy
@@ -44,6 +50,12 @@ def test_a_loss_says_why_a_training_failed() -> None:
     losses = [(0.5, inf), (0.01, 0.01), (0.02, 0.01), (np.nan, 1), (inf, inf), (-inf, 1)]
     reasons = ["", "", "step limit", "diverged", "diverged", "diverged"]
     assert [failure(loss, at_most) for loss, at_most in losses] == reasons
+
+
+def test_infinity_is_a_number_where_a_training_says_so() -> None:
+    row = {"loss": 0.5, "bound": np.inf, "undefined": np.nan}
+    assert known_numbers(row) == {"loss": 0.5}
+    assert known_numbers(row, infinite=True) == {"loss": 0.5, "bound": np.inf}
 
 
 def test_libraries_compute_on_one_thread_and_get_theirs_back() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, TypeVar
 
 from overfit_cli import Study
@@ -21,17 +22,11 @@ def cell_of(study: Study[P], parameters: object = None, seed: int = 0) -> Cell[P
 
 def train(study: Study[P], *cells: Cell[P], **execution: Any) -> list[CellResult[Any]]:
     """Train cells as one batch; the results are in the cells' order."""
-    results = {
-        result.cell.key: result for result in train_all(study, cells, Execution(**execution))
-    }
-    return [results[cell.key] for cell in cells]
+    trained = train_all(study, cells, Execution(**execution))
+    return sorted(trained, key=lambda result: cells.index(result.cell))
 
 
 def train_in_batches(study: Study[P], *cells: Cell[P], **execution: Any) -> list[CellResult[Any]]:
     """Train cells in the batches of a sweep; the results are in the cells' order."""
-    results = {
-        result.cell.key: result
-        for batch in study.batches(cells, "cpu")
-        for result in train(study, *batch, **execution)
-    }
-    return [results[cell.key] for cell in cells]
+    batches = [train(study, *batch, **execution) for batch in study.batches(cells, "cpu")]
+    return sorted(itertools.chain(*batches), key=lambda result: cells.index(result.cell))

@@ -10,12 +10,10 @@ import pandas as pd
 
 from overfit_cli.functions.function_study import study_of_function
 
-SEEDS = 12
+Method = Literal["none", "ridge", "lasso"]
 
 
-def train(
-    n: int = 10, snr: float = 1.0, method: Literal["none", "ridge", "lasso"] = "none", seed: int = 0
-) -> dict[str, float]:
+def train(n: int = 10, snr: float = 1, method: Method = "none", seed: int = 0) -> dict[str, float]:
     """Their contour is n · snr² = constant."""
     random = np.random.default_rng([seed, n, int(100 * snr), len(method)])
     noise = float(np.exp(0.02 * random.standard_normal()))
@@ -29,8 +27,8 @@ STUDY = study_of_function(train)
 def cells(
     n: tuple[int, ...] = (4, 8, 16, 32),
     snr: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0),
-    method: tuple[Literal["none", "ridge", "lasso"], ...] = ("none",),
-    seeds: int = SEEDS,
+    method: tuple[Method, ...] = ("none",),
+    seeds: int = 12,
 ) -> pd.DataFrame:
     """Cells that are done."""
     design = list(itertools.product(n, snr, method, range(seeds)))

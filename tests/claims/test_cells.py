@@ -79,36 +79,6 @@ def test_what_is_not_named_has_its_default_and_other_cells_change_nothing() -> N
     assert of_claims.describe_values({"n": (3, 4), "d": 8}) == "n=3,4, d=8"
 
 
-LOST = "2 of 6 cells failed for reasons that say nothing of their training (worker killed)"
-FAILED = "2 of 6 cells failed or are absent, and those may differ from the rest."
-UNKNOWN, NO_LOGARITHM = "1 of 6 cells have no number of loss.", "Of 6 cells 5 have a loss above 0"
-AT_9, WITH_50 = {"at": {"n": 9}, "preset": "fig1"}, {"includes": {"n": (2, 50)}, "preset": "heads"}
-
-
-@pytest.mark.parametrize(
-    ("verdict", "words", "function"),
-    [
-        ("not run", "n=9, as in `overfit sweep fig1`.", lambda: selected(grid(), **AT_9)),
-        ("not run", "It needs cells.", lambda: selected(grid().iloc[:0])),
-        ("not run", "values of n; these cells have 2.", lambda: selected(grid(), fewest={"n": 3})),
-        ("not run", "n=50 too, as in `overfit sweep heads`.", lambda: selected(grid(), **WITH_50)),
-        ("inconclusive", "1 of 6 cells failed", lambda: require_done(selected(TORN, vary=["n"]))),
-        ("inconclusive", "(absent)", lambda: require_trained(selected(TORN, vary=["n"]))),
-        ("inconclusive", LOST, lambda: require_trained(failing(2, "worker killed"))),
-        ("inconclusive", FAILED, lambda: require_done(failing(2, "diverged"), most_failed=0.2)),
-        ("inconclusive", "1 of 6 cells", lambda: require_done(failing(1, "diverged"))),
-        *[("inconclusive", UNKNOWN, partial(losses, bad)) for bad in (nan, inf, -inf)],
-        ("inconclusive", UNKNOWN, partial(losses, nan, of_claims.finite_numbers)),
-        *[("inconclusive", NO_LOGARITHM, partial(losses, bad)) for bad in (0.0, -0.5)],
-        ("inconclusive", "Of 0 cells 0", lambda: of_claims.positive_numbers(grid()[:0], "loss")),
-    ],
-)
-def test_cells_that_do_not_suffice_decide_nothing_and_say_why(
-    verdict: Verdict, words: str, function: Callable[[], object]
-) -> None:
-    check_undecided(verdict, words, function)
-
-
 def test_what_training_came_to_counts_and_few_failures_may_be_borne() -> None:
     for reason in ("diverged", "step limit"):
         assert len(require_trained(failing(2, reason))) == 6
@@ -244,19 +214,48 @@ def test_settings_are_compared_on_the_seeds_of_both_at_the_same_other_settings()
     assert lower(*KERNELS.at_best(at_one, NAMES, BOTH, fewest=1)).verdict == "holds"
 
 
+# Cells that do not suffice
+
+Attempt = Callable[[], object]
+LOST = "2 of 6 cells failed for reasons that say nothing of their training (worker killed)"
+FAILED = "2 of 6 cells failed or are absent, and those may differ from the rest."
+UNKNOWN, NO_LOGARITHM = "1 of 6 cells have no number of loss.", "Of 6 cells 5 have a loss above 0"
+AT_9, WITH_50 = {"at": {"n": 9}, "preset": "fig1"}, {"includes": {"n": (2, 50)}, "preset": "heads"}
+
+
 @pytest.mark.parametrize(
-    ("frame", "verdict", "words"),
+    ("words", "function"),
     [
-        (TRIED.query("kernel == 'a'"), "not run", "It needs cells of kernel=a,b."),
-        (TRIED.iloc[:0], "not run", "It needs cells of kernel=a,b."),
-        (TRIED.query("rate == 1"), "inconclusive", "tried at one step size alone; it takes 2"),
-        (TRIED.query("kernel == 'a' or rate < 10"), "inconclusive", "at the same step sizes"),
-        (TRIED.query("rate < 10 or seed < 3"), "inconclusive", "at the same step sizes"),
-        (broken(RATES), "inconclusive", "A kernel has no step size at which"),
-        (broken((10.0,), "worker killed"), "inconclusive", "say nothing of their training"),
+        ("n=9, as in `overfit sweep fig1`.", lambda: selected(grid(), **AT_9)),
+        ("It needs cells.", lambda: selected(grid().iloc[:0])),
+        ("values of n; these cells have 2.", lambda: selected(grid(), fewest={"n": 3})),
+        ("n=50 too, as in `overfit sweep heads`.", lambda: selected(grid(), **WITH_50)),
+        ("It needs cells of kernel=a,b.", lambda: several(TRIED.query("kernel == 'a'"))),
+        ("It needs cells of kernel=a,b.", lambda: several(TRIED.iloc[:0])),
     ],
 )
-def test_settings_that_were_not_tried_alike_decide_nothing(
-    frame: pd.DataFrame, verdict: Verdict, words: str
-) -> None:
-    check_undecided(verdict, words, lambda: several(frame))
+def test_what_was_not_run_is_said(words: str, function: Attempt) -> None:
+    check_undecided("not run", words, function)
+
+
+@pytest.mark.parametrize(
+    ("words", "function"),
+    [
+        ("1 of 6 cells failed", lambda: require_done(selected(TORN, vary=["n"]))),
+        ("(absent)", lambda: require_trained(selected(TORN, vary=["n"]))),
+        (LOST, lambda: require_trained(failing(2, "worker killed"))),
+        (FAILED, lambda: require_done(failing(2, "diverged"), most_failed=0.2)),
+        ("1 of 6 cells", lambda: require_done(failing(1, "diverged"))),
+        *((UNKNOWN, partial(losses, bad)) for bad in (nan, inf, -inf)),
+        (UNKNOWN, partial(losses, nan, of_claims.finite_numbers)),
+        *((NO_LOGARITHM, partial(losses, bad)) for bad in (0.0, -0.5)),
+        ("Of 0 cells 0 have", lambda: of_claims.positive_numbers(grid()[:0], "loss")),
+        ("tried at one step size alone; it takes 2", lambda: several(TRIED.query("rate == 1"))),
+        ("at the same step sizes", lambda: several(TRIED.query("kernel == 'a' or rate < 10"))),
+        ("at the same step sizes", lambda: several(TRIED.query("rate < 10 or seed < 3"))),
+        ("A kernel has no step size at which", lambda: several(broken(RATES))),
+        ("say nothing of their training", lambda: several(broken((10.0,), "worker killed"))),
+    ],
+)
+def test_cells_that_do_not_suffice_decide_nothing(words: str, function: Attempt) -> None:
+    check_undecided("inconclusive", words, function)

@@ -90,16 +90,11 @@ def test_values_that_cells_lack_are_told(text: str, lacking: dict[str, str]) -> 
     assert stated.settings_lacking(measure(text), ROWS) == lacking
 
 
-NEEDS = "3 values of snr or more; cells of method=ridge; cells of method=none; cells where "
-
-
-@pytest.mark.parametrize(
-    ("text", "needs"),
-    [
-        (f"{GROUPS}; test_error falls along snr where n >= 20", f"{NEEDS}n >= 20."),
-        (f"{LARGEST} where snr > 1", "2 values of n or more; cells where snr > 1."),
-    ],
-)
-def test_what_sentences_need_is_told_before_there_are_cells(text: str, needs: str) -> None:
+def test_what_sentences_need_is_told_before_there_are_cells() -> None:
     table = stated.cells_of(ROWS.iloc[:0], STUDY.parameters)
-    assert stated.needs_in_words(read(text), table) == f"It needs {needs}"
+    for text, needs in {
+        GROUPS: "cells of method=ridge; cells of method=none",
+        "test_error falls along snr where n >= 20": "3 values of snr or more; cells where n >= 20",
+        f"{LARGEST} where snr > 1": "2 values of n or more; cells where snr > 1",
+    }.items():
+        assert stated.needs_in_words(read(text), table) == f"It needs {needs}."

@@ -30,11 +30,8 @@ from overfit_cli.report.judge import judge_cells
 from overfit_cli.report.page import simulated_rates
 from overfit_cli.sweeps.presets import ERROR_RATES, preset_folder
 
-FIRST_RUNS, RUNS = 4, 16
-"""How often each claim is judged in each world: all of the runs where a first one errs."""
-
-FIRST_DAMAGED, DAMAGED = 1, 8
-"""The same in each damaged world."""
+FIRST_RUNS, RUNS, FIRST_DAMAGED, DAMAGED = 4, 16, 1, 8
+"""How often a claim is judged in a world, whole or damaged: all runs where a first one errs."""
 
 DAMAGES_EACH = 3
 """In how many kinds of damaged worlds a claim is judged, each in others than the one before it."""
@@ -55,11 +52,7 @@ def each_claim(*quick: str) -> pytest.MarkDecorator:
 def too_many_errors(share: Callable[[int], float], first: int, runs: int) -> bool:
     """Whether more runs err than one rule in a thousand that errs in 5 % of them would show.
 
-    A rule that never errs in its first runs is judged no further.
-
-    Args:
-        share: from a number of runs to the share of them that err; fewer runs are the first ones.
-        first, runs: how many are judged at once, and how many where one of them errs.
+    `share` is that of so many runs that err. Where the first ones never do, no more are judged.
     """
     return share(first) > 0 and share(runs) * runs > most_errors(runs)
 

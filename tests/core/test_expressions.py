@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -96,9 +95,7 @@ def test_values_have_the_shape_of_all_and_are_not_finite_where_undefined() -> No
     for text in ("log(n)", "1 / n", "sqrt(n - 9)", "exp(999 + n)"):
         found = read_expression(text, NUMBERS).value({"n": np.array([0.0])})
         assert not np.isfinite(found).any(), text
-    start = time.perf_counter()
-    assert np.isinf(read_expression("9**9**9**9", NUMBERS).value({}))
-    assert time.perf_counter() - start < 1
+    assert np.isinf(read_expression("9**9**9**9", NUMBERS).value({})), "whole ones would never end"
 
 
 # Also a deep but short text is computed.

@@ -13,14 +13,8 @@ from numpy import inf, nan
 from numpy.typing import ArrayLike
 
 from overfit_cli.core.arrays import Floats
-from overfit_cli.stats.boundaries import (
-    PowerLaw,
-    crossing,
-    crossings,
-    fit_power_law,
-    medians_by_row,
-    share_above,
-)
+from overfit_cli.stats import boundaries
+from overfit_cli.stats.boundaries import crossings, medians_by_row
 from tests.fake_study import fail, fake_cells
 
 near = pytest.approx
@@ -48,7 +42,7 @@ HOLES = np.select([np.arange(21) == 2, np.arange(21) == 15], [nan, inf], 1 / X)
     ],
 )
 def test_a_curve_crosses(x: ArrayLike, value: ArrayLike, threshold: float, at: object) -> None:
-    found = crossing(np.asarray(x, float), np.asarray(value, float), threshold)
+    found = boundaries.crossing(np.asarray(x, float), np.asarray(value, float), threshold)
     assert found == (near(at, nan_ok=True) if isinstance(at, float) else at)
 
 
@@ -142,6 +136,7 @@ def test_a_share_and_its_complement_have_the_same_crossings_and_ends(threshold: 
 
 # The share of seeds above a threshold
 
+Places = dict[int, list[float]]
 SEEDS = 40
 CROSSES = np.exp(np.random.default_rng(0).normal(0.0, 0.3, SEEDS))
 COARSE, AT = np.geomspace(0.1, 10, 9).tolist(), np.geomspace(0.12, 8, 50)
@@ -151,11 +146,11 @@ NEAR = {seed: [0.8 * CROSSES[seed], 1.3 * CROSSES[seed]] for seed in range(2, SE
 
 def shares(cells: pd.DataFrame, threshold: float, *at: float) -> Floats:
     """The share of seeds above a threshold in the only row of cells."""
-    [found] = share_above(cells, "x", "y", "value", threshold, np.array(at)).values()
+    [found] = boundaries.share_above(cells, "x", "y", "value", threshold, np.array(at)).values()
     return found
 
 
-def world(places: dict[int, list[float]], power: int = -2) -> pd.DataFrame:
+def world(places: Places, power: int = -2) -> pd.DataFrame:
     """Cells of curves that cross 1 at places of their own, one a seed."""
     points = ((np.array(x), CROSSES[seed]) for seed, x in places.items())
     cells = cells_of(*((x, (x / at) ** power) for x, at in points))
@@ -163,9 +158,7 @@ def world(places: dict[int, list[float]], power: int = -2) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(("places", "power"), [(ALL, -2), (ALL, 2), (ALL | NEAR, -2)])
-def test_it_is_the_share_of_seeds_that_cross_further_on(
-    places: dict[int, list[float]], power: int
-) -> None:
+def test_it_is_the_share_of_seeds_that_cross_further_on(places: Places, power: int) -> None:
     """Also as a refining sweep has them: two seeds on the grid, the others where they cross."""
     beyond = CROSSES[:, None] > AT if power < 0 else CROSSES[:, None] < AT
     found = shares(world(places, power), 1.0, *AT)
@@ -200,8 +193,8 @@ def crossings_of(
     return table.assign(crossing=np.sqrt(1000 / table["n"]) * np.exp(logs))
 
 
-def law(table: pd.DataFrame, **options: int) -> PowerLaw:
-    fit = fit_power_law(table, "n", **options)
+def law(table: pd.DataFrame, **options: int) -> boundaries.PowerLaw:
+    fit = boundaries.fit_power_law(table, "n", **options)
     assert fit is not None
     return fit
 
@@ -236,9 +229,7 @@ def test_the_bootstrap_resamples_seeds_and_nothing_else() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("noise", "seed_noise"), [(0.05, 0.0), (0.02, 0.05), (0.06, 0.2)])
-def test_the_intervals_cover_the_truth_at_least_as_often_as_they_say(
-    noise: float, seed_noise: float
-) -> None:
+def test_intervals_cover_the_truth_as_often_as_they_say(noise: float, seed_noise: float) -> None:
     outside = np.zeros(2)
     for draw in range(200):
         table = crossings_of(range(2, 21), 10, noise=noise, seed_noise=seed_noise, draw=draw)
@@ -274,7 +265,7 @@ def test_curves_that_are_below_throughout_cross_before_the_grid() -> None:
 def test_fewer_than_three_values_of_y_or_a_crossing_that_does_not_move_are_no_law() -> None:
     few = [crossings_of(range(2, end), 5) for end in (2, 3, 4)]
     for table in (*few, crossings_of(range(2, 9), 2).assign(crossing=3.0)):
-        assert fit_power_law(table, "n") is None
+        assert boundaries.fit_power_law(table, "n") is None
 
 
 def test_a_boundary_that_hardly_moves_has_an_exponent_without_upper_end() -> None:

@@ -8,19 +8,8 @@ from numpy import inf, nan
 from scipy import stats
 
 from overfit_cli.core.options import Band, Mean
-from overfit_cli.stats.intervals import (
-    FEWEST_FOR_MEDIAN,
-    Averaging,
-    Samples,
-    Summary,
-    count_distinct,
-    difference_of_means,
-    mean_estimate,
-    median_estimate,
-    middle,
-    set_level,
-    summarise,
-)
+from overfit_cli.stats import intervals
+from overfit_cli.stats.intervals import Summary, mean_estimate, median_estimate, summarise
 
 FREE = (-inf, inf)
 
@@ -33,7 +22,7 @@ def test_a_means_interval_is_students(count: int) -> None:
     assert found[:3] == pytest.approx((values.mean(), known.low, known.high))
     assert (found.kind, found.seeds) == (f"95 % t over {count} seeds", count)
     assert mean_estimate(values.tolist()) == found
-    with set_level(0.975):
+    with intervals.set_level(0.975):
         wide = mean_estimate(values)
     assert wide.low < found.low < found.high < wide.high
     assert wide.kind == f"97.5 % t over {count} seeds"
@@ -43,9 +32,9 @@ def test_a_means_interval_is_students(count: int) -> None:
 def test_one_value_has_no_interval_and_equal_values_have_a_point() -> None:
     alone, equal = mean_estimate([0.5]), mean_estimate([0.5, 0.5, 0.5])
     assert (alone.value, alone.bounded, np.isnan(alone.low)) == (0.5, False, True)
-    less_one = difference_of_means(summarise([2.0]), summarise([0.5, 1.5]))
+    less_one = intervals.difference_of_means(summarise([2.0]), summarise([0.5, 1.5]))
     assert (less_one.value, less_one.bounded) == (1.0, False)
-    points = difference_of_means(summarise([2.0, 2.0]), summarise([0.5, 0.5]))
+    points = intervals.difference_of_means(summarise([2.0, 2.0]), summarise([0.5, 0.5]))
     assert (equal[:3], points[:3]) == ((0.5, 0.5, 0.5), (1.5, 1.5, 1.5))
 
 
@@ -54,23 +43,23 @@ def test_a_medians_interval_is_that_of_the_table_of_order_statistics() -> None:
     assert median_estimate(np.arange(1, 21))[:3] == (10.5, 6, 15)
     assert median_estimate(np.arange(1, 41))[:3] == (20.5, 14, 27)
     assert median_estimate([1, 2, 3, 4, 5, inf, inf, -inf, 6])[:3] == (4, 1, inf)
-    assert median_estimate(range(FEWEST_FOR_MEDIAN)).bounded
-    few = median_estimate(range(FEWEST_FOR_MEDIAN - 1))
+    assert median_estimate(range(intervals.FEWEST_FOR_MEDIAN)).bounded
+    few = median_estimate(range(intervals.FEWEST_FOR_MEDIAN - 1))
     assert (few[:3], few.bounded) == ((2, -inf, inf), False)
 
 
 def test_the_middle_of_an_even_number_is_between_two() -> None:
     samples: list[list[float]] = [[1, 9, 4, 2], [1, inf, inf], [1, 2, inf, inf], [inf, inf]]
-    assert [middle(sample) for sample in samples] == [3, inf, inf, inf]
+    assert [intervals.middle(sample) for sample in samples] == [3, inf, inf, inf]
 
 
 def test_a_mean_without_an_error_has_no_interval_and_exact_errors_a_normal_one() -> None:
-    unknown = difference_of_means(Summary(2.0, nan, 3, 4), summarise([1.0, 2.0, 4.0]))
+    unknown = intervals.difference_of_means(Summary(2.0, nan, 3, 4), summarise([1.0, 2.0, 4.0]))
     assert not unknown.bounded
-    exact = difference_of_means(Summary(2.0, 0.3, inf, 0), Summary(1.0, 0.4, inf, 0))
+    exact = intervals.difference_of_means(Summary(2.0, 0.3, inf, 0), Summary(1.0, 0.4, inf, 0))
     assert exact.high == pytest.approx(1 + stats.norm.ppf(0.975) * 0.5)
     assert exact.kind == "95 % Welch's t over unknown and unknown seeds"
-    tiny = difference_of_means(Summary(2e-90, 1e-95, 5, 6), Summary(1e-90, 1e-95, 5, 6))
+    tiny = intervals.difference_of_means(Summary(2e-90, 1e-95, 5, 6), Summary(1e-90, 1e-95, 5, 6))
     assert tiny.high == pytest.approx(1e-90 + stats.t.ppf(0.975, 10) * 2**0.5 * 1e-95)
 
 
@@ -82,7 +71,8 @@ def test_an_interval_contains_those_of_all_values_between_their_ends() -> None:
     random = np.random.default_rng(3)
     least = random.normal(0, 1, 12)
     most = least + np.where(np.arange(12) < 3, random.random(12), 0.0)
-    whole, ends = mean_estimate(least, up_to=most), Samples("median", least, most).ends(0.05)
+    whole = mean_estimate(least, up_to=most)
+    ends = intervals.Samples("median", least, most).ends(0.05)
     for _ in range(300):
         values = random.uniform(least, most)
         mean, median = mean_estimate(values), median_estimate(values)
@@ -94,13 +84,13 @@ def test_an_interval_contains_those_of_all_values_between_their_ends() -> None:
     least = np.arange(1.0, 13.0)
     most = np.where(least > 9, inf, least)
     assert not mean_estimate(least, up_to=most).bounded
-    assert np.array(Samples("median", least, most).ends(0.05)).tolist() == [3.0, inf]
+    assert np.array(intervals.Samples("median", least, most).ends(0.05)).tolist() == [3.0, inf]
 
 
 def test_near_copies_are_counted_once_and_short_decimals_always() -> None:
-    assert count_distinct([0.123456, 0.123456 * (1 + 1e-9), 0.2345678]) == 2
-    assert count_distinct([0.5, 0.5, 17.0, 17.0, inf, inf]) == 6
-    assert count_distinct([1e-9, 2e-9, -3e-9]) == 3
+    assert intervals.count_distinct([0.123456, 0.123456 * (1 + 1e-9), 0.2345678]) == 2
+    assert intervals.count_distinct([0.5, 0.5, 17.0, 17.0, inf, inf]) == 6
+    assert intervals.count_distinct([1e-9, 2e-9, -3e-9]) == 3
 
 
 # Bands of figures: those of many positions at once are those of each
@@ -140,11 +130,11 @@ def test_many_positions_have_the_statistics_of_each(mean: Mean, band: Band) -> N
         values[draws.random((60, 9)) < 0.1] = inf
     expected = np.array([plain(row, mean, band) for row in values])
     assert 30 < np.isfinite(expected[:, 0]).sum() < 60
-    found = np.column_stack(Averaging(mean, band).summarise(values, FREE))
+    found = np.column_stack(intervals.Averaging(mean, band).summarise(values, FREE))
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def test_a_quartile_beside_a_seed_that_misses_is_infinite() -> None:
     values = np.array([[1.0, 2.0, 3.0, 4.0, inf], [1.0, 2.0, 3.0, inf, inf]])
-    found = np.stack(Averaging("median", "quartiles").summarise(values, FREE))
+    found = np.stack(intervals.Averaging("median", "quartiles").summarise(values, FREE))
     np.testing.assert_array_equal(found, [[3, 3], [2, 2], [4, inf]])

@@ -23,12 +23,9 @@ from overfit_cli.core.training import Training, named_rng
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # on Windows os.kill ends a process with any
 
 Ends = Literal["raises", "exits", "interrupts", "closes", "prints", "kills", "kills-once"]
-"""How a training can end otherwise than with a result, or on its way to one."""
-
+Yields = Literal["diverges", "nothing", "text", "other-cell", "wordy"]
 Numbers = Literal["nan", "word", "huge", "other-column", "no-numbers"]
 Steps = Literal["wordy-step", "numberless-step", "other-step"]
-Outcomes = Literal["diverges", Numbers, Steps, "nothing", "text", "other-cell", "wordy"]
-"""What can be wrong with a result."""
 
 NUMBERS: dict[str, Any] = {
     "nan": {"test_loss": math.nan},
@@ -48,7 +45,7 @@ class ToyParameters(StudyParameters):
     n: int = parameter(4, "samples", symbol="N", at_least=1, at_most=1000)
     snr: float = parameter(1.0, "signal-to-noise ratio", above=0)
     pause: float = parameter(0.0, "time a cell takes", unit="s", at_least=0, at_most=60)
-    mood: Literal["well", Ends, Outcomes] = parameter("well", "what goes wrong")
+    mood: Literal["well", Ends, Yields, Numbers, Steps] = parameter("well", "what goes wrong")
 
 
 class Toy(Study[ToyParameters]):

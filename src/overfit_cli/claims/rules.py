@@ -105,7 +105,10 @@ def _why_open(low: float, high: float, part: Part) -> str:
 
 
 def _details(parts: Sequence[Part], ends: Floats) -> dict[str, float]:
-    """How many settings there are; and of a few parts the number and the interval, (parts, 3)."""
+    """How many settings there are; and of a few parts the number and its interval's `ends`.
+
+    These are of shape (parts, 3).
+    """
     split = [(part.place, *part.place.rpartition(", ")[::2]) for part in parts]
     places = {place if "=" in last else before for place, before, last in split}
     details: dict[str, float] = {"settings": len(places)} if len(places) > 1 else {}

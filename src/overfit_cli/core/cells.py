@@ -217,24 +217,19 @@ class Cells:
         measured column leaves out is not missing.
         """
         measured = {*self.schema.named("measured")}
-
-        def rank(test: Test) -> int:
-            return 2 if isinstance(test, Extreme) else int(not measured.isdisjoint(test.names))
-
         tests = [
-            (text, test)
+            (2 if isinstance(test, Extreme) else int(bool(measured & test.names)), text, test)
             for text in conditions
             for test in expressions.read_conditions(text, self.schema.placed, option)
         ]
-        cells, by_measure = self, list[str]()
-        for text, test in sorted(tests, key=lambda each: rank(each[1])):
-            if rank(test) == 1 and not by_measure:
-                before = len(cells.trained)
-            by_measure += [text] if rank(test) == 1 else []
+        by_measure = dict.fromkeys(text for rank, text, _ in tests if rank == 1)
+        cells, before = self, 0
+        for rank, text, test in sorted(tests, key=lambda each: each[0]):
+            before = before or (rank == 1) * len(cells.trained)
             cells = replace(cells, frame=cells.frame[cells._meets(test, text, option)])
         if by_measure:
             count = f"{len(cells.trained)} of {plural(before, 'cell')}"
-            cells = replace(cells, chosen=f"{', '.join(dict.fromkeys(by_measure))}, {count}")
+            cells = replace(cells, chosen=f"{', '.join(by_measure)}, {count}")
         return cells
 
     def choose(self, *conditions: str, option: str = "where") -> Cells:

@@ -41,12 +41,11 @@ def add_by_onednn(
     initial: Tensor, left: Tensor, right: Tensor, out: Tensor | None = None
 ) -> Tensor:
     """Return initial + left · right with oneDNN's product, matrix by matrix; see `add_product`."""
-    result = (
-        torch.empty_like(initial, memory_format=torch.contiguous_format) if out is None else out
-    )
+    if out is None:
+        out = torch.empty_like(initial, memory_format=torch.contiguous_format)
     for index, first in enumerate(initial):
-        torch.add(_onednn(left[index], right[index]), first, out=result[index])
-    return result
+        torch.add(_onednn(left[index], right[index]), first, out=out[index])
+    return out
 
 
 def library_of(left: Tensor, right: Tensor) -> Literal["PyTorch", "oneDNN"]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import DATA_VARIABLE, usable_path
@@ -29,8 +29,6 @@ LARGEST = 2**63 - 1
 """The largest whole number that a file of cells holds."""
 
 NUMBERS = {int: "a whole number", float: "a finite number"}
-
-_Choice = TypeVar("_Choice")
 
 
 def whole_number(name: str, given: Any, at_least: int, others: str = "") -> int:
@@ -48,13 +46,6 @@ def finite_number(name: str, given: Any, above: float = -math.inf) -> float:
         accepts = NUMBERS[float] if above == -math.inf else f"a number above {above:g}"
         raise BadValue(name, given, f"it takes {accepts}.")
     return float(given)
-
-
-def valid_choice(name: str, given: _Choice, choices: Iterable[object]) -> _Choice:
-    """Return one of a few names."""
-    if given not in choices:
-        raise BadValue(name, given, f"it takes {alternatives(choices)}.")
-    return given
 
 
 def list_of_texts(name: str, given: Any) -> list[str]:
@@ -145,12 +136,15 @@ def with_arguments(options: type) -> Callable[[_Function], _Function]:
 
 
 def checked(name: str, given: Any, kind: Any) -> Any:
-    """Return what Python gives for a truth value, a text, a path or several texts.
+    """Return what Python gives for a name of few, a truth value, a text, a path or several texts.
 
     None is none, but of several texts whose default is no None.
     """
     if given is None and kind != Sequence[str]:
         return None
+    named = [get_args(each) for each in (kind, *get_args(kind)) if get_origin(each) is Literal]
+    if named and given not in named[0]:
+        raise BadValue(name, given, f"it takes {alternatives(named[0])}.")
     if kind is bool and not isinstance(given, bool):
         raise BadValue(name, given, "it takes True or False.")
     if kind in (str, str | None) and not isinstance(given, str):

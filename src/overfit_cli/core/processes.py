@@ -109,9 +109,7 @@ def check_interrupts() -> None:
         raise Interrupted
 
 
-_ENDING = tuple(
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
-)
+_ENDING = [each for each in signal.Signals if each.name in ("SIGINT", "SIGTERM", "SIGHUP")]
 """The signals that ask a process to end: by the user, by a queue, by a terminal that is closed."""
 
 _interrupts = list[int]()

@@ -39,12 +39,11 @@ def _problems(study: object, name: str) -> Iterator[str]:
         return
     describe(model)
     for member, own in (("columns", set[str]()), ("trajectory_columns", {"step"})):
-        counts = Counter(column.name for column in getattr(study, member))
-        for column in getattr(study, member):
-            if column.name in taken_columns(model) | own:
-                yield f"its column {column.name!r} is one that every row has already"
-            if counts[column.name] > 1:
-                yield f"two of its {member} are called {column.name!r}"
+        for column, count in Counter(each.name for each in getattr(study, member)).items():
+            if column in taken_columns(model) | own:
+                yield f"its column {column!r} is one that every row has already"
+            if count > 1:
+                yield f"two of its {member} are called {column!r}"
     if not study.columns:
         yield "it has no columns, so nothing would be measured"
     if study.headline not in [column.name for column in study.columns]:

@@ -10,7 +10,7 @@ import functools
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, cast
 
 import numpy as np
 
@@ -256,25 +256,22 @@ class Schema:
         Of a parameter and a column with one symbol it is the parameter's.
         """
         fields = {field.name: field for field in self.fields}
-        spelled = dict[str, str]()
-        for role in ("measured", "parameter"):
-            of_role = {n: field for n, field in fields.items() if field.role == role}
-            spelled |= parameters.spellings(of_role)
-        names = Names({text: fields[name] for text, name in spelled.items()} | fields)
-        limit = fields.get(parameters.TRAINING_STEPS)
-        return names.with_brackets(Names(names | ({"steps": limit} if limit else {})))
+        return Names(self.placed | fields).with_brackets(self.placed)
 
     @functools.cached_property
     def placed(self) -> Names:
         """The names in conditions and along axes, where `steps` may be a parameter's."""
-        inside = self.names.inside
-        assert inside is not None
-        return inside.with_brackets(inside)
+        fields, spelled = {field.name: field for field in self.fields}, dict[str, str]()
+        for role in ("measured", "parameter"):
+            of_role = {name: field for name, field in fields.items() if field.role == role}
+            spelled |= parameters.spellings(of_role)
+        names = Names({text: fields[name] for text, name in spelled.items()} | fields)
+        if limit := fields.get(parameters.TRAINING_STEPS):
+            names["steps"] = limit
+        return names.with_brackets(names)
 
     def __getitem__(self, name: str) -> Field:
-        field = self.names.of(name)
-        assert isinstance(field, Field)
-        return field
+        return cast("Field", self.names.of(name))
 
     def __contains__(self, name: str) -> bool:
         return name in self.names

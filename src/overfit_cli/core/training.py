@@ -39,11 +39,11 @@ from overfit_cli.core.files import keeping_variables
 from overfit_cli.core.options import DeviceChoice
 from overfit_cli.core.processes import alarm
 
+Device = Literal["cpu", "cuda"]
 
-def resolve_device(choice: DeviceChoice, *, local: bool = True) -> Literal["cpu", "cuda"]:
-    """Return the device for `choice`; `auto` is a GPU where the machine that trains has one."""
-    if not local:
-        return "cuda" if choice == "cuda" else "cpu"
+
+def resolve_device(choice: DeviceChoice) -> Device:
+    """Return the device of this machine for `choice`; `auto` is a GPU where it has one."""
     may_have_gpu = any(Path("/dev").glob("nvidia[0-9]*")) or Path("/dev/dxg").exists()
     if choice == "cpu" or (choice == "auto" and not may_have_gpu):
         return "cpu"
@@ -61,9 +61,8 @@ _CPU_INFO = Path("/proc/cpuinfo")
 
 @functools.cache
 def _processor() -> Mapping[str, str]:
-    exists = _CPU_INFO.exists()
-    lines = _CPU_INFO.read_text("utf-8", "replace").splitlines() if exists else []
-    split = (line.partition(":") for line in lines)
+    text = _CPU_INFO.read_text("utf-8", "replace") if _CPU_INFO.exists() else ""
+    split = (line.partition(":") for line in text.splitlines())
     return {name.strip(): value.strip() for name, _, value in split}
 
 
@@ -78,10 +77,9 @@ def product_library() -> Literal["PyTorch", "oneDNN"]:
     """Return the library of large matrix products on this processor: see `matrix_products.py`."""
     described = _processor()
     is_amd = described.get("vendor_id") == "AuthenticAMD"
-    family = described.get("cpu family", "")
-    is_wide = family.isdecimal() and int(family) >= _ZEN_5
+    is_wide = is_amd and int(described.get("cpu family") or 0) >= _ZEN_5
     has_avx512 = "avx512f" in described.get("flags", "").split()
-    return "oneDNN" if is_amd and is_wide and has_avx512 else "PyTorch"
+    return "oneDNN" if is_wide and has_avx512 else "PyTorch"
 
 
 _ZEN_5 = 26
@@ -99,7 +97,6 @@ def named_rng(seed: int, *names: str) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=words)))
 
 
-Device = Literal["cpu", "cuda"]
 Row = Mapping[str, float]
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -233,10 +230,9 @@ def training_conditions() -> Iterator[None]:
     torch: Any = sys.modules.get("torch")
     threads = torch.get_num_threads() if torch else 0
     try:
-        variables = keeping_variables(*_THREAD_VARIABLES)
-        with variables, threadpool_limits(1), warnings.catch_warnings():
+        quiet = warnings.catch_warnings(action="ignore", category=RuntimeWarning)
+        with keeping_variables(*_THREAD_VARIABLES), threadpool_limits(1), quiet:
             os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
-            warnings.simplefilter("ignore", RuntimeWarning)
             if torch:
                 torch.set_num_threads(1)
             yield
@@ -255,12 +251,7 @@ def without_gradients(train: Callable[[], Results[P]]) -> Results[P]:
 
     with torch.inference_mode():
         left = iter(train())
-    while True:
-        with torch.inference_mode():
-            result = next(left, None)
-        if result is None:
-            return
-        yield result
+    yield from iter(torch.inference_mode()(lambda: next(left, None)), None)
 
 
 def group_cells(

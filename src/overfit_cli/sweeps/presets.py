@@ -20,7 +20,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr,
 
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import read_toml, set_data_folder, variable_folder
-from overfit_cli.core.options import ProfileName, valid_choice
+from overfit_cli.core.options import ProfileName
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.registry import figures_of, find_study, study_names
 from overfit_cli.core.study import AnyStudy
@@ -29,7 +29,6 @@ from overfit_cli.functions import function_study, references
 from overfit_cli.sweeps.grid import Given, Grid
 
 PROFILES = get_args(ProfileName)
-DEFAULT_PROFILE = "quick"
 NO_PAPER = "own"
 """Stands for the paper of a preset whose study is of none."""
 
@@ -140,7 +139,7 @@ class Preset(_Axes):
 
     def profile(self, name: str) -> Profile:
         """Return the profile `quick` or `paper`, with the preset's own values below its own."""
-        chosen: Profile = getattr(self, valid_choice("profile", name, PROFILES))
+        chosen: Profile = getattr(self, name)
         together, only = (*self.together, *chosen.together), (*self.only, *chosen.only)
         shared = {**self.set, **chosen.set}
         return chosen.model_copy(update={"set": shared, "together": together, "only": only})
@@ -258,7 +257,7 @@ class Subject:
     typed: str
     profile: Profile = field(default_factory=Profile)
     preset: Preset | None = None
-    size: str = DEFAULT_PROFILE
+    size: str = PROFILES[0]
 
     @property
     def name(self) -> str:
@@ -338,7 +337,7 @@ def find_subject(typed: str, profile: str | None = None) -> Subject:
         raise UserError(f"{typed}: the name isn't text; it takes a path in UTF-8.")
     preset = None if typed in study_names() else find_preset(typed)
     if preset is not None:
-        return _of_preset(preset, typed, profile or DEFAULT_PROFILE)
+        return _of_preset(preset, typed, profile or PROFILES[0])
     study = _study_named(typed)
     if study is None:
         near = most_alike(typed, [*study_names(), *preset_names()])
@@ -374,7 +373,7 @@ def _of_preset(preset: Preset, typed: str, size: str) -> Subject:
             if figure not in (figures := figures_of(study)):
                 hint = suggestion(figure, figures)
                 raise UserError(f"{study.name} has no figure {figure!r}; {hint}")
-        assert Grid.read(study, profile.texts, (0,), profile.together, profile.only).points
+        assert Grid.read(study, profile.texts, (0,), profile.together, profile.only).size
     except UserError as error:  # of the preset: the user has given no value yet
         raise UserError(f"{preset.path.name}: {error}") from error
     return Subject(study, typed, profile, preset, size)

@@ -66,6 +66,14 @@ def test_single_precision_follows_the_same_path() -> None:
     assert single.measurements["train_loss"] == pytest.approx(loss, rel=1e-4)
 
 
+def test_a_condition_that_no_size_meets_is_infinitely_far() -> None:
+    example = {"instance": "example", "weights": "identity", "target": "below", "trained": "query"}
+    sizes = {"n": 1, "tokens": 2, "d": 2, "d_h": 2, "heads": 1, "training_steps": 2}
+    [result] = train(study, cell_of(study, {**example, **sizes}))
+    assert (result.measurements["condition_12"], result.reason) == (math.inf, "")
+    assert result.measurements["log10_gamma"] == -math.inf
+
+
 def test_batches_hold_cells_of_one_shape_and_every_cell_once() -> None:
     cells = [
         cell_of(study, settings(kernel=kernel, heads=heads, learning_rate=rate), seed)
