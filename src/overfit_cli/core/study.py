@@ -273,9 +273,6 @@ class Schema:
     def __getitem__(self, name: str) -> Field:
         return cast("Field", self.names.of(name))
 
-    def __contains__(self, name: str) -> bool:
-        return name in self.names
-
     def named(self, role: Role) -> list[str]:
         """Return the names of the fields of a role."""
         return [field.name for field in self.fields if field.role == role]
