@@ -40,16 +40,7 @@ def small(seeds: int, shift: int = 0, noise: float = 0.5) -> pd.DataFrame:
     return cells.assign(seed=cells["seed"] + shift)
 
 
-# Panels
-
-
-def test_panels_hold_the_cells_and_the_plan_of_their_value() -> None:
-    planned = fake_cells([5, 10, 20], [1.0])[["seed", "n", "snr", "width", "kernel"]]
-    parts = inputs.panels(data_of(fake_cells([5, 10], [1.0]), planned), "n")
-    assert [part.title for part in parts] == ["$N$ = 5", "$N$ = 10", "$N$ = 20"]
-    assert [part.data.frame["n"].unique().tolist() for part in parts] == [[5], [10], [20]]
-    assert [part.data.trained["n"].tolist() for part in parts] == [[5] * 3, [10] * 3, []]
-
+# Options
 
 PLANE = {"x": "snr", "y": "n", "law": (fake.LAW,)}
 

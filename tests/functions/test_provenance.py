@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -196,39 +195,24 @@ def recorded(sent: Path, reference: str = "") -> FunctionRecord:
     return record
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "report run --out=page",
-        "judge run",
-        "runs run --failed",
-        "plot lines --from=run --x=n",
-        "export run",
-    ],
-)
-def test_no_command_that_reads_a_run_executes_a_file_inside_it(sent: Path, command: str) -> None:
+READING = ("judge run", "runs run --failed", "plot lines --from=run --x=n", "export run")
+
+
+def test_no_command_that_reads_a_run_executes_a_file_inside_it(sent: Path) -> None:
     recorded(sent, f"{sent / 'sent.py'}:train")
-    done = call(*command.split(), cwd=sent.parent)
+    for command in READING:
+        call(*command.split(), cwd=sent.parent)
+    done = call("report", "run", "--out=page", cwd=sent.parent)
+    assert INSIDE in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "loss-lt-5" in done.stdout, "it is judged as the run keeps it"
     with pytest.warns(UserWarning, match=INSIDE):
         overfit_cli.judge(sent)
     assert not (sent / "executed").exists()
-    if command.startswith("report"):
-        assert INSIDE in done.stderr
-        assert done.stderr.count("\n") == 1
-        assert "loss-lt-5" in done.stdout, "it is judged as the run keeps it"
 
 
 @pytest.mark.unix
-@pytest.mark.parametrize(
-    "inside",
-    [
-        "sent.py",
-        "../link.py",
-        "../linked/sent.py",
-        "outward.py",
-    ],
-)
-def test_links_and_longer_paths_into_a_run_directory_are_refused(sent: Path, inside: str) -> None:
+def test_links_and_longer_paths_into_a_run_directory_are_refused(sent: Path) -> None:
     """A link in it is refused wherever it leads."""
     for made in ("deeper", "elsewhere"):
         (sent / made).mkdir()
@@ -236,14 +220,12 @@ def test_links_and_longer_paths_into_a_run_directory_are_refused(sent: Path, ins
     (sent.parent / "link.py").symlink_to(sent / "sent.py")
     (sent.parent / "linked").symlink_to(sent)
     (sent / "outward.py").symlink_to(sent.parent / "outside.py")
-    assert (sent / inside).is_file()
-    with pytest.raises(UserError, match=INSIDE):
-        refuse_sent_code(f"{sent / inside}:train")
-
-
-def test_a_recorded_path_that_is_not_whole_is_refused(sent: Path) -> None:
+    for inside in ("sent.py", "../link.py", "../linked/sent.py", "outward.py"):
+        assert (sent / inside).is_file()
+        with pytest.raises(UserError, match=INSIDE):
+            refuse_sent_code(f"{sent / inside}:train")
     with pytest.raises(UserError, match="without its folder"):
-        study_of_record(recorded(sent, "outside.py:train"))
+        refuse_sent_code("outside.py:train")
 
 
 def test_a_module_inside_a_run_directory_is_refused_before_its_package_runs(sent: Path) -> None:
@@ -269,15 +251,15 @@ def test_a_merge_copies_no_file_that_a_link_among_the_sources_leads_to(sent: Pat
     assert [path.name for path in (folder / "merged" / "source").rglob("*.py")] == ["outside.py"]
 
 
-@pytest.mark.parametrize("reference", ["", "outside:train"])
-def test_the_file_that_was_swept_outside_is_loaded(sent: Path, reference: str) -> None:
+def test_the_file_that_was_swept_is_loaded_and_one_in_a_run_directory_by_its_name(
+    sent: Path,
+) -> None:
     """And a module of the working folder."""
-    [claim] = study_of_record(recorded(sent, reference)).claims()
-    assert claim.name == "loss-lt-5"
-
-
-def test_a_file_in_a_run_directory_is_swept_by_its_name(sent: Path) -> None:
-    file = os.path.join("run", "sent.py")  # noqa: PTH118 - as it is typed
-    call("sweep", file, "--n=1:2", "--jobs=1", "--out=swept", cwd=sent.parent)
+    for reference in ("", "outside:train"):
+        [claim] = study_of_record(recorded(sent, reference)).claims()
+        assert claim.name == "loss-lt-5"
+    call(
+        "sweep", str(Path("run", "sent.py")), "--n=1:2", "--out=swept", "--jobs=1", cwd=sent.parent
+    )
     assert (sent / "executed").exists()
     assert len(overfit_cli.load(sent.parent / "swept")) == 6

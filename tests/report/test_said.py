@@ -50,15 +50,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
-def test_a_vacuous_claim_is_compared_with_what_is_expected_of_it(tmp_path: Path) -> None:
-    run = RESULTS / "softmax-small-weights-quick"
-    (tmp_path / "renamed").symlink_to(run)  # no name of a preset's directory
-    (tmp_path / "expected.toml").write_text('[softmax-convergence]\nsoftmax-theorem42 = "holds"\n')
-    words = said(tmp_path, "renamed", "--strict", "--expect=expected.toml", expect=1)
-    assert "Unexpected: softmax-convergence/softmax-theorem42: vacuous, expected holds." in words
-
-
 def test_counts_come_first_then_the_table_then_what_does_not_hold(folder: Path) -> None:
     code, stream = on_a_terminal("report", "run", cwd=folder)
     lines = [line.rstrip() for line in shown(stream) if line]

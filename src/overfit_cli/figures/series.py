@@ -301,8 +301,9 @@ class Series:
             by_key = (steps[self.value] > bound).groupby(steps["key"])
             later = by_key.any() & ~by_key.first()
             if count := int(later.sum()):
-                many = f"{count} of {len(later)}"
-                sentences.append(f"Cells above the {label} at a later step: {many}.")
+                sentences.append(
+                    f"Cells above the {label} at a later step: {count} of {len(later)}."
+                )
         return sentences
 
     def _shade(self, all_axes: Sequence[Axes]) -> tuple[Patch, str]:
@@ -334,8 +335,7 @@ class Series:
         if any(line.ends_early for line in every):
             legend.append((_handle("0.3", "", "o", markersize=2.5), "first seed ends"))
         if reasons := dict.fromkeys(line.reason for line in every if line.reason):
-            half = f"half or more: {' or '.join(reasons)}"
-            legend.append((_handle("0.3", "", "x"), half))
+            legend.append((_handle("0.3", "", "x"), f"half or more: {' or '.join(reasons)}"))
         for (name, label), dashed in zip(self.theory.items(), THEORY.values(), strict=False):
             differs = any(_differs(lines, name) for lines in self.lines.panels)
             how = {**dashed, **_BEHIND, "color": "0.3"} if differs else dashed

@@ -15,11 +15,10 @@ from pandas.api.types import is_numeric_dtype
 
 from overfit_cli.claims import stated
 from overfit_cli.claims.cells import repeated_seeds, rows_with_absent
-from overfit_cli.core import parameters, registry
+from overfit_cli.core import files, parameters, registry
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import Claim, Measurement, UndecidedError, not_run
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.files import results_folder
 from overfit_cli.core.study import AnyStudy, stand_ins_of
 from overfit_cli.core.text import most_alike
 from overfit_cli.stats.intervals import level_of_each, set_level
@@ -245,7 +244,7 @@ def load_runs(
     if conditions and not directories:
         raise BadValue("where", conditions[0], "name the run directory that it is about.")
     found = [*{one.path: one for one in directories}.values()]
-    usable = [] if found else load.usable_directories(results_folder())
+    usable = [] if found else load.usable_directories(files.results_folder())
     found += sorted(usable, key=lambda one: str(one.path))
     runs = list[JudgedRun]()
     for directory in found:
