@@ -95,12 +95,14 @@ class Dask(Cluster):
     absent = "no dask scheduler answers there ({}); `dask scheduler` starts one."
 
     def _connect(self) -> None:
-        from distributed import Client
+        import distributed
 
+        self._dask: Any = distributed
         for name in ("distributed", "distributed.client"):
             # A lost connection is our own error, in one sentence.
             logging.getLogger(name).setLevel(logging.CRITICAL)
-        self._client = Client(self.address, timeout=SECONDS_TO_CONNECT, set_as_default=False)
+        how: Any = {"timeout": SECONDS_TO_CONNECT, "set_as_default": False}
+        self._client = distributed.Client(self.address, **how)
 
     def __exit__(self, *error: object) -> None:
         with contextlib.suppress(Exception):  # the scheduler may be gone
@@ -123,9 +125,7 @@ class Dask(Cluster):
 
     async def _result(self, sent: Any) -> TaskRecord:
         """Return a task's result, asked for again where the worker that has it is silent."""
-        from distributed import as_completed
-
-        async for _ in as_completed([sent], loop=self._client.loop):
+        async for _ in self._dask.as_completed([sent], loop=self._client.loop):
             pass
         while True:
             asked = self._client.gather(sent, asynchronous=True)
@@ -138,11 +138,9 @@ class Dask(Cluster):
                 return record
 
     def _killed(self, error: Exception) -> int:
-        from distributed import KilledWorker
-
         if isinstance(error, CancelledError | OSError):  # the client has lost its scheduler
             raise self._ending() from error
-        return 1 + error.allowed_failures if isinstance(error, KilledWorker) else 0
+        return 1 + error.allowed_failures if isinstance(error, self._dask.KilledWorker) else 0
 
 
 @dataclass(frozen=True)
@@ -202,10 +200,9 @@ class Ray(Cluster):
         return future
 
     def _killed(self, error: Exception) -> int:
-        from ray.exceptions import RayError, RayTaskError
-
+        kinds = self._ray.exceptions
         # A RayTaskError was raised by the task itself; otherwise its worker or its node is gone.
-        return int(isinstance(error, RayError) and not isinstance(error, RayTaskError))
+        return int(isinstance(error, kinds.RayError) and not isinstance(error, kinds.RayTaskError))
 
     def _drop(self, futures: Sequence[Any]) -> None:
         # A task that ends while ray cancels it can abort this process ("unexpected system state").
