@@ -9,7 +9,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -135,15 +134,25 @@ def test_a_command_has_these_options(command: str, tmp_path: Path) -> None:
     assert sorted({*options} - {"help"}) == sorted(OPTIONS[command].split())
 
 
+MINE = """
+import overfit_cli
+
+@overfit_cli.experiment(claims=["small: loss < 100"])
+def train(n: int = 10, rate: float = 0.1, kind: str = "a", seed: int = 0):
+    if n == 3:
+        raise ValueError(f"n {n} is no good for {seed}")
+    return {"loss": float("nan") if n == 4 and seed == 1 else n * rate + seed}
+"""
+
+
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with two runs in `results/`, of which `grid` was written last."""
-    folder = tmp_path_factory.mktemp("completion")
-    sweep = "sweep toy --seeds=2 --jobs=1 --n=1:3"
-    said(f"{sweep} --snr=1:2:2 --out=results/grid", folder)
-    said(f"{sweep} --mood=well,diverges --out=results/moods", folder, 1)
-    later = time.time() + 9
-    os.utime(folder / "results" / "grid" / "cells", (later, later))
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with runs `bad`, of whose 30 cells 8 failed, and `toy-10`, which is complete."""
+    folder = tmp_path_factory.mktemp("runs")
+    (folder / "mine.py").write_text(MINE)
+    grid = "--n=1:5 --rate=0.1,0.2 --kind=b --seeds=3 --jobs=1"
+    said(f"sweep mine.py {grid} --out=results/bad", folder, 1)
+    said("sweep toy --n=1:3 --snr=1:2:2 --seeds=1 --jobs=1 --out=results/toy-10", folder)
     (folder / "results" / "report").mkdir()
     return folder
 
@@ -174,18 +183,18 @@ COMPLETED: list[tuple[str, list[str]]] = [
     # Choices of overfit's own options
     ("sweep fig1 --profile ", ["quick", "paper"]),
     ("sweep toy --backend t", ["threading"]),
-    ("export results/grid --to ", ["csv", "parquet", "latex"]),
+    ("export results/bad --to ", ["csv", "parquet", "latex"]),
     ("list pr", ["presets"]),
-    ("runs ", ["results/grid", "results/moods"]),
+    ("runs ", ["results/bad", "results/toy-10"]),
     ("list claims to", ["toy"]),
     ("list claims toy ", []),
     # Figures, papers and runs
     ("plot learning", ["learning-rates"]),
     ("reproduce jiang2024/fig1-b", ["jiang2024/fig1-balanced"]),
-    ("plot lines --from ", ["results/grid", "results/moods"]),
-    ("plot lines --from results/grid --from results/m", ["results/moods"]),
-    ("compact results/", ["results/grid", "results/moods"]),
-    ("merge results/grid results/m", ["results/moods"]),
+    ("plot lines --from ", ["results/bad", "results/toy-10"]),
+    ("plot lines --from results/bad --from results/t", ["results/toy-10"]),
+    ("compact results/", ["results/bad", "results/toy-10"]),
+    ("merge results/bad results/t", ["results/toy-10"]),
     # Where something is wrong, nothing is offered
     ("sweep nowhere.py --sn", []),
     ("sweep toy --nothing ", []),
@@ -194,19 +203,19 @@ COMPLETED: list[tuple[str, list[str]]] = [
 
 
 @pytest.mark.parametrize(("line", "words"), COMPLETED)
-def test_a_command_line_is_completed(line: str, words: list[str], folder: Path) -> None:
-    assert in_bash(*line.split(" "), cwd=folder) == words
+def test_a_command_line_is_completed(line: str, words: list[str], swept: Path) -> None:
+    assert in_bash(*line.split(" "), cwd=swept) == words
 
 
-def test_behind_a_study_its_parameters_are_offered(folder: Path) -> None:
+def test_behind_a_study_its_parameters_are_offered(swept: Path) -> None:
     parameters = {f"--{name}" for name in find_study("toy").parameters.model_fields}
-    assert parameters <= set(in_bash("sweep", "toy", "--", cwd=folder))
-    assert {"toy", "fig1", "kernel-text"} <= set(in_bash("sweep", "", cwd=folder))
+    assert parameters <= set(in_bash("sweep", "toy", "--", cwd=swept))
+    assert {"toy", "fig1", "kernel-text"} <= set(in_bash("sweep", "", cwd=swept))
 
 
 @pytest.mark.parametrize("option", ["--version", "--help"])
-def test_an_option_that_prints_and_ends_is_not_run(option: str, folder: Path) -> None:
-    assert "sweep" in in_bash(option, "", cwd=folder)
+def test_an_option_that_prints_and_ends_is_not_run(option: str, swept: Path) -> None:
+    assert "sweep" in in_bash(option, "", cwd=swept)
 
 
 def test_a_study_that_cannot_be_loaded_or_that_prints_disturbs_nobody(
@@ -225,9 +234,9 @@ def test_a_study_that_cannot_be_loaded_or_that_prints_disturbs_nobody(
     "line",
     ["sweep kernel-text --le", "train multihead-sst2 --n", "reproduce ", "plot h", "plot --from "],
 )
-def test_completing_imports_nothing_heavy(line: str, folder: Path) -> None:
+def test_completing_imports_nothing_heavy(line: str, swept: Path) -> None:
     timed = ("-X", "importtime", "-m", "overfit_cli")
-    done = python(*timed, cwd=folder, env=asked_in_bash(*line.split(" ")))
+    done = python(*timed, cwd=swept, env=asked_in_bash(*line.split(" ")))
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "typer" in imported and not imported & {"torch", "pandas", "matplotlib", "scipy"}
 
@@ -256,36 +265,15 @@ def test_completion_is_installed_for_the_shell_in_use(tmp_path: Path) -> None:
     ],
 )
 def test_zsh_and_fish_are_told_words_with_their_meanings(
-    shell: str, line: str, told: str, folder: Path
+    shell: str, line: str, told: str, swept: Path
 ) -> None:
     asked = {"_OVERFIT_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
     asked["_TYPER_COMPLETE_ARGS"] = f"overfit sweep toy {line}"
-    done = python("-m", "overfit_cli", cwd=folder, env=asked)
+    done = python("-m", "overfit_cli", cwd=swept, env=asked)
     assert (done.stdout, done.stderr) == (told, "")
 
 
 # Run directories
-
-MINE = """
-import overfit_cli
-
-@overfit_cli.experiment(claims=["small: loss < 100"])
-def train(n: int = 10, rate: float = 0.1, kind: str = "a", seed: int = 0):
-    if n == 3:
-        raise ValueError(f"n {n} is no good for {seed}")
-    return {"loss": float("nan") if n == 4 and seed == 1 else n * rate + seed}
-"""
-
-
-@pytest.fixture(scope="module")
-def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with `bad`, of whose 30 cells 8 failed, and `toy-10`, which is complete."""
-    folder = tmp_path_factory.mktemp("runs")
-    (folder / "mine.py").write_text(MINE)
-    grid = "--n=1:5 --rate=0.1,0.2 --kind=b --seeds=3 --jobs=1"
-    said(f"sweep mine.py {grid} --out=results/bad", folder, 1)
-    said("sweep toy --n=1:3 --snr=1:2:2 --seeds=1 --jobs=1 --out=results/toy-10", folder)
-    return folder
 
 
 @pytest.fixture
@@ -322,7 +310,7 @@ def test_where_cells_are_missing_the_command_trains_them(copied: Path) -> None:
 
 def test_only_run_directories_are_listed_and_damage_is_counted(copied: Path) -> None:
     results = copied / "results"
-    for name in ("report", "empty/cells", "foreign/cells", "other"):
+    for name in ("empty/cells", "foreign/cells", "other"):
         (results / name).mkdir(parents=True)
     (results / "foreign" / "cells" / "a.parquet").write_text("not ours")
     (results / "other" / "manifest.json").write_text("{}")
