@@ -6,6 +6,7 @@ import contextlib
 import functools
 import io
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -103,6 +104,11 @@ def call(
     expected = {expect} if isinstance(expect, int) else {*expect}
     assert code in expected, f"{arguments}: {code}\n{texts[0]}\n{texts[1]}"
     return subprocess.CompletedProcess(arguments, code, *texts)
+
+
+def said(line: str, cwd: Path, expect: int | Collection[int] = 0) -> str:
+    """What a command line, such as `runs --failed`, prints in this process."""
+    return call(*shlex.split(line), cwd=cwd, expect=expect).stdout
 
 
 def python(
