@@ -116,8 +116,7 @@ def _run_entries(judged: Sequence[Judged], runs: Sequence[JudgedRun]) -> list[En
         path, name = run.directory.path, run.directory.path.resolve().name
         presets, called = presets_run_into(name), name if names[name] == 1 else str(path)
         reproduced = [preset.reproduces for preset in presets if preset.reproduces]
-        own = judged if run.study.paper is None else ()
-        here = [each for each in own if each.directory == path]
+        here = [each for each in judged if each.directory == path and not run.study.paper]
         entry = {
             "run": run,
             "path": path,
