@@ -41,8 +41,8 @@ def sweep_toy(path: Path, n: str = "1:3", *, fresh: bool = False) -> RunDirector
 
 
 def begin(cwd: Path, *words: str, parts: int = 3, **how: Any) -> subprocess.Popen[str]:
-    """Start a sweep of the toy into `out`, and wait until so many parts are there."""
-    process = start("sweep", "toy", *words, "--out", "out", cwd=cwd, **how)
+    """Start a sweep of the toy, which is into `out`, and wait until so many parts are there."""
+    process = start("sweep", "toy", *words, cwd=cwd, **how)
     wait_for(lambda: len(parts_in(cwd / "out" / "cells")) >= parts)
     return process
 

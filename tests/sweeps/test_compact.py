@@ -154,7 +154,7 @@ def test_joining_makes_no_old_row_newer_than_a_fresh_one(tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_a_sweep_beside_it_loses_and_doubles_nothing(tmp_path: Path) -> None:
-    grid = ("--n=1:40", "--seeds=1", "--trajectories", "--set=pause=0.03", "--jobs=2")
+    grid = ("--n=1:40", "--seeds=1", "--set=pause=0.03", "--trajectories", "--jobs=2", "--out=out")
     process = begin(tmp_path, *grid)
     while process.poll() is None:
         call("compact", "out", cwd=tmp_path)

@@ -67,7 +67,7 @@ def test_workers_leave_soon_after_their_parent_is_killed(
     tmp_path: Path, moment: float | None
 ) -> None:
     """Also those that have no batch yet: at a moment in seconds, or when a cell is there."""
-    grid = ("--n", "1:40", "--snr", "1", "--set", "pause=0.3", "--jobs", "2")
+    grid = ("--n", "1:40", "--snr", "1", "--set", "pause=0.3", "--jobs=2", "--out=out")
     process = begin(tmp_path, *grid, parts=int(moment is None), new_session=True)
     time.sleep(moment or 0)
     process.kill()
@@ -105,7 +105,8 @@ def test_ctrl_c_leaves_at_once_and_keeps_what_is_finished(
 ) -> None:
     """Sent to the whole process group, as a terminal does, and as one does that hangs up."""
     grid = ("--n", "1:14", "--snr", "1", "--seeds", "1", "--set", "pause=0.1")
-    process = begin(tmp_path, *grid, "--jobs", jobs, "--backend", backend, new_session=True)
+    how = ("--jobs", jobs, "--backend", backend, "--out", "out")
+    process = begin(tmp_path, *grid, *how, new_session=True)
     os.killpg(process.pid, number)
     output = ended(process, 130, seconds=2)
     assert "Interrupted after" in output
@@ -352,7 +353,7 @@ def test_others_train_what_a_frozen_worker_has_when_dask_gives_it_up(
     monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL", "8s")
     with dask_cluster(tmp_path / "cluster", "one", "two") as started:
         grid = ("--n", "1:40", "--snr", "1", "--seeds", "1", "--set", "pause=0.1")
-        where = ("--backend", "dask", "--address", started.address)
+        where = ("--backend", "dask", "--address", started.address, "--out", "out")
         process = begin(tmp_path, *grid, *where)
         started.workers["two"].send_signal(signal.SIGSTOP)
         ended(process, seconds=120)

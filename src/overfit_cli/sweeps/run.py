@@ -22,7 +22,7 @@ from overfit_cli.core.errors import BadValue, MissingError, count_alike
 from overfit_cli.core.options import DEFAULTS, SweepOptions, finite_number, whole_number
 from overfit_cli.core.text import templates, typed
 from overfit_cli.core.training import Execution
-from overfit_cli.stats.boundary_search import CONFIDENCE
+from overfit_cli.stats.intervals import LEVEL
 from overfit_cli.sweeps import clusters, part
 from overfit_cli.sweeps.executors import Executor, Run, writing_to
 from overfit_cli.sweeps.grid import Grid
@@ -101,7 +101,7 @@ class Session:
             if total.stopped or (self.options.fail_fast and total.failed):
                 break
         kinds = count_alike(total.failed, total.tracebacks)
-        self._tell("done.txt", total=total, kinds=kinds, most=MOST_REASONS, confidence=CONFIDENCE)
+        self._tell("done.txt", total=total, kinds=kinds, most=MOST_REASONS, confidence=LEVEL)
         return total
 
     def outline(self) -> Plan:
