@@ -312,16 +312,15 @@ def read_expected(path: Path) -> Expected:
         for study, claims in _STATED.validate_python(files.read_toml(path, "expect")).items():
             for claim, stated in claims.items():
                 expected[f"{study}/{claim}"] = stated if isinstance(stated, list) else [stated]
+        return expected
     except OSError as error:
         accepts = f"it can't be read ({files.error_text(error)})."
-        raise errors.BadValue("expect", str(path), accepts) from None
     except ValidationError as error:
         accepts = (
             "it takes a claims.json of `overfit report`, or a table for each study, [STUDY], with "
             f"lines CLAIM = 'VERDICT' ({errors.first_problem(error)})."
         )
-        raise errors.BadValue("expect", str(path), accepts) from None
-    return expected
+    raise errors.BadValue("expect", str(path), accepts)
 
 
 def check_verdicts(

@@ -77,7 +77,6 @@ def draw_difference(
     called = textwrap.fill(f"B less A: B is {second}, A is {first}.", labels.WIDTH)
     drawing.caption = f"{called}\n\n{drawing.caption}"
     how = {"seconds": column == "seconds", "out": out}
-    path = sides.path_of(comparison.b)
     where, where_a, where_b = comparison.where
     return draw.finish(
         drawing,
@@ -90,7 +89,9 @@ def draw_difference(
             columns=columns,
             where_a=where_a,
             where_b=where_b,
-            published=None if runs[1:] else record_of_file(path, out, second),
+            published=None
+            if runs[1:]
+            else record_of_file(sides.path_of(comparison.b), out, second),
         ),
     )
 

@@ -92,9 +92,8 @@ class JudgedRun:
         words = [measured.note]
         if measured.by_chance and (seeds := self._repeated_seeds(claim, rows)):
             measured = replace(measured, verdict="inconclusive")
-            words.append(
-                f"Seeds {seeds} repeat all numbers of another seed: they are no further draws."
-            )
+            repeats = f"Seeds {seeds} repeat all numbers of another seed"
+            words.append(f"{repeats}: they are no further draws.")
         if self.source is not None:
             if measured.by_chance and (looks := self.manifest.further_looks):
                 times = "once" if looks == 1 else f"{looks} times"
