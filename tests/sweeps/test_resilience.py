@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -148,7 +148,7 @@ def test_two_sweeps_at_once_into_one_directory_lose_and_duplicate_nothing(
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Path:
+def small_disk(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "disk"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=150k", "tmpfs", str(folder)]
@@ -157,22 +157,20 @@ def small_disk(tmp_path: Path) -> Path:
         or subprocess.run(mount, capture_output=True, check=False).returncode
     ):
         pytest.skip("mounting a small tmpfs isn't allowed here")
-    return folder
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 @pytest.mark.slow
 def test_a_full_disk_gives_a_sentence_and_keeps_what_was_written(small_disk: Path) -> None:
-    try:
-        grid = ("--n", "1:900", "--snr", "1:2:4", "--seeds", "1", "--jobs", "2")
-        done = run("sweep", "toy", *grid, "--out", "disk/out", cwd=small_disk.parent, expect=1)
-        assert "No space left on device" in done.stderr
-        assert len(done.stderr.strip().splitlines()) == 1
-        kept = overfit_cli.load(small_disk / "out")
-        assert 0 < len(kept) < 3600
-        assert set(kept.groupby("n").size()) == {4}, "batches are whole"
-        assert not list(small_disk.glob("**/.part-*"))
-    finally:
-        subprocess.run(["umount", "-l", str(small_disk)], check=True)
+    grid = ("--n", "1:900", "--snr", "1:2:4", "--seeds", "1", "--jobs", "2")
+    done = run("sweep", "toy", *grid, "--out", "disk/out", cwd=small_disk.parent, expect=1)
+    assert "No space left on device" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    kept = overfit_cli.load(small_disk / "out")
+    assert 0 < len(kept) < 3600
+    assert set(kept.groupby("n").size()) == {4}, "batches are whole"
+    assert not list(small_disk.glob("**/.part-*"))
 
 
 def members(group: int) -> list[int]:
