@@ -67,7 +67,7 @@ class DaskCluster:
         self.workers[name].kill()
         self.workers[name].wait()
 
-    def end(self) -> None:
+    def close(self) -> None:
         """End all of its processes, and those that they have started."""
         for process in (*self.workers.values(), self.scheduler):
             with contextlib.suppress(ProcessLookupError):
@@ -78,13 +78,10 @@ class DaskCluster:
 @contextlib.contextmanager
 def dask_cluster(folder: Path, *workers: str, restarts: bool = False) -> Iterator[DaskCluster]:
     """A cluster with these workers, while inside."""
-    cluster = DaskCluster(folder)
-    try:
+    with contextlib.closing(DaskCluster(folder)) as cluster:
         for name in workers:
             cluster.add(name, restarts=restarts)
         yield cluster
-    finally:
-        cluster.end()
 
 
 class RayCluster:
@@ -108,7 +105,7 @@ class RayCluster:
         worker = next(one for one in processes if one.name().startswith("ray::run_re"))
         worker.send_signal(number)
 
-    def end(self) -> None:
+    def close(self) -> None:
         """End all of its processes."""
         processes = [self._head]
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -130,8 +127,5 @@ def free_port() -> int:
 @contextlib.contextmanager
 def ray_cluster(folder: Path, env: Variables | None = None) -> Iterator[RayCluster]:
     """A ray cluster of one machine with two CPUs, while inside."""
-    cluster = RayCluster(folder, env)
-    try:
+    with contextlib.closing(RayCluster(folder, env)) as cluster:
         yield cluster
-    finally:
-        cluster.end()

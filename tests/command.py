@@ -6,6 +6,7 @@ import contextlib
 import functools
 import io
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -105,6 +106,11 @@ def call(
     return subprocess.CompletedProcess(arguments, code, *texts)
 
 
+def said(line: str, cwd: Path, expect: int | Collection[int] = 0) -> str:
+    """What a command line, such as `runs --failed`, prints in this process."""
+    return call(*shlex.split(line), cwd=cwd, expect=expect).stdout
+
+
 def python(
     *arguments: str | Path,
     cwd: Path | None = None,
@@ -124,6 +130,13 @@ def python(
     )
     assert done.returncode == expect, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
     return done
+
+
+def ended(process: subprocess.Popen[str], expect: int = 0, seconds: float = 60) -> str:
+    """The output of a process that ends with an exit code, and without a word of errors."""
+    output, errors = process.communicate(timeout=seconds)
+    assert (process.returncode, errors) == (expect, ""), output
+    return output
 
 
 def wait_for(condition: Callable[[], object], seconds: float = 20) -> None:

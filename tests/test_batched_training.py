@@ -129,8 +129,7 @@ def test_a_training_without_gradients_is_one_at_every_step_and_not_between_resul
         recorded.append(torch.is_inference_mode_enabled())  # as it is set up
         for seed in range(2):
             recorded.append(torch.is_inference_mode_enabled())
-            cell = Cell("fake", 1, FakeParameters(), seed)
-            yield CellResult(cell, {}, 0)
+            yield CellResult(cell_of(seed), {}, 0)
 
     trained = without_gradients(train)
     between = [(result.cell.seed, torch.is_inference_mode_enabled()) for result in trained]

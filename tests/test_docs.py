@@ -179,9 +179,7 @@ def first_block(page: str, language: str = "") -> str:
 
 
 @pytest.mark.slow
-def test_the_study_in_the_docs_works_as_it_stands(
-    install: Callable[..., None], tmp_path: Path
-) -> None:
+def test_the_study_in_the_docs_works(install: Callable[..., None], tmp_path: Path) -> None:
     """Its code and its entry point, and the commands that the page gives."""
     page = (ROOT / "docs" / "adding-a-study.md").read_text()
     [entry] = re.findall(r'entry-points."overfit.studies"\]\n(\S+) = "(\S+)"\n', page)
@@ -196,9 +194,7 @@ def test_the_study_in_the_docs_works_as_it_stands(
 
 
 @pytest.mark.slow
-def test_the_world_in_the_docs_is_judged_as_the_page_says(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_world_in_the_docs_is_judged_as_it_says(capsys: pytest.CaptureFixture[str]) -> None:
     page = (ROOT / "docs" / "verdicts.md").read_text()
     exec(compile(first_block(page, "python"), "verdicts.md", "exec"), {})
     [number] = re.findall(r"fails there, with (\d\.\d\d)", page)
@@ -216,9 +212,7 @@ SWEEPS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(ROOT.glob("docs/examples/*.py")), ids=lambda one: one.stem)
-def test_of_each_example_the_true_claim_holds_and_the_false_one_fails(
-    path: Path, tmp_path: Path
-) -> None:
+def test_an_examples_true_claim_holds_and_its_false_one_fails(path: Path, tmp_path: Path) -> None:
     shutil.copy(path, tmp_path)
     grid = (*SWEEPS[path.name].split(), "--seeds", "20")
     run("sweep", path.name, *grid, "--out", "run", cwd=tmp_path)

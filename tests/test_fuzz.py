@@ -259,6 +259,6 @@ def test_any_csv_file_is_read_or_refused(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "published.csv"
         path.write_bytes(text.encode(encoding, errors="replace"))
-        points = taken(lambda: read_published(path, TOY), of=path)
+        points = taken(lambda: read_published(path, TOY, {}), of=path)
     if points is not None:
         assert len(points) > 0 and set(points["status"]) <= {"done", "failed"}

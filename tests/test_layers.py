@@ -17,21 +17,12 @@ PACKAGE = Path(overfit_cli.__file__).parent
 def options_in(tree: ast.AST, pattern: str) -> list[str]:
     """The texts with an option, by a pattern, or with `--` before a name that is put in."""
     documents = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
-    dashes = {
-        id(parts.values[index])
-        for parts in ast.walk(tree)
-        if isinstance(parts, ast.JoinedStr)
-        for index in range(len(parts.values) - 1)
-        if isinstance(parts.values[index + 1], ast.FormattedValue)
-    }
-    return [
-        node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant)
-        and isinstance(node.value, str)
-        and id(node) not in documents
-        and (re.search(pattern, node.value) or (node.value == "--" and id(node) in dashes))
+    texts = [
+        ast.unparse(each)
+        for each in ast.walk(tree)
+        if isinstance(each, ast.JoinedStr | ast.Constant) and id(each) not in documents
     ]
+    return [text for text in texts if re.search(pattern, text)]
 
 
 def test_no_text_outside_the_command_line_has_an_option() -> None:
@@ -39,7 +30,7 @@ def test_no_text_outside_the_command_line_has_an_option() -> None:
     spelling = set[str]()
     for path in PACKAGE.rglob("*.py"):
         part = path.relative_to(PACKAGE)
-        pattern = r"^--[a-zA-Z]" if part.parts[0] == "studies" else r"(?<![\w-])--[a-zA-Z]"
+        pattern = r"^f?['\"]--[a-zA-Z{]" if part.parts[0] == "studies" else r"(?<![\w-])--[a-zA-Z{]"
         if part.parts[0] != "cli" and options_in(ast.parse(path.read_text()), pattern):
             spelling.add(part.as_posix())
     commands_of_ray_and_git = {"sweeps/clusters.py", "sweeps/manifest.py"}

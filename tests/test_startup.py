@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.command import python, run
+from tests.command import python, said
 
 SCRIPT = """
 import sys
 from overfit_cli.cli.app import main
 for arguments in {commands!r}:
-    sys.argv = ["overfit", *arguments]
+    sys.argv = ["overfit", *arguments.split()]
     try:
         main()
     except SystemExit as ended:
@@ -23,64 +23,56 @@ assert not loaded, loaded
 """
 
 
-def check_imports(commands: Sequence[Sequence[str]], heavy: list[str], cwd: Path) -> None:
+def check_imports(commands: Sequence[str], heavy: Sequence[str], cwd: Path) -> None:
     """Run the commands in one process, which loads nothing heavy."""
     python("-c", SCRIPT.format(commands=commands, heavy=heavy), cwd=cwd)
 
 
-TOY = ("sweep", "toy", "--jobs", "1", "--n", "1:3", "--snr", "1:2:3", "--out", "out")
+TOY = "sweep toy --jobs=1 --n=1:3 --snr=1:2:3 --out=out"
 
 
 def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
-    helped = [["--help"], ["--version"], ["plot", "--help"], ["compare", "--help"], ["runs", "-h"]]
+    helped = ["--help", "--version", "plot --help", "compare --help", "runs -h"]
     heavy = ["torch", "pandas", "matplotlib", "numpy", "scipy", "joblib", "pyarrow"]
     check_imports(helped, heavy, tmp_path)
 
 
 def test_what_reads_runs_imports_no_torch(tmp_path: Path) -> None:
-    run(*TOY, cwd=tmp_path)
-    without_figures = [["list"], ["export", "out", "--to", "latex"], ["compare", "out", "out"]]
-    check_imports(without_figures, ["torch", "matplotlib"], tmp_path)
+    said(TOY, tmp_path)
+    commands = ["list", "export out --to latex", "compare out out"]
+    check_imports(commands, ["torch", "matplotlib"], tmp_path)
 
 
 @pytest.mark.slow
 def test_what_draws_runs_imports_no_torch(tmp_path: Path) -> None:
-    run(*TOY, cwd=tmp_path)
-    with_figures = [
-        ["plot", "heatmap", "--from", "out"],
-        ["verify", "out/figures/heatmap.png"],
-        ["compare", "out", "out", "--out", "out/same.png"],
-        ["verify", "out/same.png"],
-        ["report", "out"],
-    ]
-    check_imports(with_figures, ["torch"], tmp_path)
+    said(TOY, tmp_path)
+    drawing = ["plot heatmap --from out", "compare out out --out out/same.png", "report out"]
+    verifying = ["verify out/figures/heatmap.png", "verify out/same.png"]
+    check_imports([*drawing, *verifying], ["torch"], tmp_path)
 
 
 @pytest.mark.slow
 def test_what_plans_a_sweep_imports_nothing_that_trains_or_judges(tmp_path: Path) -> None:
     """All cells are there, so it plans, and names the next command: a report, of its claims."""
-    cell = ["--n=2", "--snr=5", "--seeds=2", "--set=test_samples=2", "--jobs=1", "--out=out"]
-    assert "overfit report" in run("sweep", "benign-vit", *cell, cwd=tmp_path).stdout
-    heavy = ["torch", "scipy", "matplotlib", "sklearn"]
-    check_imports([["sweep", "benign-vit", *cell]], heavy, tmp_path)
+    sweep = "sweep benign-vit --n=2 --snr=5 --seeds=2 --set=test_samples=2 --jobs=1 --out=out"
+    assert "overfit report" in said(sweep, tmp_path)
+    check_imports([sweep], ["torch", "scipy", "matplotlib", "sklearn"], tmp_path)
 
 
 def test_the_help_of_a_sweep_lists_the_studys_parameters(tmp_path: Path) -> None:
-    check_imports([["sweep", "toy", "--help"]], ["torch", "matplotlib"], tmp_path)
+    check_imports(["sweep toy --help"], ["torch", "matplotlib"], tmp_path)
     for study, words in (
         ("toy", ("--set NAME=RANGE", "Parameters of toy", "pause", "mood")),
         ("benign-vit", ("sigma_p_tilde", "σ̃_p", "> 0", "step size", "0.1")),
     ):
-        shown = run("sweep", study, "--help", cwd=tmp_path).stdout
+        shown = said(f"sweep {study} --help", tmp_path)
         assert not [word for word in words if word not in shown]
 
 
 def test_a_sweep_without_a_study_loads_the_default_one_alone(tmp_path: Path) -> None:
-    one = ["--help"], ["--dry-run", "--n=2", "--snr=5", "--set=test_samples=2", "--jobs=1"]
-    for words in one:
-        said = run("sweep", *words, cwd=tmp_path).stdout
-        assert "benign-vit" in said
+    sweeps = ["sweep --help", "sweep --dry-run --n=2 --snr=5 --set=test_samples=2 --jobs=1"]
+    assert all("benign-vit" in said(sweep, tmp_path) for sweep in sweeps)
     studies = "overfit_cli.studies"
     others = ["attention_kernel", "benign_vit.cnn", "multihead", "softmax_network"]
     heavy = ["matplotlib", *(f"{studies}.{each}" for each in others)]
-    check_imports([["sweep", *words] for words in one], heavy, tmp_path)
+    check_imports(sweeps, heavy, tmp_path)

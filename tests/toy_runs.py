@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,7 @@ from overfit_cli.sweeps import worker
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.part import cell_table, digest_of_bytes, trajectory_table
 from overfit_cli.sweeps.store import RunDirectory
+from tests.command import start, wait_for
 
 TOY = find_study("toy")
 
@@ -36,6 +38,13 @@ def sweep_toy(path: Path, n: str = "1:3", *, fresh: bool = False) -> RunDirector
     with one_part_per_batch():
         overfit_cli.sweep("toy", out=path, trajectories=True, fresh=fresh, quiet=True, **grid)
     return RunDirectory(path)
+
+
+def begin(cwd: Path, *words: str, parts: int = 3, **how: Any) -> subprocess.Popen[str]:
+    """Start a sweep of the toy, which is into `out`, and wait until so many parts are there."""
+    process = start("sweep", "toy", *words, cwd=cwd, **how)
+    wait_for(lambda: len(parts_in(cwd / "out" / "cells")) >= parts)
+    return process
 
 
 @contextmanager

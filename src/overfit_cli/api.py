@@ -285,15 +285,10 @@ def compare(
     """
     from overfit_cli.report import compare, sides
 
-    comparison = compare.compare_sides(
-        usable_path("a", a),
-        usable_path("b", b),
-        option.list_of_texts("value", value),
-        conditions("where", where),
-        conditions("where_a", where_a),
-        conditions("where_b", where_b),
-        tolerance=tolerance,
-    )
+    paths, values = (usable_path("a", a), usable_path("b", b)), option.list_of_texts("value", value)
+    given = {"where": where, "where_a": where_a, "where_b": where_b}
+    chosen = [conditions(name, each) for name, each in given.items()]
+    comparison = compare.compare_sides(*paths, values, *chosen, tolerance=tolerance)
     for side in (comparison.a, comparison.b):
         if not sides.is_published(side):
             warn_of_sources(sides.path_of(side), side.run.sources, side.trained)
@@ -334,14 +329,11 @@ def judge(
     from overfit_cli.report import judge, runs
 
     texts = [str(source) for source in sources[1:] if _is_sentence(source)]
-    named: list[Any] = [
-        source for index, source in enumerate(sources) if not (index and _is_sentence(source))
-    ]
+    named: list[Any] = [*sources[:1], *(each for each in sources[1:] if not _is_sentence(each))]
     is_frame = any(hasattr(source, "columns") for source in named)
     if len(named) != 1 and (is_frame or texts):
-        raise UserError(
-            "judge takes run directories or one frame, and sentences after one of them."
-        )
+        takes = "run directories or one frame, and sentences after one of them."
+        raise UserError(f"judge takes {takes}")
     if out is not None and (is_frame or not texts):
         raise BadValue("out", str(out), "a figure takes sentences after one run directory.")
     if is_frame:

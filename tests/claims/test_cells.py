@@ -216,6 +216,7 @@ def test_settings_are_compared_on_the_seeds_of_both_at_the_same_other_settings()
 
 # Cells that do not suffice
 
+Attempt = Callable[[], object]
 LOST = "2 of 6 cells failed for reasons that say nothing of their training (worker killed)"
 FAILED = "2 of 6 cells failed or are absent, and those may differ from the rest."
 UNKNOWN, NO_LOGARITHM = "1 of 6 cells have no number of loss.", "Of 6 cells 5 have a loss above 0"
@@ -233,7 +234,7 @@ AT_9, WITH_50 = {"at": {"n": 9}, "preset": "fig1"}, {"includes": {"n": (2, 50)},
         ("It needs cells of kernel=a,b.", lambda: several(TRIED.iloc[:0])),
     ],
 )
-def test_what_was_not_run_is_said(words: str, function: Callable[[], object]) -> None:
+def test_what_was_not_run_is_said(words: str, function: Attempt) -> None:
     check_undecided("not run", words, function)
 
 
@@ -256,7 +257,5 @@ def test_what_was_not_run_is_said(words: str, function: Callable[[], object]) ->
         ("say nothing of their training", lambda: several(broken((10.0,), "worker killed"))),
     ],
 )
-def test_cells_that_do_not_suffice_decide_nothing_and_say_why(
-    words: str, function: Callable[[], object]
-) -> None:
+def test_cells_that_do_not_suffice_decide_nothing(words: str, function: Attempt) -> None:
     check_undecided("inconclusive", words, function)

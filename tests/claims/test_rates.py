@@ -17,9 +17,7 @@ def part(numbers: object, statistic: Statistic, least: float = -inf, most: float
 
 @pytest.mark.parametrize("statistic", ["median", "mean"])
 @pytest.mark.parametrize("ends", [{"most": 1.0}, {"least": -1.0}, {"least": -1.0, "most": 1.0}])
-def test_rates_of_error_are_those_of_the_level(
-    statistic: Statistic, ends: dict[str, float]
-) -> None:
+def test_error_rates_are_those_of_the_level(statistic: Statistic, ends: dict[str, float]) -> None:
     random = np.random.default_rng(3)
     samples = [random.normal(0, 0.1, 20) for _ in range(12)]
     simulated = [rates([part(numbers, statistic, **ends)]) for numbers in samples]

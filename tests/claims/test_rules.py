@@ -16,11 +16,12 @@ from overfit_cli.claims.parts import FEWEST, Margin, Part, Statistic
 from overfit_cli.claims.rules import Requirements, judge, judge_estimate, judge_theorem
 from overfit_cli.claims.stated import worst_verdict
 from overfit_cli.core.arrays import Floats
-from overfit_cli.core.claim import Interval, Verdict
+from overfit_cli.core.claim import Interval, Measurement, Verdict
 from overfit_cli.stats.intervals import FEW, Estimate, level_of_each, set_level
 
 INF, NAN = math.inf, math.nan
-Ends = list[tuple[float, float]]
+Pair = tuple[float, float]
+Ends = list[Pair]
 ONE_TO_TWO = Margin(1.0, 2.0, "the paper's constants")
 
 
@@ -48,9 +49,7 @@ WITHOUT_AN_END = [(NAN, NAN), (-INF, INF), (INF, INF)]  # the last lies beyond w
         (made.factor_margin(10.0, 2.0), [(6.0, 19.0)], [(21.0, 30.0)], [(6.0, 30.0)]),
     ],
 )
-def test_the_whole_interval_decides(
-    margin: Margin, holds: Ends, fails: Ends, neither: Ends
-) -> None:
+def test_a_whole_interval_decides(margin: Margin, holds: Ends, fails: Ends, neither: Ends) -> None:
     for verdict, intervals in (("holds", holds), ("fails", fails), ("inconclusive", neither)):
         for ends in intervals:
             assert judge_estimate(number(*ends), margin).verdict == verdict, ends
@@ -171,7 +170,7 @@ def test_a_bound_that_all_cells_lie_far_below_could_not_have_been_broken() -> No
 # The rule beside a slow oracle
 
 
-def slow_ends(part: Part, low: Floats, high: Floats, alpha: float) -> tuple[float, float]:
+def slow_ends(part: Part, low: Floats, high: Floats, alpha: float) -> Pair:
     """The ends of a part's interval in one world, each from its definition."""
     count = len(low)
     if part.statistic == "median":
@@ -189,9 +188,7 @@ def slow_ends(part: Part, low: Floats, high: Floats, alpha: float) -> tuple[floa
     return slow_mean_ends(low, high, part.within, alpha)
 
 
-def slow_mean_ends(
-    low: Floats, high: Floats, within: tuple[float, float], alpha: float
-) -> tuple[float, float]:
+def slow_mean_ends(low: Floats, high: Floats, within: Pair, alpha: float) -> Pair:
     count, (least, most) = len(low), within
     if count < 2 or not np.isfinite([low, high]).all():
         return within
@@ -281,9 +278,7 @@ def test_the_rule_is_that_of_a_slow_oracle(number: int) -> None:
 
 
 @pytest.mark.parametrize(("kind", "missed"), [("median", INF), ("mean", INF), ("share", 1.0)])
-def test_many_worlds_are_judged_at_once_as_each_is_by_itself(
-    kind: Statistic, missed: float
-) -> None:
+def test_many_worlds_are_judged_at_once_as_each_is_alone(kind: Statistic, missed: float) -> None:
     random = np.random.default_rng(0)
     parts = [random_part(random, kind) for _ in range(3)]
     low = [random.normal(0.3, 0.3, (20, 11)) for _ in parts]
@@ -296,20 +291,13 @@ def test_many_worlds_are_judged_at_once_as_each_is_by_itself(
         assert slow_verdict(alone, 0.05) == verdict
 
 
-@pytest.mark.parametrize(
-    ("seeds", "within", "verdict", "words"),
-    [
-        (10, (-INF, INF), "inconclusive", "Nothing is known of the interval's ends"),
-        (10, (0.0, 1.0), "holds", ""),
-        (30, (-INF, INF), "holds", ""),
-    ],
-)
-def test_equal_numbers_bound_a_mean_by_the_limits_of_what_they_can_be(
-    seeds: int, within: tuple[float, float], verdict: Verdict, words: str
-) -> None:
-    found = judge([Part.of(np.full(seeds, 0.999), Margin(0.5), within=within)])
-    assert found.verdict == verdict
-    assert words in found.note
+def test_equal_numbers_bound_a_mean_by_the_limits_of_what_they_can_be() -> None:
+    def judged(seeds: int, least: float, most: float) -> Measurement:
+        return judge([Part.of(np.full(seeds, 0.999), Margin(0.5), within=(least, most))])
+
+    assert judged(10, -INF, INF).verdict == "inconclusive"
+    assert judged(10, -INF, INF).note.startswith("Nothing is known of the interval's ends")
+    assert judged(10, 0.0, 1.0).verdict == judged(30, -INF, INF).verdict == "holds"
 
 
 def test_a_mean_of_zeros_and_ones_seldom_holds_wrongly() -> None:

@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as some
 from scipy.stats import spearmanr
 
-from overfit_cli.claims.parts import FEWEST, Statistic
+from overfit_cli.claims.parts import FEWEST, Margin, Statistic
 from overfit_cli.claims.quantities import Level, _end_ranks, _rank_correlations
 from overfit_cli.claims.sentences import FORMS, read
 from overfit_cli.claims.stated import cells_of, claim, joined, stated_claim
 from overfit_cli.core.claim import Interval, Measurement, Verdict
 from overfit_cli.core.errors import BadValue
+from overfit_cli.core.expressions import ANY, read_expression
 from overfit_cli.functions.function_study import study_of_function
 from tests.claims.decay import STUDY, cells, lost
 
@@ -242,12 +243,10 @@ def test_a_level_is_read_as_it_is_written(
     claimed = read(f"named: {statistic}{number} {sign} {end!r}{over}{fewest}{conditions}")
     (clause,) = claimed.clauses
     assert (clause.statistic, clause.over) == (STATISTICS[statistic], OVER[over])
-    assert isinstance(clause.quantity, Level)
-    assert clause.quantity.measured.text == number
     way = np.inf if sign[0] == ">" else -np.inf
     beyond = end if sign.endswith("=") else np.nextafter(end, way)
-    margin = clause.quantity.margin
-    assert [margin.least, margin.most] == sorted([beyond, way])
+    least, most = sorted([beyond, way])
+    assert clause.quantity == Level(read_expression(number, ANY), Margin(least, most))
     assert (claimed.title, claimed.where) == ("named", tuple(where))
     assert claimed.seeds == (seeds or FEWEST[clause.statistic])
 

@@ -52,6 +52,7 @@ def sweep(folder: Path, *options: str, text: str = DECAY, expect: int = 0) -> st
 
 
 def said(folder: Path, *arguments: str, expect: int = 0) -> str:
+    """What `overfit judge` prints, in one line."""
     return " ".join(call("judge", *arguments, cwd=folder, expect=expect).stdout.split())
 
 
@@ -66,8 +67,7 @@ def judged_twice(folder: Path, *arguments: str) -> tuple[str, list[str], str]:
 
 def test_a_run_is_judged_by_the_claims_of_its_function(folder: Path) -> None:
     words = said(folder, "results/decay-n")
-    assert "inverse ours holds −" in words
-    assert "error-lt-0.2 ours holds" in words
+    assert "inverse ours holds −" in words and "error-lt-0.2 ours holds" in words
     assert "added after" not in words
 
 
@@ -75,11 +75,14 @@ def test_a_claim_of_the_shell_has_a_verdict_an_interval_and_its_rates_of_error(
     folder: Path,
 ) -> None:
     words = said(folder, "results/decay-n", "error < 0.03 where n >= 20", "error falls along n")
-    assert "error-lt-0.03-where-n-ge-20 ours fails" in words
-    assert "95 % by order over 10 seeds" in words
-    assert "The worst is at n=20." in words
-    assert "10 cells are left out because the claim excludes them." in words
-    assert "With 10 seeds it would hold in" in words
+    for told in (
+        "error-lt-0.03-where-n-ge-20 ours fails",
+        "95 % by order over 10 seeds",
+        "The worst is at n=20.",
+        "10 cells are left out because the claim excludes them.",
+        "With 10 seeds it would hold in",
+    ):
+        assert told in words
     assert words.count("This claim was added after the first cell was trained.") == 2
 
 
@@ -87,8 +90,7 @@ def test_the_proposed_command_adds_the_seeds_that_decide(tmp_path: Path) -> None
     """The verdict is then given at the level of a further look, for which they are enough."""
     sweep(tmp_path, "--n=10,20,40", "--seeds=3", "--fresh")
     before, [command], after = judged_twice(tmp_path, "results/decay-n", "error-lt-0.2")
-    assert "inconclusive" in before
-    assert "takes 8 seeds to decide it with a probability of 90 %" in before
+    assert "inconclusive" in before and "takes 8 seeds to decide it with a probab" in before
     assert command == "sweep decay.py:train --set n=10,20,40 --seeds 8 --out results/decay-n"
     cells = overfit_cli.load(tmp_path / "results/decay-n")
     assert sorted(cells["seed"].unique()) == list(range(8))
@@ -114,9 +116,7 @@ def test_cells_that_are_absent_or_failed_are_named_and_run_by_the_proposed_comma
     (tmp_path / "mended").touch()
     _, commands, after = judged_twice(tmp_path, "results/decay-n", "error < 1")
     assert all("--retry-failed" in command for command in commands)
-    assert "error-lt-1 ours holds" in after
-    assert "Absent" not in after
-    assert "Failed" not in after
+    assert "error-lt-1 ours holds" in after and "Lost:" not in after
 
 
 def test_values_that_a_claim_needs_are_in_the_proposed_command(tmp_path: Path) -> None:
@@ -148,10 +148,8 @@ def test_settings_that_brackets_take_and_no_sweep_has_are_absent_and_proposed(
     before, commands, after = judged_twice(tmp_path, "ragged", "error[n=20] < error[n=10]")
     assert re.search(r"Lost: .*cells \(.*n=20, seeds 0 to 7", before)
     assert re.search("n=[0-9,]*20", commands[-1])
-    assert "--together" not in commands[-1]
-    assert "--only" not in commands[-1]
-    assert "ours holds" in after
-    assert "Next:" not in after
+    assert not re.search("--together|--only", commands[-1])
+    assert "ours holds" in after and "Next:" not in after
 
 
 def test_a_run_that_lies_elsewhere_is_proposed_with_the_path_of_its_function(
@@ -161,8 +159,8 @@ def test_a_run_that_lies_elsewhere_is_proposed_with_the_path_of_its_function(
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     _, [command], after = judged_twice(elsewhere, "../typed", "error < 1")
-    assert command.startswith(f"sweep {tmp_path / 'decay.py'}:train --set n=")
-    assert command.endswith(" --out ../typed")
+    place = f"sweep {tmp_path / 'decay.py'}:train --set n="
+    assert command.startswith(place) and command.endswith(" --out ../typed")
     assert " ours holds" in after
 
 
@@ -186,8 +184,7 @@ def test_a_function_without_seeds_is_decided_by_its_cells(tmp_path: Path) -> Non
     assert "Judged on 3 settings (n 10, 20, 40). " in before
     assert "Lost: 1 cell (n=20): 1 error: FileNotFoundError" in before
     assert "seeds decide" not in before
-    assert after.count("ours holds") == 2
-    assert "Next:" not in after
+    assert after.count("ours holds") == 2 and "Next:" not in after
 
 
 @pytest.mark.slow
@@ -197,8 +194,7 @@ def test_a_refined_run_is_decided_by_a_sweep_of_its_grid(tmp_path: Path) -> None
     before, [command], _ = judged_twice(tmp_path, "refined", "error falls along n")
     assert "Refining leaves out cells far from the boundary" in before
     assert command.endswith(" --out refined-grid")
-    assert "--refine" not in command
-    assert "--threshold" not in command
+    assert not re.search("--refine|--threshold", command)
     assert "ours holds" in said(tmp_path, "refined-grid", "error falls along n")
 
 
@@ -216,15 +212,11 @@ def test_verdicts_are_written_as_those_of_a_report(folder: Path) -> None:
     done = call("judge", "results/decay-n", "error < 0.2", "--json=v.json", cwd=folder).stdout
     assert done.endswith("Written: v.json\n")
     assert (folder / "v.json").read_text() == printed
-
-
-def test_strict_asks_for_claims_that_hold(folder: Path) -> None:
-    said(folder, "results/decay-n", "error < 0.2", "--strict")
     said(folder, "results/decay-n", "error < 0.05", "--strict", expect=1)
 
 
 def test_claims_are_drawn_beside_their_caption(folder: Path, tmp_path: Path) -> None:
-    words = said(folder, "results/decay-n", "--out", str(tmp_path / "claims.svg"))
+    words = said(folder, "results/decay-n", "--strict", "--out", str(tmp_path / "claims.svg"))
     assert "Drawn:" in words
     assert "power of n in error is -1 within 0.1" in (tmp_path / "claims.svg").read_text()
     assert "inverse: holds, −" in (tmp_path / "claims.txt").read_text()
@@ -239,5 +231,4 @@ def test_a_functions_claim_about_a_column_that_is_not_there_is_refused(tmp_path:
     assert refusal in call("judge", "results/decay-n", cwd=tmp_path, expect=2).stderr
     (tmp_path / "decay.py").write_text(misspelt.replace("eror", "error"))
     mended = said(tmp_path, "results/decay-n")
-    assert "error-falls-along-n" in mended
-    assert "eror-falls-along-n" not in mended, "no cell could decide it"
+    assert "error-falls-along-n" in mended and "eror-falls-along-n" not in mended

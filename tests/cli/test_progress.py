@@ -21,7 +21,7 @@ from overfit_cli.sweeps.plan import make_plan
 from overfit_cli.sweeps.progress import Progress
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import Work, record_of
-from tests.command import call
+from tests.command import said
 from tests.screen import shown
 from tests.terminal import on_a_terminal
 from tests.toy_runs import TOY
@@ -38,10 +38,9 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
 
 
-def swept(folder: Path, *options: str) -> list[str]:
+def swept(folder: Path, options: str, expect: int = 0) -> list[str]:
     """The lines that a screen has in the end after a sweep of the toy with one job."""
-    words = ("sweep", "toy", *options, "--jobs=1", "--out=out")
-    return shown(call(*words, cwd=folder).stdout)
+    return shown(said(f"sweep toy {options} --jobs=1 --out=out", folder, expect))
 
 
 def diagram_in(lines: Sequence[str]) -> list[str]:
@@ -52,33 +51,30 @@ def diagram_in(lines: Sequence[str]) -> list[str]:
     return list(lines[titles[0] : end + 1])
 
 
-def test_the_diagram_stays_once_with_its_failures_before_the_summary(
+def test_the_diagram_stays_once_with_its_failures_before_the_summary_of_each_sweep(
     tmp_path: Path, terminal: None
 ) -> None:
-    grid = ("--n=1:4", "--snr=1:2:3", "--seeds=2", "--set=mood=diverges", "--jobs=1")
-    done = call("sweep", "toy", *grid, cwd=tmp_path, expect=1)
-    assert "24 of 24 cells, 12 failed; " in done.stdout
-    lines = shown(done.stdout)
+    grid = "--n=1:4 --snr=1:2:3 --seeds=2 --set=mood=diverges"
+    stream = said(f"sweep toy {grid} --jobs=1 --out=out", tmp_path, 1)
+    assert "24 of 24 cells, 12 failed; " in stream
+    lines = shown(stream)
     diagram = diagram_in(lines)
     assert diagram[0] == TITLE
     assert diagram[-1].endswith("▀ 6 points failed")
     assert lines[lines.index(TITLE) - 1] == "24 to run, 1 job."
     assert lines[lines.index(diagram[-1]) + 1].startswith("Done: 12 trained")
     assert not any(LINE.match(line) or "━" in line for line in lines)
-
-
-def test_a_sweep_that_reuses_all_cells_shows_their_diagram(tmp_path: Path, terminal: None) -> None:
-    first, again = (swept(tmp_path, "--n=1:4", "--snr=1:2:3", "--seeds=2") for _ in range(2))
-    assert diagram_in(again) == diagram_in(first)
-    assert again[again.index(diagram_in(again)[-1]) + 1].startswith("Done: 0 trained")
+    again = swept(tmp_path, grid, 1)
+    assert diagram_in(again) == diagram, "of cells that are there"
+    assert again[again.index(diagram[-1]) + 1].startswith("Done: 0 trained")
 
 
 @pytest.mark.slow
 def test_an_interrupted_diagram_stays_and_a_resumed_one_has_the_cells_of_both(
     tmp_path: Path, terminal: None
 ) -> None:
-    grid, two_jobs = ("--n=1:12", "--snr=1:2:2", "--seeds=1"), ("--jobs=2", "--out=out")
-    words = ("sweep", "toy", *grid, *two_jobs)
+    grid = "--n=1:12 --snr=1:2:2 --seeds=1"
+    words = f"sweep toy {grid} --jobs=2 --out=out".split()
     code, output = on_a_terminal(*words, cwd=tmp_path, env=SLOWLY, interrupt_at=" 6 of 24 cells")
     lines = shown(output)
     assert code == 130
@@ -88,11 +84,10 @@ def test_an_interrupted_diagram_stays_and_a_resumed_one_has_the_cells_of_both(
     after = " ".join(lines[lines.index(diagram[-1]) + 1 :])
     assert re.match(r"Interrupted after \d+ of 24 cells; they are kept in out, and the same", after)
     assert not any("━" in line for line in lines)
-    resumed = swept(tmp_path, *grid)
+    resumed = swept(tmp_path, grid)
     assert "there already; " in resumed[1]
-    whole = swept(tmp_path, *grid, "--fresh")
-    assert diagram_in(resumed) == diagram_in(whole)
-    assert "to come" not in diagram_in(whole)[-1]
+    whole = diagram_in(swept(tmp_path, f"{grid} --fresh"))
+    assert diagram_in(resumed) == whole and "to come" not in whole[-1]
 
 
 def test_a_terminal_that_takes_nothing_back_gets_lines(
@@ -100,8 +95,7 @@ def test_a_terminal_that_takes_nothing_back_gets_lines(
 ) -> None:
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
-    grid = ("--n=1:3", "--snr=1:2:2", "--seeds=1", "--set=pause=0.01", "--jobs=1")
-    done = call("sweep", "toy", *grid, cwd=tmp_path).stdout
+    done = said("sweep toy --n=1:3 --snr=1:2:2 --seeds=1 --set=pause=0.01 --jobs=1", tmp_path)
     assert "\x1b[" not in done
     lines = done.splitlines()
     assert lines[2].startswith("2 of 6 cells; 0.")

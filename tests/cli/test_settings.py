@@ -10,10 +10,10 @@ import pytest
 
 import overfit_cli
 from overfit_cli import UserError
-from tests.command import call
+from tests.command import call, said
 
 pytestmark = pytest.mark.usefixtures("no_variables")
-SWEEP = ("sweep", "toy", "--n=2", "--snr=1", "--seeds=1")
+SWEEP = "sweep toy --n=2 --snr=1 --seeds=1"
 
 
 @pytest.fixture
@@ -23,34 +23,25 @@ def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(f"OVERFIT_{name}", raising=False)
 
 
-def settings_of(run_directory: Path) -> dict[str, object]:
-    """The settings of the last run into a directory, as its manifest has them."""
-    runs = json.loads((run_directory / "manifest.json").read_text())["runs"]
-    return dict(runs[-1]["settings"])
-
-
 def test_an_option_comes_before_a_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OVERFIT_JOBS", "2")
     monkeypatch.setenv("OVERFIT_BACKEND", "threading")
-    call(*SWEEP, "--out=here", cwd=tmp_path)
-    settings = settings_of(tmp_path / "here")
-    assert (settings["jobs"], settings["backend"]) == (2, "threading")
-    call(*SWEEP, "--out=there", "--jobs=1", cwd=tmp_path)
-    assert settings_of(tmp_path / "there")["jobs"] == 1
-
-
-def test_an_empty_variable_counts_as_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OVERFIT_JOBS", "")
-    call("sweep", "toy", "--n=2", "--dry-run", cwd=tmp_path)
+    for option, jobs in (("", 2), ("--jobs=1", 1)):
+        said(f"{SWEEP} --fresh --out=here {option}", tmp_path)
+        runs = json.loads((tmp_path / "here" / "manifest.json").read_text())["runs"]
+        settings = runs[-1]["settings"]
+        assert (settings["jobs"], settings["backend"]) == (jobs, "threading")
+    monkeypatch.setenv("OVERFIT_JOBS", "")  # counts as none
+    said("sweep toy --n=2 --dry-run", tmp_path)
 
 
 def test_runs_lie_in_the_results_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OVERFIT_RESULTS", "runs")
-    call("train", "toy", "--n=2", cwd=tmp_path)
+    said("train toy --n=2", tmp_path)
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["toy-n2"]
-    assert "toy-n2" in call("runs", cwd=tmp_path).stdout
-    drawn = call("plot", "curves", cwd=tmp_path).stdout
-    assert "From runs/toy-n2, the newest run directory that fits." in drawn
+    assert "toy-n2" in said("runs", tmp_path)
+    told = "From runs/toy-n2, the newest run directory that fits."
+    assert told in said("plot curves", tmp_path)
     monkeypatch.chdir(tmp_path)
     overfit_cli.sweep("toy", n=3, seeds=1, jobs=1, quiet=True)
     assert len(overfit_cli.runs()) == 2
@@ -58,7 +49,7 @@ def test_runs_lie_in_the_results_folder(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_help_names_the_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OVERFIT_JOBS", "7")
-    shown = " ".join(call("sweep", "toy", "--help", cwd=tmp_path).stdout.split())
+    shown = " ".join(said("sweep toy --help", tmp_path).split())
     for name in ("OVERFIT_JOBS; default: ", "OVERFIT_BACKEND; default: ", "OVERFIT_DATA]"):
         assert f"[env var: {name}" in shown
 
@@ -81,7 +72,7 @@ def test_a_folder_that_a_variable_has_wrong_is_refused_by_its_name_before_anythi
     (tmp_path / "a.txt").write_text("")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(f"OVERFIT_{name}", text)
-    assert problem in call(*SWEEP, cwd=tmp_path, expect=2).stderr
+    assert problem in call(*SWEEP.split(), cwd=tmp_path, expect=2).stderr
     for function in (overfit_cli.sweep, overfit_cli.train):
         with pytest.raises(UserError, match=rf"OVERFIT_{name}='?{re.escape(text)}'?: {problem}"):
             function("toy", n=2, quiet=True)
@@ -93,5 +84,5 @@ def test_a_number_that_a_variable_has_wrong_is_a_sentence(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OVERFIT_JOBS", text)
-    said = call(*SWEEP, cwd=tmp_path, expect=2).stderr
+    said = call(*SWEEP.split(), cwd=tmp_path, expect=2).stderr
     assert re.fullmatch(r"overfit: .*--jobs.*\n", said)

@@ -271,12 +271,10 @@ SIGNATURES |= dict.fromkeys(
 )
 DECORATORS = {
     "columns=['a']": "experiment(columns=...): Input should be a dictionary or an instance of Col",
-    "data='a.csv'": "experiment(data=...): Input should be a valid tuple, not 'a.csv'.",
     "claims=[3]": "experiment(claims=[3]): it takes a list of Claim(...)",
     "claims='a < 3'": "experiment(claims='a < 3'): it takes a list of Claim(...)",
     "claims=['a < ']": "experiment(claims=...): ",
     "claims=['n: loss < 3', 'n: loss < 4']": "two of its claims have one name, n.",
-    "threshold=float('nan')": "experiment(threshold=...): Input should be a finite number, not nan",
     "version=0": "experiment(version=...): Input should be greater than or equal to 1, not 0.",
     "name='a\\nb'": "its name is 'a\\nb', and no line that can be printed.",
     "columns=[Column('a', 'A.'), Column('a', 'B.')]": "two of its columns have one name, a.",

@@ -136,6 +136,7 @@ def test_a_share_and_its_complement_have_the_same_crossings_and_ends(threshold: 
 
 # The share of seeds above a threshold
 
+Places = dict[int, list[float]]
 SEEDS = 40
 CROSSES = np.exp(np.random.default_rng(0).normal(0.0, 0.3, SEEDS))
 COARSE, AT = np.geomspace(0.1, 10, 9).tolist(), np.geomspace(0.12, 8, 50)
@@ -149,7 +150,7 @@ def shares(cells: pd.DataFrame, threshold: float, *at: float) -> Floats:
     return found
 
 
-def world(places: dict[int, list[float]], power: int = -2) -> pd.DataFrame:
+def world(places: Places, power: int = -2) -> pd.DataFrame:
     """Cells of curves that cross 1 at places of their own, one a seed."""
     points = ((np.array(x), CROSSES[seed]) for seed, x in places.items())
     cells = cells_of(*((x, (x / at) ** power) for x, at in points))
@@ -157,9 +158,7 @@ def world(places: dict[int, list[float]], power: int = -2) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(("places", "power"), [(ALL, -2), (ALL, 2), (ALL | NEAR, -2)])
-def test_it_is_the_share_of_seeds_that_cross_further_on(
-    places: dict[int, list[float]], power: int
-) -> None:
+def test_it_is_the_share_of_seeds_that_cross_further_on(places: Places, power: int) -> None:
     """Also as a refining sweep has them: two seeds on the grid, the others where they cross."""
     beyond = CROSSES[:, None] > AT if power < 0 else CROSSES[:, None] < AT
     found = shares(world(places, power), 1.0, *AT)
@@ -230,9 +229,7 @@ def test_the_bootstrap_resamples_seeds_and_nothing_else() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("noise", "seed_noise"), [(0.05, 0.0), (0.02, 0.05), (0.06, 0.2)])
-def test_the_intervals_cover_the_truth_at_least_as_often_as_they_say(
-    noise: float, seed_noise: float
-) -> None:
+def test_intervals_cover_the_truth_as_often_as_they_say(noise: float, seed_noise: float) -> None:
     outside = np.zeros(2)
     for draw in range(200):
         table = crossings_of(range(2, 21), 10, noise=noise, seed_noise=seed_noise, draw=draw)

@@ -7,7 +7,6 @@ import re
 import shutil
 import signal
 import socket
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -25,10 +24,10 @@ from overfit_cli.sweeps.clusters import _knock
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.worker import VERSIONS, Work, run_remotely
 from tests.clusters import DaskCluster, RayCluster, dask_cluster, ray_cluster
-from tests.command import TOY, python, run, start, wait_for
+from tests.command import TOY, ended, python, run, start
 from tests.functions.mine import written
 from tests.studies.benign_vit.test_images import write_mnist
-from tests.toy_runs import parts_in, rows, stored_keys, toy_cells
+from tests.toy_runs import begin, rows, stored_keys, toy_cells
 
 GRID = ("--n", "1:6", "--snr", "1:2:3", "--seeds", "2", "--trajectories")
 SHORT = ("--n", "1:20", "--snr", "1", "--seeds", "1", "--set", "pause=0.15")
@@ -36,22 +35,15 @@ LONG = ("--n", "1:60", *SHORT[2:])
 Cluster = DaskCluster | RayCluster
 
 
-def on(cluster: Cluster) -> tuple[str, ...]:
-    """The options of a sweep on this cluster, into `out`."""
-    return ("--backend", cluster.backend, "--address", cluster.address, "--out", "out")
+def on(cluster: Cluster, out: str = "out") -> tuple[str, ...]:
+    """The options of a sweep on this cluster."""
+    return ("--backend", cluster.backend, "--address", cluster.address, "--out", out)
 
 
 def steps(directory: Path) -> pd.DataFrame:
     """The logged steps, in an order that doesn't depend on when their cells ended."""
     logged = overfit_cli.load(directory, trajectories=True)
     return logged.sort_values(["key", "step"], ignore_index=True)
-
-
-def begin(folder: Path, cluster: Cluster, grid: tuple[str, ...] = SHORT, parts: int = 3) -> Any:
-    """Start a sweep of the toy on a cluster, and wait until some parts are there."""
-    process = start("sweep", "toy", *grid, *on(cluster), cwd=folder)
-    wait_for(lambda: len(parts_in(folder / "out" / "cells")) >= parts)
-    return process
 
 
 @pytest.fixture(autouse=True)
@@ -91,7 +83,7 @@ def test_rows_are_those_of_a_sweep_here(tmp_path: Path, cluster: Cluster) -> Non
 @pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="needs Linux's /proc")
 def test_workers_need_no_disk_of_this_process(tmp_path: Path, cluster: Cluster) -> None:
     """The path of the run directory leads each process to its own working folder."""
-    run("sweep", "toy", *GRID, *on(cluster)[:-1], "/proc/self/cwd/there", cwd=tmp_path)
+    run("sweep", "toy", *GRID, *on(cluster, "/proc/self/cwd/there"), cwd=tmp_path)
     assert len(rows(tmp_path / "there")) == 36
 
 
@@ -100,13 +92,9 @@ def test_workers_need_no_disk_of_this_process(tmp_path: Path, cluster: Cluster) 
 def test_ctrl_c_takes_back_what_is_queued_and_keeps_what_is_finished(
     tmp_path: Path, cluster: Cluster
 ) -> None:
-    process = begin(tmp_path, cluster)
+    process = begin(tmp_path, *SHORT, *on(cluster))
     process.send_signal(signal.SIGINT)
-    began = time.monotonic()
-    output, errors = process.communicate(timeout=20)
-    assert time.monotonic() - began < 5
-    assert (process.returncode, errors) == (130, "")
-    assert "Interrupted after" in output
+    assert "Interrupted after" in ended(process, 130, seconds=5)
     time.sleep(1)  # what was running may end
     kept = len(rows(tmp_path / "out"))
     time.sleep(1)
@@ -172,7 +160,7 @@ def test_a_cluster_that_no_longer_answers_is_one_sentence_and_no_result_is_lost(
     if how.startswith("dask"):
         starting = dask_cluster(tmp_path / "cluster", "one", "two")
     with starting as started:
-        process = begin(tmp_path, started, LONG)
+        process = begin(tmp_path, *LONG, *on(started))
         if how == "dask hangs":
             started.scheduler.send_signal(signal.SIGSTOP)
             process.wait(timeout=60)
@@ -189,17 +177,28 @@ def test_a_cluster_that_no_longer_answers_is_one_sentence_and_no_result_is_lost(
     assert len(rows(tmp_path / "out")) == 60
 
 
+@pytest.mark.unix
+@pytest.mark.slow
+def test_a_frozen_scheduler_ends_a_sweep_that_connects_within_a_minute(tmp_path: Path) -> None:
+    with dask_cluster(tmp_path / "cluster", "one") as started:
+        started.scheduler.send_signal(signal.SIGSTOP)
+        begun = time.monotonic()
+        done = run("sweep", "toy", *GRID, *on(started), cwd=tmp_path, expect=2)
+        assert time.monotonic() - begun < 60
+        started.scheduler.send_signal(signal.SIGCONT)
+    words = "no dask scheduler answers there (TimeoutError); `dask scheduler` starts one."
+    assert done.stderr == f"overfit: --address {started.address}: {words}\n"
+
+
 # Dask
 
 
 @pytest.mark.slow
 def test_a_worker_that_is_lost_costs_its_batches_time_and_no_result(tmp_path: Path) -> None:
     with dask_cluster(tmp_path / "cluster", "one", "two") as started:
-        process = begin(tmp_path, started)
+        process = begin(tmp_path, *SHORT, *on(started))
         started.kill("two")
-        output, errors = process.communicate(timeout=60)
-    assert (process.returncode, errors) == (0, "")
-    assert "Done: 20 trained" in output
+        assert "Done: 20 trained" in ended(process)
     assert sorted(stored_keys(tmp_path / "out")) == sorted(rows(tmp_path / "out")["key"])
 
 
@@ -238,7 +237,7 @@ def test_a_worker_that_lacks_something_ends_the_sweep_with_a_sentence(
         path = {"PYTHONPATH": os.pathsep.join([str(package), str(TOY)])}
     with dask_cluster(tmp_path / "cluster", *(["one"] if late else [])) as started:
         if late:
-            process = begin(tmp_path, started, LONG, parts=1)
+            process = begin(tmp_path, *LONG, *on(started), parts=1)
             started.add("odd", path)
         else:
             started.add("odd", path)
@@ -264,8 +263,7 @@ def test_a_sweep_waits_for_a_cluster_that_has_no_worker_yet(tmp_path: Path) -> N
         assert process.stdout is not None
         plan = [process.stdout.readline() for _ in range(2)]
         started.add("late")
-        _, errors = process.communicate(timeout=60)
-    assert (process.returncode, errors) == (0, "")
+        ended(process)
     assert plan[1] == f"36 to run, 0 jobs on dask at {started.address}.\n"
     assert len(rows(tmp_path / "out")) == 36
 
@@ -330,22 +328,9 @@ def test_two_sweeps_at_once_import_their_own_files(tmp_path: Path, dask: DaskClu
         written(tmp_path / name, text, f"lazy_{name}.py")
         grid = (f"lazy_{name}.py", "--n", "1:20", "--seeds", "1")
         processes.append(start("sweep", *grid, *on(dask), cwd=tmp_path / name))
-    assert [process.communicate(timeout=90)[1] for process in processes] == ["", ""]
-    for name in ("1", "1000"):
+    for name, process in zip(("1", "1000"), processes, strict=True):
+        ended(process, seconds=90)
         assert list(rows(tmp_path / name / "out")["test_loss"]) == [int(name)] * 20
-
-
-@pytest.mark.slow
-def test_a_function_that_cannot_travel_is_refused(tmp_path: Path, dask: DaskCluster) -> None:
-    lock = threading.Lock()
-
-    def train(n: int = 1, seed: int = 0) -> dict[str, float]:
-        with lock:
-            return {"test_loss": float(n)}
-
-    where: Any = {"out": tmp_path / "out", "backend": "dask", "address": dask.address}
-    with pytest.raises(overfit_cli.UserError, match="train can't be sent to workers"):
-        overfit_cli.sweep(train, n=[1, 2], **where)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]"])
@@ -407,10 +392,9 @@ def test_a_worker_of_ray_that_ends_costs_no_result(
     tmp_path: Path, ray: RayCluster, number: signal.Signals
 ) -> None:
     """Ray raises SystemExit at SIGTERM, in the midst of a cell, and Python KeyboardInterrupt."""
-    process = begin(tmp_path, ray)
+    process = begin(tmp_path, *SHORT, *on(ray))
     ray.signal_a_worker(number)
-    output, errors = process.communicate(timeout=60)
-    assert (process.returncode, errors) == (0, ""), output
+    output = ended(process)
     if number == signal.SIGKILL:
         assert "workers were killed and started again 1 time" in output
     assert list(rows(tmp_path / "out")["status"]) == ["done"] * 20

@@ -1,8 +1,10 @@
-"""Parts are joined into few: every row stays, whoever writes or reads beside it."""
+"""Parts are joined, and directories merged: every row stays, whoever writes, reads or strikes."""
 
 from __future__ import annotations
 
 import math
+import shutil
+import warnings
 from pathlib import Path
 from unittest import mock
 
@@ -11,13 +13,25 @@ import pyarrow.parquet as pq
 import pytest
 
 import overfit_cli
+from overfit_cli import UserError
 from overfit_cli.core.cell import CellResult
 from overfit_cli.figures.draw import digest_of_numbers
 from overfit_cli.sweeps import part as part_module
+from overfit_cli.sweeps.manifest import read_manifest
 from overfit_cli.sweeps.part import CELLS, STEPS
-from overfit_cli.sweeps.store import RunDirectory
-from tests.command import call, start, wait_for
-from tests.toy_runs import TOY, parts_in, put, stored_keys, sweep_toy, toy_cells, write_cells
+from overfit_cli.sweeps.store import RunDirectory, merge_directories
+from tests.command import call, ended
+from tests.file_operations import Strike, strikes
+from tests.toy_runs import (
+    TOY,
+    begin,
+    parts_in,
+    put,
+    stored_keys,
+    sweep_toy,
+    toy_cells,
+    write_cells,
+)
 
 GRID = ("sweep", "toy", "--n=1:6", "--snr=1:2:2", "--seeds=1", "--trajectories", "--out=out")
 
@@ -38,9 +52,9 @@ def test_every_row_stays_in_one_part_of_each_kind(tmp_path: Path) -> None:
     done = call("compact", "out", cwd=tmp_path)
     assert "out/cells: 6 parts joined into 1.\n" in done.stdout
     assert "out/trajectories: 6 parts joined into 1.\n" in done.stdout
-    for kind, rows in ((CELLS, 12), (STEPS, 24)):
+    for kind, count in ((CELLS, 12), (STEPS, 24)):
         [part] = parts_in(tmp_path / "out" / kind)
-        assert pq.read_metadata(part).num_rows == rows
+        assert pq.read_metadata(part).num_rows == count
     check_same(directory, before)
     assert digest_of_numbers(*before) == digest_of_numbers(*read(directory))
     assert "12 there already; 0 to run" in call(*GRID, "--jobs=1", cwd=tmp_path).stdout
@@ -140,15 +154,119 @@ def test_joining_makes_no_old_row_newer_than_a_fresh_one(tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_a_sweep_beside_it_loses_and_doubles_nothing(tmp_path: Path) -> None:
-    grid = ("sweep", "toy", "--n=1:40", "--seeds=1", "--trajectories", "--out=out")
-    process = start(*grid, "--set=pause=0.03", "--jobs=2", cwd=tmp_path)
-    wait_for(lambda: len(parts_in(tmp_path / "out" / CELLS)) > 2)
+    grid = ("--n=1:40", "--seeds=1", "--set=pause=0.03", "--trajectories", "--jobs=2", "--out=out")
+    process = begin(tmp_path, *grid)
     while process.poll() is None:
         call("compact", "out", cwd=tmp_path)
-    output, errors = process.communicate()
-    assert process.returncode == 0, output + errors
-    assert errors == ""
+    ended(process)
     assert len(overfit_cli.load(tmp_path / "out")) == 40
     stored = stored_keys(tmp_path / "out")
     assert len(stored) == len(set(stored)) == 40
     assert len(overfit_cli.load(tmp_path / "out", trajectories=True)) == 80
+
+
+# Struck at any file operation
+
+
+def merge(folder: Path) -> None:
+    sources = [RunDirectory(folder / name, "directories") for name in ("one", "two")]
+    merge_directories(sources, RunDirectory(folder / "all", "out"))
+
+
+def said_of(path: Path) -> str:
+    """What a reader is told of a directory."""
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always")
+        try:
+            overfit_cli.load(path)
+        except UserError as error:
+            return str(error)
+    return " ".join(str(note.message) for note in notes)
+
+
+@pytest.mark.unix
+@pytest.mark.parametrize(
+    ("how", "stride"),
+    [
+        ("kill", 9),
+        pytest.param("error", 23, marks=pytest.mark.slow),
+        pytest.param("kill", 1, marks=pytest.mark.slow),
+        pytest.param("error", 3, marks=pytest.mark.slow),
+    ],
+)
+def test_the_same_merge_goes_on_wherever_it_was_struck(
+    tmp_path: Path, how: Strike, stride: int
+) -> None:
+    """The sources share the cells of one n, and one directory is there already."""
+    for name, n in (("one", "1:3"), ("two", "3:5"), ("before", "5:6")):
+        sweep_toy(tmp_path / name, n)
+    whole = RunDirectory(shutil.copytree(tmp_path / "before", tmp_path / "all"))
+    merge(tmp_path)
+    before, struck, incomplete = read(whole), 0, 0
+
+    def restore() -> None:
+        shutil.rmtree(whole.path)
+        shutil.copytree(tmp_path / "before", whole.path)
+
+    restore()
+    for _ in strikes(how, tmp_path, lambda: merge(tmp_path), stride):
+        struck += 1
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            kept = read(whole)[0]
+        if begun := len(read_manifest(whole.path).runs) > 1:
+            complete = len(kept) == len(before[0])
+            assert complete or "two into it was cut short, so cells may" in said_of(whole.path)
+            incomplete += not complete
+        assert begun or len(kept) == 4, "cells without the run that they are of"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            merge(tmp_path)
+        assert said_of(whole.path) == ""
+        check_same(whole, before)
+        restore()
+    assert struck > 5
+    assert incomplete > 1
+
+
+@pytest.mark.unix
+@pytest.mark.parametrize("stride", [5, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_compaction_that_is_killed_anywhere_loses_and_doubles_nothing(
+    tmp_path: Path, stride: int
+) -> None:
+    directory = sweep_toy(tmp_path / "out", "1:4")
+    out, before, struck = directory.path, read(directory), 0
+    shutil.copytree(out, tmp_path / "before")
+    for _ in strikes("kill", out, lambda: RunDirectory(out).compact(), stride):
+        struck += 1
+        check_same(directory, before)
+        RunDirectory(out).prepare()
+        RunDirectory(out).compact()
+        assert not list(out.glob("**/.part-*"))
+        assert len(stored_keys(out)) == len(before[0])
+        check_same(directory, before)
+        shutil.rmtree(out)
+        shutil.copytree(tmp_path / "before", out)
+    assert struck > 2
+
+
+@pytest.mark.unix
+def test_commands_say_that_a_merge_was_cut_short_until_it_is_repeated(tmp_path: Path) -> None:
+    """It is killed where `all` has two of the parts."""
+    command = ("merge", "one", "two", "--out", "all")
+    for name, n in (("one", "1:3"), ("two", "4:5")):
+        sweep_toy(tmp_path / name, n)
+    for _ in strikes("kill", tmp_path, lambda: call(*command, cwd=tmp_path)):
+        if len(parts_in(tmp_path / "all" / "cells")) == 2:
+            break
+        shutil.rmtree(tmp_path / "all", ignore_errors=True)
+    export = ("export", "all", "--out", "all.csv")
+    said = call(*export, cwd=tmp_path).stderr
+    assert f"all: a merge of {tmp_path / 'one'} and {tmp_path / 'two'} into it " in said
+    assert "was cut short, so cells may be missing; the same merge goes on." in said
+    grid = ("--n=1:2", "--snr=1:2:2", "--seeds=1", "--jobs=1")
+    call("sweep", "toy", *grid, "--out=all", cwd=tmp_path)
+    assert "cut short" in call(*export, cwd=tmp_path).stderr, "a sweep is no merge"
+    done = call(*command, cwd=tmp_path)
+    assert done.stdout.startswith("2 directories merged into all: 10 cells.\n")
+    assert call(*export, cwd=tmp_path).stderr == ""

@@ -117,15 +117,17 @@ DARK, LIGHT, RED = (68, 1, 84), (253, 231, 37), (200, 40, 40)
 Points = list[list[tuple[int, int, int] | None]]
 
 
-def toy_plan(folder: Path, seeds: int, texts: dict[str, str]) -> Plan:
-    return make_plan(Grid.read(TOY, texts, tuple(range(seeds))), RunDirectory(folder), "cpu")
+def toy_diagram(folder: Path, seeds: int = 1, /, **texts: str) -> tuple[Plan, Diagram]:
+    """A sweep of the toy, and its diagram, into which nothing has arrived."""
+    plan = plan_of(folder, seeds, "toy", **texts)
+    diagram = diagram_of(plan, RunDirectory(folder))
+    assert diagram is not None
+    return plan, diagram
 
 
 def add(diagram: Diagram, cell: Cell, number: float | None) -> None:
     """Have a cell arrive with its headline, or as a failed one."""
-    result = CellResult(
-        cell, {"test_loss": number or 0.0}, reason="" if number is not None else "failed"
-    )
+    result = CellResult(cell, {"test_loss": number or 0.0}, reason="failed" * (number is None))
     diagram.add(cell_table(TOY, [result]).to_pandas())
 
 
@@ -152,9 +154,7 @@ def drawn(
     folder: Path, numbers: Mapping[tuple[float, float], float | None], **texts: str
 ) -> Points:
     """What is drawn of these numbers, by (n, snr); of others nothing has arrived."""
-    plan = toy_plan(folder, 1, texts)
-    diagram = diagram_of(plan, RunDirectory(folder))
-    assert diagram is not None
+    plan, diagram = toy_diagram(folder, **texts)
     for cell in plan.cells:
         if place(cell) in numbers:
             add(diagram, cell, numbers[place(cell)])
@@ -178,16 +178,14 @@ def test_of_many_axes_the_diagram_has_the_two_with_the_most_numbers(
     tmp_path: Path, texts: str, title: str | None
 ) -> None:
     given = dict(text.split("=") for text in texts.split())
-    diagram = diagram_of(toy_plan(tmp_path, 2, given), RunDirectory(tmp_path))
+    diagram = diagram_of(plan_of(tmp_path, 2, "toy", **given), RunDirectory(tmp_path))
     assert (diagram and printed(diagram)[0]) == title
 
 
 def test_a_point_is_the_mean_over_other_axes_and_seeds_of_the_cells_that_have_a_number(
     tmp_path: Path,
 ) -> None:
-    plan = toy_plan(tmp_path, 2, {"n": "5,3", "snr": "2,1,4", "pause": "0,1"})
-    diagram = diagram_of(plan, RunDirectory(tmp_path))
-    assert diagram is not None
+    plan, diagram = toy_diagram(tmp_path, 2, n="5,3", snr="2,1,4", pause="0,1")
     for cell in plan.cells:
         settings = cell.parameters.model_dump()
         failed = settings["snr"] == 4 or (settings["n"], settings["snr"], cell.seed) == (5, 2, 1)
@@ -219,9 +217,7 @@ def test_values_are_coloured_by_ratio_where_all_are_positive_and_failed_points_a
 
 
 def test_a_point_to_come_looks_like_the_nearest_but_pale_and_is_counted(tmp_path: Path) -> None:
-    plan = toy_plan(tmp_path, 1, {"n": "1,2", "snr": "1:10:10"})
-    diagram = diagram_of(plan, RunDirectory(tmp_path))
-    assert diagram is not None
+    plan, diagram = toy_diagram(tmp_path, n="1,2", snr="1:10:10")
     assert points(diagram)[0] == [], "nothing has arrived"
     assert printed(diagram)[-1] == "20 points to come, pale as the nearest"
     for cell in plan.cells:
@@ -236,7 +232,7 @@ def test_a_point_to_come_looks_like_the_nearest_but_pale_and_is_counted(tmp_path
 
 def test_failed_cells_without_a_column_of_the_headline_are_counted(tmp_path: Path) -> None:
     """As where a function names its headline and raises in all cells of a task."""
-    diagram = Diagram(toy_plan(tmp_path, 1, {"n": "1:2", "snr": "1:2:2"}), "n", "snr")
+    _, diagram = toy_diagram(tmp_path, n="1:2", snr="1:2:2")
     failed = [CellResult(toy_cells(n="1", snr="1")[0], reason="failed")]
     diagram.add(cell_table(TOY, failed).to_pandas().drop(columns="test_loss"))
     assert "1 point failed   3 points to come" in printed(diagram)[-1]
@@ -244,10 +240,7 @@ def test_failed_cells_without_a_column_of_the_headline_are_counted(tmp_path: Pat
 
 @pytest.mark.parametrize(("width", "characters"), [(60, 2), (80, 3), (120, 4), (200, 4)])
 def test_a_wide_terminal_has_wide_points(tmp_path: Path, width: int, characters: int) -> None:
-    diagram = diagram_of(
-        toy_plan(tmp_path, 2, {"n": "2:20", "snr": "1:24:24"}), RunDirectory(tmp_path)
-    )
-    assert diagram is not None
+    _, diagram = toy_diagram(tmp_path, 2, n="2:20", snr="1:24:24")
     add(diagram, toy_cells(n="2", snr="1")[0], 1.0)
     lines = printed(diagram, width)
     assert lines[1] == "20 " + "▀" * 24 * characters
@@ -256,14 +249,10 @@ def test_a_wide_terminal_has_wide_points(tmp_path: Path, width: int, characters:
 
 
 def test_more_values_than_room_are_averaged(tmp_path: Path) -> None:
-    plan = toy_plan(tmp_path, 1, {"n": "1:100", "snr": "1:200:200"})
-    diagram = diagram_of(plan, RunDirectory(tmp_path))
-    assert diagram is not None
-    places = [(cell, *place(cell)) for cell in plan.cells]
-    failed = [snr <= 100 and (n, snr) != (1, 1) for _, n, snr in places]
+    plan, diagram = toy_diagram(tmp_path, n="1:100", snr="1:200:200")
     results = [
-        CellResult(cell, {"test_loss": snr}, reason="failed" if has_failed else "")
-        for (cell, _, snr), has_failed in zip(places, failed, strict=True)
+        CellResult(cell, {"test_loss": snr}, reason="failed" * (snr <= 100 and (n, snr) != (1, 1)))
+        for cell, (n, snr) in zip(plan.cells, map(place, plan.cells), strict=True)
     ]
     diagram.add(cell_table(TOY, results).to_pandas())
     lines = printed(diagram)
@@ -278,7 +267,7 @@ def test_more_values_than_room_are_averaged(tmp_path: Path) -> None:
 def test_a_kept_cell_has_its_number_and_one_that_failed_has_none_whatever_it_measured(
     tmp_path: Path,
 ) -> None:
-    directory = RunDirectory(tmp_path / "out")
+    directory = RunDirectory(tmp_path)
     directory.prepare()
     done, failed, *_ = toy_cells(n="1:2", snr="1:2:2")
     for result in (
@@ -288,8 +277,6 @@ def test_a_kept_cell_has_its_number_and_one_that_failed_has_none_whatever_it_mea
         CellResult(failed, {"test_loss": 0.5}, reason="diverged"),
     ):
         write_cells(directory, TOY, [result])
-    grid = Grid.read(TOY, {"n": "1:2", "snr": "1:2:2"}, (0,))
-    diagram = diagram_of(make_plan(grid, directory, "cpu"), directory)
-    assert diagram is not None
+    _, diagram = toy_diagram(tmp_path, n="1:2", snr="1:2:2")
     key = "0.25 ▀▀▀▀▀▀▀▀▀▀ 0.25   ▀ 1 point failed   2 points to come, pale as the nearest"
     assert printed(diagram, 100)[-1] == key

@@ -1,4 +1,4 @@
-"""Grids with derived values, lists that go together, conditions, and a time limit."""
+"""Grids and the language of ranges: derived values, lists that go together, and conditions."""
 
 from __future__ import annotations
 
@@ -11,21 +11,92 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 import overfit_cli
 from overfit_cli import UserError
-from overfit_cli.core.registry import find_study
+from overfit_cli.core.parameters import Value, describe
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.inputs import Panel
 from overfit_cli.figures.map_data import lay_out
-from overfit_cli.sweeps.grid import Grid
+from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
+from overfit_cli.sweeps.grid import Grid, parse_range, parse_seeds
 from overfit_cli.sweeps.load import load_run
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call
+from tests.toy_runs import TOY
 
-TOY = find_study("toy")
+KNOWN = describe(benign_vit.parameters)
+WHOLE = st.integers(1, 1000)
+
+
+@given(WHOLE, WHOLE, st.integers(1, 30))
+def test_whole_numbers_are_those_of_pythons_range(start: int, more: int, step: int) -> None:
+    assume(step <= more)
+    ends = f"{start}:{start + more}"
+    assert parse_range(KNOWN["n"], ends) == tuple(range(start, start + more + 1))
+    assert parse_range(KNOWN["n"], f"{ends}:{step}") == tuple(range(start, start + more + 1, step))
+    assert parse_seeds(ends) == tuple(range(start, start + more + 1))
+    assert parse_seeds(str(more)) == tuple(range(more))
+
+
+@given(st.floats(0.001, 1000), st.floats(1, 1000), st.integers(2, 200))
+def test_real_numbers_are_spaced_by_difference_or_ratio(
+    start: float, more: float, points: int
+) -> None:
+    stop = start + more
+    for spelled, space in (
+        (f":{points}", np.linspace(start, stop, points)),
+        (f":{points}:linear", np.linspace(start, stop, points)),
+        (f":{points}:log", np.geomspace(start, stop, points)),
+        ("", np.linspace(start, stop, 40)),
+    ):
+        values = parse_range(KNOWN["snr"], f"{start!r}:{stop!r}{spelled}")
+        np.testing.assert_allclose(np.array(values, float), space, rtol=1e-11)
+
+
+@given(st.lists(WHOLE, min_size=2))
+def test_a_list_names_each_value_once_in_its_order(values: list[int]) -> None:
+    text, once = ", ".join(map(str, values)), tuple(dict.fromkeys(values))
+    assert parse_range(KNOWN["n"], text) == tuple(values)
+    assert Grid.read(benign_vit, {"n": text}, text).given["n"] == parse_seeds(text) == once
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "values"),
+    [
+        ("n", "1e3", (1000,)),
+        ("n", "5:5", (5,)),
+        ("snr", "3,1", (3.0, 1.0)),
+        ("noise", "orthogonal,isotropic", ("orthogonal", "isotropic")),
+        ("n", "50:400:4:log", (50, 100, 200, 400)),
+        ("n", f"1:{9_999_999_999_999}:2:log", (1, 9_999_999_999_999)),
+    ],
+)
+def test_a_range_names_its_values(name: str, text: str, values: tuple[Value, ...]) -> None:
+    found = parse_range(KNOWN[name], text)
+    assert found == values
+    assert [type(value) for value in found] == [type(value) for value in values]
+
+
+def test_the_same_point_has_the_same_value_in_a_coarse_and_a_fine_range() -> None:
+    """So that a grid that is refined reuses its cells."""
+    coarse = parse_range(KNOWN["snr"], "0.1:16:12")
+    fine = parse_range(KNOWN["snr"], "0.1:16:34")
+    assert set(coarse) <= set(fine)
+
+
+def test_log_spaced_whole_numbers_that_are_the_same_are_one() -> None:
+    with pytest.warns(UserWarning, match="n 1:4:8:log: 8 log-spaced points round to 4 distinct"):
+        assert parse_range(KNOWN["n"], "1:4:8:log") == (1, 2, 3, 4)
+    first, last = 123456789012345, 123456789012347
+    with pytest.warns(UserWarning, match="3 log-spaced points round to 2 distinct"):
+        assert parse_range(KNOWN["n"], f"{first}:{last}:3:log") == (first, last)
+
+
+# Grids
 
 
 def points(
@@ -86,17 +157,13 @@ def test_conditions_leave_out_points() -> None:
     ]
 
 
-def test_a_sweep_keeps_what_its_grid_covers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    cells = overfit_cli.sweep(
-        "toy", n=[3, 1, 2], snr=["n", "2*n"], only="snr < 5", seeds=2, jobs=1, out="a", quiet=True
-    )
+def test_a_sweep_keeps_what_its_grid_covers(tmp_path: Path) -> None:
+    given: Any = {"n": [3, 1, 2], "snr": ["n", "2*n"], "only": "snr < 5", "seeds": 2}
+    cells = overfit_cli.sweep("toy", **given, jobs=1, out=tmp_path / "a", quiet=True)
     shown = list(zip(cells["n"], cells["snr"], cells["seed"], strict=True))
     pairs = [(3, 3.0), (1, 1.0), (1, 2.0), (2, 2.0), (2, 4.0)]
     assert shown == [(*pair, seed) for pair in pairs for seed in (0, 1)]
-    planned = RunDirectory(Path("a")).manifest.planned(TOY)
+    planned = RunDirectory(tmp_path / "a").manifest.planned(TOY)
     assert set(zip(planned["n"], planned["snr"], planned["seed"], strict=True)) == set(shown)
     grid = ("--n=1:3", "--snr=n,2*n", "--only=snr < 5", "--seeds=2")
     again = call("sweep", "toy", *grid, "--jobs=1", "--out=a", cwd=tmp_path)
@@ -105,10 +172,7 @@ def test_a_sweep_keeps_what_its_grid_covers(
     assert "10 there already; 0 to run" in again.stdout
 
 
-def test_points_that_a_condition_leaves_out_are_not_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_points_that_a_condition_leaves_out_are_not_missing(tmp_path: Path) -> None:
     grid = ("--n=1:3", "--snr=1:3:3", "--only=n >= snr", "--seeds=1", "--jobs=1")
     for number in (1, 2):
         call("sweep", "toy", *grid, f"--shard={number}/2", f"--out=part-{number}", cwd=tmp_path)
@@ -116,7 +180,7 @@ def test_points_that_a_condition_leaves_out_are_not_missing(
     x = Axis("snr", "snr", (1.0, 2.0, 3.0), "linear", whole=False)
     y = Axis("n", "n", (1, 2, 3), "linear", whole=True)
     for folder, missing in (("all", 0), ("part-1", 3)):
-        data = load_run(RunDirectory(Path(folder)))
+        data = load_run(RunDirectory(tmp_path / folder))
         shown = lay_out(Panel("", data), x, y, "test_loss")
         assert int(shown.missing.sum()) == missing
         assert np.isnan(shown.number).sum() == 3 + missing, "what it leaves out stays blank"
@@ -153,6 +217,8 @@ def test_a_preset_names_a_function_in_a_file_beside_it(tmp_path: Path) -> None:
     done = call("sweep", "own/ratio.toml", "--jobs=1", cwd=tmp_path)
     assert "ratio:train: 4 cells (d 2 × seeds 2; n = 2*d; n >= d)" in done.stdout
     assert "Next: overfit plot lines --from results/ratio-quick" in done.stdout
+    given = call("sweep", "own/ratio.toml", "--d=3", "--jobs=1", cwd=tmp_path)
+    assert "2 cells (seeds 2; n = 2*d; n >= d), results/ratio-quick-d3" in given.stdout
     tied = call("sweep", "own/ratio.toml", "--profile=paper", "--jobs=1", cwd=tmp_path)
     assert "ratio:train: 6 cells (n with d 2 × seeds 3; n >= d)" in tied.stdout
     cells = overfit_cli.load(tmp_path / "results" / "ratio-paper")
@@ -172,35 +238,27 @@ def sleep_in_steps(n: int = 1) -> Iterator[dict[str, float]]:
         yield {"loss": n}
 
 
-def reasons(cells: pd.DataFrame) -> list[str]:
+def sweep(function: Any, n: list[int], out: Path, **how: Any) -> list[str]:
+    """Sweep a function in this process, and return why each cell failed."""
+    given = {"n": n, "jobs": 1, "out": out, "quiet": True, **how}
+    cells = overfit_cli.sweep(function, **given)
     return [str(reason or "") for reason in cells.sort_values("n")["reason"].fillna("")]
 
 
-def test_a_cell_that_takes_too_long_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    cells = overfit_cli.sweep(sleep, n=[1, 2, 3], jobs=1, time_limit=0.1, out="a", quiet=True)
-    assert reasons(cells) == ["", "time limit", ""]
-    again = overfit_cli.sweep(sleep, n=[1, 3], jobs=1, out="a", quiet=True)
-    assert list(again["n"]) == [1, 3]
+def test_a_cell_that_takes_too_long_fails(tmp_path: Path) -> None:
+    assert sweep(sleep, [1, 2, 3], tmp_path / "a", time_limit=0.1) == ["", "time limit", ""]
+    assert sweep(sleep, [1, 3], tmp_path / "a") == ["", ""]
     with pytest.raises(UserError, match=r"time_limit=0: it takes a number above 0"):
-        overfit_cli.sweep(sleep, n=[1], jobs=1, time_limit=0, out="b", quiet=True)
+        sweep(sleep, [1], tmp_path / "b", time_limit=0)
 
 
-def test_in_a_thread_a_cell_ends_at_its_next_step(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    options = {"jobs": 2, "backend": "threading", "time_limit": 0.1, "quiet": True}
-    cells = overfit_cli.sweep(sleep_in_steps, n=[1, 2], out="a", **options)  # type: ignore[call-overload]
-    assert reasons(cells) == ["", "time limit"]
+def test_in_a_thread_a_cell_ends_at_its_next_step(tmp_path: Path) -> None:
+    how = {"jobs": 2, "backend": "threading", "time_limit": 0.1}
+    assert sweep(sleep_in_steps, [1, 2], tmp_path / "a", **how) == ["", "time limit"]
     assert threading.active_count() < 20
 
 
 @pytest.mark.slow
-def test_a_batch_that_takes_too_long_is_trained_cell_by_cell(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    given: dict[str, Any] = {"seeds": 2, "jobs": 1, "time_limit": 0.25, "quiet": True}
-    cells = overfit_cli.sweep("toy", n=[1, 2, 3, 4], parameters={"pause": 0.08}, **given)
-    assert set(cells["status"]) == {"done"}
+def test_a_batch_that_takes_too_long_is_trained_cell_by_cell(tmp_path: Path) -> None:
+    how: Any = {"parameters": {"pause": 0.08}, "seeds": 2, "time_limit": 0.25}
+    assert set(sweep("toy", [1, 2, 3, 4], tmp_path / "a", **how)) == {""}

@@ -289,14 +289,6 @@ def test_the_newest_done_row_counts_with_its_steps_whatever_the_dates_of_files(
     assert shown(tmp_path) == ({5}, {5})
 
 
-def test_what_a_fresh_sweep_trained_again_is_there_once(swept: RunDirectory) -> None:
-    expected = rows(swept.path)
-    call("sweep", "toy", *GRID, "--fresh", "--out=out", cwd=swept.path.parent)
-    pd.testing.assert_frame_equal(rows(swept.path), expected)
-    assert len(stored_keys(swept.path)) == 6
-    assert len(parts_in(swept.path / CELLS)) == 1
-
-
 # Studies
 
 

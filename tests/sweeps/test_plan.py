@@ -1,8 +1,9 @@
-"""Plans of any size answer soon, and a probe is cut by the clock."""
+"""Plans of any size answer soon, tasks take about a second, and rounds refine a boundary."""
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import re
 import time
@@ -10,15 +11,18 @@ from pathlib import Path
 
 import pytest
 
+import overfit_cli
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.training import Execution
 from overfit_cli.functions.function_study import study_of_reference
 from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
+from overfit_cli.sweeps.executors import CHANCES, Local, Run
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.plan import estimate, make_plan
 from overfit_cli.sweeps.store import RunDirectory
-from tests.command import call
-from tests.toy_runs import TOY
+from overfit_cli.sweeps.worker import MOST_BATCHES, MOST_GROWTH, Speed, Work
+from tests.command import call, run
+from tests.toy_runs import TOY, parts_in
 
 
 def test_a_key_is_the_hash_of_the_cell_as_json() -> None:
@@ -66,3 +70,154 @@ def test_where_costs_are_not_known_a_cell_of_the_middle_is_timed(tmp_path: Path)
     plan = make_plan(grid, RunDirectory(tmp_path), "cpu")
     likely = estimate(plan, 1, Execution(), within=20.0)
     assert likely.seconds == pytest.approx(40 * 0.051, rel=0.2)
+
+
+# Tasks
+
+EQUAL = [1.0] * (2 * MOST_BATCHES)
+
+
+def sizes(seconds_per_batch: float, batches: int, jobs: int = 2) -> list[int]:
+    """The sizes of tasks of equal batches, each timed before the next is chosen."""
+    speed, finished, chosen = Speed(), 0, list[int]()
+    while left := batches - finished:
+        size = speed.task_size(EQUAL[:left], float(left), jobs, finished)
+        speed.add(size, size * seconds_per_batch)
+        chosen.append(size)
+        finished += size
+    return chosen
+
+
+def test_the_first_task_is_one_batch_and_the_next_grow_to_a_second() -> None:
+    chosen = sizes(1 / 128, 10_000)
+    assert chosen[0] == 1
+    finished = itertools.accumulate(chosen)
+    growth = [later / before for before, later in zip(finished, chosen[1:], strict=False)]
+    assert max(growth) <= MOST_GROWTH
+    assert chosen[10] == 128, "128 batches of 1/128 s"
+    assert set(sizes(5.0, 50)) == {1}, "a batch of seconds is a task"
+    assert max(sizes(1e-9, 100_000)) == MOST_BATCHES, "tiny ones are bounded in number"
+
+
+def test_all_that_was_timed_tells_how_long_the_rest_takes() -> None:
+    """The first task of a process imports libraries: it counts only if it took minutes."""
+    speed = Speed()
+    speed.add(1.0, 18.0, is_cold=True)
+    assert speed.time(4.0) is None
+    speed.add(1.0, 3.0)
+    speed.add(3.0, 5.0)
+    assert speed.time(4.0) == 8.0
+    assert speed.time(4.0, jobs=2) == 4.0
+    speed.add(1.0, 60.0, is_cold=True)
+    assert speed.time(5.0) == 68.0
+
+
+def test_the_last_tasks_are_small_so_that_jobs_end_together() -> None:
+    chosen = sizes(1 / 128, 3000, jobs=4)
+    assert max(chosen) == 128, "a second's work"
+    assert chosen[-4:-1] == [32, 32, 32], "a quarter of a second's work, and what is left"
+    assert chosen[-1] <= 32
+    assert set(sizes(0.5, 30)[-4:]) == {1}
+
+
+def test_costs_tell_how_many_batches_make_a_second() -> None:
+    speed = Speed(10.0, 1.0)  # 0.1 s for a unit of cost
+    assert speed.task_size([9.0, 9.0, 9.0], 1000.0, 1, 10) == 1
+    assert speed.task_size([2.0, 3.0, 4.0, 5.0], 1000.0, 1, 10) == 3
+    assert Speed(1.0, 0.0).task_size(EQUAL, 100.0, 2, 1) == MOST_GROWTH, "no time divides nothing"
+    assert Speed(0.0, 1.0).task_size(EQUAL, 100.0, 2, 1) == 1
+
+
+def test_quick_cells_share_parts(tmp_path: Path) -> None:
+    grid = Grid.read(TOY, {"n": "1:300", "snr": "1:2:2"}, (0,))
+    directory = RunDirectory(tmp_path, "out")
+    plan = make_plan(grid, directory, "cpu")
+    assert len(plan.batches) == 300
+    directory.prepare()
+    Run(plan, directory, Work(TOY, Execution()), Local(1)).execute()
+    assert len(directory.load_cells()) == 600
+    assert len(parts_in(tmp_path / "cells")) < 100
+
+
+@pytest.mark.slow
+def test_a_batch_that_kills_among_many_costs_only_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its task is halved until it is alone; the others of it are done."""
+    monkeypatch.setattr("overfit_cli.sweeps.worker.MOST_GROWTH", 1000)
+    grid = Grid.read(TOY, {"n": "1:6", "mood": "kills,well"}, (0,))
+    settings = [(cell, cell.parameters.model_dump()) for cell in grid.cells()]
+    cells = [cell for cell, one in settings if (one["mood"] == "kills") == (one["n"] == 4)]
+    directory = RunDirectory(tmp_path / "out", "out")
+    plan = make_plan(grid, directory, "cpu", cells=cells)
+    directory.prepare()
+    summary = Run(plan, directory, Work(TOY, Execution()), Local(2)).execute()
+    assert summary.trained == 5
+    assert summary.failed == {"worker killed": 1}
+    assert summary.restarts >= CHANCES
+
+
+# Refinement samples where a boundary is uncertain, and goes on after a kill where it was
+
+SMALL = ("--set=tokens=3", "--set=d=60", "--set=d_h=20", "--set=d_v=8", "--set=test_samples=20")
+ASKED = ("--n=3,12", "--snr=2:30:5", "--seeds=3", *SMALL, "--jobs=1", "--refine=3")
+
+
+def test_a_refined_sweep_says_what_it_knows_and_is_drawn_where_it_sampled(tmp_path: Path) -> None:
+    done = run("sweep", *ASKED, "--out=runs", cwd=tmp_path).stdout
+    assert re.search("The coarse grid: 20 cells, 20 to run.\n(.|\n)*Round 1: ", done)
+    known = "The crossing of test_loss = 0.2 along snr, the median of 3 seeds, is known to ±0.283"
+    assert known in done
+    cells = overfit_cli.load(tmp_path / "runs")
+    assert len(cells) > 20
+    assert set(cells["seed"]) == {0, 1, 2}
+    run("plot", "cutoff", "--from=runs", "--out=a.svg", cwd=tmp_path)
+    assert ">sampled<" in (tmp_path / "a.svg").read_text()
+    told = " ".join((tmp_path / "a.txt").read_text().split())
+    assert "each seed's curve fitted to be monotone" in told
+    manifest = json.loads((tmp_path / "runs" / "manifest.json").read_text())
+    settings = manifest["runs"][0]["settings"]
+    assert (settings["refine"], settings["threshold"], settings["value"]) == (3, 0.2, "test_loss")
+
+
+@pytest.mark.slow
+def test_a_refined_run_is_drawn_at_its_own_threshold(tmp_path: Path) -> None:
+    asked = ["--refine=2", "--threshold=0.3", "--out=runs"]
+    run("sweep", *ASKED[:-1], *asked, cwd=tmp_path)
+    for figure in ("cutoff", "boundary"):
+        run("plot", figure, "--from=runs", "--out=own.png", cwd=tmp_path)
+        assert "0.3" in (tmp_path / "own.txt").read_text().split("\n\n")[0]
+    other = ("--threshold=0.4", "--out=other.png")
+    elsewhere = run("plot", "boundary", "--from=runs", *other, cwd=tmp_path)
+    note = "the sweep placed its cells near 0.3; few may be near 0.4."
+    assert note in " ".join(elsewhere.stderr.split())
+
+
+@pytest.mark.slow
+def test_it_goes_on_after_a_kill_and_asks_for_the_same_cells(tmp_path: Path) -> None:
+    run("sweep", *ASKED, "--out=whole", cwd=tmp_path)
+    run("sweep", *ASKED[:-1], "--refine=1", "--out=parts", cwd=tmp_path)
+    parts_in(tmp_path / "parts" / "cells")[-1].unlink()
+    again = run("sweep", *ASKED, "--out=parts", cwd=tmp_path).stdout
+    assert "reused" in again
+    whole, parts = (overfit_cli.load(tmp_path / name) for name in ("whole", "parts"))
+    assert sorted(whole["key"]) == sorted(parts["key"])
+    more = run("sweep", *ASKED, "--out=parts", cwd=tmp_path).stdout
+    assert "Done: 0 trained" in more
+
+
+@pytest.mark.slow
+def test_it_needs_no_second_axis_and_says_what_a_dry_run_leaves_out(tmp_path: Path) -> None:
+    one = [flag for flag in ASKED if not flag.startswith("--n=")]
+    done = run("sweep", *one, "--set=n=12", cwd=tmp_path).stdout
+    assert "at 1 of 1 value of n" in done or "at 0 of 1 value of n" in done
+    assert re.search(r"Next: overfit plot cutoff --from results/benign-vit-n12-\S*-refined", done)
+    default = run("sweep", *one, "--dry-run", cwd=tmp_path).stdout
+    assert "That is the coarse grid, with 2 of 3 seeds; up to 3 rounds" in default
+
+
+def test_a_failed_cell_ends_it_where_asked_with_its_reason(tmp_path: Path) -> None:
+    failing = (*ASKED, "--set=max_steps=2", "--fail-fast", "--out=runs")
+    done = run("sweep", *failing, cwd=tmp_path, expect=1).stdout
+    assert "step limit)" in done
+    assert "Round 1" not in done

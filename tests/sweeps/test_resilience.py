@@ -1,4 +1,4 @@
-"""Finished cells are kept, and finished once, whatever happens to a sweep."""
+"""Finished cells are kept, and finished once, whatever happens to a sweep and its workers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pandas as pd
 import pytest
@@ -18,14 +18,15 @@ import pytest
 import overfit_cli
 from overfit_cli.core.processes import Interrupted, answering_interrupts, delaying_interrupts
 from overfit_cli.core.training import Execution
-from overfit_cli.sweeps.executors import Local
-from overfit_cli.sweeps.worker import TaskRecord, Work
-from tests.command import run, start, wait_for
-from tests.toy_runs import TOY, parts_in, rows, stored_keys, toy_cells
+from overfit_cli.sweeps import executors
+from overfit_cli.sweeps.executors import Deadlines, Local
+from overfit_cli.sweeps.worker import Batch, Task, TaskRecord, Work
+from tests.clusters import dask_cluster
+from tests.command import ended, python, run, start, wait_for
+from tests.toy_runs import TOY, begin, parts_in, rows, stored_keys, toy_cells
 
 CELLS = ("--n", "1:10", "--snr", "1:2:4", "--seeds", "2", "--set")
 GRID = (*CELLS, "pause=0.02", "--jobs", "2")
-TRACKER = "loky.backend.resource_tracker"
 LONG_GRID = (*CELLS, "pause=0.18", *GRID[-2:])
 """Seven seconds: longer than eight kills let it work."""
 
@@ -66,12 +67,9 @@ def test_workers_leave_soon_after_their_parent_is_killed(
     tmp_path: Path, moment: float | None
 ) -> None:
     """Also those that have no batch yet: at a moment in seconds, or when a cell is there."""
-    grid = ("--n", "1:40", "--snr", "1", "--set", "pause=0.3", "--jobs", "2")
-    process = start("sweep", "toy", *grid, "--out", "out", cwd=tmp_path, new_session=True)
-    if moment is None:
-        wait_for(lambda: parts_in(tmp_path / "out" / "cells"))
-    else:
-        time.sleep(moment)
+    grid = ("--n", "1:40", "--snr", "1", "--set", "pause=0.3", "--jobs=2", "--out=out")
+    process = begin(tmp_path, *grid, parts=int(moment is None), new_session=True)
+    time.sleep(moment or 0)
     process.kill()
     process.communicate(timeout=20)
     wait_for(lambda: not members(process.pid), seconds=10)
@@ -84,10 +82,11 @@ def test_a_killed_worker_costs_one_restart_and_no_result(
     grid = (*GRID, "--set", "mood=kills-once")
     done = run("sweep", "toy", *grid, "--out", "out", cwd=tmp_path, env=mark)
     assert "workers were killed and started again 1 time" in done.stdout
-    ended = rows(tmp_path / "out").sort_values(["n", "snr", "seed"], ignore_index=True)
-    expected = undisturbed.sort_values(["n", "snr", "seed"], ignore_index=True)
-    columns = ["key", "mood"]
-    pd.testing.assert_frame_equal(ended.drop(columns=columns), expected.drop(columns=columns))
+    found, expected = (
+        cells.sort_values(["n", "snr", "seed"], ignore_index=True).drop(columns=["key", "mood"])
+        for cells in (rows(tmp_path / "out"), undisturbed)
+    )
+    pd.testing.assert_frame_equal(found, expected)
 
 
 @pytest.mark.unix
@@ -106,17 +105,12 @@ def test_ctrl_c_leaves_at_once_and_keeps_what_is_finished(
 ) -> None:
     """Sent to the whole process group, as a terminal does, and as one does that hangs up."""
     grid = ("--n", "1:14", "--snr", "1", "--seeds", "1", "--set", "pause=0.1")
-    how = ("--jobs", jobs, "--backend", backend)
-    process = start("sweep", "toy", *grid, *how, "--out", "out", cwd=tmp_path, new_session=True)
-    wait_for(lambda: len(parts_in(tmp_path / "out" / "cells")) >= 3)
+    how = ("--jobs", jobs, "--backend", backend, "--out", "out")
+    process = begin(tmp_path, *grid, *how, new_session=True)
     os.killpg(process.pid, number)
-    began = time.monotonic()
-    output, errors = process.communicate(timeout=10)
-    assert time.monotonic() - began < 2
-    assert process.returncode == 130
+    output = ended(process, 130, seconds=2)
     assert "Interrupted after" in output
     assert "they are kept in out" in output
-    assert errors == ""
     assert 3 <= len(overfit_cli.load(tmp_path / "out")) < 14
     resumed = run("sweep", "toy", *grid, "--jobs=1", "--out", "out", cwd=tmp_path)
     assert len(overfit_cli.load(tmp_path / "out")) == 14
@@ -146,15 +140,15 @@ def test_two_sweeps_at_once_into_one_directory_lose_and_duplicate_nothing(
     tmp_path: Path, undisturbed: pd.DataFrame
 ) -> None:
     processes = [start("sweep", "toy", *GRID, "--out", "out", cwd=tmp_path) for _ in range(2)]
-    ended = [process.communicate(timeout=60) for process in processes]
-    assert [process.returncode for process in processes] == [0, 0], ended
+    for process in processes:
+        ended(process)
     pd.testing.assert_frame_equal(rows(tmp_path / "out"), undisturbed)
     keys = stored_keys(tmp_path / "out")
     assert len(keys) == len(set(keys))
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Path:
+def small_disk(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "disk"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=150k", "tmpfs", str(folder)]
@@ -163,22 +157,20 @@ def small_disk(tmp_path: Path) -> Path:
         or subprocess.run(mount, capture_output=True, check=False).returncode
     ):
         pytest.skip("mounting a small tmpfs isn't allowed here")
-    return folder
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 @pytest.mark.slow
 def test_a_full_disk_gives_a_sentence_and_keeps_what_was_written(small_disk: Path) -> None:
-    try:
-        grid = ("--n", "1:900", "--snr", "1:2:4", "--seeds", "1", "--jobs", "2")
-        done = run("sweep", "toy", *grid, "--out", "disk/out", cwd=small_disk.parent, expect=1)
-        assert "No space left on device" in done.stderr
-        assert len(done.stderr.strip().splitlines()) == 1
-        kept = overfit_cli.load(small_disk / "out")
-        assert 0 < len(kept) < 3600
-        assert set(kept.groupby("n").size()) == {4}, "batches are whole"
-        assert not list(small_disk.glob("**/.part-*"))
-    finally:
-        subprocess.run(["umount", "-l", str(small_disk)], check=True)
+    grid = ("--n", "1:900", "--snr", "1:2:4", "--seeds", "1", "--jobs", "2")
+    done = run("sweep", "toy", *grid, "--out", "disk/out", cwd=small_disk.parent, expect=1)
+    assert "No space left on device" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    kept = overfit_cli.load(small_disk / "out")
+    assert 0 < len(kept) < 3600
+    assert set(kept.groupby("n").size()) == {4}, "batches are whole"
+    assert not list(small_disk.glob("**/.part-*"))
 
 
 def members(group: int) -> list[int]:
@@ -192,3 +184,175 @@ def members(group: int) -> list[int]:
         if int(fields[2]) == group and fields[0] != "Z":
             collected.append(int(status.parent.name))
     return collected
+
+
+# Cells under signals: what a signal did is no result, and what the code of a cell raised is
+
+STUBBORN = """
+import time
+from pathlib import Path
+
+def train(n: int = 1, seed: int = 0):
+    if n == 3:
+        return {"test_loss": 3.0}
+    try:
+        Path("waits").touch()
+        time.sleep(60)
+    except KeyboardInterrupt:
+        SAYS
+    return {"test_loss": -1.0}
+"""
+
+
+@pytest.mark.unix
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("says", ["pass", "raise RuntimeError('stopped early')"])
+@pytest.mark.one_in(3)
+def test_a_cell_that_catches_an_interrupt_gives_no_result(
+    tmp_path: Path, number: signal.Signals, says: str
+) -> None:
+    (tmp_path / "mine.py").write_text(STUBBORN.replace("SAYS", says))
+    grid = ("mine.py", "--n=3,2,1", "--seeds=1", "--jobs=1", "--out=out")
+    process = start("sweep", *grid, cwd=tmp_path)
+    wait_for((tmp_path / "waits").exists)
+    process.send_signal(number)
+    assert "Interrupted" in ended(process, 130)
+    if parts_in(tmp_path / "out" / "cells"):
+        assert set(rows(tmp_path / "out")["n"]) == {3}
+
+
+@pytest.mark.unix
+def test_a_signal_that_is_ignored_from_the_start_stays_so(tmp_path: Path) -> None:
+    """As under nohup, where a terminal is closed."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, signal, overfit_cli\n"
+        "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+        "def train(n: int = 1, seed: int = 0):\n"
+        "    os.kill(os.getpid(), signal.SIGHUP)\n"
+        "    return {'test_loss': 1.0}\n"
+        "overfit_cli.sweep(train, n=[1, 2], seeds=1, jobs=1, out='out', quiet=True)\n"
+    )
+    python(script, cwd=tmp_path)
+    assert set(rows(tmp_path / "out")["status"]) == {"done"}
+
+
+WORKER = """
+import os, signal, sys, threading
+import cloudpickle
+from overfit_cli.core.registry import find_study
+from overfit_cli.core.training import Execution
+from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.worker import VERSIONS, Work, run_remotely
+
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+toy = find_study("toy")
+cells = Grid.read(toy, {"mood": MOOD, "pause": PAUSE}, (0,)).cells()
+if PAUSE != "0":
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.NUMBER)).start()
+try:
+    task = cloudpickle.dumps({0: cells})
+    record = run_remotely(VERSIONS, cloudpickle.dumps(Work(toy, Execution())), task)
+except BaseException as error:
+    print(type(error).__name__, error)
+else:
+    print(*record.failed.values())
+"""
+
+
+@pytest.mark.unix
+@pytest.mark.parametrize(
+    ("mood", "number", "said"),
+    [
+        ("well", "SIGTERM", "SystemExit 1"),
+        ("well", "SIGINT", "KeyboardInterrupt"),
+        ("exits", "", "error: SystemExit: enough"),
+        ("interrupts", "", "error: KeyboardInterrupt"),
+    ],
+)
+@pytest.mark.one_in(2)
+def test_a_worker_of_a_cluster_answers_signals_as_it_did_and_records_no_cell(
+    tmp_path: Path, mood: str, number: str, said: str
+) -> None:
+    """Such as one of ray, which raises SystemExit in the midst of a cell."""
+    text = WORKER.replace("MOOD", repr(mood)).replace("PAUSE", repr("30" if number else "0"))
+    done = python("-", text=text.replace("NUMBER", number or "SIGTERM"), cwd=tmp_path)
+    assert done.stdout.startswith(said)
+
+
+# Silent workers: a task is lost a minute beyond the time limit, like one with a killed worker
+
+SILENT = """
+import signal, time
+
+def train(n: int = 1, seed: int = 0):
+    if n == 2:  # as in compiled code, which no signal ends
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+        time.sleep(1000)
+    return {"loss": n}
+"""
+
+
+@pytest.mark.unix
+def test_a_cell_that_no_limit_ends_in_its_process_is_a_failed_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executors, "GRACE", 4.0)
+    (tmp_path / "silent.py").write_text(SILENT)
+    how: Any = {"seeds": 1, "jobs": 2, "time_limit": 1, "out": tmp_path / "out", "quiet": True}
+    cells = overfit_cli.sweep(tmp_path / "silent.py", n=[1, 2, 3], **how)
+    assert cells.sort_values("n")["reason"].tolist() == ["", "worker killed", ""]
+
+
+def test_time_counts_for_tasks_that_run_and_not_while_the_process_is_stopped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    deadlines = Deadlines(10.0)
+    one, two = (cast("Batch", [None]), cast("Batch", [None, None]))
+    # Of the first, four parts at most: 40 seconds, and the grace.
+    in_flight: dict[str, Task] = {"first": {0: one, 1: two}, "second": {2: one}}
+    for _ in range(90):
+        now += 1.0
+        assert not deadlines.overdue(in_flight, 1)
+    now += 1000.0  # Ctrl-Z
+    assert not deadlines.overdue(in_flight, 1)
+    while not (lost := deadlines.overdue(in_flight, 1)):
+        now += 1
+    assert lost == "first"
+    del in_flight[lost]
+    assert not deadlines.overdue(in_flight, 1)
+    assert not Deadlines(None).overdue(in_flight, 1)
+
+
+@pytest.mark.unix
+@pytest.mark.slow
+def test_others_train_what_a_silent_worker_of_dask_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executors, "GRACE", 1.0)
+    with dask_cluster(tmp_path / "cluster", "one", "two") as started:
+        started.workers["two"].send_signal(signal.SIGSTOP)
+        where: Any = {"backend": "dask", "address": started.address, "out": tmp_path / "out"}
+        grid: Any = {"n": "1:4", "snr": 1.0, "seeds": 1}
+        cells = overfit_cli.sweep("toy", **grid, **where, time_limit=1, quiet=True)
+    assert len(cells) == 4
+    assert set(cells["reason"]) <= {"", "worker killed"}
+    assert "" in set(cells["reason"])
+
+
+@pytest.mark.unix
+@pytest.mark.slow
+def test_others_train_what_a_frozen_worker_has_when_dask_gives_it_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dask does so after 5 to 10 minutes; here after less than half a minute."""
+    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL", "8s")
+    with dask_cluster(tmp_path / "cluster", "one", "two") as started:
+        grid = ("--n", "1:40", "--snr", "1", "--seeds", "1", "--set", "pause=0.1")
+        where = ("--backend", "dask", "--address", started.address, "--out", "out")
+        process = begin(tmp_path, *grid, *where)
+        started.workers["two"].send_signal(signal.SIGSTOP)
+        ended(process, seconds=120)
+    assert len(rows(tmp_path / "out")) == 40

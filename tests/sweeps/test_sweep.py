@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-import random
 import re
 import shlex
 from pathlib import Path
@@ -20,7 +18,6 @@ from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
 from overfit_cli.sweeps.part import cell_schema
 from tests.command import run, start, wait_for
 from tests.toy_runs import TOY, parts_in, rows, stored_keys
-from tests.training import cell_of, train
 
 TOY_OUT = ("sweep", "toy", "--jobs=1", "--out=out")
 SMALL = {"d": "30", "d_h": "20", "d_v": "6", "tokens": "4", "test_samples": "20", "sigma_p": "1"}
@@ -54,24 +51,6 @@ def test_rows_do_not_depend_on_jobs_or_backend(
     pd.testing.assert_frame_equal(sweep(tmp_path, jobs=jobs, backend=backend), reference)
 
 
-def test_rows_do_not_depend_on_batches_or_their_order(reference: pd.DataFrame) -> None:
-    axes = itertools.product((2, 3, 4), (0.5, 2.25, 4.0), (0, 1))
-    cells = [cell_of(benign_vit, {**SETTING, "n": n, "snr": snr}, seed) for n, snr, seed in axes]
-    random.Random(0).shuffle(cells)
-    trained = {
-        result.cell.key: {"steps": result.steps, **result.measurements}
-        for n, first in itertools.product((2, 3, 4), range(0, len(cells), 5))
-        for result in train(
-            benign_vit, *(one for one in cells[first : first + 5] if one.parameters.n == n)
-        )
-    }
-    expected = reference.set_index("key")
-    columns = ["steps", *(column.name for column in benign_vit.columns)]
-    ours = pd.DataFrame.from_dict(trained, orient="index", columns=columns).astype(float)
-    expected = expected[columns].astype(float)
-    pd.testing.assert_frame_equal(ours.loc[expected.index], expected, check_names=False)
-
-
 def test_a_grid_grown_in_two_steps_has_the_rows_of_one_grown_at_once(
     tmp_path: Path, reference: pd.DataFrame, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -94,35 +73,31 @@ def test_every_row_begins_with_the_common_columns(tmp_path: Path) -> None:
 
 
 def test_the_plan_of_a_dry_run_says_what_it_would_take_and_writes_nothing(tmp_path: Path) -> None:
-    grid = ("--n", "2:3", "--snr", "1:2:2", "--seeds", "2", "--jobs", "2", "--dry-run")
+    grid = ("--n=2:3", "--snr=1:2:2", "--seeds=2", "--jobs=2", "--dry-run")
     done = run("sweep", *grid, cwd=tmp_path).stdout
-    assert "8 cells (n 2 × snr 2 × seeds 2)" in done
-    assert "8 to run" in done
+    assert re.search(r"8 cells \(n 2 × snr 2 × seeds 2\), .*\n8 to run", done)
     assert re.search(r"(about .*|a few seconds) on 2 jobs, [\d.]+ [MG]B of memory", done), done
     assert not list(tmp_path.iterdir())
 
 
 def test_a_sweep_says_what_it_did_and_what_to_type_next(tmp_path: Path) -> None:
     grid = ("sweep", "toy", "--n", "1:2", "--snr", "1:2:3", "--jobs=1")
-    first = run(*grid, cwd=tmp_path)
-    assert "18 cells (n 2 × snr 3 × seeds 3), results/toy-n-snr" in first.stdout
-    assert re.search(r"18 trained in [\d.]+ s, 0 reused", first.stdout)
-    next_command = re.search(r"^Next: overfit (.*)$", first.stdout, re.MULTILINE)
-    assert next_command is not None
-    run(*next_command[1].split(), cwd=tmp_path)
-    second = run(*grid, cwd=tmp_path)
-    assert "18 there already; 0 to run" in second.stdout
-    assert "0 trained" in second.stdout
-    assert "18 reused" in second.stdout
+    first = run(*grid, cwd=tmp_path).stdout
+    assert "18 cells (n 2 × snr 3 × seeds 3), results/toy-n-snr" in first
+    assert re.search(r"18 trained in [\d.]+ s, 0 reused", first)
+    assert "Next: overfit plot heatmap --from results/toy-n-snr\n" in first
+    second = run(*grid, cwd=tmp_path).stdout
+    assert "18 there already; 0 to run" in second
+    assert re.search(r"0 trained in [\d.]+ s, 18 reused", second)
 
 
 def test_fresh_runs_every_cell_again_and_keeps_the_rest(tmp_path: Path) -> None:
     run(*TOY_OUT, "--n=1:4", cwd=tmp_path)
     before = rows(tmp_path / "out")
     done = run(*TOY_OUT, "--n=2", "--fresh", cwd=tmp_path)
-    assert "3 run again" in done.stdout
-    assert "3 trained" in done.stdout
+    assert re.search("3 run again(.|\n)*Done: 3 trained", done.stdout)
     pd.testing.assert_frame_equal(rows(tmp_path / "out"), before)
+    assert len(stored_keys(tmp_path / "out")) == len(before) == 12
 
 
 @pytest.mark.slow
@@ -185,7 +160,6 @@ def test_failed_cells_are_rows_and_run_again_only_on_request(tmp_path: Path) -> 
     assert failed["test_loss"].isna().all()
     again = run(*grid, cwd=tmp_path, expect=1).stdout
     assert "6 there as failed (--retry-failed runs them); 0 to run" in again
-    assert "6 failed earlier; --retry-failed runs them again" in again
     retried = run(*grid, "--retry-failed", cwd=tmp_path, expect=1)
     assert "6 run again; 6 to run" in retried.stdout
     stored = stored_keys(tmp_path / "out")
@@ -198,49 +172,29 @@ def test_fail_fast_stops_at_the_first_failure(tmp_path: Path) -> None:
     count = len(overfit_cli.load(tmp_path / "out"))
     assert 1 <= count <= 4, "those that were running end"
     assert f"(--fail-fast). {300 - count} cells were not run." in done.stdout
-    alone = run(*grid[:-1], "1", "--fail-fast", "--out", "alone", cwd=tmp_path, expect=1)
-    assert "1 failed" in alone.stdout
-    assert "299 cells were not run" in alone.stdout
 
 
 def test_cells_of_an_older_version_are_stale_and_the_plan_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    grid = (*TOY_OUT, "--n=1:2", "--seeds=1")
+    grid = ("sweep", "toy", "--n=1:2", "--seeds=1", "--jobs=1", "--out=results/out")
     run(*grid, cwd=tmp_path)
     monkeypatch.setattr(TOY, "version", 2)
+    why = "its cells are of version 1 of toy, and this overfit has version 2"
     for command in (("plot", "heatmap", "--from"), ("report",)):
-        named = run(*command, "out", cwd=tmp_path, expect=2)
-        assert "its cells are of version 1 of toy, and this overfit has version 2" in named.stderr
+        assert why in run(*command, "results/out", cwd=tmp_path, expect=2).stderr
+    none = run("plot", "heatmap", cwd=tmp_path, expect=2).stderr
+    assert "No run directory" in none
+    for said in (none, run("report", cwd=tmp_path).stderr):
+        assert f"results/out is left out: {why}" in " ".join(said.split())
+    report = json.loads((tmp_path / "results" / "report" / "claims.json").read_text())
+    assert all(claim["verdict"] == "not run" for claim in report["claims"])
     newer = run(*grid, cwd=tmp_path)
     assert "2 stale, of another version of the study; 2 to run" in newer.stdout
     for version in (1, 2):  # each overfit reads the cells of its own version
         monkeypatch.setattr(TOY, "version", version)
-        assert overfit_cli.load(tmp_path / "out")["version"].tolist() == [version, version]
-
-
-def test_a_figure_passes_over_directories_in_which_something_else_varies(tmp_path: Path) -> None:
-    grid = ("sweep", "toy", "--jobs=1", "--n=1:2", "--snr=1:2:2", "--seeds=1")
-    run(*grid, "--out=results/fits", cwd=tmp_path)
-    run(*grid, "--set=pause=0,0.01", "--out=results/later", cwd=tmp_path)
-    drawn = run("plot", "heatmap", cwd=tmp_path).stdout
-    assert "From results/fits, the newest run directory that fits." in drawn
-    refused = " ".join(run("plot", "phase", cwd=tmp_path, expect=2).stderr.split())
-    assert "The newest, results/later, doesn't: toy has no figure 'phase'" in refused
-
-
-@pytest.mark.slow
-def test_figures_and_claims_leave_directories_of_another_version_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run("sweep", "toy", "--n=1:2", "--seeds=1", "--jobs=1", "--out=results/out", cwd=tmp_path)
-    monkeypatch.setattr(TOY, "version", 2)
-    none = run("plot", "heatmap", cwd=tmp_path, expect=2).stderr
-    assert "No run directory" in none
-    for said in (none, run("report", cwd=tmp_path).stderr):
-        assert "results/out is left out: its cells are of version 1" in " ".join(said.split())
-    report = json.loads((tmp_path / "results" / "report" / "claims.json").read_text())
-    assert all(claim["verdict"] == "not run" for claim in report["claims"])
+        cells = overfit_cli.load(tmp_path / "results" / "out")
+        assert cells["version"].tolist() == [version, version]
 
 
 def test_trajectories_are_logged_on_request_for_cells_that_lack_them(tmp_path: Path) -> None:
@@ -252,16 +206,3 @@ def test_trajectories_are_logged_on_request_for_cells_that_lack_them(tmp_path: P
     steps = overfit_cli.load(tmp_path / "out", trajectories=True)
     assert sorted(steps["key"].unique()) == sorted(rows(tmp_path / "out")["key"])
     assert steps["step"].tolist() == [0, 1, 0, 1]
-
-
-def test_a_preset_names_study_axes_and_figures(tmp_path: Path) -> None:
-    (tmp_path / "mine.toml").write_text(
-        'title = "Mine"\nstudy = "toy"\nfigures = ["heatmap"]\n[set]\nn = "1:3"\n'
-        '[quick]\nseeds = 2\nset.snr = "1:2:2"\n[paper]\nseeds = "4,5"\nset.snr = "1:2:4"\n'
-    )
-    quick = run("sweep", "mine.toml", "--jobs=1", cwd=tmp_path)
-    assert "12 cells (n 3 × snr 2 × seeds 2), results/mine-quick" in quick.stdout
-    how = ("--profile", "paper", "--jobs=1")
-    paper = run("sweep", "mine.toml", *how, "--n", "7,8", cwd=tmp_path)
-    assert "16 cells (n 2 × snr 4 × seeds 2), results/mine-paper-n" in paper.stdout
-    assert "Next: overfit plot heatmap --from results/mine-paper-n" in paper.stdout

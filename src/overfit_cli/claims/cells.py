@@ -210,9 +210,6 @@ def positive_numbers(cells: pd.DataFrame, name: str) -> pd.Series[float]:
     return column
 
 
-STEP_LIMIT = "step limit"
-
-
 def require_done(cells: pd.DataFrame, most_failed: float = 0.0) -> pd.DataFrame:
     """Return the cells that are done; up to a share of them may have failed."""
     failed = int((cells["status"] != "done").sum())

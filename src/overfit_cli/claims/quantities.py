@@ -316,9 +316,8 @@ def _turns(values: Floats) -> Ends:
     first, last = np.unravel_index(np.argmax(np.triu(middle - middle[:, None])), (len(middle),) * 2)
     range_ = np.ptp(middle)
     rises = values[:, last] - values[:, first]
-    shares = np.clip(rises / range_, -1.0, 1.0) if range_ > 0 else np.zeros(len(values))
-    unknown = ~(known[:, first] & known[:, last])
-    return np.where(unknown, -1.0, shares), np.where(unknown, 1.0, shares)
+    shares = np.clip(rises / range_, -1.0, 1.0) if range_ > 0 else 0.0 * rises  # nan: unknown
+    return np.nan_to_num(shares, nan=-1.0), np.nan_to_num(shares, nan=1.0)
 
 
 def _slope_weights(x: Floats) -> Floats:

@@ -212,10 +212,8 @@ def estimate(mean: float, half: float) -> str:
     power = math.floor(math.log10(max(abs(mean), half)))
     power = 0 if -4 < power < 5 else power
     digits = 1 + power - int(f"{half:.1e}".partition("e")[2])
-    written = [
-        f"{round(number / 10.0**power, digits) + 0.0:.{max(digits, 0)}f}" for number in (mean, half)
-    ]
-    both = r" \pm ".join(written)  # the sum with 0.0 above turns -0.0 into 0
+    scaled = [round(number / 10.0**power, digits) + 0.0 for number in (mean, half)]  # no -0.0
+    both = r" \pm ".join(f"{number:.{max(digits, 0)}f}" for number in scaled)
     return rf"$({both}) \cdot 10^{{{power}}}$" if power else f"${both}$"
 
 

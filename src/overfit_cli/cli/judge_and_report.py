@@ -176,7 +176,7 @@ def write_and_say(asked: Asked) -> int:
     folder, name = asked.out or results_folder() / "report", "out" if asked.out else "the report"
     if folder.exists():  # what is wrong with it is said before minutes of work
         make_folder(folder, name)
-    output, compared = text.console(), None
+    output = text.console()
     expected = None if asked.expect is None else contents.read_expected(asked.expect)
     opened = [RunDirectory(path, "run") for path in asked.sources]
     named = None if asked.study is None else study_of_reference(asked.study)
@@ -188,9 +188,8 @@ def write_and_say(asked: Asked) -> int:
     loaded = [run for run in loaded if run.study.name in studies]
     papers = contents.contents(reported, loaded)
     shown = _say_verdicts(asked, papers, about)
-    if expected is not None:
-        only = None if asked.presets is None else about
-        compared = contents.check_verdicts(judged, expected, only)
+    only = None if asked.presets is None else about
+    compared = None if expected is None else contents.check_verdicts(judged, expected, only)
     outcome = words.sentences(
         "outcome.txt",
         about=about,

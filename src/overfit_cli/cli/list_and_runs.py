@@ -5,7 +5,6 @@ The table of a study's parameters is printed by `sweep` too.
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -20,7 +19,7 @@ from overfit_cli.core import text
 from overfit_cli.core.claim import KINDS
 from overfit_cli.core.errors import BadValue, UserError, kind_of
 from overfit_cli.core.figure import grid_figures
-from overfit_cli.core.files import results_folder
+from overfit_cli.core.files import json_text, results_folder
 from overfit_cli.core.options import alternatives
 
 if TYPE_CHECKING:
@@ -180,7 +179,7 @@ def _print_claims(study: AnyStudy) -> None:
             "preset": claim.preset or "none",
         }
         output.print(claim.name)
-        lines = [f"{heading}: {words}" for heading, words in about.items() if words]
+        lines = (f"{heading}: {words}" for heading, words in about.items() if words)
         for line in (claim.statement, *lines):
             text.print_folded(output, line, "  ", "  ", 78)
 
@@ -226,7 +225,7 @@ def runs(
         what = "no run with failed cells" if failed else "no run directory"
         output.print(f"{root} holds {what}; `overfit sweep` makes them.")
     content: Any = [_as_data(run) for run in listed]
-    written = json.dumps(content[0] if is_one else content, indent=2, default=str) + "\n"
+    written = json_text(content[0] if is_one else content)
     cli.write_content(output, json_file, written.encode(), "json_file")
     return 0
 
@@ -252,10 +251,11 @@ def _row(run: RunSummary) -> dict[str, str]:
 
 
 def _as_data(run: RunSummary) -> dict[str, Any]:
-    names = ("path", "study", "done", "failed", "missing", "planned", "outdated", "axes", "seeds")
+    names = ("study", "done", "failed", "missing", "planned", "outdated", "axes", "seeds")
     commands = [shlex.join(each.command) for each in run.manifest.runs if each.command]
     others = {"files_left_out": run.left_out, "written": run.written.isoformat()}
-    return {**{name: getattr(run, name) for name in names}, **others, "commands": commands}
+    numbers = {name: getattr(run, name) for name in names}
+    return {"path": str(run.path), **numbers, **others, "commands": commands}
 
 
 def _lines_on_run(run: RunSummary, *, failed: bool) -> Iterator[str]:
@@ -327,9 +327,8 @@ def _lines_on_failures(run: RunSummary, data: Cells) -> Iterator[str]:
         yield f"{text.plural(kind.count, 'cell')}: {reason}"
         seeds = sorted(cells["seed"].unique().tolist())
         where = [f"{'seeds' if len(seeds) > 1 else 'seed'} {text.list_numbers(seeds)}"]
-        where += [
-            f"{name} = {text.list_values(cells[name].unique().tolist())}" for name in data.varying()
-        ]
+        values = {name: cells[name].unique().tolist() for name in data.varying()}
+        where += [f"{name} = {text.list_values(several)}" for name, several in values.items()]
         yield f"  {'; '.join(where)}"
         yield from (f"  {line}" for line in kind.traceback.splitlines())
         example = cells.iloc[0].dropna().to_dict()

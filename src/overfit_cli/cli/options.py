@@ -16,7 +16,7 @@ import typer
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import results_folder, write_user_file
 from overfit_cli.core.options import declared
-from overfit_cli.core.text import most_alike, shorten, spelled, visible
+from overfit_cli.core.text import brief, most_alike, shorten, spelled, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -172,10 +172,9 @@ def error_as_option(error: UserError, option: str = "") -> str:
     """Return what an error says, a bad value's name spelled as an option: `--where n=9: …`."""
     if not isinstance(error, BadValue):
         return str(error)
-    value = error.value[0] if isinstance(error.value, tuple) else error.value
-    shown = shorten(f"{value:.12g}" if isinstance(value, float) else str(value)) or repr("")
+    shown = shorten(brief(error.value, 12)) or repr("")
     given = option or spelled(error.name)
-    return f"{given}{'' if value is None else f' {shown}'}: {error.accepts}"
+    return f"{given}{'' if error.value is None else f' {shown}'}: {error.accepts}"
 
 
 Typed = tuple[str, str, str | None]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from overfit_cli.core.study import AnyStudy
     from overfit_cli.report.judge import Judged
     from overfit_cli.report.runs import JudgedRun
-    from overfit_cli.sweeps.manifest import Manifest, Run
+    from overfit_cli.sweeps.manifest import Run
 
 
 def train_words(study: AnyStudy, values: Mapping[Any, Any], seed: int) -> list[str]:
@@ -110,20 +110,18 @@ def commands_that_decide(run: JudgedRun, judged: Sequence[Judged]) -> Iterator[s
     manifest, still_open = run.manifest, [each for each in judged if each.is_open]
     if not manifest.runs or not still_open:
         return
-    path, study, designs = run.directory.path, run.study, [each.design for each in judged]
+    path, designs = run.directory.path, [each.design for each in judged]
     lacking = [each.design for each in still_open if each.design and each.lacks_cells]
-    present = _seeds_of(manifest).union(*(design.seeds for design in designs if design))
+    present = _seeds_of(run).union(*(design.seeds for design in designs if design))
     needed = max(each.needed for each in still_open)
     seeds, whole = _more_seeds(present, needed), manifest.refined and bool(lacking)
     commands = list[list[str]]()
     if lacking or needed > len(present):
         again = any(len(design.failed) for design in lacking)
-        commands += _sweeps(manifest, study, seeds, refined=not whole, retry_failed=again)
-    commands += [
-        sweep_words(manifest.runs[-1], study, seeds, each.lacking, refined=False)
-        for each in still_open
-        if each.lacking
-    ]
+        commands += _sweeps(run, seeds, refined=not whole, retry_failed=again)
+    others = [each.lacking for each in still_open if each.lacking]
+    last = manifest.runs[-1]
+    commands += [sweep_words(last, run.study, seeds, each, refined=False) for each in others]
     if whole:
         yield "Refining leaves out cells far from the boundary; a sweep of the whole grid has them:"
         path = path.with_name(f"{path.name}-grid")
@@ -139,9 +137,9 @@ def lines_on_seeds(judged: Sequence[Judged]) -> Iterator[str]:
         names = ", ".join(each.claim.name for each in here)
         yield f"More seeds are needed in {path}: {needed} for {names}."
         run = here[0].run
-        if path and run is not None and (present := _seeds_of(run.manifest)):
+        if path and run is not None and (present := _seeds_of(run)):
             seeds = _more_seeds(present, needed)
-            yield from _proposals(_sweeps(run.manifest, run.study, seeds), path)
+            yield from _proposals(_sweeps(run, seeds), path)
 
 
 def _proposals(commands: Iterable[list[str]], path: Path) -> Iterator[str]:
@@ -154,16 +152,14 @@ def _proposals(commands: Iterable[list[str]], path: Path) -> Iterator[str]:
         yield from proposed_command([*words, "--out", str(path)])
 
 
-def _sweeps(
-    manifest: Manifest, study: AnyStudy, seeds: Sequence[int], **how: Any
-) -> list[list[str]]:
+def _sweeps(of: JudgedRun, seeds: Sequence[int], **how: Any) -> list[list[str]]:
     """The sweeps of a directory with other seeds; its single trainings are left out."""
-    runs = [run for run in manifest.runs if run.command[1:2] != ("train",)]
-    return [sweep_words(run, study, seeds, **how) for run in runs]
+    runs = [run for run in of.manifest.runs if run.command[1:2] != ("train",)]
+    return [sweep_words(run, of.study, seeds, **how) for run in runs]
 
 
-def _seeds_of(manifest: Manifest) -> set[int]:
-    return {seed for run in manifest.runs for seed in run.seeds}  # refining adds seeds by itself
+def _seeds_of(of: JudgedRun) -> set[int]:
+    return {seed for run in of.manifest.runs for seed in run.seeds}  # refining adds seeds itself
 
 
 def _more_seeds(present: set[int], count: int) -> tuple[int, ...]:

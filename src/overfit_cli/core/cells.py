@@ -142,11 +142,9 @@ class Cells:
     @functools.cached_property
     def steps(self) -> pd.DataFrame:
         """The logged steps of these cells: `key`, `step` and the logged columns."""
-        if self.read_steps is None:
-            return pd.DataFrame(columns=["key", "step"])
-        steps = self.read_steps()
-        keys = self.frame["key"]
-        return steps[steps["key"].isin(keys)] if "key" in steps else steps
+        none = pd.DataFrame(columns=["key", "step"])
+        steps = none if self.read_steps is None else self.read_steps()
+        return steps[steps["key"].isin(self.frame["key"])] if "key" in steps else steps
 
     def with_trained(self, trained: pd.DataFrame) -> Cells:
         """Return these missing cells, and others in the place of those that were trained."""
@@ -340,9 +338,8 @@ class Cells:
         gone = max(replaceable, key=lambda name: self.frame[name].nunique())
         schema = self.schema.with_field(replace(self.schema[gone], role="replaced"))
         new = Field(text, role="parameter", label=f"${expression.mathtext(self.symbol)}$")
-        return replace(
-            self, frame=self.frame.assign(**{text: values}), schema=schema.with_field(new)
-        )
+        frame = self.frame.assign(**{text: values})
+        return replace(self, frame=frame, schema=schema.with_field(new))
 
     def _evaluated(self, expression: Expression, option: str) -> Floats:
         """The value of an expression in each row; nan where it is not finite."""

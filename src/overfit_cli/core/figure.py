@@ -69,8 +69,7 @@ class FigureOptions:
 
         asked = read_options(cls, given)
         cut, law, log = asked.threshold, asked.law, checked("log", asked.log, str)
-        named = "none" if log is None else log
-        axes = frozenset(name.strip() for name in named.split(",")) - {"none"}
+        axes = frozenset(map(str.strip, ("none" if log is None else log).split(","))) - {"none"}
         if not axes <= {*LOG_NAMES}:
             accepts = f"it takes some of {', '.join(LOG_NAMES)}, separated by commas, or none."
             raise BadValue("log", shorten(str(log)), accepts)

@@ -14,7 +14,6 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from json import JSONEncoder
@@ -102,10 +101,11 @@ def _parses(symbol: str) -> bool:
         return False
     from matplotlib.mathtext import MathTextParser
 
-    with suppress(Exception):  # of many kinds, of the parser and of its fonts
+    try:
         MathTextParser("path").parse(f"${symbol}$")
-        return True
-    return False
+    except Exception:  # of many kinds, of the parser and of its fonts
+        return False
+    return True
 
 
 _SIGNS = {

@@ -163,7 +163,7 @@ def _handling(handler: Any, *numbers: signal.Signals) -> Iterator[None]:
     with contextlib.ExitStack() as restoring:
         for number in (numbers or _ENDING) if _in_main_thread() else ():
             before = signal.getsignal(number)
-            if number == signal.SIGINT or before != signal.SIG_IGN:
+            if numbers or number == signal.SIGINT or before != signal.SIG_IGN:
                 restoring.callback(signal.signal, number, before or signal.SIG_DFL)
                 signal.signal(number, handler)
         yield

@@ -273,9 +273,6 @@ class Schema:
     def __getitem__(self, name: str) -> Field:
         return cast("Field", self.names.of(name))
 
-    def __contains__(self, name: str) -> bool:
-        return name in self.names
-
     def named(self, role: Role) -> list[str]:
         """Return the names of the fields of a role."""
         return [field.name for field in self.fields if field.role == role]
@@ -297,10 +294,8 @@ def fields_of(
 ) -> tuple[Field, ...]:
     """Return the fields of cells with these parameters and declared columns; see `schema_of`."""
     described, declared = parameters.describe(model), {column.name: column for column in columns}
-    fields = [
-        Field(name, "text", role="cell")
-        for name in sorted(ROW_COLUMNS - {"seed", "steps", "seconds", *described})
-    ]
+    texts = sorted(ROW_COLUMNS - {"seed", "steps", "seconds", *described})
+    fields = [Field(name, "text", role="cell") for name in texts]
     fields.append(Field(**vars(parameters.SEED), role="cell"))
     fields += (Field(**vars(info), role="parameter") for info in described.values())
     here = {} if rows is None else {str(name): rows[name].dtype.kind for name in rows}

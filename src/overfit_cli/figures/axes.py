@@ -164,10 +164,8 @@ def parameter_axis(data: Cells, side: str, name: str | None, *, log: bool | None
     field, label, at = data.schema[name], labels.axis_label(data.schema, name), values[name]
     if log and not (field.is_number and float(at[0]) > 0):
         raise BadValue("log", side, f"the values of {name} aren't all positive numbers.")
-    scale: Scale = "category"
-    if field.is_number:
-        is_log = is_log_spaced(at) if log is None else log
-        scale = "log" if is_log else "linear"
+    is_log = field.is_number and (is_log_spaced(at) if log is None else log)
+    scale: Scale = "log" if is_log else "linear" if field.is_number else "category"
     return Axis(name, label, at, scale, field.kind == "int", field.value_labels)
 
 

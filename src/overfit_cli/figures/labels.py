@@ -201,8 +201,7 @@ def caption(shows: str, data: Cells) -> str:
     """
     texts = [shows, cells_in_words(data), settings_in_words(data)]
     wrapped = [textwrap.fill(typeset(text), WIDTH, break_on_hyphens=False) for text in texts]
-    runs = [run for part in _parts(data).values() for run in part.runs]
-    made = [line for run in runs for line in run.commands]
+    made = [line for part in _parts(data).values() for run in part.runs for line in run.commands]
     if commands := [*dict.fromkeys(made), *filter(None, [shlex.join(typed_command())])]:
         wrapped.append("\n  ".join(["Commands:", *commands]))
     return "\n\n".join([*wrapped, f"overfit {VERSION}"]) + "\n"

@@ -362,12 +362,10 @@ def at_best_step_sizes(data: Cells, column: str) -> tuple[Cells, list[str]]:
     if len(tried) < 2:
         return data, []
     grouping = data.varying([RATE])
-    headline = data.study.headline
     shares, steps = _falls(data.steps, column)
     settled = data.trained["key"].map(shares) < ROUND_OFF
-    ranked = data.trained.assign(
-        headline_=data.trained[headline].mask(settled, 0.0), steps_=data.trained["key"].map(steps)
-    )
+    headline = data.trained[data.study.headline].mask(settled, 0.0)
+    ranked = data.trained.assign(headline_=headline, steps_=data.trained["key"].map(steps))
     cells = best_of_sweep(ranked, RATE, grouping, "headline_", "steps_")
     best = data.without_plan(cells.drop(columns=["headline_", "steps_"]))
     words = _in_words(data.without_plan(ranked), best, grouping)
@@ -393,7 +391,6 @@ def _falls(steps: pd.DataFrame, column: str) -> tuple[pd.Series[float], pd.Serie
 
 def _in_words(ranked: Cells, best: Cells, grouping: list[str]) -> list[str]:
     """Sentences on the best step size of each setting, and on what makes it the best."""
-    tried = ranked.values[RATE]
     settings = dict[str, list[str]]()
     pairs = zip(ranked.settings(grouping), best.settings(grouping), strict=True)
     for (values, tries), (_, cells) in pairs:
@@ -407,7 +404,7 @@ def _in_words(ranked: Cells, best: Cells, grouping: list[str]) -> list[str]:
     told = told if told[1:] else list(settings)
     headline = labels.axis_label(ranked.schema, ranked.study.headline)
     return [
-        f"Best of {len(tried)} step sizes: {'; '.join(told)}.",
+        f"Best of {len(ranked.values[RATE])} step sizes: {'; '.join(told)}.",
         f"The best has the fewest failed seeds, then the lowest mean of {headline}; of several in "
         "round-off, below $10^{-12}$ of the start, the fewest steps to a millionth of it.",
     ]

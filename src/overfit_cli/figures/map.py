@@ -138,7 +138,8 @@ def _draw_colours(figure: Picture, drawn: Drawn, plan: Map) -> Any:
 
 def _draw_mesh(figure: Picture, axes: Axes, part: MapPanel, numbers: Floats, **look: Any) -> Any:
     mesh = axes.pcolormesh(part.x.edges, part.y.edges, numbers, **look)
-    figure.maps[mesh] = part.points
+    x, y = np.meshgrid(part.x.numbers, part.y.numbers)
+    figure.maps[mesh] = np.column_stack([x.ravel(), y.ravel()])
     return mesh
 
 

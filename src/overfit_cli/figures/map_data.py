@@ -65,11 +65,6 @@ class MapPanel:
         """Whether some seeds have no number, beside a statistic over all."""
         return np.isfinite(self.number) & (self.arrived < self.seeds)
 
-    @property
-    def points(self) -> Floats:
-        """The values of x and y at each point, row by row, (points, 2)."""
-        return np.column_stack([at.ravel() for at in np.meshgrid(self.x.numbers, self.y.numbers)])
-
     def interval(self, bounds: tuple[float, float]) -> tuple[Floats, Floats]:
         """Return both ends of the 95 % interval at each point; nan where there are too few seeds.
 

@@ -101,11 +101,6 @@ class Series:
         """Whether x is no number."""
         return self.x is not None and self.x.scale == "category"
 
-    @property
-    def has_seeds(self) -> bool:
-        """Whether each seed has a line or a mark."""
-        return self.lines.over_seeds.band == "seeds"
-
     def numbers(self, *ends: str) -> Floats:
         """The finite numbers of the drawn columns' tables."""
         tables = [line[name][list(ends)] for line in self.lines.every for name in self.columns]
@@ -228,22 +223,23 @@ class Series:
         Args:
             colour: that of a line without another one of the same column.
         """
+        has_seeds = self.lines.over_seeds.band == "seeds"
         for name in self.columns:
             table, look = line[name], self.look(line, name, colour)
             x = table.index.to_numpy(np.float64) + self._aside(line)
             if self.is_category:
                 how: dict[str, Any] = {"color": look.colour, "marker": look.marker}
                 bars = [table["middle"] - table["low"], table["high"] - table["middle"]]
-                yerr = None if self.has_seeds else bars
+                yerr = None if has_seeds else bars
                 axes.errorbar(x, table["middle"], yerr, linestyle="", capsize=2, **how)
             else:
                 how = {"color": look.colour, "marker": look.marker, "linestyle": look.dash}
                 if line.ends_early:
                     how |= {"marker": "o", "markersize": 2.5, "markevery": [-1]}
                 axes.plot(x, table["middle"].clip(lower=self.floor or None), **how)
-            if self.has_seeds:
+            if has_seeds:
                 self._draw_seeds(axes, line, name, look)
-            if banded and not (self.is_category or self.has_seeds) and self.lines.has_bands:
+            if banded and not (self.is_category or has_seeds) and self.lines.has_bands:
                 low, high = table["low"].clip(*self.span), table["high"].clip(*self.span)
                 axes.fill_between(x, low, high, **style.band_look(look.colour))
 

@@ -153,10 +153,8 @@ def lines_of_cells(
             shown = finite_column(cells, name).where(arrived | has_none).groupby(along)
             middle = shown.median() if over_seeds.mean == "median" else shown.mean()
             tables[name] = middle.to_frame("middle")
-        reason = inputs.misses_in_words(
-            cells[along.isin(table.index[missed]) & ~np.isfinite(numbers)]
-        )
-        text = labels.short_settings(data.schema, values)
+        lost = cells[along.isin(table.index[missed]) & ~np.isfinite(numbers)]
+        text, reason = labels.short_settings(data.schema, values), inputs.misses_in_words(lost)
         return Line(text, values, cells, tables, {value: seeds}, reason)
 
     panels = [[line_of(*each) for each in part.without_plan().settings(names)] for part in parts]

@@ -12,7 +12,7 @@ import hashlib
 import inspect
 import math
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -168,9 +168,7 @@ def _columns(record: experiment.FunctionRecord, names: Sequence[str]) -> tuple[C
     return tuple(declared.get(name) or Column(name, "") for name in names)
 
 
-def run_generator(
-    cell: Cell, yields: Generator[Any, None, Any], training: Training
-) -> tuple[Any, int]:
+def run_generator(cell: Cell, yields: Iterator[Any], training: Training) -> tuple[Any, int]:
     """Log the rows that a generator yields; return its result and the number of its steps.
 
     A generator that returns nothing has its last row as its result. Rows are numbered from 0,
@@ -327,7 +325,5 @@ def _received(code: Identity, pickled: bytes) -> FunctionStudy:
     They are made of the texts, and know the paths that the files have there.
     """
     record: experiment.FunctionRecord = code.function
-    texts, function, problem = references.load_sent(
-        record.name, record.reference, code.files, pickled
-    )
-    return FunctionStudy(record, function, code=code, texts=texts, problem=problem)
+    texts, function, why = references.load_sent(record.name, record.reference, code.files, pickled)
+    return FunctionStudy(record, function, code=code, texts=texts, problem=why)

@@ -238,11 +238,9 @@ def _pair(a: Cells, b: Cells, columns: Sequence[str]) -> tuple[Pairs, dict[str, 
     is_in_both = {*a.frame} & {*b.frame} >= {*names}
     pairs = pair_up(a.trained, b.trained, names, columns) if is_in_both else None
     if pairs is None or not pairs.both:
-        lack = (
-            f"no cell of {sides.path_of(b)} has a counterpart in A with the same {', '.join(names)}"
-        )
-        accepts = f"{lack}; choose one value of {', '.join(apart or names)} on each side."
-        raise BadValue("where_b", None, accepts)
+        lack = f"no cell of {sides.path_of(b)} has a counterpart in A with the same"
+        choose = f"choose one value of {', '.join(apart or names)} on each side."
+        raise BadValue("where_b", None, f"{lack} {', '.join(names)}; {choose}")
     return pairs, settings
 
 

@@ -116,15 +116,12 @@ def _run_entries(judged: Sequence[Judged], runs: Sequence[JudgedRun]) -> list[En
         path, name = run.directory.path, run.directory.path.resolve().name
         presets, called = presets_run_into(name), name if names[name] == 1 else str(path)
         reproduced = [preset.reproduces for preset in presets if preset.reproduces]
-        own = judged if run.study.paper is None else ()
-        here = [each for each in own if each.directory == path]
+        here = [each for each in judged if each.directory == path and not run.study.paper]
         entry = {
             "run": run,
             "path": path,
             "name": called,
-            "id": f"run-{text.slug(called)}",
             "presets": presets,
-            "title": presets[0].title if presets else "",
             "figure": min(reproduced, key=text.natural_key, default=""),
             "decides": path in deciding,
             "claims": [each for each in here if isinstance(each.claim.measure, Measure)],
@@ -315,16 +312,15 @@ def read_expected(path: Path) -> Expected:
         for study, claims in _STATED.validate_python(files.read_toml(path, "expect")).items():
             for claim, stated in claims.items():
                 expected[f"{study}/{claim}"] = stated if isinstance(stated, list) else [stated]
+        return expected
     except OSError as error:
         accepts = f"it can't be read ({files.error_text(error)})."
-        raise errors.BadValue("expect", str(path), accepts) from None
     except ValidationError as error:
         accepts = (
             "it takes a claims.json of `overfit report`, or a table for each study, [STUDY], with "
             f"lines CLAIM = 'VERDICT' ({errors.first_problem(error)})."
         )
-        raise errors.BadValue("expect", str(path), accepts) from None
-    return expected
+    raise errors.BadValue("expect", str(path), accepts)
 
 
 def check_verdicts(

@@ -399,9 +399,7 @@ def problem_with_claims(directory: RunDirectory) -> str:
     return next((f"A claim can't be judged: {error}" for error in errors if error), "")
 
 
-def lines_on_claims(
-    directory: RunDirectory, grid: Grid, sentences: Mapping[str, str]
-) -> Iterator[str]:
+def lines_on_claims(directory: RunDirectory, grid: Grid, texts: Mapping[str, str]) -> Iterator[str]:
     """Yield lines on how many seeds would decide the claims of a sweep before it runs.
 
     They are those of a function, and those that are stated with the sweep or its preset. Cells that
@@ -409,7 +407,7 @@ def lines_on_claims(
     """
     study = grid.study
     own = claims_of(study) if study.identity.function is not None else ()
-    claims = [*own, *stated_claims(study, sentences)]
+    claims = [*own, *stated_claims(study, texts)]
     if claims and len(directory.contents()):
         (run,) = load_runs([directory])
         check_claims(run, claims)

@@ -25,7 +25,7 @@ from overfit_cli.claims.rules import THEOREM_RULE
 from overfit_cli.core import claim as claims
 from overfit_cli.core import files, text
 from overfit_cli.report import contents, judge, pictures, words
-from overfit_cli.stats.intervals import LEVEL
+from overfit_cli.stats.intervals import LEVEL, exact_ends
 from overfit_cli.sweeps import manifest, presets
 
 STYLES = ("page.css", "diagrams.css", "narrow.css", "print.css")
@@ -153,12 +153,10 @@ def simulated_rates() -> Mapping[str, str]:
 
 
 def _rates_in_words(row: Mapping[Any, Any]) -> str:
-    from scipy.stats import binomtest
-
     wrong = []
     for world in ("false: holds", "true: fails"):
-        limits = binomtest(row[world], row["runs"]).proportion_ci(LEVEL)
-        ends = f"{100 * limits.low:.1f} to {text.percent(limits.high, 1)}"
+        low, high = (ends[row[world]] for ends in exact_ends(row["runs"], 1 - LEVEL))
+        ends = f"{100 * low:.1f} to {text.percent(high, 1)}"
         wrong.append(f"{row[world]} of {row['runs']} worlds ({ends})")
     held = f"Simulated: it held in {wrong[0]} where it is false"
     return f"{held}, failed in {wrong[1]} where it is true; 5 % are allowed."

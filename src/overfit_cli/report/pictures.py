@@ -77,7 +77,6 @@ def draw_difference(
     called = textwrap.fill(f"B less A: B is {second}, A is {first}.", labels.WIDTH)
     drawing.caption = f"{called}\n\n{drawing.caption}"
     how = {"seconds": column == "seconds", "out": out}
-    path = sides.path_of(comparison.b)
     where, where_a, where_b = comparison.where
     return draw.finish(
         drawing,
@@ -90,7 +89,9 @@ def draw_difference(
             columns=columns,
             where_a=where_a,
             where_b=where_b,
-            published=None if runs[1:] else record_of_file(path, out, second),
+            published=None
+            if runs[1:]
+            else record_of_file(sides.path_of(comparison.b), out, second),
         ),
     )
 
@@ -184,7 +185,9 @@ def _draw(panels: Sequence[_Panel]) -> picture.Picture:
     figure = picture.Picture(style.COLUMN, sum(heights) + 0.5)
     grid = figure.add_gridspec(len(panels), 1, height_ratios=heights)
     for row, (_, clause, _) in enumerate(panels):
-        _draw_panel(figure.add_subplot(grid[row, 0]), clause, shown[row], names[row])
+        axes = figure.add_subplot(grid[row, 0])
+        axes.set_xlabel(_what_is_shown(clause).replace("`", ""))
+        _draw_panel(axes, shown[row], names[row])
     picture.lay_out(figure)
     for axes, (title, *_) in zip(figure.axes, panels, strict=True):
         letters = 4 * style.letters_across(axes, "axes.titlesize") // 5  # names of columns are wide
@@ -220,9 +223,7 @@ def _wrapped(words: str, letters: int) -> str:
     return "\n".join(map(labels.literal, lines))
 
 
-def _draw_panel(
-    axes: Axes, clause: sentences.Clause, parts: Sequence[Part], names: Sequence[str]
-) -> None:
+def _draw_panel(axes: Axes, parts: Sequence[Part], names: Sequence[str]) -> None:
     worlds = Worlds.of(parts)
     margins = [(part.margin.least, part.margin.most) for part in parts]
     low_ends, high_ends = worlds.ends(intervals.error_of_each(1))
@@ -245,7 +246,6 @@ def _draw_panel(
     axes.plot(value, rows, "o", color=style.PALETTE[0])
     axes.set_yticks(rows if any(names) else [], names if any(names) else [])
     axes.set(xlim=(low, high), ylim=(len(parts) - 0.5, -0.5))
-    axes.set_xlabel(_what_is_shown(clause).replace("`", ""))
 
 
 def _what_is_shown(clause: sentences.Clause) -> str:
@@ -398,9 +398,7 @@ def _axis(axis: Axis) -> dict[str, Any]:
     return {"label": labels.typeset(axis.label), "values": values, "ticks": ticks}
 
 
-def _points(
-    plan: map_data.Map, part: map_data.MapPanel, threshold: float | None
-) -> dict[str, list[float | None]]:
+def _points(plan: map_data.Map, part: map_data.MapPanel, threshold: float | None) -> dict[str, Any]:
     """What is known at each point, row by row: a list by name; None where there is no number."""
     every = arrays.finite_column(plan.data.trained, plan.value)
     low, high = part.interval(intervals.natural_bounds(np.asarray(every, dtype=np.float64)))

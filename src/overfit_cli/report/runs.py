@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -94,9 +94,8 @@ class JudgedRun:
         words = [measured.note]
         if measured.by_chance and (seeds := self._repeated_seeds(claim, rows)):
             measured = replace(measured, verdict="inconclusive")
-            words.append(
-                f"Seeds {seeds} repeat all numbers of another seed: they are no further draws."
-            )
+            repeats = f"Seeds {seeds} repeat all numbers of another seed"
+            words.append(f"{repeats}: they are no further draws.")
         if self.source is not None:
             if measured.by_chance and (looks := self.manifest.further_looks):
                 times = "once" if looks == 1 else f"{looks} times"
@@ -144,12 +143,10 @@ class JudgedRun:
         self, claim: Claim, read: Callable[[stated.Measure, pd.DataFrame], T]
     ) -> T | None:
         """Return what is read of a sentence on its rows; None where there is nothing to read."""
-        if not isinstance(claim.measure, stated.Measure):
-            return None
-        try:
-            return read(claim.measure, self.rows(claim))
-        except (UndecidedError, UserError, KeyError):  # older cells lack a column
-            return None
+        if isinstance(claim.measure, stated.Measure):
+            with suppress(UndecidedError, UserError, KeyError):  # older cells lack a column
+                return read(claim.measure, self.rows(claim))
+        return None
 
     # Claims
 
@@ -203,11 +200,10 @@ class JudgedRun:
         """Return the error of a sentence that names what its cells do not have; None without."""
         if isinstance(claim.measure, stated.Measure):
             try:
-                claim.measure.parts(self.rows(claim))
+                with suppress(UndecidedError):
+                    claim.measure.parts(self.rows(claim))
             except BadValue as error:
                 return error
-            except UndecidedError:
-                pass
         return None
 
     def _seal_in_words(self, claim: Claim) -> str:

@@ -152,9 +152,7 @@ def values_of(cells: Cells, name: str) -> list[Value]:
     return sorted({pairs.setting_key(value): value for value in values}.values())
 
 
-def read_published(
-    path: Path, study: AnyStudy, grid: Mapping[str, Sequence[Value]] | None = None
-) -> pd.DataFrame:
+def read_published(path: Path, study: AnyStudy, grid: Mapping[str, Any]) -> pd.DataFrame:
     """Return the points of a file as cells: parameters, `status`, measured columns, their errors.
 
     There is a `seed` where the file has one. Parameters may be called by their symbols.
@@ -181,7 +179,7 @@ def read_published(
     for name in {"seed", SEEDS, FAILED} & {*read} - {*measured}:
         wrong = columns[name].notna() & ((columns[name] < 0) | (columns[name] % 1 != 0))
         _refuse(path, wrong, f"{name} takes a whole number of at least 0.")
-    for name, others in (grid or {}).items():
+    for name, others in grid.items():
         if name in columns and parameters[name].kind == "float":
             columns[name] = pairs.nearest_values(columns[name].to_list(), others)
     given = [name for name in parameters if name in columns]

@@ -20,12 +20,10 @@ import pandas as pd
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.text import round_digits
 from overfit_cli.stats.boundaries import crossing
-from overfit_cli.stats.intervals import middle, t_quantile
+from overfit_cli.stats.intervals import LEVEL, middle, t_quantile
 
 FIRST_SEEDS = 2
 """The number of seeds of the coarse grid; further seeds begin where these cross."""
-
-CONFIDENCE = 0.95
 
 MEDIAN_OVER_MEAN = math.sqrt(math.pi / 2)
 """The standard error of the median of normal numbers over that of their mean."""
@@ -269,7 +267,7 @@ class _Row:
         if not len(widths) or np.isnan(widths).any():  # one of them does not cross
             return 0.0
         deviation = math.sqrt(float((widths**2).sum()) / 12) / len(widths)
-        return float(t_quantile(math.inf, CONFIDENCE)) * deviation
+        return float(t_quantile(math.inf, LEVEL)) * deviation
 
     def _seed_error(self, count: int, sampling: float) -> float:
         """The half-width, in log x, of a mean over those of so many seeds run that cross.
@@ -285,7 +283,7 @@ class _Row:
         own = float(self.positions.var(ddof=1)) if crossing > 1 else 0.0
         variance = max(max(spread.variance, own) - sampling, 0.0)
         mean_of = max(count * crossing // len(self.curves), 1)
-        quantile = float(t_quantile(spread.freedom, CONFIDENCE))
+        quantile = float(t_quantile(spread.freedom, LEVEL))
         return quantile * math.sqrt(variance * (1 - count / total) / mean_of)
 
     def _sufficient_seeds(self) -> int:

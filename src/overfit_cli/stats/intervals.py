@@ -133,7 +133,7 @@ class Samples:
             unbounded = np.full(self.value.shape, np.inf)
             return -unbounded, unbounded
         if self.statistic == "share":
-            low, high = _exact_ends(self.count, alpha)
+            low, high = exact_ends(self.count, alpha)
             return low[self.low.astype(int)], high[self.high.astype(int)]
         in_logs = self.statistic == "geometric mean"
         least, most = (-np.inf, np.inf) if in_logs or self.within is None else self.within
@@ -261,8 +261,8 @@ def difference_of_means(first: Summary, second: Summary) -> Estimate:
 
 
 @cache
-def _exact_ends(tries: int, alpha: float) -> tuple[Floats, Floats]:
-    """The ends of the intervals of 0 to all successes (Clopper and Pearson 1934)."""
+def exact_ends(tries: int, alpha: float) -> tuple[Floats, Floats]:
+    """Return the ends of the intervals of 0 to all successes (Clopper and Pearson 1934)."""
     from scipy.special import betaincinv
 
     count = np.arange(tries + 1)

@@ -96,17 +96,18 @@ class Dask(Cluster):
     absent = "no dask scheduler answers there ({}); `dask scheduler` starts one."
 
     def _connect(self) -> None:
-        from distributed import Client
+        import distributed
 
+        self._dask: Any = distributed
         for name in ("distributed", "distributed.client"):
             # A lost connection is our own error, in one sentence.
             logging.getLogger(name).setLevel(logging.CRITICAL)
         made = Future[Any]()
 
         def connect() -> None:
+            how: Any = {"timeout": SECONDS_TO_CONNECT, "set_as_default": False}
             try:
-                how = {"timeout": SECONDS_TO_CONNECT, "set_as_default": False}
-                made.set_result(Client(self.address, **how))
+                made.set_result(distributed.Client(self.address, **how))
             except BaseException as error:
                 made.set_exception(error)
 
@@ -135,9 +136,7 @@ class Dask(Cluster):
 
     async def _result(self, sent: Any) -> TaskRecord:
         """Return a task's result, asked for again where the worker that has it is silent."""
-        from distributed import as_completed
-
-        async for _ in as_completed([sent], loop=self._client.loop):
+        async for _ in self._dask.as_completed([sent], loop=self._client.loop):
             pass
         while True:
             asked = self._client.gather(sent, asynchronous=True)
@@ -150,11 +149,9 @@ class Dask(Cluster):
                 return record
 
     def _killed(self, error: Exception) -> int:
-        from distributed import KilledWorker
-
         if isinstance(error, CancelledError | OSError):  # the client has lost its scheduler
             raise self._ending() from error
-        return 1 + error.allowed_failures if isinstance(error, KilledWorker) else 0
+        return 1 + error.allowed_failures if isinstance(error, self._dask.KilledWorker) else 0
 
 
 @dataclass(frozen=True)
@@ -214,10 +211,9 @@ class Ray(Cluster):
         return future
 
     def _killed(self, error: Exception) -> int:
-        from ray.exceptions import RayError, RayTaskError
-
+        kinds = self._ray.exceptions
         # A RayTaskError was raised by the task itself; otherwise its worker or its node is gone.
-        return int(isinstance(error, RayError) and not isinstance(error, RayTaskError))
+        return int(isinstance(error, kinds.RayError) and not isinstance(error, kinds.RayTaskError))
 
     def _drop(self, futures: Sequence[Any]) -> None:
         # A task that ends while ray cancels it can abort this process ("unexpected system state").

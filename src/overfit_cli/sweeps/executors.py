@@ -396,14 +396,15 @@ class Run:
         # Tasks that wait for a worker couldn't be taken back.
         ahead = 1 if self.work.execution.fail_fast else 2
         while self.waiting and not self.stop:
-            for record in self.executor.run(self.work, self._tasks(), ahead):
+            tasks = ({number: self.waiting[number] for number in one} for one in self._tasks())
+            for record in self.executor.run(self.work, tasks, ahead):
                 ended = self._fail_after_kills(record) if record.kills else record
                 if ended is not None:
                     self.take(ended)
                     yield ended
 
-    def _tasks(self) -> Iterator[Task]:
-        """The batches that wait, a task at a time.
+    def _tasks(self) -> Iterator[Sequence[int]]:
+        """The numbers of the batches that wait, a task at a time.
 
         A batch that was with a killed worker may be the culprit: half of those that were so most
         often go alone.
@@ -411,7 +412,7 @@ class Run:
         strikes = max(self._strikes[number] for number in self.waiting)
         if strikes:
             suspects = [number for number in self.waiting if self._strikes[number] == strikes]
-            yield self._task(suspects[: (len(suspects) + 1) // 2])
+            yield suspects[: (len(suspects) + 1) // 2]
             return
         numbers, start = list(self.waiting), 0
         left = self.cost - self.cost_done
@@ -420,11 +421,8 @@ class Run:
             coming = [self._costs[one] for one in numbers[start : start + worker.MOST_BATCHES]]
             end = start + self.speed.task_size(coming, left, self.executor.jobs, finished)
             left -= sum(coming[: end - start])
-            yield self._task(numbers[start:end])
+            yield numbers[start:end]
             start = end
-
-    def _task(self, numbers: Sequence[int]) -> Task:
-        return {number: self.waiting[number] for number in numbers}
 
     def _fail_after_kills(self, lost: TaskRecord) -> TaskRecord | None:
         """Count a kill against the batches in flight; fail one that had its chances alone."""

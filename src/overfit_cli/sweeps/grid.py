@@ -26,7 +26,7 @@ from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.expressions import CLOSE, Expression, Names, read_conditions, read_expression
 from overfit_cli.core.parameters import ParameterInfo, Value, describe
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import is_number, shorten
+from overfit_cli.core.text import is_number, round_digits, shorten
 
 MOST_CELLS = 5_000_000
 
@@ -132,15 +132,10 @@ class Grid:
         return [names[0] for names in leading if names and names[0] not in derived]
 
     @property
-    def points(self) -> int:
-        """The number of combinations of parameters."""
-        most = math.prod(map(len, self.given.values()))
-        return most if self.is_product else len(self._points)
-
-    @property
     def size(self) -> int:
         """The number of cells."""
-        return self.points * len(self.seeds)
+        most = math.prod(map(len, self.given.values()))
+        return len(self.seeds) * (most if self.is_product else len(self._points))
 
     def check_seeds(self, name: str) -> None:
         """Refuse seeds for a function that takes none: its cells would all be the same."""
@@ -221,11 +216,10 @@ def _taken(infos: Infos, name: str, given: Any) -> tuple[Given, ...]:
     """The values of a parameter that a text names, or that Python or a manifest gives."""
     info, names = infos[name], _names(infos)
     if isinstance(given, str):
-        items = given.split(",")
-        is_plain = not any(_is_arithmetic(item, names) for item in items)
-        if is_plain or ":" in given or not info.is_number:
+        is_expression = any(_is_arithmetic(item, names) for item in given.split(","))
+        if not is_expression or ":" in given or not info.is_number:
             return parse_range(info, given)
-        given = items
+        given = given.split(",")
     several = isinstance(given, Iterable) and not isinstance(given, bytes | Mapping)
     if not several or getattr(given, "ndim", 1) == 0:
         return (_plain(info, given),)
@@ -324,6 +318,8 @@ def _plain(info: ParameterInfo, given: Any) -> Value:
 DEFAULT_POINTS = 40
 MOST_VALUES = 100_000
 
+DIGITS = 12
+"""The digits of a value in a range: a point has one name, however its range was spaced."""
 
 _SPACED = re.compile(r"([^:]+):([^:]+)(?:: *([0-9]{1,18}) *(?:: *(log|linear) *)?)?")
 """A range: its ends, then a step or a number of points, then how these are spaced."""
@@ -423,7 +419,7 @@ def _spaced(info: ParameterInfo, text: str) -> Sequence[Value]:
     if by_step:
         return range(int(start), int(stop) + 1, count)
     between = (np.geomspace if spacing == "log" else np.linspace)(start, stop, count)
-    spaced = [rounded(value) for value in between.tolist()]
+    spaced = [round_digits(value, DIGITS) for value in between.tolist()]
     if not is_whole:
         return spaced
     inner = (min(max(round(value), int(start)), int(stop)) for value in spaced[1:-1])
@@ -432,8 +428,3 @@ def _spaced(info: ParameterInfo, text: str) -> Sequence[Value]:
         words = f"{count} log-spaced points round to {len(values)} distinct whole numbers"
         warnings.warn(f"{info.name} {shorten(text)}: {words}", UserWarning, stacklevel=2)
     return values
-
-
-def rounded(value: float) -> float:
-    """Return it with twelve digits: a point has one name, however its range was spaced."""
-    return value if value == 0 or not math.isfinite(value) else float(f"{value:.12g}")

@@ -151,10 +151,8 @@ def _check_memory(grid: Grid, cells: list[Cell]) -> None:
     if needed > present:
         values = largest.parameters.model_dump()
         at = ", ".join(f"{name} {values[name]}" for name in grid.values) or "The defaults"
-        raise UserError(
-            f"{at}: a cell needs about {needed / 1e9:.3g} GB and this machine has "
-            f"{present / 1e9:.3g}; smaller values are accepted."
-        )
+        wants = f"a cell needs about {needed / 1e9:.3g} GB and this machine has {present / 1e9:.3g}"
+        raise UserError(f"{at}: {wants}; smaller values are accepted.")
 
 
 # Shards
@@ -233,10 +231,8 @@ def diagram_axes(grid: Grid) -> tuple[str, str] | None:
     axes = {name: grid.axes[name] for name in grid.free_axes}
     numeric = [name for name in axes if not any(isinstance(v, str | bool) for v in axes[name])]
     longest = sorted(numeric, key=lambda name: -len(axes[name]))[:2]
-    if len(longest) < 2:
-        return None
-    up, across = (name for name in numeric if name in longest)
-    return up, across
+    chosen = tuple(name for name in numeric if name in longest)
+    return chosen if len(chosen) == 2 else None
 
 
 def coarse_to_fine(plan: Plan, jobs: int) -> list[list[Cell]]:
@@ -372,7 +368,13 @@ class Refinement:
             accepts = f"{grid.study.name} has no threshold of its own; give one."
             raise BadValue("refine", None, accepts)
         self.x, self.y = (own.x, own.y) if own.x and own.y else _open_axes(grid)
-        coarse = self._checked_axis()
+        for name in grid.axes.keys() - {self.x, self.y}:
+            one = f"it refines along {self.x} for each {self.y}, at one value of {name}"
+            raise BadValue("refine", None, f"{name} varies too; {one}.")
+        coarse = sorted(self._values(self.x))
+        if len(coarse) < LEAST_COARSE or coarse[0] <= 0:
+            accepts = f"refining takes at least {LEAST_COARSE} values of {self.x}, all above 0."
+            raise BadValue(self.x, None, accepts)
         tolerance = (coarse[-1] - coarse[0]) / (FINE - 1)
         self.search = Search(self._values(self.y), coarse, grid.seeds, level, tolerance)
         self.estimates = list[CrossingEstimate]()
@@ -423,17 +425,6 @@ class Refinement:
         default = describe(self.grid.study.parameters)[name].default
         given = self.grid.values.get(name, () if default is None else (default,))
         return [float(value) for value in given]
-
-    def _checked_axis(self) -> list[float]:
-        """The coarse values of x, ascending."""
-        for name in self.grid.axes.keys() - {self.x, self.y}:
-            one = f"it refines along {self.x} for each {self.y}, at one value of {name}"
-            raise BadValue("refine", None, f"{name} varies too; {one}.")
-        coarse = sorted(self._values(self.x))
-        if len(coarse) < LEAST_COARSE or coarse[0] <= 0:
-            accepts = f"refining takes at least {LEAST_COARSE} values of {self.x}, all above 0."
-            raise BadValue(self.x, None, accepts)
-        return coarse
 
 
 def _figure_of_a_boundary(grid: Grid) -> Figure:

@@ -29,7 +29,6 @@ from overfit_cli.functions import function_study, references
 from overfit_cli.sweeps.grid import Given, Grid
 
 PROFILES = get_args(ProfileName)
-DEFAULT_PROFILE = "quick"
 NO_PAPER = "own"
 """Stands for the paper of a preset whose study is of none."""
 
@@ -258,7 +257,7 @@ class Subject:
     typed: str
     profile: Profile = field(default_factory=Profile)
     preset: Preset | None = None
-    size: str = DEFAULT_PROFILE
+    size: str = PROFILES[0]
 
     @property
     def name(self) -> str:
@@ -338,7 +337,7 @@ def find_subject(typed: str, profile: str | None = None) -> Subject:
         raise UserError(f"{typed}: the name isn't text; it takes a path in UTF-8.")
     preset = None if typed in study_names() else find_preset(typed)
     if preset is not None:
-        return _of_preset(preset, typed, profile or DEFAULT_PROFILE)
+        return _of_preset(preset, typed, profile or PROFILES[0])
     study = _study_named(typed)
     if study is None:
         near = most_alike(typed, [*study_names(), *preset_names()])
@@ -374,7 +373,7 @@ def _of_preset(preset: Preset, typed: str, size: str) -> Subject:
             if figure not in (figures := figures_of(study)):
                 hint = suggestion(figure, figures)
                 raise UserError(f"{study.name} has no figure {figure!r}; {hint}")
-        assert Grid.read(study, profile.texts, (0,), profile.together, profile.only).points
+        assert Grid.read(study, profile.texts, (0,), profile.together, profile.only).size
     except UserError as error:  # of the preset: the user has given no value yet
         raise UserError(f"{preset.path.name}: {error}") from error
     return Subject(study, typed, profile, preset, size)

@@ -26,11 +26,10 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from overfit_cli.core import processes, text
 from overfit_cli.core.arrays import Floats, finite_column
 from overfit_cli.core.cell import TRACEBACK, CellResult
-from overfit_cli.core.processes import delaying_interrupts
 from overfit_cli.core.study import MOST_PROGRESS_COLUMNS, AnyStudy
-from overfit_cli.core.text import duration, plural
 from overfit_cli.core.training import Execution
 from overfit_cli.sweeps.executors import Run
 from overfit_cli.sweeps.plan import Plan, diagram_axes
@@ -65,12 +64,12 @@ class Progress:
             )
         try:
             if self._picture is not None:
-                with delaying_interrupts():
+                with processes.delaying_interrupts():
                     self._picture.start()
                 self._show()
             yield self
         finally:
-            with delaying_interrupts():
+            with processes.delaying_interrupts():
                 if self._picture is not None:
                     self._picture.stop()
                 if self._diagram is not None and (self._run.cells or not batches):
@@ -88,7 +87,7 @@ class Progress:
             bar = ProgressBar(self._run.cost, self._run.cost_done, width=20)
             line.add_row(*([bar] if self._run.cells else []), Text(self._sentence()))
             shown = line if self._diagram is None else Group(self._diagram, line)
-            with delaying_interrupts():
+            with processes.delaying_interrupts():
                 self._picture.update(shown, refresh=True)
         elif time.monotonic() >= self._next_line:
             # Fewer lines as time goes on: an hour's log stays readable.
@@ -98,14 +97,14 @@ class Progress:
 
     def _sentence(self) -> str:
         run = self._run
-        count = f"{run.cells} of {plural(run.plan.to_run, 'cell')}"
+        count = f"{run.cells} of {text.plural(run.plan.to_run, 'cell')}"
         if not run.cells:
             return f"{count}; waiting for the first"
         failed = f", {run.failed} failed" if run.failed else ""
-        so_far = f"{duration(time.monotonic() - self._began)} so far"
+        so_far = f"{text.duration(time.monotonic() - self._began)} so far"
         left = run.seconds_left()
         if left is not None:
-            so_far += f", {f'about {duration(left)}' if left >= 1 else 'less than 1 s'} left"
+            so_far += f", {f'about {text.duration(left)}' if left >= 1 else 'less than 1 s'} left"
         return f"{count}{failed}; {so_far}"
 
 
@@ -170,9 +169,9 @@ class Diagram:
             scale = (_points(colour, colour) for colour in _viridis(np.linspace(0, 1, 10)))
             key += [f"{low:.3g} ", *scale, f" {high:.3g}   "]
         if failed := int(((self._arrived > 0) & (self._numbers == 0)).sum()):
-            key += [_points(RED, RED), f" {plural(failed, 'point')} failed   "]
+            key += [_points(RED, RED), f" {text.plural(failed, 'point')} failed   "]
         if coming := len(self.points) - int((self._arrived > 0).sum()):
-            key.append(f"{plural(coming, 'point')} to come, pale as the nearest")
+            key.append(f"{text.plural(coming, 'point')} to come, pale as the nearest")
         yield _line(*key)
 
     def _colours(self, up: list[int], across: list[int]) -> tuple[Floats, float, float]:

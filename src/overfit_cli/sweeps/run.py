@@ -16,18 +16,16 @@ import pandas as pd
 from rich.console import Console
 
 from overfit_cli.claims.stated import read_stated
+from overfit_cli.core import files, registry
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.errors import BadValue, MissingError, count_alike
-from overfit_cli.core.files import results_folder
 from overfit_cli.core.options import DEFAULTS, SweepOptions, finite_number, whole_number
-from overfit_cli.core.registry import blaming
-from overfit_cli.core.text import plural, templates, typed
+from overfit_cli.core.text import templates, typed
 from overfit_cli.core.training import Execution
-from overfit_cli.stats.boundary_search import CONFIDENCE
-from overfit_cli.sweeps.clusters import executor_of
+from overfit_cli.stats.intervals import LEVEL
+from overfit_cli.sweeps import clusters, part
 from overfit_cli.sweeps.executors import Executor, Run, writing_to
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.part import cell_schema
 from overfit_cli.sweeps.plan import Plan, Refinement, coarse_to_fine, estimate, make_plan
 from overfit_cli.sweeps.presets import Subject
 from overfit_cli.sweeps.progress import Progress, Watch
@@ -49,15 +47,6 @@ def grid_of(subject: Subject, given: Mapping[str, Any] = {}, how: SweepOptions =
     grid = Grid.read(subject.study, {**own.texts, **given}, seeds, together, only)
     grid.check_seeds("seeds")
     return grid
-
-
-@dataclass(frozen=True)
-class Round:
-    """A plan that is ready to run: with the workers that it keeps busy, and what they share."""
-
-    plan: Plan
-    executor: Executor
-    work: Work
 
 
 @dataclass(frozen=True)
@@ -97,17 +86,22 @@ class Session:
         """Run what the grid lacks, or in rounds the cells that its refinement chooses."""
         total, refined = Summary(), self.refinement
         for number, cells in enumerate([None] if refined is None else refined.rounds_of_cells()):
-            now = self.prepare(cells)
+            now = self.prepare(cells, total)
             self.describe(now, None if refined is None else number)
             if not (total.trained or total.failed):
                 self.record(now)
-            self._train(now, total)
+            try:
+                with Progress(now, self.output).shown() as progress:
+                    now.execute(progress.add)
+            except KeyboardInterrupt:
+                self._tell("interrupted.txt", run=now)
+                raise
             if refined is not None:
                 refined.learn(self.directory)
             if total.stopped or (self.options.fail_fast and total.failed):
                 break
         kinds = count_alike(total.failed, total.tracebacks)
-        self._tell("done.txt", total=total, kinds=kinds, most=MOST_REASONS, confidence=CONFIDENCE)
+        self._tell("done.txt", total=total, kinds=kinds, most=MOST_REASONS, confidence=LEVEL)
         return total
 
     def outline(self) -> Plan:
@@ -125,8 +119,13 @@ class Session:
         self._tell("estimate.txt", **told, longest=LONGEST_DRY_RUN)
         return now.plan
 
-    def prepare(self, cells: list[Cell] | None = None) -> Round:
-        """Compare the grid, or some cells of it, with the directory; read what they need."""
+    def prepare(self, cells: list[Cell] | None = None, total: Summary | None = None) -> Run:
+        """Compare the grid, or some cells of it, with the directory; read what they need.
+
+        Args:
+            total: what was done before, to be counted on; None for a dry run or a training, whose
+                batches stay in the order of the study.
+        """
         subject, study, device = self.subject, self.grid.study, self.executor.device
         how = replace(self.options, trajectories=self.options.trajectories or subject.trajectories)
         grid = self.grid if self.refinement is None else self.refinement.coarse_grid
@@ -141,23 +140,27 @@ class Session:
         # A function's files are compared with those of its cells even where nothing needs them.
         looked_at = chosen or (plan.cells if study.identity.function is not None else [])
         needed = contextlib.nullcontext() if chosen else contextlib.suppress(MissingError)
-        with needed, blaming(study, "preparing its data"):
+        with needed, registry.blaming(study, "preparing its data"):
             read = dict(study.prepare(looked_at) if looked_at else {})
         for name, fingerprint in read.items():
             if self.directory.manifest.data.get(name, fingerprint) != fingerprint:
                 then = f"({name} had other content then); name another directory."
                 raise self.directory.error(f"its cells were trained on other data {then}")
-        return Round(plan, executor, Work(study, execution, read))
+        with registry.blaming(study, "the cost of a cell"):
+            # The cells of a refinement lie between the points of the grid.
+            if total is not None and self.refinement is None:
+                plan = replace(plan, batches=coarse_to_fine(plan, executor.jobs))
+            return Run(plan, self.directory, Work(study, execution, read), executor, total)
 
-    def describe(self, now: Round, number: int | None = None) -> None:
+    def describe(self, now: Run, number: int | None = None) -> None:
         """Say what a plan covers; of a refinement, what its round of this number does."""
         self._tell("plan.txt", plan=now.plan, executor=now.executor, round=number)
         if number is None:
             self.say(self.directory.unfinished_merge())
-            with blaming(self.grid.study, "its notes"):
+            with registry.blaming(self.grid.study, "its notes"):
                 self.say(*self.grid.study.notes(now.plan.cells))
 
-    def record(self, now: Round) -> None:
+    def record(self, now: Run) -> None:
         """Put the directory in order, and enter a run that trains something into its manifest."""
         plan, executor, manifest = now.plan, now.executor, self.directory.manifest
         for name, text in self.stated.items():
@@ -183,28 +186,11 @@ class Session:
             data, preset = now.work.data, self.subject.preset
             self.directory.record(plan.grid, how, data=data, preset=preset, stated=self.stated)
 
-    def _train(self, now: Round, total: Summary) -> None:
-        """Train a plan's cells, showing how far it is; what was done before is counted on."""
-        with blaming(self.grid.study, "the cost of a cell"):
-            plan = now.plan
-            if self.refinement is None:  # its cells lie between the points of the grid
-                plan = replace(plan, batches=coarse_to_fine(plan, now.executor.jobs))
-            run = Run(plan, self.directory, now.work, now.executor, total)
-        progress = Progress(run, self.output)
-        try:
-            with progress.shown():
-                run.execute(progress.add)
-        except KeyboardInterrupt:
-            kept = f"{plural(plan.to_run, 'cell')}; they are kept in {self.directory.path}"
-            after = f"after {run.cells} of {kept}, and the same command goes on from there."
-            self.say(f"Interrupted {after if run.cells else 'before the first result.'}")
-            raise
-
     def cells(self) -> pd.DataFrame:
         """Return the cells of the sweep that are there, in the order of the grid and its seeds."""
         cells = self.grid.cells() if self.refinement is None else [*self.refinement.asked]
         if self.directory.contents().empty:
-            nothing: pd.DataFrame = cell_schema(self.grid.study).empty_table().to_pandas()
+            nothing: pd.DataFrame = part.cell_schema(self.grid.study).empty_table().to_pandas()
             return nothing
         places = dict[Any, int]()
         cells = sorted(cells, key=lambda cell: places.setdefault(cell.parameters, len(places)))
@@ -227,8 +213,7 @@ def open_sweep(
     subject.take_data_folder(how.data)
     grid = grid_of(subject, given, how)
     if how.refine is None and how.threshold is not None:
-        accepts = "it requires refine, the number of rounds."
-        raise BadValue("threshold", how.threshold, accepts)
+        raise BadValue("threshold", how.threshold, "it requires refine, the number of rounds.")
     refinement = None if how.refine is None else Refinement(grid, how.refine, how.threshold)
     if how.shard is not None and refinement is not None:
         raise BadValue("shard", how.shard, "refinement chooses cells from all of them.")
@@ -236,8 +221,8 @@ def open_sweep(
         how = replace(how, time_limit=finite_number("time_limit", how.time_limit, above=0))
     stated = read_stated(how.claim, subject.study, subject.sentences)
     name = subject.sweep_name(grid) + ("" if refinement is None else "-refined")
-    directory = RunDirectory(how.out or results_folder() / name, "out")
-    with executor_of(how.backend, how.jobs, how.device, how.address) as executor:
+    directory = RunDirectory(how.out or files.results_folder() / name, "out")
+    with clusters.executor_of(how.backend, how.jobs, how.device, how.address) as executor:
         yield Session(subject, grid, output, directory, executor, how, refinement, stated)
 
 
@@ -256,12 +241,13 @@ def train_cell(
     for name, values in grid.axes.items():
         takes = f"a training takes one value of {name}, not {len(values)}"
         raise BadValue(name, None, f"{takes}; a sweep takes several.")
-    path = how.out or results_folder() / subject.training_name(grid, given)
+    path = how.out or files.results_folder() / subject.training_name(grid, given)
     watch, directory = Watch(study, output, path), RunDirectory(path, "out")
-    options, here = SweepOptions(fresh=True, trajectories=True), executor_of("loky", 1, how.device)
+    here = clusters.executor_of("loky", 1, how.device)
+    options = SweepOptions(fresh=True, trajectories=True)
     session = Session(subject, grid, output, directory, here, options)
     now = session.prepare()
     session.record(now)
-    work = replace(now.work, execution=watch.seeing(now.work.execution))
-    Run(now.plan, directory, work, here).execute()
+    now.work = replace(now.work, execution=watch.seeing(now.work.execution))
+    now.execute()
     return watch

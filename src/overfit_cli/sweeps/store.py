@@ -23,13 +23,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from filelock import FileLock
 
+from overfit_cli.core import parameters, registry, text
 from overfit_cli.core.cell import TRACEBACK
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import MANIFEST, TEMPORARY_PREFIX, error_text, make_folder, write_whole
-from overfit_cli.core.parameters import describe
-from overfit_cli.core.registry import find_study, study_names
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import plural
 from overfit_cli.functions.references import remember
 from overfit_cli.sweeps import part as parquet
 from overfit_cli.sweeps.grid import Grid
@@ -78,8 +76,8 @@ class RunDirectory:
         with self.lock:
             self.manifest = read_manifest(self._there)
             self.manifest = change(self.manifest)
-            text = self.manifest.model_dump_json(indent=2, by_alias=True) + "\n"
-            write_whole(self._there / MANIFEST, text.encode())
+            written = self.manifest.model_dump_json(indent=2, by_alias=True) + "\n"
+            write_whole(self._there / MANIFEST, written.encode())
 
     def record(
         self, grid: Grid, settings: Mapping[str, str | int | float | None], **how: Any
@@ -169,7 +167,10 @@ class RunDirectory:
         Args:
             trajectories: whether to say too which of them have a trajectory (`logged`).
         """
-        parts = self.parts(CELLS, INDEX[CELLS])
+        parts = list[Part]()
+        for part in self.parts(CELLS, INDEX[CELLS]):
+            source = pa.repeat(pa.scalar(part.source, TEXT), part.rows.num_rows)
+            parts.append(replace(part, rows=part.rows.append_column("source", source)))
         cells: pd.DataFrame = self._rows(CELLS, parts).to_pandas().set_index("key")
         cells = cells.reindex(columns=["status", "version", "source"])
         steps = self.parts(STEPS, INDEX[STEPS]) if trajectories else []
@@ -178,9 +179,8 @@ class RunDirectory:
 
     def columns(self, kind: str) -> list[str]:
         """Return the names of the columns that the rows have which are shown."""
-        parts = self._shown_parts(kind, INDEX[kind])
-        rows = parquet.joined((part.schema.empty_table() for part in parts), kind)
-        return list(rows.column_names)
+        tables = (part.schema.empty_table() for part in self._shown_parts(kind, INDEX[kind]))
+        return list(parquet.joined(tables, kind).column_names)
 
     def sources(self, cells: pd.DataFrame) -> dict[str, str]:
         """Return the digest of the code that trained each of these cells, by key.
@@ -201,7 +201,7 @@ class RunDirectory:
                 lost = "; cells in it count as missing" if why.lost else ""
                 alike.setdefault(f"{why}{lost}", []).append(name)
         for reason, (first, *others) in alike.items():
-            verb = f"and {plural(len(others), 'more file')} are" if others else "is"
+            verb = f"and {text.plural(len(others), 'more file')} are" if others else "is"
             texts.append(f"{self.path / kind / first} {verb} left out: {reason}.")
         return texts
 
@@ -292,9 +292,8 @@ class RunDirectory:
 
     def _installed(self) -> AnyStudy | None:
         """Its study, where that is an installed one."""
-        name = self.study_name()
         with contextlib.suppress(UserError):
-            return find_study(name) if name in study_names() else None
+            return registry.find_study(self.study_name() or "")
         return None
 
     def shown_version(self, versions: Iterable[int]) -> int | None:
@@ -306,9 +305,8 @@ class RunDirectory:
 
     def parts(self, kind: str, columns: list[str] | None) -> list[Part]:
         """Return the parts of the directory's study, the newest first, with some columns or all."""
-        many = len(self.names(kind)) > MANY_PARTS and not self.lock.is_locked
         with contextlib.suppress(OSError):  # it may be read-only
-            if many:
+            if len(self.names(kind)) > MANY_PARTS and not self.lock.is_locked:
                 self.compact()
         own, parts = self.study_name(), self._whole(kind, columns)
         for part in parts:
@@ -345,14 +343,10 @@ class RunDirectory:
         return list(seen.values())
 
     def _read(self, kind: str, name: str, columns: list[str] | None) -> Part:
-        is_index = columns == INDEX[kind]
-        if is_index and (kind, name) in self._index:  # a part never changes
+        if columns == INDEX[kind] and (kind, name) in self._index:  # a part never changes
             return self._index[kind, name]
         part = parquet.read_part(self._there / kind / name, kind, columns)
-        if is_index:
-            if kind == CELLS:
-                source = pa.repeat(pa.scalar(part.source, TEXT), part.rows.num_rows)
-                part = replace(part, rows=part.rows.append_column("source", source))
+        if columns == INDEX[kind]:
             self._index[kind, name] = part
         return part
 
@@ -365,7 +359,9 @@ class RunDirectory:
         version = self.shown_version(version for versions in present for version in versions)
         function, study, shown = self.manifest.function, self._installed(), list[Part]()
         is_own = study is not None and study.version == version
-        described = describe(study.parameters).values() if study is not None and is_own else ()
+        described = (
+            parameters.describe(study.parameters).values() if study is not None and is_own else ()
+        )
         now = parquet.parameter_types(described if function is None else function.parameters)
         for part in parts:
             # What an installed study has no more was at its default.
@@ -467,13 +463,12 @@ def _check_same_numbers(frames: Mapping[str, pd.DataFrame]) -> None:
     conflicts = low.index[differs.any(axis=1)]
     if conflicts.empty:
         return
-    example = several[several["key"] == conflicts[0]]
     column = differs.columns[differs.loc[conflicts[0]]][0]
-    values = [f"{value!r} in {path}" for path, value in example[[_WHERE, column]].to_numpy()]
-    raise UserError(
-        f"{plural(len(conflicts), 'cell')} with other numbers in another directory: {conflicts[0]} "
-        f"has {column} {' and '.join(values)}. Nothing was merged."
-    )
+    rows = several.loc[several["key"] == conflicts[0], [_WHERE, column]]
+    values = [f"{value!r} in {path}" for path, value in rows.to_numpy()]
+    others = f"{text.plural(len(conflicts), 'cell')} with other numbers in another directory"
+    example = f"{conflicts[0]} has {column} {' and '.join(values)}"
+    raise UserError(f"{others}: {example}. Nothing was merged.")
 
 
 def _copy(source: RunDirectory, out: RunDirectory) -> None:

@@ -21,16 +21,13 @@ from typing import Any
 import cloudpickle
 import pyarrow as pa
 
-from overfit_cli.core import errors, processes, training
+from overfit_cli.core import errors, files, processes, text, training
 from overfit_cli.core.cell import Cell, CellResult
-from overfit_cli.core.errors import MissingError, UserError
-from overfit_cli.core.files import DATA_VARIABLE, keeping_variables
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import VERSION, is_number, visible
 from overfit_cli.core.training import Execution
 from overfit_cli.sweeps.part import cell_table, trajectory_table
 
-VERSIONS = f"overfit {VERSION} on Python {sys.version_info.major}.{sys.version_info.minor}"
+VERSIONS = f"overfit {text.VERSION} on Python {sys.version_info.major}.{sys.version_info.minor}"
 """The versions that the processes of a sweep must share."""
 
 FAILURE_PREFIXES = ("error: ", "diverged: ")
@@ -68,7 +65,7 @@ def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[C
         except StopIteration:
             processes.check_interrupts()
             break
-        except (processes.Interrupted, MissingError):
+        except (processes.Interrupted, errors.MissingError):
             raise
         except training.TimeLimitReached:
             reason, again = training.TIME_LIMIT, 1
@@ -100,7 +97,7 @@ def _check_result(study: AnyStudy, result: CellResult) -> CellResult:
     A result that has nan for a measurement has diverged, whatever its study says.
     """
     if result.reason:
-        result = replace(result, reason=visible(str(result.reason))[: errors.LONGEST_REASON])
+        result = replace(result, reason=text.visible(str(result.reason))[: errors.LONGEST_REASON])
     for name in result.trajectory:
         if name != "step" and (why := study.column_problem(name, logged=True)):
             return _failed_result(replace(result, trajectory={}), why)
@@ -109,7 +106,7 @@ def _check_result(study: AnyStudy, result: CellResult) -> CellResult:
             return _failed_result(result, why)
         if result.reason or value is None:
             continue
-        if isinstance(value, str) or not is_number(value):
+        if isinstance(value, str) or not text.is_number(value):
             return _failed_result(result, f"{name} is {value!r}")
         if math.isnan(value):
             finite: Any = {  # a column that a function doesn't declare stays
@@ -132,7 +129,7 @@ def storable(study: AnyStudy, result: CellResult) -> CellResult:
 
 
 def _failed_result(result: CellResult, reason: str) -> CellResult:
-    reason = f"error: {visible(reason)[: errors.LONGEST_REASON]}"
+    reason = f"error: {text.visible(reason)[: errors.LONGEST_REASON]}"
     return replace(result, measurements={}, reason=reason)
 
 
@@ -214,7 +211,7 @@ class Work:
     study: AnyStudy
     execution: Execution
     data: Mapping[str, str] = field(default_factory=dict)
-    folder: str = field(default_factory=lambda: os.environ.get(DATA_VARIABLE, ""))
+    folder: str = field(default_factory=lambda: os.environ.get(files.DATA_VARIABLE, ""))
 
 
 @dataclass(frozen=True)
@@ -278,7 +275,9 @@ def run_task(work: Work, task: Task) -> TaskRecord:
                     work.execution.on_result(result)
                 if work.execution.fail_fast and result.reason:
                     break
-    except MissingError as error:  # another machine than the one where the sweep was prepared
+    except (
+        errors.MissingError
+    ) as error:  # another machine than the one where the sweep was prepared
         raise _lacking(work.study, error) from error
     record = record_of(work.study, task, results)
     return replace(record, seconds=time.perf_counter() - began, is_cold=is_cold)
@@ -290,8 +289,8 @@ _TASKS = itertools.count()
 KEPT = "What is finished is kept, and the same command goes on from there."
 
 
-def _lacking(study: AnyStudy, error: UserError) -> UserError:
-    return UserError(f"A worker lacks what {study.name} needs: {error}", exit_code=1)
+def _lacking(study: AnyStudy, error: errors.UserError) -> errors.UserError:
+    return errors.UserError(f"A worker lacks what {study.name} needs: {error}", exit_code=1)
 
 
 def record_of(study: AnyStudy, batches: Iterable[int], results: Sequence[CellResult]) -> TaskRecord:
@@ -314,7 +313,7 @@ def run_remotely(versions: str, pickled: bytes, pickled_task: bytes) -> TaskReco
         versions: of overfit and Python in the process that sent it.
     """
     if versions != VERSIONS:
-        raise UserError(f"a worker has {VERSIONS}, and this is {versions}")
+        raise errors.UserError(f"a worker has {VERSIONS}, and this is {versions}")
     with processes.answering_interrupts(passing_on=True):
         return run_sent(pickled, pickled_task, elsewhere=True)
 
@@ -328,9 +327,9 @@ def run_sent(pickled: bytes, pickled_task: bytes, *, elsewhere: bool = False) ->
     """
     task: Task = cloudpickle.loads(pickled_task)
     work: Work = _unpickle_work(pickled)
-    with keeping_variables(DATA_VARIABLE):
+    with files.keeping_variables(files.DATA_VARIABLE):
         if not elsewhere or (work.folder and Path(work.folder).exists()):
-            os.environ[DATA_VARIABLE] = work.folder
+            os.environ[files.DATA_VARIABLE] = work.folder
         if elsewhere:
             _check_machine(work, task)
         return run_task(work, task)
@@ -346,11 +345,10 @@ def _check_machine(work: Work, task: Task) -> None:
     """
     try:
         training.resolve_device(work.execution.device)
-        cells = [*itertools.chain.from_iterable(task.values())]
-        read = work.study.prepare(cells) if work.data else {}
-    except UserError as error:
+        read = work.study.prepare([*itertools.chain(*task.values())]) if work.data else {}
+    except errors.UserError as error:
         raise _lacking(work.study, error) from error
     for name, fingerprint in read.items():
         if work.data.get(name) != fingerprint:
             other = "A worker has other data than this process"
-            raise UserError(f"{other}: its {name} had other content when it was read.")
+            raise errors.UserError(f"{other}: its {name} had other content when it was read.")

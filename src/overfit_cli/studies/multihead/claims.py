@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import STEP_LIMIT
 from overfit_cli.claims.parts import Margin
 from overfit_cli.claims.stated import Choose, stated_claim
 from overfit_cli.core.claim import Claim, Kind, Measurement, not_run
@@ -112,7 +111,7 @@ def with_step_ends(cells: pd.DataFrame) -> pd.DataFrame:
     that is absent or failed may take any number.
     """
     arrived, taken = numbers(cells, STEPS).clip(lower=1.0), numbers(cells, "steps")
-    ended = (cells["status"] == "done") | (cells["reason"] == STEP_LIMIT)
+    ended = (cells["status"] == "done") | (cells["reason"] == "step limit")
     above_target = numbers(cells, "train_loss") >= cells["target_loss"].astype(float)
     least = arrived.fillna(taken.where(ended & above_target)).fillna(1.0).clip(lower=1.0)
     ends = {"least_steps": least, "most_steps": arrived.fillna(np.inf)}
