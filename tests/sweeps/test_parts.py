@@ -96,6 +96,10 @@ CONTENTS: dict[str, tuple[Change, str]] = {
     "a word": (filled("test_loss", "low"), "its column 'test_loss' holds string"),
     "a number": (filled("key", 7), "its column 'key' holds int64"),
     "no key": (filled("key", "a", None), "its column 'key' has an empty place"),
+    "a key twice": (filled("key", "a"), "a cell, or a logged step of one, stands in it twice"),
+    "no number": (filled("snr", float("nan")), "its column 'snr' has a number that is not finite"),
+    "no value": (filled("n", None, 1), "its column 'n' has an empty place"),
+    "many rows": (lambda table: pa.concat_tables(20_000 * [table]), "it has more rows than"),
     "a time": (filled("when", MARS), "its column 'when' holds timestamp"),
     "another schema": (marked(schema=b"7"), "it has schema '7'; this overfit reads 2"),
     "bytes": (marked(schema=b"\xff\xfe"), "it isn't a whole parquet file"),
@@ -147,6 +151,10 @@ FILES: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "renamed": (lambda part: part.rename(part.with_name("mine.parquet")), "it was renamed"),
     "a folder": (lambda part: part.with_name("folder.parquet").mkdir(), r"it can't be read \("),
+    "a loop": (
+        lambda part: part.with_name("loop.parquet").symlink_to("loop.parquet"),
+        r"it can't be read \(",
+    ),
     "a pipe": (lambda part: os.mkfifo(part.with_name("pipe.parquet")), r"it can't be read \("),
     "a loop": (
         lambda part: part.with_name("loop.parquet").symlink_to("loop.parquet"),

@@ -13,7 +13,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -159,7 +159,10 @@ def read_part(path: Path, kind: str, columns: list[str] | None = None) -> Part:
         problem = "" if of == kind else f"it isn't marked as {kind}"
         if problem := problem or _problem(facts, schema, kind, len(content)):
             raise NotAPartError(problem)
-        rows = file.read(columns, use_threads=len(content) > 1 << 20).replace_schema_metadata(None)
+        # A part without a value of a parameter is none, whatever is asked of it.
+        fixed = parameter_columns(schema.names) if kind == CELLS else []
+        asked = columns and [*dict.fromkeys([*columns, *fixed])]
+        rows = file.read(asked, use_threads=len(content) > 1 << 20).replace_schema_metadata(None)
         part = Part(path.name, rows, schema, study, source, int(stamp or 0))
     except MemoryError:  # says nothing about the file
         raise
@@ -167,7 +170,8 @@ def read_part(path: Path, kind: str, columns: list[str] | None = None) -> Part:
         raise NotAPartError("it isn't a whole parquet file") from error
     if problem := _problem_of_rows(part, kind):
         raise NotAPartError(problem)
-    return part
+    kept = [name for name in rows.column_names if columns is None or name in columns]
+    return replace(part, rows=rows.select(kept))
 
 
 def _problem_of_rows(part: Part, kind: str) -> str:
