@@ -151,10 +151,6 @@ FILES: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "renamed": (lambda part: part.rename(part.with_name("mine.parquet")), "it was renamed"),
     "a folder": (lambda part: part.with_name("folder.parquet").mkdir(), r"it can't be read \("),
-    "a loop": (
-        lambda part: part.with_name("loop.parquet").symlink_to("loop.parquet"),
-        r"it can't be read \(",
-    ),
     "a pipe": (lambda part: os.mkfifo(part.with_name("pipe.parquet")), r"it can't be read \("),
     "a loop": (
         lambda part: part.with_name("loop.parquet").symlink_to("loop.parquet"),
