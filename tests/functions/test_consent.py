@@ -158,6 +158,16 @@ def test_the_very_file_that_this_user_swept_is_loaded_as_long_as_its_code_stays(
     forget()
 
 
+@pytest.mark.unix
+def test_a_merge_copies_no_file_that_a_link_among_the_sources_leads_to(sent: Path) -> None:
+    folder = sent.parent
+    [kept] = (sent / "source").iterdir()
+    (kept / "linked.py").symlink_to(written(folder, "secret", "secret"))
+    call("sweep", "outside.py", "--n=4:5", "--jobs=1", "--out=other", cwd=folder)
+    call("merge", "run", "other", "--out=merged", cwd=folder)
+    assert [path.name for path in (folder / "merged" / "source").rglob("*.py")] == ["outside.py"]
+
+
 def test_a_file_in_a_run_directory_is_swept_by_its_name(sent: Path) -> None:
     file = os.path.join("run", "evil.py")  # noqa: PTH118 - as it is typed
     call("sweep", file, "--n=1:2", "--jobs=1", "--out=swept", cwd=sent.parent)

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import overfit_cli
-from overfit_cli.core.errors import UserError
 from overfit_cli.figures.draw import read_record
-from overfit_cli.functions.experiment import FunctionRecord
-from overfit_cli.functions.function_study import study_of_record
-from overfit_cli.functions.references import refuse_sent_code
 from overfit_cli.sweeps.manifest import Run, read_manifest
 from tests.command import call, run
-from tests.functions.mine import edit, written
+from tests.functions.mine import written
 
 OLD = "def train(n: int = 2, lam: float = 1.0, sigma: float = 0.5, seed: int = 0):\n"
 OLD += "    return {'loss': n * lam + seed * sigma}\n"
@@ -158,108 +152,3 @@ def test_runs_that_were_refined_at_two_thresholds_are_named(mixed: Path, tmp_pat
     assert words.format("low", "high") in call("plot", "heatmap", *both, cwd=tmp_path).stderr
     said = call("compare", "low", "high", cwd=tmp_path).stdout
     assert words.format("A", "B") in " ".join(said.split())
-
-
-OUTSIDE = """
-from overfit_cli import experiment
-
-@experiment(claims=["loss < 5"])
-def train(n: int = 2, seed: int = 0):
-    return {"loss": n + seed}
-"""
-SENT = f"""
-from pathlib import Path
-Path(__file__).with_name("executed").touch()
-{OUTSIDE}
-"""
-INSIDE = "it lies in a run directory"
-
-
-@pytest.fixture
-def sent(folder: Path) -> Iterator[Path]:
-    """The run directory `run` of `outside.py`, with a file `sent.py`."""
-    written(folder, OUTSIDE, "outside.py")
-    call("sweep", "outside.py", "--n=1:3", "--jobs=1", "--out=run", cwd=folder)
-    written(folder / "run", SENT, "sent.py")
-    with contextlib.chdir(folder):
-        yield folder / "run"
-
-
-def recorded(sent: Path, reference: str = "") -> FunctionRecord:
-    """The manifest's function, which may be another one than was swept."""
-    if reference:
-        swept = f"{sent.parent.resolve() / 'outside.py'}:train"
-        edit(sent / "manifest.json", f'"reference": "{swept}"', f'"reference": "{reference}"')
-    record = read_manifest(sent).function
-    assert record is not None
-    return record
-
-
-READING = ("judge run", "runs run --failed", "plot lines --from=run --x=n", "export run")
-
-
-def test_no_command_that_reads_a_run_executes_a_file_inside_it(sent: Path) -> None:
-    recorded(sent, f"{sent / 'sent.py'}:train")
-    for command in READING:
-        call(*command.split(), cwd=sent.parent)
-    done = call("report", "run", "--out=page", cwd=sent.parent)
-    assert INSIDE in done.stderr
-    assert done.stderr.count("\n") == 1
-    assert "loss-lt-5" in done.stdout, "it is judged as the run keeps it"
-    with pytest.warns(UserWarning, match=INSIDE):
-        overfit_cli.judge(sent)
-    assert not (sent / "executed").exists()
-
-
-@pytest.mark.unix
-def test_links_and_longer_paths_into_a_run_directory_are_refused(sent: Path) -> None:
-    """A link in it is refused wherever it leads."""
-    for made in ("deeper", "elsewhere"):
-        (sent / made).mkdir()
-    written(sent / "deeper", SENT, "sent.py")
-    (sent.parent / "link.py").symlink_to(sent / "sent.py")
-    (sent.parent / "linked").symlink_to(sent)
-    (sent / "outward.py").symlink_to(sent.parent / "outside.py")
-    for inside in ("sent.py", "../link.py", "../linked/sent.py", "outward.py"):
-        assert (sent / inside).is_file()
-        with pytest.raises(UserError, match=INSIDE):
-            refuse_sent_code(f"{sent / inside}:train")
-    with pytest.raises(UserError, match="without its folder"):
-        refuse_sent_code("outside.py:train")
-
-
-def test_a_module_inside_a_run_directory_is_refused_before_its_package_runs(sent: Path) -> None:
-    """A folder may be a package without `__init__.py`, in another one too."""
-    for name in ("deeper/__init__.py", "deeper/sent.py", "bare/sent.py"):
-        (sent / name).parent.mkdir(exist_ok=True)
-        written(sent, SENT, name)
-    for module in ("run.sent", "run.deeper.sent", "run.deeper", "run.bare.sent"):
-        with pytest.raises(UserError, match=INSIDE):
-            refuse_sent_code(f"{module}:train")
-    recorded(sent, "run.deeper.sent:train")
-    assert INSIDE in call("report", "run", "--out=page", cwd=sent.parent).stderr
-    assert not list(sent.parent.rglob("executed"))
-
-
-@pytest.mark.unix
-def test_a_merge_copies_no_file_that_a_link_among_the_sources_leads_to(sent: Path) -> None:
-    folder = sent.parent
-    [kept] = (sent / "source").iterdir()
-    (kept / "linked.py").symlink_to(written(folder, "secret", "secret"))
-    call("sweep", "outside.py", "--n=4:5", "--jobs=1", "--out=other", cwd=folder)
-    call("merge", "run", "other", "--out=merged", cwd=folder)
-    assert [path.name for path in (folder / "merged" / "source").rglob("*.py")] == ["outside.py"]
-
-
-def test_the_file_that_was_swept_is_loaded_and_one_in_a_run_directory_by_its_name(
-    sent: Path,
-) -> None:
-    """And a module of the working folder."""
-    for reference in ("", "outside:train"):
-        [claim] = study_of_record(recorded(sent, reference)).claims()
-        assert claim.name == "loss-lt-5"
-    call(
-        "sweep", str(Path("run", "sent.py")), "--n=1:2", "--out=swept", "--jobs=1", cwd=sent.parent
-    )
-    assert (sent / "executed").exists()
-    assert len(overfit_cli.load(sent.parent / "swept")) == 6
