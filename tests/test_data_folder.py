@@ -29,21 +29,16 @@ def test_a_folder_that_no_one_named_is_asked_for(monkeypatch: pytest.MonkeyPatch
         monkeypatch.delenv(DATA_VARIABLE, raising=False)
 
 
-def test_a_named_folder_holds_wherever_one_goes(
+def test_a_named_folder_or_archive_holds_wherever_one_goes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "data").mkdir()
-    monkeypatch.chdir(tmp_path)
-    set_data_folder(Path("data"))
-    monkeypatch.chdir("/")
-    assert data_folder("source=imdb") == (tmp_path / "data").resolve()
-    assert os.environ[DATA_VARIABLE] == str((tmp_path / "data").resolve())  # As workers find it.
-
-
-def test_an_archive_is_data_too(tmp_path: Path) -> None:
-    (tmp_path / "a.tar.gz").write_text("")
-    set_data_folder(tmp_path / "a.tar.gz")
-    assert data_folder("source=imdb").name == "a.tar.gz"
+    (tmp_path / "a.tar.gz").touch()
+    for name in ("data", "a.tar.gz"):
+        monkeypatch.chdir(tmp_path)
+        set_data_folder(Path(name))
+        monkeypatch.chdir("/")
+        assert data_folder("source=imdb") == (tmp_path / name).resolve()
 
 
 class Reader(type(find_study("toy"))):  # type: ignore[misc]
