@@ -108,6 +108,7 @@ WRONG: list[tuple[Callable[[Path], object], str]] = [
     (lambda run: api.judge(run, "missed foo"), "claim='missed foo': it has no form of a claim"),
     (lambda run: api.judge(run, study="toy"), "study: it says whose cells a frame has"),
     (lambda run: api.judge([1, 2]), "directory=[1, 2]: it takes a path"),
+    (lambda run: api.judge("no=such"), "run='no=such': there is no such directory"),
     (lambda run: api.judge(FRAME, FRAME), "judge takes run directories or one frame"),
     (lambda run: api.judge(FRAME), "study: the cells have a column `study` of 0 names; name one"),
     (lambda run: api.judge(FRAME, study="benign"), "not a study; did you mean 'benign-vit'"),
