@@ -13,7 +13,7 @@ import re
 import struct
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -94,35 +94,28 @@ def test_axes_are_logarithmic_as_asked(text: str | None, logarithmic: str) -> No
     assert "".join(one for one, scale in scales.items() if scale == "log") == logarithmic
 
 
-@pytest.mark.parametrize(
-    ("text", "pixels"),
-    [("", (680, 520)), ("savefig.dpi: 100", (340, 260)), ("savefig.dpi: figure", (340, 260))],
-)
-def test_a_style_sheet_sets_the_dots_and_the_colour_map(
-    text: str, pixels: tuple[int, int], tmp_path: Path
-) -> None:
-    with look(style=sheet(tmp_path, f"image.cmap: magma\n{text}\n")):
-        figure = fake.draw("heatmap", CELLS)
-    assert figure.axes[0].collections[0].get_cmap().name == "magma"
-    assert struct.unpack(">II", file_content(figure, "png")[16:24]) == pixels
+def test_a_style_sheet_sets_the_dots_and_the_colour_map(tmp_path: Path) -> None:
+    small = (340, 260)
+    dots = {"": (680, 520), "savefig.dpi: 100": small, "savefig.dpi: figure": small}
+    for text, pixels in dots.items():
+        with look(style=sheet(tmp_path, f"image.cmap: magma\n{text}\n")):
+            figure = fake.draw("heatmap", CELLS)
+        assert figure.axes[0].collections[0].get_cmap().name == "magma"
+        assert struct.unpack(">II", file_content(figure, "png")[16:24]) == pixels
 
 
-@pytest.mark.parametrize(
-    ("cells", "cycle", "is_taken"),
-    [(KERNELS, COLOURS, True), (FEW, COLOURS, True), (FEW, COLOURS[:1], False)],
-)
-def test_a_style_sheet_changes_sizes_and_colours_if_it_has_one_for_each_line(
-    cells: pd.DataFrame, cycle: list[str], is_taken: bool, tmp_path: Path
-) -> None:
-    text = f"axes.prop_cycle: cycler('color', {cycle})\nfont.size: 12"
-    with look(style=sheet(tmp_path, text)):
-        figure = fake.draw("lines", cells)
-    content = file_content(figure, "svg").decode()
-    assert [f"#{colour}" in content for colour in cycle] == [is_taken] * len(cycle)
-    assert "#0072b2" not in content
-    assert len({to_hex(line.get_color()) for line in figure.axes[0].lines[:2]}) == 2
-    assert figure.axes[0].xaxis.label.get_fontsize() == 12
-    assert figure.axes[0].get_xticklabels()[0].get_fontsize() == pytest.approx(7 * 12 / 8)
+def test_a_style_sheet_changes_sizes_and_as_many_colours_as_there_are_lines(tmp_path: Path) -> None:
+    cases = ((KERNELS, COLOURS, True), (FEW, COLOURS, True), (FEW, COLOURS[:1], False))
+    for cells, cycle, is_taken in cases:
+        text = f"axes.prop_cycle: cycler('color', {cycle})\nfont.size: 12"
+        with look(style=sheet(tmp_path, text)):
+            figure = fake.draw("lines", cells)
+        content = file_content(figure, "svg").decode()
+        assert [f"#{colour}" in content for colour in cycle] == [is_taken] * len(cycle)
+        assert "#0072b2" not in content
+        assert len({to_hex(line.get_color()) for line in figure.axes[0].lines[:2]}) == 2
+        assert figure.axes[0].xaxis.label.get_fontsize() == 12
+        assert figure.axes[0].get_xticklabels()[0].get_fontsize() == pytest.approx(7 * 12 / 8)
 
 
 @pytest.mark.slow
@@ -219,11 +212,9 @@ LONGEST = 28
 STUDIES = [one for one in installed_studies() if type(one).__module__.startswith("overfit_cli.")]
 
 
-def _tables(study: AnyStudy) -> Iterator[list[ParameterInfo | Column]]:
+def _tables(study: AnyStudy) -> list[list[ParameterInfo | Column]]:
     """Its parameters, the columns of its cells, and those of its trajectories."""
-    yield list(describe(study.parameters).values())
-    yield list(study.columns)
-    yield list(study.trajectory_columns)
+    return [[*describe(study.parameters).values()], [*study.columns], [*study.trajectory_columns]]
 
 
 def _text(one: ParameterInfo | Column) -> str:
@@ -269,17 +260,11 @@ def test_every_number_can_stand_at_a_tick() -> None:
     assert list(map(tick_number, numbers)) == texts
 
 
-def test_what_cannot_be_written_is_a_sentence_and_leaves_the_old_figure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    old = tmp_path / "a.png"
+def test_what_cannot_be_written_is_a_sentence_and_leaves_the_old_figure(tmp_path: Path) -> None:
+    old, full = tmp_path / "a.png", OSError(errno.ENOSPC, "No space left on device")
     old.write_text("old")
-
-    def full(handle: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(UserError, match=r"No space left on device"):
+    refused = pytest.raises(UserError, match="No space left on device")
+    with mock.patch.object(os, "fsync", side_effect=full), refused:
         save(Picture(1, 1), old)
     assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
 

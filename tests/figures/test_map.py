@@ -27,10 +27,9 @@ def shown(figure: Picture) -> np.ndarray:
 
 def marks(figure: Picture) -> dict[str, int]:
     """The number of hatched points, whose outlines have five points, and of those with a corner."""
-    counts, sizes = drawn_numbers(figure)["label"].value_counts(), {"lost": 5, "missing": 5}
-    return {
-        mark: counts[mark] // sizes.get(mark, 1) for mark in (*sizes, "partly") if mark in counts
-    }
+    counts = drawn_numbers(figure)["label"].value_counts()
+    sizes = {"lost": 5, "missing": 5, "partly": 1}
+    return {mark: counts[mark] // size for mark, size in sizes.items() if mark in counts}
 
 
 def contour(figure: Picture) -> np.ndarray:
@@ -69,10 +68,8 @@ BEYOND = "5 cells (diverged) taken as beyond the others."
 STEPS, OF_MEANS = {"value": "steps"}, {"value": "steps", "mean": "arithmetic"}
 FEWER, REACHED = "diverged: fewer seeds", "target not reached: half the seeds or more"
 ONE_OF_TEN = "diverged: one seed or more (1) … mean of 10 seeds"
-TWO_FAILURES = (
-    "1 cell (diverged) taken as beyond the others. … 1 cell (failed) left out. … "
-    "failed or diverged: fewer seeds (2)"
-)
+TAKEN_OR_NOT = "1 cell (diverged) taken as beyond the others. … 1 cell (failed) left out."
+TWO_FAILURES = f"{TAKEN_OR_NOT} … failed or diverged: fewer seeds (2)"
 LABELS = "\ntest loss\n … \ntraining samples N\n … signal-to-noise ratio SNR and training samples"
 NAMES = "\nbenign: test loss ≤ 0.2\n … \nharmful: test loss > 0.2\n … \nbenign\n"
 CROSSED = "Where test loss crosses 0.2, for each value of training samples N: median of 5"
@@ -81,10 +78,8 @@ UNSAID = "throughout … no fit … beyond the grid … 95 % interval"
 OF_ONE = "Test loss of 0.2: one seed … no fit of N·SNR^p = C: too few points"
 THROUGHOUT = "N = 1, 2: above 0.2 throughout. … N = 900: below 0.2 throughout."
 RISES = fake.fake_cells([1, 2], [1.0, 2.0], seeds=1).assign(test_loss=[1, 2, 3, 4])
-SIX, ONE = (
-    fake.fake_cells(fake.NS, fake.SNRS, seeds=6),
-    fake.fake_cells([5, 10], fake.SNRS, seeds=1),
-)
+SIX = fake.fake_cells(fake.NS, fake.SNRS, seeds=6)
+ONE = fake.fake_cells([5, 10], fake.SNRS, seeds=1)
 
 
 @pytest.mark.parametrize(

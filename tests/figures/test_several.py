@@ -185,9 +185,7 @@ def test_a_difference_is_paired_by_seed() -> None:
 
 def test_without_a_seed_in_common_means_of_what_is_done_are_subtracted() -> None:
     first, second = small(3), small(4, shift=3, noise=0.8)
-    first = fake.fail(
-        first, "snr == 4 and (n == 10 and seed == 0 or n == 20)"
-    )  # one, and all three
+    first = fake.fail(first, "snr == 4 and (n == 10 and seed == 0 or n == 20)")  # one, and all
     left, right = (part.groupby(["n", "snr"])["test_loss"].mean() for part in (first, second))
     found = subtracted(first, second).frame.set_index(["n", "snr"])["test_loss"]
     np.testing.assert_allclose(found, (left - right)[found.index])
@@ -237,10 +235,8 @@ def picture(name: str | Figure, cells: pd.DataFrame, **options: Any) -> Picture:
 BOTH = {"x": "snr", "y": "n", "value": "test_loss", "threshold": 0.2}
 NAMED = {**BOTH, "law": ("the paper's line: n * snr**2 = 1000",)}
 CANCELLED = {**BOTH, "law": ("N * snr**2 = 10 * SNR * n",)}
-TWO, NONE = (
-    {**BOTH, "law": (fake.LAW, "n = snr")},
-    {**BOTH, "law": FigureOptions.read(law="none").law},
-)
+TWO = {**BOTH, "law": (fake.LAW, "n = snr")}
+NONE = {**BOTH, "law": FigureOptions.read(law="none").law}
 TOLD = "\nLine: N·SNR² = 1000.\n … \nDashed line: N = SNR.\n"
 ROOT = {"x": "snr", "value": "sqrt(test_loss - train_loss) * N"}
 NO_LOG = {"x": "n", "value": "log(test_loss - 0.1)"}
@@ -359,9 +355,8 @@ def test_a_theory_is_dashed_beside_its_line_without_a_band() -> None:
 def test_a_figures_own_value_and_theory_may_be_expressions_with_a_name_in_words() -> None:
     value = "test_loss - train_loss"
     own = FigureOptions(x="n", value=value, theory="1 - train_loss")
-    figure = replace(
-        fake.FIGURES["lines"], name="gap", options=own, labels={value: "gap of losses"}
-    )
+    labels = {value: "gap of losses"}
+    figure = replace(fake.FIGURES["lines"], name="gap", options=own, labels=labels)
     gap = picture(figure, AT_ONE_SNR)
     measured, _, theory, _ = fake.line_heights(gap.axes[0])
     assert measured == pytest.approx([4 / 64, 8 / 64, 16 / 64])

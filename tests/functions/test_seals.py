@@ -86,17 +86,12 @@ def test_a_look_is_further_where_it_has_new_seeds(runs: list[list[int]], further
 
 
 @pytest.mark.slow
-def test_a_claim_that_is_changed_added_or_removed_after_the_first_cell_says_so(
-    tmp_path: Path,
-) -> None:
+def test_a_claim_that_is_changed_added_or_removed_after_a_cell_says_so(tmp_path: Path) -> None:
     state(tmp_path, NARROW, SMALL)
     sweep(tmp_path, 6)
     assert read_manifest(tmp_path / "out").wordings == {"inverse": NARROW[9:], "small": SMALL[7:]}
     state(tmp_path, WIDE, SMALL)
-    words = (
-        "This claim was changed after the first cell was trained. It was: 'power of n in error is "
-        "-1 within 0.0001'."
-    )
+    words = f"This claim was changed after the first cell was trained. It was: '{NARROW[9:]}'."
     judged = judge(tmp_path)
     assert judged.count(words) == 1
     assert "inverse ours holds" in judged

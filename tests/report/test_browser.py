@@ -156,9 +156,8 @@ def test_the_page_is_accessible_and_no_wider_than_the_screen(
 
 
 def test_it_opens_with_the_question_the_findings_and_the_counts(page: Page) -> None:
-    expect(page.get_by_role("heading", level=1)).to_have_text(
-        "Do the claims of 4 papers hold when they are measured?"
-    )
+    question = "Do the claims of 4 papers hold when they are measured?"
+    expect(page.get_by_role("heading", level=1)).to_have_text(question)
     finding = page.locator(".findings li", has_text="N·SNRp = C")
     expect(finding).to_be_in_viewport()
     finding.get_by_role("link").first.click()

@@ -20,7 +20,7 @@ from overfit_cli.claims.parts import Margin
 from overfit_cli.claims.rules import MET, judge_estimate, judge_theorem
 from overfit_cli.core.cell import Paper
 from overfit_cli.core.cells import Cells
-from overfit_cli.core.claim import Interval, Kind, Measurement, Verdict, number_with_interval
+from overfit_cli.core.claim import Interval, Measurement, Verdict, number_with_interval
 from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.core.text import three_digits
 from overfit_cli.figures import draw
@@ -117,7 +117,7 @@ def test_a_thin_line_over_many_shades_keeps_its_colour() -> None:
     assert len(np.unique(reduced.reshape(-1, 3), axis=0)) <= pictures.COLOURS
 
 
-MEANINGS: dict[Kind, str] = {
+MEANINGS = {
     "paper": "Contradicts nowhere.",
     "sharp": "Not as sharp as asked; no sentence of the paper is contradicted.",
     "ours": "The answer to a question of our own is no.",
@@ -125,9 +125,8 @@ MEANINGS: dict[Kind, str] = {
 
 
 def test_a_claim_that_fails_says_what_that_means_before_its_sentence() -> None:
-    failing = judged("a", "fails", study="benign-vit")
     for kind, meaning in MEANINGS.items():
-        page = page_of(replace(failing, claim=replace(failing.claim, kind=kind)))
+        page = page_of(judged("a", "fails", study="benign-vit", kind=kind))
         assert f'<em class="meaning fails">{meaning}</em> It is so.' in page
     assert '<em class="meaning' not in page_of(judged("a", "holds", study="benign-vit"))
 
@@ -335,9 +334,7 @@ THEOREM = judge_theorem(pd.Series([True] * 12), pd.Series(range(12)))
         (THEOREM, "0 v ]I M[ ]M W", "linear"),
     ],
 )
-def test_a_margin_an_interval_and_a_value_are_drawn_in_their_order(
-    measurement: Measurement, order: str, scale: str
-) -> None:
+def test_a_bar_has_its_parts_in_order(measurement: Measurement, order: str, scale: str) -> None:
     drawn = html.bar(measurement)
     assert drawn is not None
     places = {"0": 0.0, "W": html.WIDTH, "v": drawn["value"], "t": drawn["target"]}
@@ -350,13 +347,10 @@ def test_a_margin_an_interval_and_a_value_are_drawn_in_their_order(
 
 
 def test_nothing_is_drawn_without_a_number_and_something_around_it() -> None:
-    assert html.bar(measured(None, (0.0, 1.0), (0.0, 1.0))) is None
-    assert (
-        html.bar(measured(math.nan, (0.0, 1.0), None))
-        is html.bar(measured(3.0, None, None))
-        is None
-    )
-    drawn = html.bar(measured(1.0, (math.nan, math.nan), (0.5, 2.0)))  # the interval is unknown
+    unit = (0.0, 1.0)
+    nothing = [measured(None, unit, unit), measured(NAN, unit, None), measured(3.0, None, None)]
+    assert [html.bar(each) for each in nothing] == [None] * 3
+    drawn = html.bar(measured(1.0, (NAN, NAN), (0.5, 2.0)))  # the interval is unknown
     assert drawn is not None
     assert (drawn["interval"], drawn["margin"] is None) == (None, False)
 
@@ -365,22 +359,19 @@ def in_words(details: dict[str, float]) -> str:
     return words.describe_measurement(Measurement(verdict="holds", details=details))
 
 
+required = words.requirement_in_words
 MISSED = {"heads missing, least": 1.0, "heads missing, most": 2.5, MET: 0.0}
 
 
 @pytest.mark.parametrize(
     ("tell", "given", "told"),
     [
-        (
-            words.requirement_in_words,
-            [measured(2.0, None, (1.75, 2.25))],
-            "holds from 1.75 to 2.25",
-        ),
-        (words.requirement_in_words, [measured(2.0, None, (-INF, 2.25))], "holds below 2.25"),
-        (words.requirement_in_words, [measured(2.0, None, None)], ""),
-        (words.requirement_in_words, [TARGET], "stated: 2; holds above 1.9"),
-        (words.requirement_in_words, [TARGET, "paper"], "paper: 2; holds above 1.9"),
-        (words.requirement_in_words, [THEOREM, "paper"], "must be 1, without an exception"),
+        (required, [measured(2.0, None, (1.75, 2.25))], "holds from 1.75 to 2.25"),
+        (required, [measured(2.0, None, (-INF, 2.25))], "holds below 2.25"),
+        (required, [measured(2.0, None, None)], ""),
+        (required, [TARGET], "stated: 2; holds above 1.9"),
+        (required, [TARGET, "paper"], "paper: 2; holds above 1.9"),
+        (required, [THEOREM, "paper"], "must be 1, without an exception"),
         (words.margin_in_words, [(1.75, 2.25)], "margin 1.75 to 2.25"),
         (words.margin_in_words, [(-INF, 5e-324)], "margin below 0"),
         (words.margin_in_words, [(0.8, INF)], "margin above 0.8"),
@@ -407,9 +398,8 @@ MISSED = {"heads missing, least": 1.0, "heads missing, most": 2.5, MET: 0.0}
         (words.counts_in_words, [["holds", "not run"]], "1 hold, 0 fail, 1 not run."),
     ],
 )
-def test_numbers_are_told_in_three_digits_and_few_words(
-    tell: Callable[..., str], given: list[Any], told: str
-) -> None:
+def test_numbers_are_told_in_few_words(tell: Callable[..., str], given: Any, told: str) -> None:
+    """And in three digits."""
     assert tell(*given) == told
 
 
@@ -429,7 +419,5 @@ def test_numbers_are_told_in_three_digits_and_few_words(
         ("fig1-exponent on 2026-11-27, seeds 0-9", "fig1-exponent on 2026-11-27, seeds 0-9"),
     ],
 )
-def test_indices_powers_and_numbers_of_a_text_are_typeset_and_names_are_not(
-    text: str, typeset: str
-) -> None:
+def test_indices_powers_and_numbers_are_typeset_and_names_are_not(text: str, typeset: str) -> None:
     assert words.typeset(text) == typeset
