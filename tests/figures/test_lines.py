@@ -146,9 +146,6 @@ def test_a_picture_says_what_its_lines_are_of_and_what_they_lack(
     assert not fake.untold(figure, said)
 
 
-# Seeds that miss
-
-
 def test_where_half_of_the_seeds_miss_a_cross_stands_for_the_median() -> None:
     line, cross = fake.draw("lines", HALF).axes[0].lines
     assert np.isfinite(fake.heights(line)).tolist() == [True, True, False, False]

@@ -164,9 +164,6 @@ def test_a_style_sheet_is_refused_in_a_sentence(
     assert capfd.readouterr() == ("", "")
 
 
-SHIPPED = sorted((Path(mpl.get_data_path()) / "stylelib").glob("[!_]*.mplstyle"))
-
-
 class LooksParameters(StudyParameters):
     kernel: Literal["softmax", "gaussian", "uniform"] = parameter("softmax", "kernel")
     heads: int = parameter(1, "heads", symbol="H", shades=(1, 512))
@@ -375,7 +372,7 @@ def test_what_a_file_holds_is_read_with_care_or_refused_in_a_sentence(
 
 
 def test_a_style_sheet_is_recorded_by_its_path_and_read_again() -> None:
-    for style in SHIPPED:
+    for style in (Path(mpl.get_data_path()) / "stylelib").glob("[!_]*.mplstyle"):
         look, form = read_look(None, style), TypeAdapter(Look)
         recorded = form.validate_json(form.dump_json(replace(look, settings={})))
         assert look_of_record(recorded) == look, style.stem
@@ -439,18 +436,16 @@ def test_python_has_the_caption_at_hand_and_types_no_command(folder: Path) -> No
     assert "Commands" not in overfit_cli.draw("heatmap", folder / "python").caption
 
 
-SMALL = fake.fake_cells([1, 2], [1.0, 2.0])
-
-
-def written(cells: pd.DataFrame, figure: Figure = HEATMAP, law: tuple[str, ...] = ()) -> str:
-    """The caption of a heatmap of cells, on one line."""
-    figure = replace(figure, options=fake.OPTIONS)
-    return " ".join(drawn(figure, fake.data_of(cells), FigureOptions(law=law)).caption.split())
+def caption_of(figure: Figure) -> str:
+    """The caption of a heatmap of few cells, on one line."""
+    small = fake.data_of(fake.fake_cells([1, 2], [1.0, 2.0]))
+    made = drawn(replace(figure, options=fake.OPTIONS), small, FigureOptions())
+    return " ".join(made.caption.split())
 
 
 def test_a_figure_of_a_paper_names_its_source_unless_it_has_other_settings() -> None:
     figure = replace(HEATMAP, source="figure 1 of Nobody 2024")
-    assert "mean of 3 seeds. After figure 1 of Nobody 2024." in written(SMALL, figure)
+    assert "mean of 3 seeds. After figure 1 of Nobody 2024." in caption_of(figure)
     elsewhere, all_vary = (defaults_but(*names) for names in (["n"], ["n", "snr"]))
-    assert "After" not in written(SMALL, replace(figure, reproduces=elsewhere))
-    assert "of Nobody 2024." in written(SMALL, replace(figure, reproduces=all_vary))
+    assert "After" not in caption_of(replace(figure, reproduces=elsewhere))
+    assert "of Nobody 2024." in caption_of(replace(figure, reproduces=all_vary))

@@ -140,11 +140,8 @@ def test_a_run_is_held_to_the_files_that_a_function_names(folder: Path) -> None:
 def test_runs_that_were_refined_at_two_thresholds_are_named(mixed: Path, tmp_path: Path) -> None:
     for name, threshold in (("low", 2.0), ("high", 3.0)):
         shutil.copytree(mixed / "b", tmp_path / name)
-        file = tmp_path / name / "manifest.json"
-        content = json.loads(file.read_text())
-        settings = {"refine": 2, "value": "loss", "threshold": threshold}
-        content["runs"][0]["settings"] |= settings
-        file.write_text(json.dumps(content))
+        refined = f'"refine": 2, "value": "loss", "threshold": {threshold}'
+        edit(tmp_path / name / "manifest.json", '"settings": {', f'"settings": {{{refined}, ')
     words = "Refined at different thresholds: loss 2 ({}), loss 3 ({})."
     both = ("--from=low", "--from=high", "--threshold=2", "--out=h.png")
     assert words.format("low", "high") in call("plot", "heatmap", *both, cwd=tmp_path).stderr

@@ -165,11 +165,8 @@ def test_a_module_has_the_names_and_the_source_of_its_file(folder: Path) -> None
     sys.path.insert(0, str(folder))
     for file in ("run1.v2.py", "lib/mine.py"):
         written(folder, "def train(n: int = 1):\n    return {'a': n}\n", file)
-    for reference, name in (
-        (f"{folder}/mine.py", "mine"),
-        (f"{folder}/run1.v2.py", "run1.v2"),
-        ("lib.mine:train", "lib.mine"),
-    ):
+    files = {"mine": f"{folder}/mine.py", "run1.v2": f"{folder}/run1.v2.py"}
+    for name, reference in {**files, "lib.mine": "lib.mine:train"}.items():
         study = study_of_reference(reference)
         assert (study.name, study.record.label) == (f"{name}:train", name)
         if name != "run1.v2":

@@ -38,14 +38,8 @@ def drawn(side: int) -> Numbers:
 
 @pytest.fixture(scope="module")
 def a(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run whose numbers are the first of `DRAWS`; beside it may lie others."""
+    """A run whose numbers are the first of `DRAWS`."""
     return write_run(tmp_path_factory.mktemp("runs") / "a", drawn(0))
-
-
-@pytest.fixture(scope="module")
-def b(a: Path) -> Path:
-    """Its counterpart, whose numbers are the second of `DRAWS`."""
-    return write_run(a.with_name("b"), drawn(1))
 
 
 def loss_of(comparison: Comparison) -> Mapping[str, Any]:
@@ -133,7 +127,8 @@ def test_what_failed_and_what_has_no_counterpart_is_counted(a: Path, tmp_path: P
     assert "Intervals of B − A: none, there is only one seed." in one
 
 
-def test_conditions_choose_cells_of_both_or_of_one(a: Path, b: Path) -> None:
+def test_conditions_choose_cells_of_both_or_of_one(a: Path, tmp_path: Path) -> None:
+    b = write_run(tmp_path / "b", drawn(1))
     apart = (DRAWS[1] - DRAWS[0])[:, 1].mean()
     both = compare_sides(a, b, where=["n=2"])
     [of_one] = compare_sides(a, b, ["test_loss / n"], ["n=2"]).columns
@@ -166,10 +161,8 @@ def test_runs_that_share_nothing_are_refused(tmp_path: Path) -> None:
     b = write_run(tmp_path / "b", loss(lambda *_: 0.2), n=(1,), snr=(3.0, 4.0), mood="raises")
     with pytest.raises(UserError) as refused:
         compare_sides(a, b)
-    assert str(refused.value) == (
-        f"where_b: no cell of {b} has a counterpart in A with the same n, snr; choose one value of "
-        "snr on each side."
-    )
+    lacks = f"where_b: no cell of {b} has a counterpart in A with the same n, snr"
+    assert str(refused.value) == f"{lacks}; choose one value of snr on each side."
     with mock.patch.object(type(TOY), "version", 2):  # of cells of another numerical version
         comparison = compare_sides(a, b, where_a=["snr=1.0"], where_b=["snr=3.0"])
         assert "A: a (snr=1.0), 6 cells of toy, of version 1." in words(comparison)

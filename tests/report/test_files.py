@@ -23,7 +23,6 @@ from overfit_cli.report.judge import Judged, judge_runs
 from overfit_cli.report.page import markdown, page, write_report
 from overfit_cli.report.runs import load_runs
 from overfit_cli.sweeps.presets import EXPECTED_VERDICTS, find_preset, preset_folder
-from overfit_cli.sweeps.store import RunDirectory
 from tests.kept import RESULTS, kept_claims
 from tests.report.made_up import judged
 from tests.toy_runs import TOY, sweep_toy
@@ -41,11 +40,9 @@ def papers(claims: Sequence[Judged] = SOME) -> list[report.Entry]:
     return report.contents(claims, [])
 
 
-def json_of(claims: Sequence[Judged]) -> list[dict[str, Any]]:
+def json_of(claims: Sequence[Judged]) -> Any:
     """The claims of a report as its `claims.json` has them, in which every number is finite."""
-    content = json.loads(report.claims_json(papers(claims)), parse_constant=pytest.fail)
-    written: list[dict[str, Any]] = content["claims"]
-    return written
+    return json.loads(report.claims_json(papers(claims)), parse_constant=pytest.fail)["claims"]
 
 
 def of_kind(name: str, kind: Kind, verdict: Verdict) -> Judged:
@@ -128,9 +125,8 @@ def test_markdown_names_unexpected_verdicts_first(tmp_path: Path) -> None:
 
 
 def test_what_a_run_was_made_of_stands_in_words_and_as_data(tmp_path: Path) -> None:
-    path = sweep_toy(tmp_path / "run", "1:3").path
-    both = report.contents([], load_runs([RunDirectory(path)]))
-    assert f"#### {path}" in markdown(both)
+    both = report.contents([], load_runs([sweep_toy(tmp_path / "run")]))
+    assert f"#### {tmp_path / 'run'}" in markdown(both)
     assert f"### toy: {TOY.title}\n" in markdown(both)
     with mock.patch.object(type(TOY), "title", ""):
         assert "### toy\n" in markdown(both)
@@ -207,9 +203,7 @@ def test_a_file_of_other_things_is_refused(name: str, text: str, said: str, tmp_
 
 def runs_of(folder: Path, *names: str) -> list[report.Entry]:
     """What a report shows of toy runs of these names, the first of which decides."""
-    for name in names:
-        sweep_toy(folder / name, n="1")
-    runs = load_runs([RunDirectory(folder / name) for name in names])
+    runs = load_runs([sweep_toy(folder / name, n="1") for name in names])
     papers = report.contents(judge_runs(runs[:1], on_every_run=False), runs)
     return [run for paper in papers for study in paper["studies"] for run in study["runs"]]
 

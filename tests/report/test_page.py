@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 from xml.etree import ElementTree
 
 import numpy as np
@@ -35,7 +36,6 @@ from overfit_cli.report.runs import load_runs
 from overfit_cli.stats.intervals import Estimate
 from overfit_cli.sweeps import manifest
 from overfit_cli.sweeps.load import load_run
-from overfit_cli.sweeps.store import RunDirectory
 from tests.report.made_up import judged
 from tests.toy_runs import sweep_toy
 
@@ -46,9 +46,7 @@ FIGURES = ["heatmap", "cutoff", "boundary"]
 def papers(tmp_path_factory: pytest.TempPathFactory) -> list[Entry]:
     """Two toy runs: `b` decides the toy's claim, and `a` nothing."""
     folder = tmp_path_factory.mktemp("runs")
-    for name in ("b", "a"):
-        sweep_toy(folder / name)
-    runs = load_runs([RunDirectory(folder / name) for name in "ba"])
+    runs = load_runs([sweep_toy(folder / name) for name in "ba"])
     return contents(judge_runs(runs[:1], on_every_run=False), runs)
 
 
@@ -73,17 +71,15 @@ def shown_in(page: str) -> dict[str, list[str]]:
 
 
 @pytest.mark.slow
-def test_a_run_that_decides_has_room_before_a_run_that_does_not(
-    papers: list[Entry], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_decides_has_room_before_a_run_that_does_not(papers: list[Entry]) -> None:
     whole = html.page(papers)
     assert shown_in(whole) == {name: [*FIGURES, "diagram"] for name in ("b", "a")}
     left_out = "Figures of this run are left out: the page has reached its size limit."
     found = {}
     for share in (0.0, 0.5, 0.9, 1.0):
         most = max(0, int(share * bytes_of_figures(whole)) - 1)
-        monkeypatch.setattr(pictures, "MOST_BYTES", most)
-        page = html.page(papers)
+        with mock.patch.object(pictures, "MOST_BYTES", most):
+            page = html.page(papers)
         assert bytes_of_figures(page) <= most
         assert '<tr id="claim-toy-toy-claim"' in page
         found[share] = shown_in(page), page.count(left_out)
@@ -98,12 +94,12 @@ def test_a_text_of_a_claim_is_escaped_and_has_no_control_characters() -> None:
     assert "\x1b" not in page
 
 
-def test_it_says_when_and_with_what_it_was_written(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_says_when_and_with_what_it_was_written() -> None:
     for commit, said in (("0123456789abcdef", r" \(commit 0123456789\)"), (None, "")):
-        monkeypatch.setattr(manifest, "package_commit", lambda commit=commit: commit)
         version = re.escape(overfit_cli.__version__)
         written = rf"Written \d{{4}}-\d\d-\d\d with overfit {version}{said}\.</p>"
-        assert re.search(written, html.page([]))
+        with mock.patch.object(manifest, "package_commit", return_value=commit):
+            assert re.search(written, html.page([]))
 
 
 def test_a_thin_line_over_many_shades_keeps_its_colour() -> None:
@@ -132,9 +128,7 @@ def test_a_claim_that_fails_says_what_that_means_before_its_sentence() -> None:
 
 
 @pytest.mark.slow
-def test_a_figure_that_can_not_be_drawn_is_named_and_costs_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_figure_that_can_not_be_drawn_is_named_and_costs_nothing_else(tmp_path: Path) -> None:
     """A study's figure may have a defect, or a preset's be one of another study."""
 
     def fail_at_boundaries(name: str, *given: Any, **options: Any) -> Picture:
@@ -142,12 +136,9 @@ def test_a_figure_that_can_not_be_drawn_is_named_and_costs_nothing_else(
             raise ValueError("not enough values to unpack")
         return draw_figure(name, *given, **options)
 
-    monkeypatch.setattr(draw, "draw_figure", fail_at_boundaries)
-    names = ("b", "kernel-fig4-quick")
-    for name in names:
-        sweep_toy(tmp_path / name)
-    runs = load_runs([RunDirectory(tmp_path / name) for name in names])
-    page = html.page(contents([], runs))
+    runs = load_runs([sweep_toy(tmp_path / name) for name in ("b", "kernel-fig4-quick")])
+    with mock.patch.object(draw, "draw_figure", fail_at_boundaries):
+        page = html.page(contents([], runs))
     assert shown_in(page)["b"] == ["heatmap", "cutoff", "lines", "diagram"]
     assert "boundary: its drawing failed (ValueError: not enough values to unpack)." in page
     assert "Not drawn: landscape: toy has no figure &#39;landscape&#39;" in page
@@ -256,12 +247,10 @@ def test_a_trained_cell_is_a_line_with_its_numbers_or_why_it_failed(tmp_path: Pa
 def data(tmp_path_factory: pytest.TempPathFactory) -> Cells:
     """Toy cells of N 1 to 3 and two SNR; each has these losses times N at four seeds."""
     data = load_run(sweep_toy(tmp_path_factory.mktemp("diagrams") / "run"))
-    one = data.trained
-    copies = [
-        one.assign(seed=seed, test_loss=loss * one["n"], key=one["key"] + str(seed))
-        for seed, loss in enumerate([0.1, 0.2, 0.4, 0.8])
-    ]
-    return data.with_trained(pd.concat(copies, ignore_index=True))
+    losses = pd.DataFrame({"seed": range(4), "of_seed": [0.1, 0.2, 0.4, 0.8]})
+    cells = data.trained.drop(columns="seed").merge(losses, how="cross")
+    key = cells["key"] + cells["seed"].astype(str)
+    return data.with_trained(cells.assign(key=key, test_loss=cells.pop("of_seed") * cells["n"]))
 
 
 def diagram_of(data: Cells, cells: pd.DataFrame | None = None, **columns: Any) -> Diagram:
