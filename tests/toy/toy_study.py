@@ -62,8 +62,9 @@ class Toy(Study[ToyParameters]):
         return collect_figures(replace(HEATMAP, options=options), CURVES)
 
     def claims(self) -> Sequence[Claim]:
-        sentence, margin = "Nothing is learned.", "the loss is above 0.1"
-        return [Claim("toy-claim", "nowhere", sentence, margin, measure)]
+        said: dict[str, Any] = {"source": "nowhere", "holds_where": "the loss is above 0.1"}
+        said["statement"] = "Nothing is learned."
+        return [Claim(name="toy-claim", measure=measure, **said)]
 
     def batches(self, cells: Batch[ToyParameters], device: str) -> Batches[ToyParameters]:
         by_row: dict[tuple[int, int], list[Cell[ToyParameters]]] = {}
