@@ -265,6 +265,10 @@ FILES = {
     "def train(:": ("mine.py", "it can't be loaded: SyntaxError"),
     "import nowhere": ("mine.py", "it can't be loaded: ModuleNotFoundError: No module named"),
     "raise SystemExit(3)": ("mine.py", "it can't be loaded: SystemExit: 3"),
+    "class Stop(BaseException): ...\nraise Stop": (
+        "mine.py",
+        "it can't be loaded: Stop at mine.py",
+    ),
     "y = 3": ("other.py", "other.py: there is no such file"),
     "z = 3": ("mine.py:", "it takes FILE.py, FILE.py:FUNCTION or package.module:FUNCTION"),
     "u = 3": ("math:sqrt", f"parameter x: `x`{NONE}"),
