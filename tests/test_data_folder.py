@@ -1,4 +1,4 @@
-"""The place of a user's data: said once, and requested in a sentence."""
+"""The place of a user's data: said once."""
 
 from __future__ import annotations
 
@@ -20,13 +20,6 @@ from overfit_cli.core.training import Training
 @pytest.fixture(autouse=True)
 def nothing_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(DATA_VARIABLE, "")
-
-
-def test_a_folder_that_no_one_named_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    for _ in ("empty", "absent"):
-        with pytest.raises(UserError, match=r"^data: source=imdb needs data: name its folder"):
-            data_folder("source=imdb")
-        monkeypatch.delenv(DATA_VARIABLE, raising=False)
 
 
 def test_a_named_folder_or_archive_holds_wherever_one_goes(

@@ -63,14 +63,6 @@ def test_it_ends_no_worker(tmp_path: Path, backend: str) -> None:
     assert set(overfit_cli.load(tmp_path / "out")["status"]) == {"failed"}
 
 
-@pytest.mark.parametrize("mood", ["exits", "nan", "nothing"])
-def test_a_training_says_why_it_failed(tmp_path: Path, mood: str) -> None:
-    done = call("train", "toy", "--set", f"mood={mood}", "--out=out", cwd=tmp_path, expect=1)
-    [sentence] = done.stderr.splitlines()
-    assert sentence.startswith(f"overfit: The cell failed: {REASONS[mood]}")
-    assert overfit_cli.load(tmp_path / "out")["status"].tolist() == ["failed"]
-
-
 def fails(*arguments: object) -> None:
     raise RuntimeError("no")
 
