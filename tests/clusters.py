@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
 import socket
 import sys
@@ -16,6 +17,8 @@ import psutil
 from tests.command import environment, wait_for
 
 Variables = Mapping[str, str]
+
+os.environ["RAY_AUTH_MODE"] = "disabled"  # whatever ray has left in the home folder
 
 
 def start_module(
@@ -102,8 +105,7 @@ class RayCluster:
         self.address = f"127.0.0.1:{port}"
         place = ("--node-ip-address", "127.0.0.1", "--port", port, "--temp-dir", self._sockets)
         how = ("start", "--head", "--num-cpus", "2", "--include-dashboard", "false", "--block")
-        known = {"RAY_AUTH_MODE": "disabled", **(env or {})}
-        self._head = start_module("ray.scripts.scripts", *how, *place, folder=folder, env=known)
+        self._head = start_module("ray.scripts.scripts", *how, *place, folder=folder, env=env)
         wait_for(lambda: "Ray runtime started" in (folder / "log").read_text(), seconds=60)
 
     def signal_a_worker(self, number: int) -> None:

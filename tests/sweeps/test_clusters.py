@@ -45,12 +45,6 @@ def steps(directory: Path) -> pd.DataFrame:
     return logged.sort_values(["key", "step"], ignore_index=True)
 
 
-@pytest.fixture(autouse=True)
-def without_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever ray has left in the home folder."""
-    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
-
-
 @pytest.fixture(scope="module")
 def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
     with dask_cluster(tmp_path_factory.mktemp("dask"), "one", "two") as started:
@@ -128,15 +122,17 @@ def test_a_function_travels_with_the_files_of_its_package_and_anew_when_one_has_
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("backend", "address"),
+    "case",
     [
-        *(("dask", one) for one in ("tcp://127.0.0.1:9", "127.0.0.1:9", "nowhere", "tcp://a:b")),
-        ("ray", "127.0.0.1:9"),
+        "dask tcp://127.0.0.1:9",
+        "dask 127.0.0.1:9",
+        "dask nowhere",
+        "dask tcp://a:b",
+        "ray 127.0.0.1:9",
     ],
 )
-def test_a_cluster_that_is_not_there_is_one_sentence(
-    tmp_path: Path, backend: str, address: str
-) -> None:
+def test_a_cluster_that_is_not_there_is_one_sentence(tmp_path: Path, case: str) -> None:
+    backend, address = case.split()
     where = ("--backend", backend, "--address", address)
     refused = run("sweep", "toy", *GRID, *where, cwd=tmp_path, expect=2, apart=True)
     who = "dask scheduler" if backend == "dask" else "ray cluster"
@@ -267,19 +263,9 @@ def test_a_cell_that_kills_every_worker_becomes_a_failed_row_and_others_are_trai
     tmp_path: Path, workers: tuple[str, ...], pause: float
 ) -> None:
     """Dask blames all tasks that a lost worker had, also those that were waiting there."""
-    written(
-        tmp_path,
-        "import os, signal, time\n"
-        "def train(n: int = 1, seed: int = 0):\n"
-        f"    time.sleep({pause})\n"
-        "    if n == 3:\n"
-        "        os.kill(os.getpid(), signal.SIGKILL)\n"
-        f"    time.sleep(2 * {pause})\n"
-        "    return {'test_loss': 1.0}\n",
-    )
+    moods = ("--n=1:5", "--set=mood=well,well,kills,well,well", "--together=n,mood", "--seeds=1")
     with dask_cluster(tmp_path / "cluster", *workers, restarts=True) as started:
-        grid = ("mine.py", "--n", "1:5", "--seeds", "1")
-        run("sweep", *grid, *on(started), cwd=tmp_path, expect=1)
+        run("sweep", "toy", *moods, f"--set=pause={pause}", *on(started), cwd=tmp_path, expect=1)
     reasons = rows(tmp_path / "out").set_index("n")["reason"]
     assert reasons.to_dict() == {1: "", 2: "", 3: "worker killed", 4: "", 5: ""}
 
@@ -384,20 +370,13 @@ def test_sigterm_while_it_connects_shows_no_stack(tmp_path: Path, ray: RayCluste
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("mood", "reason"),
-    [
-        ("exits", "error: SystemExit: enough"),
-        ("interrupts", "error: KeyboardInterrupt"),
-        ("kills", "worker killed"),
-    ],
-)
 def test_a_cell_that_exits_or_kills_its_worker_is_a_failed_row(
-    tmp_path: Path, ray: RayCluster, mood: str, reason: str
+    tmp_path: Path, ray: RayCluster
 ) -> None:
-    grid = ("--n", "1", "--snr", "1", "--seeds", "1", "--set", f"mood={mood}")
-    assert run("sweep", "toy", *grid, *on(ray), cwd=tmp_path, expect=1).stderr == ""
-    assert [text.partition(" at ")[0] for text in rows(tmp_path / "out")["reason"]] == [reason]
+    moods = ("--n=1:3", "--set=mood=exits,interrupts,kills", "--together=n,mood", "--seeds=1")
+    assert run("sweep", "toy", *moods, *on(ray), cwd=tmp_path, expect=1).stderr == ""
+    reasons = [text.partition(" at ")[0] for text in rows(tmp_path / "out")["reason"]]
+    assert reasons == ["error: SystemExit: enough", "error: KeyboardInterrupt", "worker killed"]
 
 
 @pytest.mark.slow
