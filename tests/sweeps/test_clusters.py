@@ -375,7 +375,8 @@ def test_a_cell_that_exits_or_kills_its_worker_is_a_failed_row(
 ) -> None:
     moods = ("--n=1:3", "--set=mood=exits,interrupts,kills", "--together=n,mood", "--seeds=1")
     assert run("sweep", "toy", *moods, *on(ray), cwd=tmp_path, expect=1).stderr == ""
-    reasons = [text.partition(" at ")[0] for text in rows(tmp_path / "out")["reason"]]
+    found = rows(tmp_path / "out").sort_values("n")["reason"]
+    reasons = [text.partition(" at ")[0] for text in found]
     assert reasons == ["error: SystemExit: enough", "error: KeyboardInterrupt", "worker killed"]
 
 

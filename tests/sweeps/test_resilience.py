@@ -142,10 +142,10 @@ def test_two_sweeps_at_once_into_one_directory_lose_and_duplicate_nothing(
 
 
 def test_a_full_disk_gives_a_sentence_and_keeps_what_was_written(tmp_path: Path) -> None:
-    """It is full from the tenth time on that something is to reach it."""
+    """It is full from the ninth time on that something is to reach it."""
     full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     grid = ("--n=1:20", "--snr=1:2:4", "--seeds=1", "--jobs=1", "--out=out")
-    with one_part_per_batch(), mock.patch("os.fsync", side_effect=[None] * 9 + [full] * 99):
+    with one_part_per_batch(), mock.patch("os.fsync", side_effect=[None] * 8 + [full] * 99):
         done = call("sweep", "toy", *grid, cwd=tmp_path, expect=1)
     assert re.fullmatch(r".*No space left on device.*\n", done.stderr)
     kept = overfit_cli.load(tmp_path / "out")
