@@ -97,6 +97,8 @@ WRONG: list[tuple[Callable[[Path], object], str]] = [
     (draws(mean="mode"), "mean='mode': it takes"),
     (draws(style=3, colour="red"), "colour='red': there is no such option"),
     (draws(style=3), "style=3: it takes a path"),
+    (lambda run: api.draw("heat", run), "toy has no figure 'heat'; did you mean 'heatmap'"),
+    (lambda run: api.load(run, means=True, trajectories=True), "leave out trajectories"),
     (lambda run: api.draw("heatmap"), "draw takes the run directories to draw from"),
     (lambda run: api.load(3), "directory=3: it takes a path"),
     (lambda run: api.compare(3, run), "a=3: it takes a path"),
