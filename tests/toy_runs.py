@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import io
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -35,7 +34,8 @@ def toy_cells(n: str = "1:3", snr: str = "1:2:2", seeds: Sequence[int] = (0,)) -
 def sweep_toy(path: Path, n: str = "1:3", *, fresh: bool = False) -> RunDirectory:
     """Sweep the toy over n and two SNR, with trajectories: a part of two cells for each n."""
     grid: dict[str, Any] = {"n": n, "snr": "1:2:2", "seeds": 1, "jobs": 1}
-    with one_part_per_batch():
+    whole = mock.patch.object(RunDirectory, "compact")
+    with mock.patch.object(worker, "TASK_SECONDS", 0.0), whole:
         overfit_cli.sweep("toy", out=path, trajectories=True, fresh=fresh, quiet=True, **grid)
     return RunDirectory(path)
 
@@ -45,16 +45,6 @@ def begin(cwd: Path, *words: str, parts: int = 3, **how: Any) -> subprocess.Pope
     process = start("sweep", "toy", *words, cwd=cwd, **how)
     wait_for(lambda: len(parts_in(cwd / "out" / "cells")) >= parts)
     return process
-
-
-@contextmanager
-def one_part_per_batch() -> Iterator[None]:
-    """Have sweeps in this process write a part for each batch, and leave them so."""
-    with (
-        mock.patch.object(worker, "TASK_SECONDS", 0.0),
-        mock.patch.object(RunDirectory, "compact"),
-    ):
-        yield
 
 
 def rows(path: Path) -> pd.DataFrame:

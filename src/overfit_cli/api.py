@@ -322,8 +322,8 @@ def judge(
     """
     from overfit_cli.report import judge, runs
 
-    texts = [str(source) for source in sources if _is_sentence(source)]
-    named: list[Any] = [source for source in sources if not _is_sentence(source)]
+    texts = [str(source) for source in sources[1:] if _is_sentence(source)]
+    named: list[Any] = [*sources[:1], *(each for each in sources[1:] if not _is_sentence(each))]
     is_frame = any(hasattr(source, "columns") for source in named)
     if len(named) != 1 and (is_frame or texts):
         takes = "run directories or one frame, and sentences after one of them."

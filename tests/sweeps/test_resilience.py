@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import queue
 import random
 import re
 import signal
 import time
 from collections.abc import Generator
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, cast
 from unittest import mock
@@ -18,14 +20,19 @@ import psutil
 import pytest
 
 import overfit_cli
-from overfit_cli.core.processes import Interrupted, answering_interrupts, delaying_interrupts
+from overfit_cli.core.processes import (
+    Interrupted,
+    alarm,
+    answering_interrupts,
+    delaying_interrupts,
+)
 from overfit_cli.core.training import Execution
-from overfit_cli.sweeps import executors
+from overfit_cli.sweeps import executors, worker
 from overfit_cli.sweeps.executors import Deadlines, Local
 from overfit_cli.sweeps.worker import Batch, Task, TaskRecord, Work
 from tests.clusters import dask_cluster
 from tests.command import call, ended, python, run, start, wait_for
-from tests.toy_runs import TOY, begin, check_once, one_part_per_batch, parts_in, rows, toy_cells
+from tests.toy_runs import TOY, begin, check_once, parts_in, rows, toy_cells
 
 GRID = ("--n", "1:10", "--snr", "1:2:4", "--seeds", "2", "--set", "pause=0.02", "--jobs", "2")
 
@@ -121,6 +128,18 @@ def test_results_that_nobody_takes_any_more_are_dropped_without_a_word() -> None
     records.close()
 
 
+@pytest.mark.unix
+def test_workers_are_dropped_also_where_loky_never_hands_on_what_waits() -> None:
+    """As where its thread waits for the other half of a result, of a worker that is gone."""
+    local, loky, waiting = Local(2), mock.Mock(), queue.SimpleQueue[int]()
+    local._workers, loky._work_ids = loky, waiting
+    waiting.put(0)
+    with alarm(time.monotonic() + 5, TimeoutError):
+        local._drop([Future()])
+    assert waiting.empty()
+    loky.shutdown.assert_called_once_with(wait=False, kill_workers=True)
+
+
 def test_an_interrupt_is_answered_when_what_must_not_be_torn_is_done() -> None:
     steps = []
     with pytest.raises(Interrupted), answering_interrupts():
@@ -145,7 +164,8 @@ def test_a_full_disk_gives_a_sentence_and_keeps_what_was_written(tmp_path: Path)
     """It is full from the ninth time on that something is to reach it."""
     full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     grid = ("--n=1:20", "--snr=1:2:4", "--seeds=1", "--jobs=1", "--out=out")
-    with one_part_per_batch(), mock.patch("os.fsync", side_effect=[None] * 8 + [full] * 99):
+    synced = mock.patch("os.fsync", side_effect=[None] * 8 + [full] * 99)
+    with mock.patch.object(worker, "TASK_SECONDS", 0.0), synced:
         done = call("sweep", "toy", *grid, cwd=tmp_path, expect=1)
     assert re.fullmatch(r".*No space left on device.*\n", done.stderr)
     kept = overfit_cli.load(tmp_path / "out")
