@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import os
+import queue
 import random
 import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Generator, Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pandas as pd
 import pytest
 
 import overfit_cli
-from overfit_cli.core.processes import Interrupted, answering_interrupts, delaying_interrupts
+from overfit_cli.core.processes import (
+    Interrupted,
+    alarm,
+    answering_interrupts,
+    delaying_interrupts,
+)
 from overfit_cli.core.training import Execution
 from overfit_cli.sweeps import executors
 from overfit_cli.sweeps.executors import Deadlines, Local
@@ -123,6 +131,18 @@ def test_results_that_nobody_takes_any_more_are_dropped_without_a_word() -> None
     records = cast("Generator[TaskRecord]", run_of_tasks)
     assert next(records).count == 1
     records.close()
+
+
+@pytest.mark.unix
+def test_workers_are_dropped_also_where_loky_never_hands_on_what_waits() -> None:
+    """As where its thread waits for the other half of a result, of a worker that is gone."""
+    local, loky, waiting = Local(2), Mock(), queue.SimpleQueue[int]()
+    local._workers, loky._work_ids = loky, waiting
+    waiting.put(0)
+    with alarm(time.monotonic() + 5, TimeoutError):
+        local._drop([Future()])
+    assert waiting.empty()
+    loky.shutdown.assert_called_once_with(wait=False, kill_workers=True)
 
 
 def test_an_interrupt_is_answered_when_what_must_not_be_torn_is_done() -> None:
