@@ -190,11 +190,11 @@ def test_every_claim_has_worlds_a_preset_and_rates_none_above_what_is_allowed() 
         row("toy", "toy-claim", 1)
 
 
-HEAD = "study,claim,runs,true: fails,false: holds"
+CUT_OFF = "study,claim,runs,true: fails,false: holds\na,b,20,0,0\na,c,20,0"
 
 
 @pytest.mark.parametrize(
-    "text", ["", "study,claim\na,b\n", f"{HEAD}\na,b,many\n", f"{HEAD}\na,b,20,,0\n"]
+    "text", ["", "study,claim\na,b\n", "study,claim,runs\na,b,many\n", CUT_OFF]
 )
 def test_rates_that_cannot_be_read_are_left_out_in_a_sentence(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -240,6 +240,7 @@ export out --columns tset_loss => there is no column 'tset_loss' here; did you m
 export out --columns n,,snr => there is no column '' here; known:
 export out --means --columns key => there is no column 'key' here; known: draw, failed
 export out --to parquet => --to parquet: add --out FILE.parquet
+export out --to parquet --out - => --to parquet: add --out FILE.parquet
 export out --to xlsx => --to xlsx: it takes csv, parquet or latex.
 export out --out a.txt => --out a.txt: add --to csv, parquet or latex, or a file that ends
 export out --means --trajectories => --trajectories: means and LaTeX are of cells
