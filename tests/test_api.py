@@ -83,6 +83,7 @@ WRONG: list[tuple[Callable[[Path], object], str]] = [
     (sweeps(together=None), "together: it takes a text, or several"),
     (sweeps(seeds=2.5), "seeds=2.5: seeds takes a whole number"),
     (sweeps(address=["a"]), "address=['a']: it takes a text"),
+    (sweeps(device=None), "device: it takes auto, cpu or cuda."),
     (sweeps(threshold=0.5), "threshold=0.5: it requires refine, the number of rounds"),
     (sweeps(3), "3 is neither a function nor a study"),
     (sweeps(Scaled), "Scaled is a class; give an object of it: Scaled()."),
