@@ -104,16 +104,15 @@ def test_each_cell_gives_what_it_gives_alone_in_the_order_in_which_they_end(coun
 
 def test_batches_share_a_key_have_at_most_a_size_and_the_costliest_come_first() -> None:
     cells = [cell_of(index) for index in range(10)]
-    batches = group_cells(cells, lambda cell: cell.seed % 3, lambda cell: 1 + cell.seed % 2, 3.0)
-    assert sorted(cell.seed for batch in batches for cell in batch) == list(range(10))
-    for batch in batches:
-        assert len({cell.seed % 3 for cell in batch}) == 1
-        assert sum(1 + cell.seed % 2 for cell in batch) <= 3
-        assert [cell.seed for cell in batch] == sorted(cell.seed for cell in batch)
-    too_large = group_cells(cells, lambda _: 0, lambda _: 9.0, 1.0)
-    assert [len(batch) for batch in too_large] == [1] * 10
-    costly = group_cells(cells, lambda cell: cell.seed, lambda _: 1.0, 1.0, lambda cell: cell.seed)
-    assert [batch[0].seed for batch in costly] == [*range(9, -1, -1)]
+
+    def seeds(*how: Any) -> list[list[int]]:
+        return [[cell.seed for cell in batch] for batch in group_cells(cells, *how)]
+
+    by_key = [[0, 3], [6, 9], [1, 4], [7], [2, 5], [8]]
+    assert seeds(lambda cell: cell.seed % 3, lambda cell: 1 + cell.seed % 2, 3.0) == by_key
+    assert seeds(lambda _: 0, lambda _: 9.0, 1.0) == [[seed] for seed in range(10)], "too large"
+    costs = (lambda cell: cell.seed, lambda _: 1.0, 1.0, lambda cell: cell.seed)
+    assert seeds(*costs) == [[seed] for seed in range(9, -1, -1)]
 
 
 def test_a_training_without_gradients_is_one_at_every_step_and_not_between_results() -> None:

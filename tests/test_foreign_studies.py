@@ -97,9 +97,7 @@ BROKEN = {
     "raises": "raise RuntimeError('it is\\nbroken \\x1b[31m')",
     "exits": "import sys; sys.exit(3)",
     "no-object": "",
-    "no-study": "study = 3",
     "other-name": "import toy_study; study = toy_study.Toy()",
-    "no-parameters": "import toy_study\nclass S(toy_study.Toy): parameters = dict\nstudy = S()",
 }
 
 

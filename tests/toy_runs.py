@@ -57,6 +57,12 @@ def stored_keys(directory: Path) -> list[str]:
     return [key for part in parts_in(directory / "cells") for key in pd.read_parquet(part)["key"]]
 
 
+def check_once(directory: Path, expected: pd.DataFrame) -> None:
+    """Its rows are the expected ones, and each is stored once."""
+    pd.testing.assert_frame_equal(rows(directory), expected)
+    assert sorted(stored_keys(directory)) == sorted(expected["key"])
+
+
 def put(folder: Path, table: pa.Table, **marks: str) -> Path:
     """Write rows as a whole part, whatever they are; with some marks, or those that they have."""
     metadata = {f"overfit.{name}": mark for name, mark in marks.items()}

@@ -94,6 +94,7 @@ sweep toy --n 1,2 --only 'n > m' => 'm' is no name here
 sweep toy --n 1,2 --only '2 > 1' => it names no parameter
 sweep toy --claim 'tset_loss < 0.1' => --claim tset_loss < 0.1: 'tset_loss' is no name here; did you
 sweep toy --claim 'power of n in stepss is 1 within 0.1' => 'stepss' is no name here; did you mean '
+sweep toy --claim 'test_loss[test_loss is largest] < 1' => test_loss is no number
 """
 
 NAMES = """

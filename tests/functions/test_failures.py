@@ -126,6 +126,17 @@ which led to
 mine.py:6 in train: raise RuntimeError("no luck") from error
 RuntimeError: no luck
 """,
+    "an exception that is its own cause once": r"""
+def train():
+    try:
+        {}["x"]
+    except KeyError as error:
+        raise error from error
+=>
+mine.py:6 in train: raise error from error
+mine.py:4 in train: {}["x"]
+KeyError: 'x'
+""",
     "the name of a library that raised, in place of its lines": """
 import numpy as np
 def train():
