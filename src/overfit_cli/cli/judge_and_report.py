@@ -284,5 +284,6 @@ def report(
     from overfit_cli.sweeps.presets import presets_run_into
 
     own = {preset.name for path in run for preset in presets_run_into(path.resolve().name)}
-    how: Any = {"strict": strict, "expect": expect, "details": details, "out": out}
+    how: Any = {"strict": strict, "expect": expect, "details": details}
+    how |= {"out": out or results_folder() / "report"}
     return write_and_say(Asked(run, where, own if run else None, only=only, **how))
