@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import shutil
-import signal
 import socket
 import sys
 import tempfile
@@ -18,6 +17,8 @@ import psutil
 from tests.command import environment, wait_for
 
 Variables = Mapping[str, str]
+
+os.environ["RAY_AUTH_MODE"] = "disabled"  # whatever ray has left in the home folder
 
 
 def start_module(
@@ -34,6 +35,18 @@ def start_module(
             stderr=log,
             start_new_session=True,
         )
+
+
+def end(*started: psutil.Popen) -> None:
+    """End processes, and those that they have started."""
+    processes = list[psutil.Process](started)
+    for process in started:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            processes += process.children(recursive=True)
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(processes)
 
 
 class DaskCluster:
@@ -68,11 +81,7 @@ class DaskCluster:
         self.workers[name].wait()
 
     def close(self) -> None:
-        """End all of its processes, and those that they have started."""
-        for process in (*self.workers.values(), self.scheduler):
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        end(*self.workers.values(), self.scheduler)
 
 
 @contextlib.contextmanager
@@ -91,41 +100,27 @@ class RayCluster:
 
     def __init__(self, folder: Path, env: Variables | None = None) -> None:
         self._sockets = tempfile.mkdtemp(prefix="ray-")  # their paths must be short
-        port = str(free_port())
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = str(free.getsockname()[1])
         self.address = f"127.0.0.1:{port}"
         place = ("--node-ip-address", "127.0.0.1", "--port", port, "--temp-dir", self._sockets)
         how = ("start", "--head", "--num-cpus", "2", "--include-dashboard", "false", "--block")
-        known = {"RAY_AUTH_MODE": "disabled", **(env or {})}
-        self._head = start_module("ray.scripts.scripts", *how, *place, folder=folder, env=known)
+        self._head = start_module("ray.scripts.scripts", *how, *place, folder=folder, env=env)
         wait_for(lambda: "Ray runtime started" in (folder / "log").read_text(), seconds=60)
 
-    def signal_a_worker(self, number: signal.Signals) -> None:
+    def signal_a_worker(self, number: int) -> None:
         """Send a signal to a process that trains."""
         processes = self._head.children(recursive=True)
         worker = next(one for one in processes if one.name().startswith("ray::run_re"))
         worker.send_signal(number)
 
     def close(self) -> None:
-        """End all of its processes."""
-        processes = [self._head]
-        with contextlib.suppress(psutil.NoSuchProcess):
-            processes += self._head.children(recursive=True)
-        for process in processes:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.kill()
-        psutil.wait_procs(processes)
+        end(self._head)
         shutil.rmtree(self._sockets, ignore_errors=True)
 
 
-def free_port() -> int:
-    """A port of this machine that is free."""
-    with socket.socket() as asked:
-        asked.bind(("127.0.0.1", 0))
-        return int(asked.getsockname()[1])
-
-
-@contextlib.contextmanager
-def ray_cluster(folder: Path, env: Variables | None = None) -> Iterator[RayCluster]:
+def ray_cluster(
+    folder: Path, env: Variables | None = None
+) -> contextlib.AbstractContextManager[RayCluster]:
     """A ray cluster of one machine with two CPUs, while inside."""
-    with contextlib.closing(RayCluster(folder, env)) as cluster:
-        yield cluster
+    return contextlib.closing(RayCluster(folder, env))

@@ -64,15 +64,9 @@ def run(
     alone = any(how in words for how in ("--jobs=1", "--jobs 1", "--dry-run", "--help"))
     if not apart and env is None and (alone or expect == 2 or arguments[:1] != ("sweep",)):
         return call(*arguments, cwd=cwd, expect=expect)
-    process = start(*arguments, cwd=cwd, env=env)
-    try:
-        output, errors = process.communicate(timeout=120)
-    finally:
-        process.kill()
-        process.wait()
-    assert process.returncode == expect, f"{arguments}: {process.returncode}\n{output}\n{errors}"
-    assert "Traceback" not in errors, errors
-    return subprocess.CompletedProcess(arguments, process.returncode, output, errors)
+    done = python("-m", "overfit_cli", *arguments, cwd=cwd, expect=expect, env=env)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
 
 
 def call(
@@ -126,9 +120,12 @@ def python(
         input=text,
         capture_output=True,
         text=True,
+        errors="replace",
+        timeout=300,
         check=False,
     )
-    assert done.returncode == expect, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
+    words = f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+    assert done.returncode == expect, words
     return done
 
 

@@ -27,7 +27,7 @@ from overfit_cli.core.parameters import ParameterInfo, StudyParameters, paramete
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.training import Training
 from overfit_cli.figures.labels import typeset
-from overfit_cli.figures.picture import Picture, looking
+from overfit_cli.figures.picture import Picture, drawn_numbers, looking
 from overfit_cli.figures.style import current_look
 
 NS = [2, 4, 6, 8, 10, 12, 14, 16, 18, 20]
@@ -166,6 +166,12 @@ def corners(artist: Artist) -> np.ndarray:
 def heights(line: Line2D) -> np.ndarray:
     """Return the heights of a line's points."""
     return np.asarray(line.get_ydata(), dtype=np.float64)
+
+
+def map_of(figure: Picture) -> np.ndarray:
+    """The numbers of a map's cells, (values of y, values of x); nan where one has none."""
+    cells = drawn_numbers(figure).query("element == 'map'")
+    return cells.pivot(index="y", columns="x", values="value").to_numpy()
 
 
 def points(line: Line2D) -> np.ndarray:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import sys
+import tempfile
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -27,8 +29,8 @@ _MET, _ENDED, _BROKEN = 0, 3, 4
 def strikes(how: Strike, folder: Path, act: Callable[[], object], stride: int = 1) -> Iterator[int]:
     """Strike at one file operation in `folder` after another; yield its number after each strike.
 
-    The caller is to bring the folder back to its first state after each. A kill is tried only at
-    what changes the folder, since one before a reading leaves what one before it did.
+    Before each the folder is brought to its first state. A kill is tried only at what changes the
+    folder, since one before a reading leaves what one before it did.
 
     Args:
         how: whether the process is killed, or the operation fails.
@@ -36,11 +38,16 @@ def strikes(how: Strike, folder: Path, act: Callable[[], object], stride: int = 
         act: what is done; an `Exception` that it raises after the strike is its answer.
         stride: take only each operation of so many.
     """
-    number = 0
-    while (code := _try(how, folder, act, number)) != _ENDED:
-        assert code != _BROKEN, f"{how} at operation {number}"
-        yield number
-        number += stride
+    with tempfile.TemporaryDirectory() as first:
+        shutil.copytree(folder, first, dirs_exist_ok=True)
+        number = 0
+        while (code := _try(how, folder, act, number)) != _ENDED:
+            assert code != _BROKEN, f"{how} at operation {number}"
+            yield number
+            number += stride
+            shutil.rmtree(folder)
+            shutil.copytree(first, folder)
+        assert number > stride, "it has so few operations that hardly one was struck"
 
 
 def _try(how: Strike, folder: Path, act: Callable[[], object], number: int) -> int:

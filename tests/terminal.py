@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import os
 import select
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -22,21 +21,8 @@ _PATIENCE = 60.0
 """Seconds without a word after which a process is given up."""
 
 
-def pieces(descriptor: int) -> Iterator[str]:
-    """What is written to a terminal, until everybody has left it."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    with contextlib.suppress(OSError):  # how Linux says that they have
-        while select.select([descriptor], [], [], _PATIENCE)[0] and (
-            piece := os.read(descriptor, 65536)
-        ):
-            yield decoder.decode(piece)
-
-
 def on_a_terminal(
-    *arguments: str,
-    cwd: Path,
-    interrupt_at: str = "",
-    env: Mapping[str, str] | None = None,
+    *arguments: str, cwd: Path, interrupt_at: str = "", env: Mapping[str, str] | None = None
 ) -> tuple[int, str]:
     """Run `overfit` on a terminal and return its exit code and output.
 
@@ -55,14 +41,15 @@ def on_a_terminal(
         start_new_session=True,
     )
     os.close(theirs)
-    output, interrupted = "", not interrupt_at
+    output, awaited = b"", interrupt_at.encode()
     try:
-        for piece in pieces(ours):
-            output += piece
-            if interrupt_at in output and not interrupted:
-                os.killpg(process.pid, signal.SIGINT)
-                interrupted = True
-        return process.wait(timeout=10), output
+        with contextlib.suppress(OSError):  # how Linux says that everybody has left
+            while select.select([ours], [], [], _PATIENCE)[0] and (piece := os.read(ours, 65536)):
+                output += piece
+                if awaited and awaited in output:
+                    os.killpg(process.pid, signal.SIGINT)
+                    awaited = b""
+        return process.wait(timeout=10), output.decode()
     finally:
         process.kill()
         process.wait()

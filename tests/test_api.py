@@ -24,11 +24,12 @@ from overfit_cli.core.options import SweepOptions
 from overfit_cli.core.registry import find_study
 from overfit_cli.figures.draw import same_picture
 from tests.command import python, said
+from tests.fake_study import fake_cells
 from tests.functions.mine import Scaled, scaled
 from tests.toy_runs import rows
 
 
-def test_the_functions_of_the_package_are_the_commands(tmp_path: Path) -> None:
+def test_python_sweeps_as_the_command_does(tmp_path: Path) -> None:
     cells = overfit_cli.sweep("toy", n=[1, 2], snr=2, seeds=1, out=tmp_path / "a", jobs=1)
     said("sweep toy --n=1,2 --snr=2 --seeds=1 --jobs=1 --out=b", tmp_path)
     by_key = cells.sort_values("key", ignore_index=True).drop(columns="seconds")
@@ -63,12 +64,11 @@ def sweeps(study: Any = "toy", **given: Any) -> Callable[[Path], object]:
     return lambda run: api.sweep(study, **{"jobs": 1, **given})
 
 
-def draws(figure: str = "heatmap", **options: Any) -> Callable[[Path], object]:
-    return lambda run: api.draw(figure, run, **options)
+def draws(**options: Any) -> Callable[[Path], object]:
+    return lambda run: api.draw("heatmap", run, **options)
 
 
 FRAME = pd.DataFrame({"n": [1], "seed": [0]})
-BOTH = pd.concat([FRAME.assign(study=name) for name in ("toy", "fig1")])
 WRONG: list[tuple[Callable[[Path], object], str]] = [
     (sweeps(width=3), "width: the study has no parameter 'width'"),
     (sweeps(n=[]), "n: no value given"),
@@ -83,11 +83,11 @@ WRONG: list[tuple[Callable[[Path], object], str]] = [
     (sweeps(together=None), "together: it takes a text, or several"),
     (sweeps(seeds=2.5), "seeds=2.5: seeds takes a whole number"),
     (sweeps(address=["a"]), "address=['a']: it takes a text"),
+    (sweeps(device=None), "device: it takes auto, cpu or cuda."),
     (sweeps(threshold=0.5), "threshold=0.5: it requires refine, the number of rounds"),
     (sweeps(3), "3 is neither a function nor a study"),
     (sweeps(Scaled), "Scaled is a class; give an object of it: Scaled()."),
     (sweeps(Other()), "A study 'benign-vit' is installed; give yours another name"),
-    (sweeps(Mean), "Mean is a class; give an object of it: Mean()."),
     (sweeps(scaled, fresh="no"), "fresh='no': it takes True or False."),
     (sweeps(scaled, n=3, parameters={"n": 2}), "n=3: n is given twice; give it once."),
     (sweeps(scaled, profile="quick"), "profile='quick': only presets have profiles"),
@@ -98,21 +98,18 @@ WRONG: list[tuple[Callable[[Path], object], str]] = [
     (draws(mean="mode"), "mean='mode': it takes"),
     (draws(style=3, colour="red"), "colour='red': there is no such option"),
     (draws(style=3), "style=3: it takes a path"),
-    (draws("heat"), "toy has no figure 'heat'; did you mean 'heatmap'"),
+    (lambda run: api.draw("heat", run), "toy has no figure 'heat'; did you mean 'heatmap'"),
+    (lambda run: api.load(run, means=True, trajectories=True), "leave out trajectories"),
     (lambda run: api.draw("heatmap"), "draw takes the run directories to draw from"),
     (lambda run: api.load(3), "directory=3: it takes a path"),
-    (lambda run: api.load(run, trajectories=True), "it holds no logged steps of these cells"),
-    (lambda run: api.load(run, means=True, trajectories=True), "leave out trajectories"),
     (lambda run: api.compare(3, run), "a=3: it takes a path"),
     (lambda run: api.compare(run, run, value=3), "value=3: it takes a text, or several"),
     (lambda run: api.compare(run, run, tolerance=-1), "tolerance=-1: it takes a share of the mean"),
-    (lambda run: api.judge(run, "missed foo"), "claim='missed foo': it has no form of a claim"),
     (lambda run: api.judge(run, study="toy"), "study: it says whose cells a frame has"),
     (lambda run: api.judge([1, 2]), "directory=[1, 2]: it takes a path"),
     (lambda run: api.judge("no=such"), "run='no=such': there is no such directory"),
     (lambda run: api.judge(FRAME, FRAME), "judge takes run directories or one frame"),
     (lambda run: api.judge(FRAME), "study: the cells have a column `study` of 0 names; name one"),
-    (lambda run: api.judge(BOTH), "study: the cells have a column `study` of 2 names"),
     (lambda run: api.judge(FRAME, study="benign"), "not a study; did you mean 'benign-vit'"),
     (lambda run: api.judge(FRAME[["n"]], study="toy"), "The cells have no column 'seed'"),
     (lambda run: api.judge(FRAME.astype({"n": str}), study="toy"), "column 'n' has '1': no number"),
@@ -128,12 +125,6 @@ def test_what_python_gives_wrongly_is_a_sentence_too(
     assert not [*tmp_path.iterdir()]
 
 
-@pytest.mark.unix
-def test_a_path_that_cannot_be_is_a_sentence_as_in_a_shell() -> None:
-    with pytest.raises(UserError, match=f"^directory='{'x' * 300}': it can't be used"):
-        overfit_cli.load("x" * 300)
-
-
 def test_numbers_of_any_library_are_values_and_seeds(tmp_path: Path) -> None:
     points: list[tuple[dict[str, Any], list[list[int]]]] = [
         ({"n": np.linspace(1, 2, 2), "snr": np.float32(2), "seeds": np.int64(1)}, [[1, 0], [2, 0]]),
@@ -145,18 +136,16 @@ def test_numbers_of_any_library_are_values_and_seeds(tmp_path: Path) -> None:
         assert cells[["n", "seed"]].to_numpy().tolist() == swept
 
 
-def test_a_sweep_says_what_it_did(
+def test_a_sweep_says_what_it_did_unless_it_is_quiet(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    given: dict[str, Any] = {"n": [1, 2], "seeds": 1, "jobs": 1}
-    overfit_cli.sweep("toy", mood="raises", out="a", **given)
+    given: dict[str, Any] = {"n": [1, 2], "seeds": 1, "jobs": 1, "mood": "raises"}
+    overfit_cli.sweep("toy", out="a", fail_fast=True, **given)
     output = capsys.readouterr().out
-    said = ("toy: 2 cells (n 2 × seeds 1), a", "Done: 0 trained", "2 failed (2 error: Runtime")
-    assert all(words in output for words in said)
-    overfit_cli.sweep("toy", mood="raises", out="b", fail_fast=True, **given)
-    assert "Stopped: a cell failed (fail_fast). 1 cell was not run." in capsys.readouterr().out
-    overfit_cli.sweep("toy", out="a", quiet=True, **given)
+    assert "toy: 2 cells (n 2 × seeds 1), a" in output
+    assert "Stopped: a cell failed (fail_fast). 1 cell was not run." in output
+    overfit_cli.sweep("toy", out="b", quiet=True, **given)
     assert capsys.readouterr().out == ""
 
 
@@ -167,16 +156,11 @@ def test_a_finished_sweep_asks_for_its_data_no_more(tmp_path: Path) -> None:
     assert [len(asked.args[0]) for asked in prepare.call_args_list] == [2, 1]
 
 
-def test_a_dry_run_trains_nothing_and_returns_its_plan(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_dry_run_returns_its_plan(tmp_path: Path) -> None:
     given: dict[str, Any] = {"seeds": 1, "out": tmp_path / "a", "jobs": 1}
-    plan = overfit_cli.sweep("toy", n=[1, 2], dry_run=True, **given)
-    assert repr(plan) == "<Plan of 2 cells of toy: 2 to run>"
-    assert "Nothing was run or written." in capsys.readouterr().out
-    assert not (tmp_path / "a").exists()
     overfit_cli.sweep("toy", n=1, **given)
     plan = overfit_cli.sweep("toy", n=[1, 2], dry_run=True, **given)
+    assert repr(plan) == "<Plan of 2 cells of toy: 1 to run>"
     assert (plan.done, plan.to_run) == (1, 1)
     assert [cell.parameters.model_dump()["n"] for [cell] in plan.batches] == [2]
 
@@ -215,26 +199,13 @@ def test_a_function_that_cannot_be_sent_to_workers_is_swept_in_threads(tmp_path:
     assert len(overfit_cli.sweep(locked, **given, backend="threading")) == 2
 
 
-def test_a_study_class_of_a_script_is_swept_and_drawn_in_its_process(tmp_path: Path) -> None:
+def test_a_study_class_of_a_script_is_swept_drawn_and_judged_in_its_process(tmp_path: Path) -> None:
     given: dict[str, Any] = {"n": [1, 2, 3], "snr": [1, 2, 4], "seeds": 1, "jobs": 1}
     for study in (Mean(), Mean()):  # a cell of a notebook is run again
         assert len(overfit_cli.sweep(study, out=tmp_path / "a", quiet=True, **given)) == 9
     assert isinstance(overfit_cli.draw("heatmap", tmp_path / "a"), matplotlib.figure.Figure)
-
-
-def test_the_claims_of_a_function_are_judged_in_its_process(tmp_path: Path) -> None:
-    told: Any = dict.fromkeys(("name", "source", "statement", "holds_where"), "low")
-
-    def measure(cells: pd.DataFrame) -> overfit_cli.Measurement:
-        return overfit_cli.Measurement(verdict="holds", value=cells["loss"].max())
-
-    @overfit_cli.experiment(claims=[overfit_cli.Claim(measure=measure, **told)])
-    def train(n: int = 1) -> dict[str, float]:
-        return {"loss": float(n)}
-
-    overfit_cli.sweep(train, n=[1, 2], out=tmp_path / "a", jobs=1, quiet=True)
     [judged] = overfit_cli.judge(tmp_path / "a")
-    assert (judged.name, judged.headline, judged.measurement.value) == ("low", "holds", 2.0)
+    assert (judged.name, judged.headline) == ("toy-claim", "fails")
 
 
 def test_python_draws_as_the_command_does(tmp_path: Path) -> None:
@@ -265,17 +236,13 @@ def test_the_package_says_what_it_has() -> None:
         _ = overfit_cli.sweeep
 
 
-def cells_of_law(kinds_of_seeds: int) -> pd.DataFrame:
-    """Cells as of benign-vit, of six seeds, some of which may repeat the numbers of others."""
-    grid = [(n, snr, seed) for n in range(2, 12) for snr in range(1, 16) for seed in range(6)]
-    cells = pd.DataFrame(grid, columns=["n", "snr", "seed"])
-    drawn = 1 + 0.001 * (cells["seed"] % kinds_of_seeds)
-    odds = drawn * cells["n"] * cells["snr"] ** 2 / 1000
-    return cells.assign(test_loss=0.69 / (1 + 2.45 * odds))
+MEASURED = ["n", "snr", "seed", "test_loss"]
+OF_LAW = fake_cells(range(2, 12), range(1, 16), seeds=6, noise=0.001)[MEASURED]
+"""Cells as of benign-vit, with losses of their own for each seed."""
 
 
 def test_a_frame_from_anywhere_is_judged_by_its_studys_claims() -> None:
-    cells = cells_of_law(6)
+    cells = OF_LAW
     judged = {item.name: item.measurement for item in overfit_cli.judge(cells, study="benign-vit")}
     assert judged["fig1-falls-with-n"].verdict == "holds"
     assert judged["fig1-contour"].value == pytest.approx(1000, rel=0.01)
@@ -288,7 +255,8 @@ def test_a_frame_from_anywhere_is_judged_by_its_studys_claims() -> None:
 
 @pytest.mark.slow
 def test_seeds_that_repeat_anothers_numbers_decide_nothing() -> None:
-    cells = cells_of_law(4)
+    cells = OF_LAW.copy()
+    cells.loc[cells["seed"] > 3, "test_loss"] = cells.loc[cells["seed"] < 2, "test_loss"].array
     partly = cells.drop(index=cells.index[cells["seed"] == 4][::7])
     flags = cells.assign(test_loss=(cells["test_loss"] < 0.2).astype(float))
     for one, repeats in ((cells, True), (partly, True), (flags, False)):

@@ -72,18 +72,12 @@ def cell_of(index: int) -> Cell[FakeParameters]:
     return Cell("fake", 1, FakeParameters(), index)
 
 
-def alone(rate: float) -> tuple[float, int, str, list[tuple[int, float]]]:
-    """A cell by itself, step by step: its last loss, its steps, its reason, what is logged."""
-    weight, rows = 1.0, list[tuple[int, float]]()
-    for step in range(LAST + 1):
-        loss = weight**2
-        over = loss < FITTED or loss > DIVERGED or step == LAST
-        if over or step in LOGGED:
-            rows.append((step, loss))
-        if over:
-            return loss, step, "diverged" if loss > DIVERGED else "", rows
-        weight *= 1 - rate
-    raise AssertionError
+def alone(rate: float) -> dict[int, float]:
+    """The losses of a cell by itself at the steps that are logged, of which it ends at the last."""
+    losses = [(1 - rate) ** (2 * step) for step in range(LAST + 1)]
+    ended = [step for step, loss in enumerate(losses) if loss < FITTED or loss > DIVERGED]
+    last = min([*ended, LAST])
+    return {step: losses[step] for step in sorted({*LOGGED, last}) if step <= last}
 
 
 RATES = (0.1, 0.9, 4.0, 0.5, 2.5, 1.0, 0.01)
@@ -97,12 +91,12 @@ def test_each_cell_gives_what_it_gives_alone_in_the_order_in_which_they_end(coun
     results = {result.cell.seed: result for result in balls.train()}
     assert sorted(results) == list(range(count))
     for index, rate in enumerate(RATES[:count]):
-        loss, steps, reason, rows = alone(rate)
-        result, logged = results[index], training.trajectory(cell_of(index))
-        assert (result.measurements["loss"], result.steps, result.reason) == (loss, steps, reason)
-        assert result.measurements["seen"] == steps + 1
-        assert list(zip(logged["step"], logged["loss"], strict=True)) == rows
-        assert "undefined" not in logged
+        rows, result = alone(rate), results[index]
+        steps, loss = [*rows.items()][-1]
+        assert result.measurements == pytest.approx({"loss": loss, "seen": steps + 1}, rel=1e-12)
+        assert (result.steps, result.reason) == (steps, "diverged" if loss > DIVERGED else "")
+        losses = pytest.approx([*rows.values()], rel=1e-12)
+        assert training.trajectory(cell_of(index)) == {"step": [*rows], "loss": losses}
     steps_taken = [result.steps for result in results.values()]
     assert steps_taken == sorted(steps_taken) and steps_taken[-1] == LAST
     assert [RATES[state.cell.seed] for state in balls.cells] == balls.rates
@@ -110,16 +104,15 @@ def test_each_cell_gives_what_it_gives_alone_in_the_order_in_which_they_end(coun
 
 def test_batches_share_a_key_have_at_most_a_size_and_the_costliest_come_first() -> None:
     cells = [cell_of(index) for index in range(10)]
-    batches = group_cells(cells, lambda cell: cell.seed % 3, lambda cell: 1 + cell.seed % 2, 3.0)
-    assert sorted(cell.seed for batch in batches for cell in batch) == list(range(10))
-    for batch in batches:
-        assert len({cell.seed % 3 for cell in batch}) == 1
-        assert sum(1 + cell.seed % 2 for cell in batch) <= 3
-        assert [cell.seed for cell in batch] == sorted(cell.seed for cell in batch)
-    too_large = group_cells(cells, lambda _: 0, lambda _: 9.0, 1.0)
-    assert [len(batch) for batch in too_large] == [1] * 10
-    costly = group_cells(cells, lambda cell: cell.seed, lambda _: 1.0, 1.0, lambda cell: cell.seed)
-    assert [batch[0].seed for batch in costly] == [*range(9, -1, -1)]
+
+    def seeds(*how: Any) -> list[list[int]]:
+        return [[cell.seed for cell in batch] for batch in group_cells(cells, *how)]
+
+    by_key = [[0, 3], [6, 9], [1, 4], [7], [2, 5], [8]]
+    assert seeds(lambda cell: cell.seed % 3, lambda cell: 1 + cell.seed % 2, 3.0) == by_key
+    assert seeds(lambda _: 0, lambda _: 9.0, 1.0) == [[seed] for seed in range(10)], "too large"
+    costs = (lambda cell: cell.seed, lambda _: 1.0, 1.0, lambda cell: cell.seed)
+    assert seeds(*costs) == [[seed] for seed in range(9, -1, -1)]
 
 
 def test_a_training_without_gradients_is_one_at_every_step_and_not_between_results() -> None:

@@ -1,4 +1,4 @@
-"""The place of a user's data: said once, and requested in a sentence."""
+"""The place of a user's data: said once."""
 
 from __future__ import annotations
 
@@ -22,28 +22,16 @@ def nothing_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(DATA_VARIABLE, "")
 
 
-def test_a_folder_that_no_one_named_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    for _ in ("empty", "absent"):
-        with pytest.raises(UserError, match=r"^data: source=imdb needs data: name its folder"):
-            data_folder("source=imdb")
-        monkeypatch.delenv(DATA_VARIABLE, raising=False)
-
-
-def test_a_named_folder_holds_wherever_one_goes(
+def test_a_named_folder_or_archive_holds_wherever_one_goes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "data").mkdir()
-    monkeypatch.chdir(tmp_path)
-    set_data_folder(Path("data"))
-    monkeypatch.chdir("/")
-    assert data_folder("source=imdb") == (tmp_path / "data").resolve()
-    assert os.environ[DATA_VARIABLE] == str((tmp_path / "data").resolve())  # As workers find it.
-
-
-def test_an_archive_is_data_too(tmp_path: Path) -> None:
-    (tmp_path / "a.tar.gz").write_text("")
-    set_data_folder(tmp_path / "a.tar.gz")
-    assert data_folder("source=imdb").name == "a.tar.gz"
+    (tmp_path / "a.tar.gz").touch()
+    for name in ("data", "a.tar.gz"):
+        monkeypatch.chdir(tmp_path)
+        set_data_folder(Path(name))
+        monkeypatch.chdir("/")
+        assert data_folder("source=imdb") == (tmp_path / name).resolve()
 
 
 class Reader(type(find_study("toy"))):  # type: ignore[misc]

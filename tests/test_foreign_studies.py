@@ -63,14 +63,6 @@ def test_it_ends_no_worker(tmp_path: Path, backend: str) -> None:
     assert set(overfit_cli.load(tmp_path / "out")["status"]) == {"failed"}
 
 
-@pytest.mark.parametrize("mood", ["exits", "nan", "nothing"])
-def test_a_training_says_why_it_failed(tmp_path: Path, mood: str) -> None:
-    done = call("train", "toy", "--set", f"mood={mood}", "--out=out", cwd=tmp_path, expect=1)
-    [sentence] = done.stderr.splitlines()
-    assert sentence.startswith(f"overfit: The cell failed: {REASONS[mood]}")
-    assert overfit_cli.load(tmp_path / "out")["status"].tolist() == ["failed"]
-
-
 def fails(*arguments: object) -> None:
     raise RuntimeError("no")
 
@@ -105,9 +97,7 @@ BROKEN = {
     "raises": "raise RuntimeError('it is\\nbroken \\x1b[31m')",
     "exits": "import sys; sys.exit(3)",
     "no-object": "",
-    "no-study": "study = 3",
     "other-name": "import toy_study; study = toy_study.Toy()",
-    "no-parameters": "import toy_study\nclass S(toy_study.Toy): parameters = dict\nstudy = S()",
 }
 
 

@@ -122,12 +122,8 @@ json_values = st.recursive(
 
 def toml_of(value: object) -> str:
     """A value as TOML writes it, as far as it can."""
-    if isinstance(value, dict):
-        pairs = (f"{json.dumps(name)} = {toml_of(one)}" for name, one in value.items())
-        return "{" + ", ".join(pairs) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(toml_of, value)) + "]"
-    return json.dumps(value).replace("NaN", "nan").replace("Infinity", "inf")
+    written = json.dumps(value, separators=(", ", " = "))
+    return written.replace("NaN", "nan").replace("Infinity", "inf")
 
 
 usual = {
@@ -191,9 +187,9 @@ def mangled(content: bytes) -> st.SearchStrategy[bytes]:
     def overwritten(at: int, new: bytes) -> bytes:
         return content[:at] + new + content[at + len(new) :]
 
-    place, bits = st.integers(0, len(content) - 1), st.integers(0, 7)
-    flip = st.builds(lambda at, bit: (at, bytes([content[at] ^ 1 << bit])), place, bits)
-    flipped = flip.map(lambda edit: overwritten(*edit))
+    place = st.integers(0, len(content) - 1)
+    bits = st.sampled_from([1 << bit for bit in range(8)])
+    flipped = st.builds(lambda at, bit: overwritten(at, bytes([content[at] ^ bit])), place, bits)
     replaced = st.builds(overwritten, st.just(len(content)) | place, st.binary(max_size=40))
     return flipped | replaced | place.map(lambda end: content[:end]) | st.binary(max_size=200)
 

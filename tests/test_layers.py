@@ -14,15 +14,12 @@ import overfit_cli
 PACKAGE = Path(overfit_cli.__file__).parent
 
 
-def options_in(tree: ast.AST, pattern: str) -> list[str]:
-    """The texts with an option, by a pattern, or with `--` before a name that is put in."""
-    documents = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
-    texts = [
-        ast.unparse(each)
-        for each in ast.walk(tree)
-        if isinstance(each, ast.JoinedStr | ast.Constant) and id(each) not in documents
-    ]
-    return [text for text in texts if re.search(pattern, text)]
+def has_option(path: Path, pattern: str) -> bool:
+    """Whether a text has an option, by a pattern, or `--` before a name that is put in."""
+    nodes = [*ast.walk(ast.parse(path.read_text()))]
+    documents = [each.value for each in nodes if isinstance(each, ast.Expr)]
+    texts = (each for each in nodes if isinstance(each, ast.JoinedStr | ast.Constant))
+    return any(re.search(pattern, ast.unparse(one)) for one in texts if one not in documents)
 
 
 def test_no_text_outside_the_command_line_has_an_option() -> None:
@@ -31,7 +28,7 @@ def test_no_text_outside_the_command_line_has_an_option() -> None:
     for path in PACKAGE.rglob("*.py"):
         part = path.relative_to(PACKAGE)
         pattern = r"^f?['\"]--[a-zA-Z{]" if part.parts[0] == "studies" else r"(?<![\w-])--[a-zA-Z{]"
-        if part.parts[0] != "cli" and options_in(ast.parse(path.read_text()), pattern):
+        if part.parts[0] != "cli" and has_option(path, pattern):
             spelling.add(part.as_posix())
     commands_of_ray_and_git = {"sweeps/clusters.py", "sweeps/manifest.py"}
     assert spelling - commands_of_ray_and_git == {"core/text.py"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from pathlib import Path
+from unittest import mock
 
 import pytest
 import torch
@@ -115,25 +116,18 @@ def test_a_second_derivative_is_refused_and_not_wrong(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.skipif(not matrix_products._has_onednn(), reason="this PyTorch has no oneDNN")
-def test_large_float32_products_on_a_cpu_are_onednns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matrix_products, "product_library", lambda: "oneDNN")
-    used = []
-    true = matrix_products._onednn
-
-    def counted(left: Tensor, right: Tensor) -> Tensor:
-        used.append(left.shape)
-        return true(left, right)
-
-    monkeypatch.setattr(matrix_products, "_onednn", counted)
-    add_product(*problem((1, 320, 320, 512), torch.float32))
-    Linear(64, 64)(torch.randn(2000, 64)).sum().backward()
-    assert len(used) == 4  # One product; a layer's output, and two gradients.
-    add_product(*problem((1, 320, 320, 512), torch.float64))
-    add_product(*problem((1, 8, 8, 8), torch.float32))
-    assert len(used) == 4
-    monkeypatch.setattr(matrix_products, "product_library", lambda: "PyTorch")
-    add_product(*problem((1, 320, 320, 512), torch.float32))
-    assert len(used) == 4
+def test_large_float32_products_on_a_cpu_are_onednns() -> None:
+    library = mock.patch.object(matrix_products, "product_library", return_value="oneDNN")
+    product = mock.patch.object(matrix_products, "_onednn", wraps=matrix_products._onednn)
+    with library as chosen, product as used:
+        add_product(*problem((1, 320, 320, 512), torch.float32))
+        Linear(64, 64)(torch.randn(2000, 64)).sum().backward()
+        assert used.call_count == 4  # One product; a layer's output, and two gradients.
+        add_product(*problem((1, 320, 320, 512), torch.float64))
+        add_product(*problem((1, 8, 8, 8), torch.float32))
+        chosen.return_value = "PyTorch"
+        add_product(*problem((1, 320, 320, 512), torch.float32))
+    assert used.call_count == 4
 
 
 PROCESSORS = {

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import matplotlib.image
@@ -16,6 +17,7 @@ from docs.page_picture import COUNTS, PICTURE
 from docs.pictures import ROOT, commands
 from overfit_cli.figures.draw import read_record
 from tests.command import call
+from tests.kept import kept_claims
 
 PICTURES = commands()
 REAL_DATA = {ROOT / "results/fig2-paper/figures/images.png"}
@@ -25,11 +27,9 @@ REAL_DATA = {ROOT / "results/fig2-paper/figures/images.png"}
 def test_the_picture_of_the_page_shows_the_counts_of_the_kept_report() -> None:
     with Image.open(PICTURE) as picture:
         shown = json.loads(picture.info[COUNTS])
-    claims = json.loads((ROOT / "results" / "report" / "claims.json").read_text(encoding="utf-8"))
-    counts: dict[str, Counter[str]] = {}
-    for claim in claims["claims"]:
-        verdict = (claim["family"] or claim)["verdict"].replace(" ", "-")
-        counts.setdefault(claim["kind"], Counter())[verdict] += 1
+    counts = defaultdict[str, Counter[str]](Counter)
+    for claim in itertools.chain(*kept_claims().values()):
+        counts[claim["kind"]][(claim["family"] or claim)["verdict"].replace(" ", "-")] += 1
     assert shown == counts, "run `python -m docs.page_picture`"
 
 
@@ -41,17 +41,17 @@ def test_a_picture_is_what_its_command_draws(path: Path, tmp_path: Path) -> None
     words = list(PICTURES[path])
     if "--out" in words:
         del words[words.index("--out") : words.index("--out") + 2]
-    call(*words, "--out", str(tmp_path / "drawn.png"), cwd=ROOT)
-    kept, drawn = (matplotlib.image.imread(one) for one in (path, tmp_path / "drawn.png"))
+    both = (path, tmp_path / "drawn.png")
+    call(*words, "--out", str(both[1]), cwd=ROOT)
+    kept, drawn = map(matplotlib.image.imread, both)
     assert kept.shape == drawn.shape
     differs = (np.abs(kept - drawn) > 0.1).any(axis=-1)
     assert differs.mean() < 2e-4, "a letter is more than that"
-    records = [read_record(one.read_bytes())[1] for one in (path, tmp_path / "drawn.png")]
-    first, second = ([(run.key, run.data) for run in one.sources] for one in records)
+    record, again = (read_record(one.read_bytes())[1] for one in both)
+    first, second = ([(run.key, run.data) for run in one.sources] for one in (record, again))
     assert first == second
-    for run in records[0].sources:
+    for run in record.sources:
         assert (path.parent / run.beside).resolve() == ROOT / run.path
-    assert str(ROOT) not in records[0].text()
-    told = [one.with_suffix(".txt").read_text() for one in (path, tmp_path / "drawn.png")]
-    captions = [text.partition("\nCommands:")[0] for text in told]
-    assert captions[0] == captions[1]
+    assert str(ROOT) not in record.text()
+    told = [one.with_suffix(".txt").read_text().partition("\nCommands:")[0] for one in both]
+    assert told[0] == told[1]

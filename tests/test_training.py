@@ -1,4 +1,4 @@
-"""The machine's work for every study: one thread, logged steps, reasons, minibatches."""
+"""The machine's work for every study: one thread, reasons, memory, members, minibatches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_info
 
 from overfit_cli import Column, Study
 from overfit_cli.core.cell import ROW_COLUMNS, Batch, Cell, CellResult, Results, taken_columns
-from overfit_cli.core.classification import gradient_steps, minibatches
+from overfit_cli.core.classification import minibatches
 from overfit_cli.core.registry import why_no_study
 from overfit_cli.core.training import (
     Execution,
@@ -29,20 +29,6 @@ from tests.fake_study import FakeParameters, FakeStudy
 
 CELL = Cell("fake", 1, FakeParameters(), 0)
 OTHER = Cell("fake", 1, FakeParameters(n=3), 0)
-
-
-def test_rows_are_kept_by_cell_and_given_on_as_they_come() -> None:
-    seen: list[object] = []
-    training = Training(Execution(trajectories=True, on_step=seen.append))
-    rows = [(CELL, 0, {"a": 1.0}), (OTHER, 0, {"a": 3.0}), (CELL, 5, {"b": 0.5})]
-    for cell, step, row in rows:
-        training.log(cell, step, row)
-    assert training.trajectory(CELL) == {"step": [0, 5], "a": [1.0, None], "b": [None, 0.5]}
-    assert training.trajectory(OTHER) == {"step": [0], "a": [3.0]}
-    assert seen == [{"step": step, **row} for _, step, row in rows]
-    unlogged = Training(Execution())
-    unlogged.log(CELL, 0, {"a": 1.0})
-    assert (unlogged.logs, unlogged.trajectory(CELL)) == (False, {})
 
 
 def test_a_loss_says_why_a_training_failed() -> None:
@@ -159,23 +145,3 @@ def test_equal_minibatches_go_through_all_samples_once_an_epoch(size: int) -> No
     assert [len(rows) for rows in others] == [4, 4, 2, 4, 4, 2]
     assert np.array_equal(np.concatenate(others), rows), "what is left is the last of an epoch"
     assert not np.array_equal(next(minibatches(10, 10, seed=2)), rows[:10])
-
-
-def test_gradient_steps_are_those_of_the_plain_loop() -> None:
-    data = torch.linspace(-1, 1, 8, dtype=torch.float64)
-
-    def loss(weight: torch.Tensor, rows: np.ndarray) -> torch.Tensor:
-        return ((weight * data[torch.from_numpy(rows)] - 2) ** 2).mean()
-
-    weight = torch.zeros(1, dtype=torch.float64, requires_grad=True)
-    steps = gradient_steps(
-        torch.optim.SGD([weight], lr=0.1), lambda rows: loss(weight, rows), minibatches(8, 3, 0)
-    )
-    losses = [float(next(steps)) for _ in range(5)]
-    plain, expected = torch.zeros(1, dtype=torch.float64, requires_grad=True), []
-    for rows in itertools.islice(minibatches(8, 3, 0), 5):
-        value = loss(plain, rows)
-        (slope,) = torch.autograd.grad(value, plain)
-        plain = (plain - 0.1 * slope).detach().requires_grad_()
-        expected.append(float(value.detach()))
-    assert losses == pytest.approx(expected, rel=1e-14)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import io
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -35,7 +34,8 @@ def toy_cells(n: str = "1:3", snr: str = "1:2:2", seeds: Sequence[int] = (0,)) -
 def sweep_toy(path: Path, n: str = "1:3", *, fresh: bool = False) -> RunDirectory:
     """Sweep the toy over n and two SNR, with trajectories: a part of two cells for each n."""
     grid: dict[str, Any] = {"n": n, "snr": "1:2:2", "seeds": 1, "jobs": 1}
-    with one_part_per_batch():
+    whole = mock.patch.object(RunDirectory, "compact")
+    with mock.patch.object(worker, "TASK_SECONDS", 0.0), whole:
         overfit_cli.sweep("toy", out=path, trajectories=True, fresh=fresh, quiet=True, **grid)
     return RunDirectory(path)
 
@@ -47,16 +47,6 @@ def begin(cwd: Path, *words: str, parts: int = 3, **how: Any) -> subprocess.Pope
     return process
 
 
-@contextmanager
-def one_part_per_batch() -> Iterator[None]:
-    """Have sweeps in this process write a part for each batch, and leave them so."""
-    with (
-        mock.patch.object(worker, "TASK_SECONDS", 0.0),
-        mock.patch.object(RunDirectory, "compact"),
-    ):
-        yield
-
-
 def rows(path: Path) -> pd.DataFrame:
     """The rows that must be the same whoever trains them: all but how long they took."""
     return overfit_cli.load(path).drop(columns="seconds")
@@ -65,6 +55,12 @@ def rows(path: Path) -> pd.DataFrame:
 def stored_keys(directory: Path) -> list[str]:
     """The keys as they lie in the files of a run directory, repeated ones too."""
     return [key for part in parts_in(directory / "cells") for key in pd.read_parquet(part)["key"]]
+
+
+def check_once(directory: Path, expected: pd.DataFrame) -> None:
+    """Its rows are the expected ones, and each is stored once."""
+    pd.testing.assert_frame_equal(rows(directory), expected)
+    assert sorted(stored_keys(directory)) == sorted(expected["key"])
 
 
 def put(folder: Path, table: pa.Table, **marks: str) -> Path:

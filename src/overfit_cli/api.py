@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from overfit_cli.core.cell import CellResult
+    from overfit_cli.core.options import DeviceChoice
     from overfit_cli.figures.picture import Picture
     from overfit_cli.report.compare import Comparison
     from overfit_cli.report.judge import JudgedClaims
@@ -127,7 +128,7 @@ def train(
     seed: int = 0,
     out: str | Path | None = None,
     parameters: Mapping[str, Values] | None = None,
-    device: option.DeviceChoice = "auto",
+    device: DeviceChoice = "auto",
     data: str | Path | None = None,
     quiet: bool = False,
     **values: Values,
@@ -337,8 +338,9 @@ def judge(
     if out is not None and (is_frame or not texts):
         raise BadValue("out", str(out), "a figure takes sentences after one run directory.")
     if is_frame:
-        loaded = [runs.run_of_cells(named[0], _study_of(named[0], study))]
-        every = [] if texts else judge.judge_cells(named[0], loaded[0].study)
+        of_cells = _study_of(named[0], study)
+        loaded = [runs.run_of_cells(named[0], of_cells)] if texts else []
+        every = [] if texts else judge.judge_cells(named[0], of_cells)
     else:
         opened = [RunDirectory(usable_path("directory", path), "run") for path in named]
         loaded = runs.load_runs(opened, study=_function(study))

@@ -190,7 +190,12 @@ def test_every_claim_has_worlds_a_preset_and_rates_none_above_what_is_allowed() 
         row("toy", "toy-claim", 1)
 
 
-@pytest.mark.parametrize("text", ["", "study,claim\na,b\n", "study,claim,runs\na,b,many\n"])
+CUT_OFF = "study,claim,runs,true: fails,false: holds\na,b,20,0,0\na,c,20,0"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "study,claim\na,b\n", "study,claim,runs\na,b,many\n", CUT_OFF]
+)
 def test_rates_that_cannot_be_read_are_left_out_in_a_sentence(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,6 +94,7 @@ sweep toy --n 1,2 --only 'n > m' => 'm' is no name here
 sweep toy --n 1,2 --only '2 > 1' => it names no parameter
 sweep toy --claim 'tset_loss < 0.1' => --claim tset_loss < 0.1: 'tset_loss' is no name here; did you
 sweep toy --claim 'power of n in stepss is 1 within 0.1' => 'stepss' is no name here; did you mean '
+sweep toy --claim 'test_loss[test_loss is largest] < 1' => test_loss is no number
 """
 
 NAMES = """
@@ -239,6 +240,7 @@ export out --columns tset_loss => there is no column 'tset_loss' here; did you m
 export out --columns n,,snr => there is no column '' here; known:
 export out --means --columns key => there is no column 'key' here; known: draw, failed
 export out --to parquet => --to parquet: add --out FILE.parquet
+export out --to parquet --out - => --to parquet: add --out FILE.parquet
 export out --to xlsx => --to xlsx: it takes csv, parquet or latex.
 export out --out a.txt => --out a.txt: add --to csv, parquet or latex, or a file that ends
 export out --means --trajectories => --trajectories: means and LaTeX are of cells

@@ -15,7 +15,6 @@ from overfit_cli.core.expressions import (
     Among,
     Extreme,
     Names,
-    compare,
     quoted,
     read_conditions,
     read_equation,
@@ -26,26 +25,15 @@ from overfit_cli.core.parameters import ParameterInfo
 from overfit_cli.figures.labels import typeset
 from overfit_cli.figures.picture import Picture, file_content
 
-SYMBOLS = {
-    "n": "N",
-    "snr": r"\mathrm{SNR}",
-    "sigma": r"\tilde{\sigma}_p",
-    "init_divisor": r"\mathrm{init\_divisor}",
-}
-
-
+SYMBOLS = {"n": "N", "snr": r"\mathrm{SNR}", "sigma": r"\tilde{\sigma}_p"}
+SYMBOLS["init_divisor"] = r"\mathrm{init\_divisor}"
 KERNELS: Any = {"choices": ("softmax", "gaussian"), "accepts": "one of softmax, gaussian"}
 KERNEL = ParameterInfo("kernel", "literal", **KERNELS)
 NUMBERS = Names({name: ParameterInfo(name) for name in SYMBOLS})
 ODD = ("acc (%)", "a.b+", "n / snr", "σ2", "layer1_width")
-NAMES = Names(
-    {
-        **NUMBERS,
-        "SNR": NUMBERS["snr"],
-        "kernel": KERNEL,
-        **{name: ParameterInfo(name) for name in ODD},
-    }
-).with_brackets(Names({**NUMBERS, "kernel": KERNEL}))
+WITH_KERNEL = Names({**NUMBERS, "kernel": KERNEL})
+OTHERS = {"SNR": NUMBERS["snr"], **{name: ParameterInfo(name) for name in ODD}}
+NAMES = Names({**WITH_KERNEL, **OTHERS}).with_brackets(WITH_KERNEL)
 ROWS = {
     "n": np.array([2.0, 5.0, 5.0, 20.0, np.nan]),
     "snr": np.array([1.0, 1.0, 0.1 + 0.2, 4.0, 3.0]),
@@ -98,13 +86,10 @@ def test_values_have_the_shape_of_all_and_are_not_finite_where_undefined() -> No
     assert np.isinf(read_expression("9**9**9**9", NUMBERS).value({})), "whole ones would never end"
 
 
-# Also a deep but short text is computed.
-SPELLINGS = (0.05, "0.05", "1/20", "log(2)/log(2) - 19 / 20", "5e-2", "-" * 150 + "0.05")
-
-
-@pytest.mark.parametrize("given", [*SPELLINGS, "(" * 90 + "0.05" + ")" * 90])
-def test_a_number_may_be_an_expression_of_numbers(given: float | str) -> None:
-    assert read_number(given, "threshold") == pytest.approx(0.05)
+def test_a_number_may_be_an_expression_of_numbers_also_a_deep_but_short_one() -> None:
+    deep = ("-" * 150 + "0.05", "(" * 90 + "0.05" + ")" * 90)
+    for given in (0.05, "0.05", "1/20", "log(2)/log(2) - 19 / 20", "5e-2", *deep):
+        assert read_number(given, "threshold") == pytest.approx(0.05)
 
 
 def test_a_name_may_have_any_letters_in_backquotes_and_be_an_expression() -> None:
@@ -135,7 +120,8 @@ HOLD = {  # in which of the five rows
     "10010": ["n == 2,20", "n != 5"],
     "10100": ["kernel=softmax, n=2:5", "snr < 2 and n = 2,5 and kernel = softmax"],
     "10110": ["n*snr != 5"],
-    "11010": ["1 < 2*n/snr/2 <= 5"],
+    "01010": ["2 < 2*n/snr/2 <= 5"],
+    "11011": ["snr > 0.3"],
     "11100": ["n = :5", "`acc (%)` >= 70"],
     "11110": ["n ≥ 2·snr"],
     "11111": ["kernel=softmax,gaussian"],
@@ -150,18 +136,6 @@ def test_conditions_hold_where_they_read_so(holds: str, texts: list[str]) -> Non
         assert "".join("01"[int(each)] for each in found) == holds, text
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_random_comparisons_are_numpys(seed: int) -> None:
-    chance = random.Random(seed)
-    signs = [chance.choice(["<", "<=", ">", ">=", "=", "!="]) for _ in range(2)]
-    sides = [random_side(chance, 2) for _ in range(2)]
-    values = {"n": np.array([0.7, 1.0, 2.0]), "snr": np.array([1.3, 1.0, 0.1])}
-    [test] = read_conditions(f"{sides[0]} {signs[0]} n + 0 {signs[1]} {sides[1]}", NUMBERS)
-    a, b, c = (read_expression(side, NUMBERS).value(values) for side in (sides[0], "n", sides[1]))
-    wanted = compare(a, signs[0], b) & compare(b, signs[1], c)
-    assert (np.broadcast_to(test.holds(values), 3) == wanted).all()
-
-
 Reader = Callable[[str, Names, str], object]
 NO_NUMBERS = ["1/0", "9**9**9**9"]
 UNREADABLE = "|n +|(n|n^2|n + * snr|n)|2 n|n snr|log(n, 2)|n // 2|n if snr else n|1_000|0x10|n[|"
@@ -169,7 +143,6 @@ REFUSED: list[tuple[Reader, str, list[str]]] = [
     (read_expression, "can't be read; it takes names, numbers, + -", UNREADABLE.split("|")),
     (read_expression, "'m' is no name here; known: ", ["m * snr"]),
     (read_expression, "is no name here", ["log", "n.real", "nan"]),
-    (read_expression, "did you mean 'snr'?", ["n * srn"]),
     (read_expression, "did you mean 'log'?", ["lg(n)"]),
     (read_expression, "'n' is not a function", ["n(3)"]),
     (read_expression, "is not a function", ["__import__(os)"]),
@@ -186,7 +159,6 @@ REFUSED: list[tuple[Reader, str, list[str]]] = [
     (read_conditions, "kernel is no number", ["kernel > softmax"]),
     (read_conditions, "none of its values is largest", ["kernel is largest"]),
     (read_conditions, "the best is written in brackets", ["best n"]),
-    (read_conditions, "names no parameter and no column", ["1 < 2"]),
     (read_equation, "an equation has one equals sign", ["n * snr", "n = 3 = snr", "n <= 3", ""]),
     (read_equation, "can't be read", ["= 3", "n ="]),
     (read_equation, "names no parameter and no column", ["1 = 2"]),
@@ -199,7 +171,7 @@ def test_what_is_not_of_the_language_is_refused_in_a_sentence(
 ) -> None:
     for text in texts:
         with pytest.raises(BadValue) as refused:
-            read(text, Names({**NUMBERS, "kernel": KERNEL}), "given")
+            read(text, WITH_KERNEL, "given")
         sentence = str(refused.value)
         assert sentence.startswith("given=") and why in sentence
         assert sentence.isprintable() and len(sentence) < 450
@@ -259,9 +231,8 @@ def test_what_is_read_back_is_the_same_equation(seed: int) -> None:
     text = f"n * {random_side(chance, 3)} = {random_side(chance, 3)}"
     if re.search("floor|ceil|round|log", text):  # brackets of their own, and log²(n)
         return
-    read = re.sub(
-        RAISED, lambda power: f"^({power[0].translate(LOWERED)})", typeset(mathtext(text))
-    )
+    seen = typeset(mathtext(text))
+    read = re.sub(RAISED, lambda power: f"^({power[0].translate(LOWERED)})", seen)
     for sign, spelled in (("·", "*"), ("^", "**"), ("√", "sqrt"), ("N", "n"), ("SnR", "snr")):
         read = read.replace(sign, spelled)
     one, other = (read_equation(each, NUMBERS) for each in (text, read))

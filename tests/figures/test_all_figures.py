@@ -130,9 +130,8 @@ REFUSALS = (
     "crosses it nowhere on this grid|has a number there|which has no logarithm|not positive|"
     "a median takes|hold no number"
 )
-MEANS = itertools.product(
-    ("arithmetic", "geometric", "median"), ("interval", "sd", "quartiles", "seeds")
-)
+BANDS = ("interval", "sd", "quartiles", "seeds")
+MEANS = itertools.product(("arithmetic", "geometric", "median"), BANDS)
 GRID_FIGURES: list[tuple[str, dict[str, Any]]] = [
     *((figure, {}) for figure in ("heatmap", "cutoff", "boundary")),
     ("lines", {"x": "snr"}),
@@ -166,11 +165,10 @@ def test_a_figure_is_drawn_without_a_warning_or_refused_in_a_sentence(
 
 
 def test_a_caption_counts_what_is_left_out_and_says_what_hardly_depends_on_y(hostile: Path) -> None:
-    span = overfit_cli.draw("heatmap", hostile, value="span").caption
-    assert "23 cells without a number left out." in " ".join(span.split())
-    flat = overfit_cli.draw("boundary", hostile, value="vertical", threshold=0.5).caption
-    assert "no fit of n·snr^p = C: too few points, or it hardly changes with n." in " ".join(
-        flat.split()
-    )
+    span = overfit_cli.draw("heatmap", hostile, value="span")
+    flat = overfit_cli.draw("boundary", hostile, value="vertical", threshold=0.5)
+    span_says, flat_says = (" ".join(each.caption.split()) for each in (span, flat))
+    assert "23 cells without a number left out." in span_says
+    assert "no fit of n·snr^p = C: too few points, or it hardly changes with n." in flat_says
     with pytest.raises(UserError, match="none of the 60 cells has a number there"):
         overfit_cli.draw("heatmap", hostile, value="largest")

@@ -89,9 +89,8 @@ def test_a_line_is_a_statistic_over_seeds_with_a_band(
         (2, "quartiles", 0, "band: the middle half"),
     ],
 )
-def test_each_seed_has_a_thin_line_where_they_are_few_or_it_is_asked_for(
-    seeds: int, band: Band | None, each: int, told: str
-) -> None:
+def test_few_seeds_have_a_line_each(seeds: int, band: Band | None, each: int, told: str) -> None:
+    """And those that are asked for."""
     cells = fake.fake_cells([5], [1.0, 2.0, 4.0], seeds=seeds, noise=1.0)
     figure = fake.draw("lines", cells, band=band)
     losses = cells.pivot(index="seed", columns="snr", values="test_loss").to_numpy()
@@ -147,9 +146,6 @@ def test_a_picture_says_what_its_lines_are_of_and_what_they_lack(
     assert not fake.untold(figure, said)
 
 
-# Seeds that miss
-
-
 def test_where_half_of_the_seeds_miss_a_cross_stands_for_the_median() -> None:
     line, cross = fake.draw("lines", HALF).axes[0].lines
     assert np.isfinite(fake.heights(line)).tolist() == [True, True, False, False]
@@ -160,22 +156,17 @@ def test_where_half_of_the_seeds_miss_a_cross_stands_for_the_median() -> None:
 # Axes
 
 
-@pytest.mark.parametrize(
-    ("options", "drawn", "said"),
-    [
-        ({}, [1e-8, 1e-18, 1e-24], "below 10⁻¹⁶ of the largest"),
-        ({"floor": 1e-12}, [1e-8, 1e-12, 1e-12], "round-off, below 10⁻¹² of the start"),
-    ],
-)
-def test_decades_below_the_last_digit_of_the_largest_or_of_the_start_are_shaded(
-    options: dict[str, float], drawn: list[float], said: str
-) -> None:
+def test_decades_below_the_last_digit_of_the_largest_or_of_the_start_are_shaded() -> None:
     cells = fake.fake_cells([10], [1.0, 2.0, 4.0])
-    falling = cells.assign(test_loss=10.0 ** (2 - 10 * cells["snr"]))
-    figure = plain_lines(fake.data_of(falling), fake.ASKED["lines"], **options)
-    assert fake.line_heights(figure.axes[0]) == [pytest.approx(drawn)]
-    assert figure.axes[0].get_ylim()[0] == pytest.approx(drawn[-1] / 30)
-    assert not fake.untold(figure, f"\n{said}\n")
+    falling = fake.data_of(cells.assign(test_loss=10.0 ** (2 - 10 * cells["snr"])))
+    for floor, drawn, said in (
+        (0.0, [1e-8, 1e-18, 1e-24], "below 10⁻¹⁶ of the largest"),
+        (1e-12, [1e-8, 1e-12, 1e-12], "round-off, below 10⁻¹² of the start"),
+    ):
+        figure = plain_lines(falling, fake.ASKED["lines"], floor=floor)
+        assert fake.line_heights(figure.axes[0]) == [pytest.approx(drawn)]
+        assert figure.axes[0].get_ylim()[0] == pytest.approx(drawn[-1] / 30)
+        assert not fake.untold(figure, f"\n{said}\n")
 
 
 def test_where_x_is_no_number_points_stand_beside_each_other_with_bars() -> None:
@@ -216,9 +207,8 @@ LOGS = fake.fake_trajectories(NINE)
 
 SINGLE, TWO_CELLS = fake.fake_cells([5], [1.0], seeds=1), fake.fake_cells([5, 10], [1.0], seeds=1)
 FOUR = fake.logged(fake.fake_cells([5, 20], [1.0], seeds=2))
-FAILS = fake.logged(
-    fake.fail(TWO_CELLS, "n == 5"), train_loss=[0.5] * 11 + [np.inf] * 9 + [0.5] * 20
-)
+ENDS = [0.5] * 11 + [np.inf] * 9 + [0.5] * 20
+FAILS = fake.logged(fake.fail(TWO_CELLS, "n == 5"), train_loss=ENDS)
 EMPTY = fake.logged(TWO_CELLS, attention=np.nan)
 BOTH = "training loss … test loss … gradient steps"
 MEDIAN = "median of 3 seeds, band: the middle half; each curve up to the last step that all its"
@@ -254,12 +244,7 @@ LOG_X, THEORY = {"x": "kernel", "log": frozenset("x")}, "it takes up to 3 column
     ("figure", "cells", "options", "sentence"),
     [
         ("lines", fake.fail(PAIR, "snr == 2"), {}, "x='snr': no line of test_loss has two points"),
-        (
-            "lines",
-            FIVE_NS,
-            {"by": "width"},
-            "x='snr': .* 10 settings here, .* 8 lines; make panels",
-        ),
+        ("lines", FIVE_NS, {"by": "width"}, "x='snr': .* 10 settings here, .* 8 lines; make p"),
         ("lines", MANY_NS, {}, "26 settings here, .* 8 lines; make panels of one"),
         ("lines", PAIR.assign(test_loss=0), {"mean": "geometric"}, "geometric': 6 .* not positive"),
         ("lines", PAIR, LOG_X, "the values of kernel aren't all positive"),
@@ -317,7 +302,10 @@ class RatesStudy(fake.FakeStudy):
     trajectory_columns = (Column("test_loss", "test loss", diverges=True),)
 
 
-def run_of(curves: dict[tuple[str, float], list[float]]) -> Cells:
+Curves = dict[tuple[str, float], list[float]]
+
+
+def run_of(curves: Curves) -> Cells:
     """Three seeds of each kernel and step size, logged at steps 0, 1, ... up to the last loss."""
     rows, logs = [], []
     for ((kernel, rate), losses), seed in itertools.product(curves.items(), range(3)):
@@ -343,8 +331,6 @@ EACH = TWO | {("gaussian", 0.1): [1, 0.2], ("gaussian", 1.0): [1, 0.3]}
         ({("softmax", 0.1): [1, 1], ("softmax", 1.0): [1, 1]}, "Best of 2 step sizes: any."),
     ],
 )
-def test_a_caption_says_which_step_sizes_are_best(
-    curves: dict[tuple[str, float], list[float]], said: str
-) -> None:
+def test_a_caption_says_which_step_sizes_are_best(curves: Curves, said: str) -> None:
     """In round-off it is the one that comes there first."""
     assert not fake.untold(draw_best_curves(run_of(curves), FigureOptions(value="test_loss")), said)

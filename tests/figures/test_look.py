@@ -13,7 +13,7 @@ import re
 import struct
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -94,35 +94,28 @@ def test_axes_are_logarithmic_as_asked(text: str | None, logarithmic: str) -> No
     assert "".join(one for one, scale in scales.items() if scale == "log") == logarithmic
 
 
-@pytest.mark.parametrize(
-    ("text", "pixels"),
-    [("", (680, 520)), ("savefig.dpi: 100", (340, 260)), ("savefig.dpi: figure", (340, 260))],
-)
-def test_a_style_sheet_sets_the_dots_and_the_colour_map(
-    text: str, pixels: tuple[int, int], tmp_path: Path
-) -> None:
-    with look(style=sheet(tmp_path, f"image.cmap: magma\n{text}\n")):
-        figure = fake.draw("heatmap", CELLS)
-    assert figure.axes[0].collections[0].get_cmap().name == "magma"
-    assert struct.unpack(">II", file_content(figure, "png")[16:24]) == pixels
+def test_a_style_sheet_sets_the_dots_and_the_colour_map(tmp_path: Path) -> None:
+    small = (340, 260)
+    dots = {"": (680, 520), "savefig.dpi: 100": small, "savefig.dpi: figure": small}
+    for text, pixels in dots.items():
+        with look(style=sheet(tmp_path, f"image.cmap: magma\n{text}\n")):
+            figure = fake.draw("heatmap", CELLS)
+        assert figure.axes[0].collections[0].get_cmap().name == "magma"
+        assert struct.unpack(">II", file_content(figure, "png")[16:24]) == pixels
 
 
-@pytest.mark.parametrize(
-    ("cells", "cycle", "is_taken"),
-    [(KERNELS, COLOURS, True), (FEW, COLOURS, True), (FEW, COLOURS[:1], False)],
-)
-def test_a_style_sheet_changes_sizes_and_colours_if_it_has_one_for_each_line(
-    cells: pd.DataFrame, cycle: list[str], is_taken: bool, tmp_path: Path
-) -> None:
-    text = f"axes.prop_cycle: cycler('color', {cycle})\nfont.size: 12"
-    with look(style=sheet(tmp_path, text)):
-        figure = fake.draw("lines", cells)
-    content = file_content(figure, "svg").decode()
-    assert [f"#{colour}" in content for colour in cycle] == [is_taken] * len(cycle)
-    assert "#0072b2" not in content
-    assert len({to_hex(line.get_color()) for line in figure.axes[0].lines[:2]}) == 2
-    assert figure.axes[0].xaxis.label.get_fontsize() == 12
-    assert figure.axes[0].get_xticklabels()[0].get_fontsize() == pytest.approx(7 * 12 / 8)
+def test_a_style_sheet_changes_sizes_and_as_many_colours_as_there_are_lines(tmp_path: Path) -> None:
+    cases = ((KERNELS, COLOURS, True), (FEW, COLOURS, True), (FEW, COLOURS[:1], False))
+    for cells, cycle, is_taken in cases:
+        text = f"axes.prop_cycle: cycler('color', {cycle})\nfont.size: 12"
+        with look(style=sheet(tmp_path, text)):
+            figure = fake.draw("lines", cells)
+        content = file_content(figure, "svg").decode()
+        assert [f"#{colour}" in content for colour in cycle] == [is_taken] * len(cycle)
+        assert "#0072b2" not in content
+        assert len({to_hex(line.get_color()) for line in figure.axes[0].lines[:2]}) == 2
+        assert figure.axes[0].xaxis.label.get_fontsize() == 12
+        assert figure.axes[0].get_xticklabels()[0].get_fontsize() == pytest.approx(7 * 12 / 8)
 
 
 @pytest.mark.slow
@@ -171,9 +164,6 @@ def test_a_style_sheet_is_refused_in_a_sentence(
     assert capfd.readouterr() == ("", "")
 
 
-SHIPPED = sorted((Path(mpl.get_data_path()) / "stylelib").glob("[!_]*.mplstyle"))
-
-
 class LooksParameters(StudyParameters):
     kernel: Literal["softmax", "gaussian", "uniform"] = parameter("softmax", "kernel")
     heads: int = parameter(1, "heads", symbol="H", shades=(1, 512))
@@ -219,11 +209,9 @@ LONGEST = 28
 STUDIES = [one for one in installed_studies() if type(one).__module__.startswith("overfit_cli.")]
 
 
-def _tables(study: AnyStudy) -> Iterator[list[ParameterInfo | Column]]:
+def _tables(study: AnyStudy) -> list[list[ParameterInfo | Column]]:
     """Its parameters, the columns of its cells, and those of its trajectories."""
-    yield list(describe(study.parameters).values())
-    yield list(study.columns)
-    yield list(study.trajectory_columns)
+    return [[*describe(study.parameters).values()], [*study.columns], [*study.trajectory_columns]]
 
 
 def _text(one: ParameterInfo | Column) -> str:
@@ -269,17 +257,11 @@ def test_every_number_can_stand_at_a_tick() -> None:
     assert list(map(tick_number, numbers)) == texts
 
 
-def test_what_cannot_be_written_is_a_sentence_and_leaves_the_old_figure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    old = tmp_path / "a.png"
+def test_what_cannot_be_written_is_a_sentence_and_leaves_the_old_figure(tmp_path: Path) -> None:
+    old, full = tmp_path / "a.png", OSError(errno.ENOSPC, "No space left on device")
     old.write_text("old")
-
-    def full(handle: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(UserError, match=r"No space left on device"):
+    refused = pytest.raises(UserError, match="No space left on device")
+    with mock.patch.object(os, "fsync", side_effect=full), refused:
         save(Picture(1, 1), old)
     assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
 
@@ -390,7 +372,7 @@ def test_what_a_file_holds_is_read_with_care_or_refused_in_a_sentence(
 
 
 def test_a_style_sheet_is_recorded_by_its_path_and_read_again() -> None:
-    for style in SHIPPED:
+    for style in (Path(mpl.get_data_path()) / "stylelib").glob("[!_]*.mplstyle"):
         look, form = read_look(None, style), TypeAdapter(Look)
         recorded = form.validate_json(form.dump_json(replace(look, settings={})))
         assert look_of_record(recorded) == look, style.stem
@@ -454,18 +436,16 @@ def test_python_has_the_caption_at_hand_and_types_no_command(folder: Path) -> No
     assert "Commands" not in overfit_cli.draw("heatmap", folder / "python").caption
 
 
-SMALL = fake.fake_cells([1, 2], [1.0, 2.0])
-
-
-def written(cells: pd.DataFrame, figure: Figure = HEATMAP, law: tuple[str, ...] = ()) -> str:
-    """The caption of a heatmap of cells, on one line."""
-    figure = replace(figure, options=fake.OPTIONS)
-    return " ".join(drawn(figure, fake.data_of(cells), FigureOptions(law=law)).caption.split())
+def caption_of(figure: Figure) -> str:
+    """The caption of a heatmap of few cells, on one line."""
+    small = fake.data_of(fake.fake_cells([1, 2], [1.0, 2.0]))
+    made = drawn(replace(figure, options=fake.OPTIONS), small, FigureOptions())
+    return " ".join(made.caption.split())
 
 
 def test_a_figure_of_a_paper_names_its_source_unless_it_has_other_settings() -> None:
     figure = replace(HEATMAP, source="figure 1 of Nobody 2024")
-    assert "mean of 3 seeds. After figure 1 of Nobody 2024." in written(SMALL, figure)
+    assert "mean of 3 seeds. After figure 1 of Nobody 2024." in caption_of(figure)
     elsewhere, all_vary = (defaults_but(*names) for names in (["n"], ["n", "snr"]))
-    assert "After" not in written(SMALL, replace(figure, reproduces=elsewhere))
-    assert "of Nobody 2024." in written(SMALL, replace(figure, reproduces=all_vary))
+    assert "After" not in caption_of(replace(figure, reproduces=elsewhere))
+    assert "of Nobody 2024." in caption_of(replace(figure, reproduces=all_vary))

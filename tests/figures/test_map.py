@@ -11,7 +11,6 @@ import pytest
 from matplotlib.colors import LogNorm
 
 from overfit_cli import UserError
-from overfit_cli.core.cells import Cells
 from overfit_cli.core.options import Mean
 from overfit_cli.figures.picture import Picture, drawn_numbers
 from tests import fake_study as fake
@@ -19,18 +18,11 @@ from tests import fake_study as fake
 CELLS = fake.fake_cells(fake.NS, fake.SNRS)
 
 
-def shown(figure: Picture) -> np.ndarray:
-    """The numbers of a map's cells, (values of y, values of x); nan where one has none."""
-    cells = drawn_numbers(figure).query("element == 'map'")
-    return cells.pivot(index="y", columns="x", values="value").to_numpy()
-
-
 def marks(figure: Picture) -> dict[str, int]:
     """The number of hatched points, whose outlines have five points, and of those with a corner."""
-    counts, sizes = drawn_numbers(figure)["label"].value_counts(), {"lost": 5, "missing": 5}
-    return {
-        mark: counts[mark] // sizes.get(mark, 1) for mark in (*sizes, "partly") if mark in counts
-    }
+    counts = drawn_numbers(figure)["label"].value_counts()
+    sizes = {"lost": 5, "missing": 5, "partly": 1}
+    return {mark: counts[mark] // size for mark, size in sizes.items() if mark in counts}
 
 
 def contour(figure: Picture) -> np.ndarray:
@@ -43,13 +35,6 @@ def of_ten_seeds(missed: int, reason: str = "diverged") -> pd.DataFrame:
     cells = fake.fake_cells([1, 2], [1.0, 2.0], seeds=10)
     cells["steps"] = 100 + cells["seed"] + 100 * (cells["n"] == 2)
     return fake.fail(cells, f"n == 1 and snr == 1 and seed < {missed}", reason)
-
-
-def with_few_crossings() -> pd.DataFrame:
-    """Of six seeds two cross at N = 5, and one at N = 6."""
-    cells = fake.fake_cells([*range(5, 15), 20, 40], fake.SNRS, seeds=6)
-    above: Any = cells.eval("n == 5 and seed >= 2 or n == 6 and seed >= 1")
-    return cells.assign(test_loss=cells["test_loss"].mask(above, 0.6))
 
 
 NAMED = fake.data_of(CELLS, study=fake.NamedSides())
@@ -69,10 +54,8 @@ BEYOND = "5 cells (diverged) taken as beyond the others."
 STEPS, OF_MEANS = {"value": "steps"}, {"value": "steps", "mean": "arithmetic"}
 FEWER, REACHED = "diverged: fewer seeds", "target not reached: half the seeds or more"
 ONE_OF_TEN = "diverged: one seed or more (1) … mean of 10 seeds"
-TWO_FAILURES = (
-    "1 cell (diverged) taken as beyond the others. … 1 cell (failed) left out. … "
-    "failed or diverged: fewer seeds (2)"
-)
+TAKEN_OR_NOT = "1 cell (diverged) taken as beyond the others. … 1 cell (failed) left out."
+TWO_FAILURES = f"{TAKEN_OR_NOT} … failed or diverged: fewer seeds (2)"
 LABELS = "\ntest loss\n … \ntraining samples N\n … signal-to-noise ratio SNR and training samples"
 NAMES = "\nbenign: test loss ≤ 0.2\n … \nharmful: test loss > 0.2\n … \nbenign\n"
 CROSSED = "Where test loss crosses 0.2, for each value of training samples N: median of 5"
@@ -80,55 +63,47 @@ OF_FIVE = f"{CROSSED} … Test loss of 0.2: median of 5 seeds, least to greatest
 UNSAID = "throughout … no fit … beyond the grid … 95 % interval"
 OF_ONE = "Test loss of 0.2: one seed … no fit of N·SNR^p = C: too few points"
 THROUGHOUT = "N = 1, 2: above 0.2 throughout. … N = 900: below 0.2 throughout."
+CROSSINGS = fake.fake_cells([*range(5, 15), 20, 40], fake.SNRS, seeds=6)
+FEW: Any = CROSSINGS.eval("n == 5 and seed < 2 or n == 6 and seed < 1 or n > 6")
+CROSSINGS["test_loss"] = CROSSINGS["test_loss"].where(FEW, 0.6)
 RISES = fake.fake_cells([1, 2], [1.0, 2.0], seeds=1).assign(test_loss=[1, 2, 3, 4])
-SIX, ONE = (
-    fake.fake_cells(fake.NS, fake.SNRS, seeds=6),
-    fake.fake_cells([5, 10], fake.SNRS, seeds=1),
-)
+SOARS = RISES.assign(test_loss=[1, 2, 50, 100])
+SIX = fake.fake_cells(fake.NS, fake.SNRS, seeds=6)
+ONE = fake.fake_cells([5, 10], fake.SNRS, seeds=1)
 
 
 @pytest.mark.parametrize(
-    ("figure", "options", "cells", "said", "unsaid"),
+    ("figure", "options", "cells", "said", "unsaid", "marked"),
     [
-        ("heatmap", {}, CELLS, LABELS, "failed … missing … test loss ="),
-        ("heatmap", STEPS, CELLS, "\ngradient steps\n … Gradient steps", ""),
-        ("cutoff", {}, NAMED, NAMES, ""),
-        ("cutoff", {**STEPS, "threshold": 15}, NAMED, "gradient steps ≤ 15", "benign"),
-        ("cutoff", {"threshold": 0.6995}, NAMED, "", "\nharmful\n"),
-        ("cutoff", {"threshold": None}, RISES, "test loss > 2.5", ""),
-        ("boundary", {"law": (fake.LAW,)}, NOISY, OF_FIVE, UNSAID),
-        ("boundary", {}, SIX, "median of 6 seeds, 95 % interval", "least to"),
-        ("boundary", {}, ONE, OF_ONE, "Dashed"),
-        ("boundary", {}, FAR_ROWS, THROUGHOUT, "beyond the grid"),
-        ("boundary", {}, with_few_crossings(), "N = 5, 6: median beyond the grid.", ""),
+        ("heatmap", {}, CELLS, LABELS, "failed … missing … test loss =", {}),
+        ("heatmap", STEPS, CELLS, "\ngradient steps\n … Gradient steps", "", {}),
+        ("cutoff", {}, NAMED, NAMES, "", {}),
+        ("cutoff", {**STEPS, "threshold": 15}, NAMED, "gradient steps ≤ 15", "benign", {}),
+        ("cutoff", {"threshold": 0.6995}, NAMED, "", "\nharmful\n", {}),
+        ("cutoff", {"threshold": None}, RISES, "test loss > 2.5", "", {}),
+        ("cutoff", {"threshold": None}, SOARS, "test loss > 10", "", {}),
+        ("boundary", {"law": (fake.LAW,)}, NOISY, OF_FIVE, UNSAID, {}),
+        ("boundary", {}, SIX, "median of 6 seeds, 95 % interval", "least to", {}),
+        ("boundary", {}, ONE, OF_ONE, "Dashed", {}),
+        ("boundary", {}, FAR_ROWS, THROUGHOUT, "beyond the grid", {}),
+        ("boundary", {}, CROSSINGS, "N = 5, 6: median beyond the grid.", "", {}),
+        ("heatmap", {}, HOLES, "half the seeds or more (4)", FEWER, {"lost": 4, "missing": 2}),
+        ("heatmap", {}, WITHOUT_ONE, "missing (1)", "failed", {"missing": 1}),
+        ("heatmap", {}, WITHOUT_ROW, "", "failed", {"missing": len(fake.SNRS)}),
+        ("heatmap", {}, NOT_PLANNED, "", "missing", {}),  # between them
+        ("heatmap", {}, FEW_LOST, f"{FEWER} (5) … {BEYOND}", "half the seeds", {"partly": 5}),
+        ("heatmap", STEPS, of_ten_seeds(5, "step limit"), f"{REACHED} (1)", "fewer", {"lost": 1}),
+        ("heatmap", OF_MEANS, of_ten_seeds(1), ONE_OF_TEN, "beyond the", {"lost": 1}),
+        ("heatmap", {}, ONE_OF_EACH, TWO_FAILURES, "or no number", {"partly": 2}),
     ],
 )
-def test_a_map_or_boundary_says_what_it_shows(
-    figure: str, options: dict[str, Any], cells: Any, said: str, unsaid: str
+def test_a_map_or_boundary_says_what_it_shows_and_marks_what_it_lacks(
+    figure: str, options: Any, cells: Any, said: str, unsaid: str, marked: dict[str, int]
 ) -> None:
-    """Where no threshold is named, a cutoff is in the middle."""
-    assert not fake.untold(fake.draw(figure, cells, **options), said, unsaid)
-
-
-@pytest.mark.parametrize(
-    ("options", "cells", "said", "unsaid", "marked"),
-    [
-        ({}, HOLES, "half the seeds or more (4)", FEWER, {"lost": 4, "missing": 2}),
-        ({}, WITHOUT_ONE, "missing (1)", "failed", {"missing": 1}),
-        ({}, WITHOUT_ROW, "", "failed", {"missing": len(fake.SNRS)}),
-        ({}, NOT_PLANNED, "", "missing", {}),  # between them
-        ({}, FEW_LOST, f"{FEWER} (5) … {BEYOND}", "half the seeds", {"partly": 5}),
-        (STEPS, of_ten_seeds(5, "step limit"), f"{REACHED} (1)", "fewer", {"lost": 1}),
-        (OF_MEANS, of_ten_seeds(1), ONE_OF_TEN, "beyond the", {"lost": 1}),
-        ({}, ONE_OF_EACH, TWO_FAILURES, "or no number", {"partly": 2}),
-    ],
-)
-def test_a_heatmap_marks_and_tells_what_it_lacks(
-    options: dict[str, Any], cells: Any, said: str, unsaid: str, marked: dict[str, int]
-) -> None:
-    figure = fake.draw("heatmap", cells, **options)
-    assert not fake.untold(figure, said, unsaid)
-    assert marks(figure) == marked
+    """Where no threshold is named, a cutoff is in the middle, by ratio of a wide range."""
+    picture = fake.draw(figure, cells, **options)
+    assert not fake.untold(picture, said, unsaid)
+    assert marks(picture) == marked
 
 
 def test_a_heatmap_has_x_to_the_right_and_y_upward_and_averages_seeds() -> None:
@@ -136,7 +111,7 @@ def test_a_heatmap_has_x_to_the_right_and_y_upward_and_averages_seeds() -> None:
     cells = fake.fake_cells([1, 2, 3], [5.0, 6.0], seeds=2)
     cells["test_loss"] = cells["n"] * 10 + cells["snr"] + cells["seed"]
     figure = fake.draw("heatmap", cells)
-    assert shown(figure).tolist() == [[15.5, 16.5], [25.5, 26.5], [35.5, 36.5]]
+    assert fake.map_of(figure).tolist() == [[15.5, 16.5], [25.5, 26.5], [35.5, 36.5]]
     assert (figure.axes[0].get_xlim(), figure.axes[0].get_ylim()) == ((4.5, 6.5), (0.5, 3.5))
     corners: Any = figure.axes[0].collections[0]
     assert corners.get_coordinates()[0, :, 0].tolist() == [4.5, 5.5, 6.5]
@@ -153,8 +128,8 @@ def test_the_statistic_is_over_all_seeds() -> None:
     ]
     for mean, missed, number in cases:
         figure = fake.draw("heatmap", of_ten_seeds(missed), value="steps", mean=mean)
-        assert shown(figure)[0, 0] == pytest.approx(number, nan_ok=True)
-        assert shown(figure)[1, 0] == pytest.approx(204.5, abs=0.1)
+        assert fake.map_of(figure)[0, 0] == pytest.approx(number, nan_ok=True)
+        assert fake.map_of(figure)[1, 0] == pytest.approx(204.5, abs=0.1)
 
 
 class Headed(fake.FakeStudy):
@@ -224,27 +199,18 @@ def test_what_a_map_or_boundary_cannot_show_is_refused(
         fake.draw(figure, cells, **options)
 
 
-ROWS = [2, 4, 8, 12, 16, 20]
-COARSE = np.linspace(1, 25, 9).tolist()
-
-
-def refined(seeds: int = 6, noise: float = 0.3) -> Cells:
-    """A coarse grid of two seeds, and all seeds of each row near its own crossing."""
-    rows = [fake.fake_cells(ROWS, COARSE, seeds=2, noise=noise)]
-    for n in ROWS:
-        at = float(np.sqrt(1000 / n))
-        near = [round(at * factor, 3) for factor in (0.8, 0.9, 1.1, 1.25)]
-        rows.append(fake.fake_cells([n], near, seeds=seeds, noise=noise))
-    cells = pd.concat(rows, ignore_index=True).query("snr <= 25")
-    return fake.as_refined(fake.data_of(cells.reset_index(drop=True), study=fake.NamedSides()))
-
-
 def test_a_heatmap_colours_sampled_places_alone_by_their_medians() -> None:
-    data = refined()
+    """A coarse grid of two seeds, and six seeds of each row near its own crossing."""
+    ns = [2, 4, 8, 12, 16, 20]
+    rows = [fake.fake_cells(ns, np.linspace(1, 25, 9).tolist(), seeds=2, noise=0.3)]
+    for n in ns:
+        near = [round(float(np.sqrt(1000 / n)) * factor, 3) for factor in (0.8, 0.9, 1.1, 1.25)]
+        rows.append(fake.fake_cells([n], near, seeds=6, noise=0.3))
+    data = fake.as_refined(fake.data_of(pd.concat(rows).query("snr <= 25")))
     figure = fake.draw("heatmap", data)
     median = data.trained.groupby(["snr", "n"])["test_loss"].median()
     dots = drawn_numbers(figure).query("element == 'points'").set_index(["x", "y"])["value"]
     np.testing.assert_allclose(dots.sort_index(), median)
     assert sorted(dots.index) == sorted(median.index)
     assert not fake.untold(figure, "", "missing … \nsampled\n"), "all that has a colour is sampled"
-    assert shown(fake.draw("heatmap", fake.as_refined(data, refined=False))).size
+    assert fake.map_of(fake.draw("heatmap", fake.as_refined(data, refined=False))).size

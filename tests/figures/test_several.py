@@ -23,12 +23,10 @@ from overfit_cli.figures.picture import Picture
 from tests import fake_study as fake
 from tests.fake_study import data_of, draw, fake_cells, points, untold
 
-RUNS = ["before", "after"]
-
 
 def two(*cells: pd.DataFrame) -> Cells:
     """Two run directories, `before` and `after`."""
-    return inputs.side_by_side(RUNS, list(map(fake.logged, cells)))
+    return inputs.side_by_side(["before", "after"], list(map(fake.logged, cells)))
 
 
 def subtracted(first: pd.DataFrame, second: pd.DataFrame) -> Cells:
@@ -39,8 +37,6 @@ def small(seeds: int, shift: int = 0, noise: float = 0.5) -> pd.DataFrame:
     cells = fake_cells([5, 10, 20], [4.0, 8.0, 12.0], seeds=seeds, noise=noise)
     return cells.assign(seed=cells["seed"] + shift)
 
-
-# Options
 
 PLANE = {"x": "snr", "y": "n", "law": (fake.LAW,)}
 
@@ -70,9 +66,6 @@ def test_a_figures_own_options_give_way_where_they_do_not_fit(
     data = data_of(fake_cells([5, 10], [1.0, 2.0]))
     resolved = inputs.resolve_options(figure, FigureOptions(**asked), data)
     assert taken.items() <= vars(resolved).items()
-
-
-# Side by side
 
 
 def test_the_same_cell_in_two_directories_is_drawn_for_each() -> None:
@@ -165,11 +158,6 @@ def test_a_seed_without_a_number_may_lie_on_either_side_of_0(unknown: int) -> No
 # How cells are paired
 
 
-def shown(data: Cells) -> np.ndarray:
-    figure = draw("heatmap", data)
-    return np.asarray(figure.axes[0].collections[0].get_array())
-
-
 def test_a_difference_is_paired_by_seed() -> None:
     first, second = small(5), small(4, shift=2, noise=0.8)  # seeds 2 to 4 are in both
     data = subtracted(first, second)
@@ -177,17 +165,15 @@ def test_a_difference_is_paired_by_seed() -> None:
     pair = first.merge(second, on=["n", "snr", "seed"], suffixes=("", "_other"))
     gaps = pair["test_loss"] - pair["test_loss_other"]
     expected = gaps.groupby([pair["n"], pair["snr"]]).mean().unstack()
-    np.testing.assert_allclose(shown(data), expected)
+    np.testing.assert_allclose(fake.map_of(draw("heatmap", data)), expected)
     lines = draw("lines", data, mean="arithmetic").axes[0].lines
     np.testing.assert_allclose([fake.heights(line) for line in lines], expected)
-    assert (shown(subtracted(second, second)) == 0).all()
+    assert (fake.map_of(draw("heatmap", subtracted(second, second))) == 0).all()
 
 
 def test_without_a_seed_in_common_means_of_what_is_done_are_subtracted() -> None:
     first, second = small(3), small(4, shift=3, noise=0.8)
-    first = fake.fail(
-        first, "snr == 4 and (n == 10 and seed == 0 or n == 20)"
-    )  # one, and all three
+    first = fake.fail(first, "snr == 4 and (n == 10 and seed == 0 or n == 20)")  # one, and all
     left, right = (part.groupby(["n", "snr"])["test_loss"].mean() for part in (first, second))
     found = subtracted(first, second).frame.set_index(["n", "snr"])["test_loss"]
     np.testing.assert_allclose(found, (left - right)[found.index])
@@ -211,16 +197,10 @@ PLAIN = fake_cells(fake.NS, fake.SNRS)
 TWO_WIDTHS = (64, 128)
 
 
-def wide_cells() -> pd.DataFrame:
-    """Cells of two widths; the training loss is the theory of the test loss, half as large."""
-    parts = [fake_cells([4, 8, 16], [1.0, 2.0, 4.0], width=width) for width in TWO_WIDTHS]
-    cells = pd.concat(parts, ignore_index=True)
-    cells["test_loss"] = cells["n"] / cells["width"] * cells["snr"]
-    cells["key"] += cells["width"].astype(str)
-    return cells.assign(train_loss=cells["test_loss"] / 2)
-
-
-CELLS = wide_cells()
+CELLS = pd.concat([fake_cells([4, 8, 16], [1.0, 2.0, 4.0], width=width) for width in TWO_WIDTHS])
+CELLS["key"] += CELLS["width"].astype(str)
+CELLS["test_loss"] = CELLS["n"] / CELLS["width"] * CELLS["snr"]
+CELLS["train_loss"] = CELLS["test_loss"] / 2  # the theory of the test loss
 AT_ONE_SNR = CELLS[CELLS["snr"] == 2.0]
 ONE_WIDTH = CELLS[CELLS["width"] == 64]
 MAP = {"x": "snr", "y": "n", "by": "width"}
@@ -237,10 +217,8 @@ def picture(name: str | Figure, cells: pd.DataFrame, **options: Any) -> Picture:
 BOTH = {"x": "snr", "y": "n", "value": "test_loss", "threshold": 0.2}
 NAMED = {**BOTH, "law": ("the paper's line: n * snr**2 = 1000",)}
 CANCELLED = {**BOTH, "law": ("N * snr**2 = 10 * SNR * n",)}
-TWO, NONE = (
-    {**BOTH, "law": (fake.LAW, "n = snr")},
-    {**BOTH, "law": FigureOptions.read(law="none").law},
-)
+TWO = {**BOTH, "law": (fake.LAW, "n = snr")}
+NONE = {**BOTH, "law": FigureOptions.read(law="none").law}
 TOLD = "\nLine: N·SNR² = 1000.\n … \nDashed line: N = SNR.\n"
 ROOT = {"x": "snr", "value": "sqrt(test_loss - train_loss) * N"}
 NO_LOG = {"x": "n", "value": "log(test_loss - 0.1)"}
@@ -359,9 +337,8 @@ def test_a_theory_is_dashed_beside_its_line_without_a_band() -> None:
 def test_a_figures_own_value_and_theory_may_be_expressions_with_a_name_in_words() -> None:
     value = "test_loss - train_loss"
     own = FigureOptions(x="n", value=value, theory="1 - train_loss")
-    figure = replace(
-        fake.FIGURES["lines"], name="gap", options=own, labels={value: "gap of losses"}
-    )
+    labels = {value: "gap of losses"}
+    figure = replace(fake.FIGURES["lines"], name="gap", options=own, labels=labels)
     gap = picture(figure, AT_ONE_SNR)
     measured, _, theory, _ = fake.line_heights(gap.axes[0])
     assert measured == pytest.approx([4 / 64, 8 / 64, 16 / 64])

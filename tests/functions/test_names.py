@@ -31,9 +31,7 @@ def test_a_seed_may_have_any_default_that_is_one(tmp_path: Path, given: str) -> 
 
 
 @pytest.mark.parametrize("name", sorted({*ROW_COLUMNS, "n"}))
-def test_a_cell_that_gives_a_column_whose_name_is_taken_fails_and_is_told_another_one(
-    tmp_path: Path, name: str
-) -> None:
+def test_a_column_of_a_taken_name_fails_and_is_told_another(tmp_path: Path, name: str) -> None:
     written(tmp_path, f"def f(n: int = 1):\n  row = {{'loss': n, '{name}': 1}}\n  return row\n")
     done = run("sweep", "mine.py", "--n=1:2", "--jobs=1", cwd=tmp_path, expect=1)
     why = f"a column can't be called '{name}', which every row has already; call it my_{name}"
@@ -198,11 +196,6 @@ def test_a_run_with_symbols_that_nothing_can_typeset_is_still_drawn(tmp_path: Pa
     assert describe(study.parameters)["n"].symbol == ""
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [("test_loss", "test loss"), ("n_", "n_"), ("_n", "_n"), ("a__b_", "a b_"), ("_", "_")],
-)
-def test_a_name_without_words_has_its_own_and_keeps_an_underscore_at_its_end(
-    name: str, words: str
-) -> None:
-    assert spaced(name) == words
+def test_a_name_without_words_has_its_own_and_keeps_an_underscore_at_its_end() -> None:
+    words = {"test_loss": "test loss", "n_": "n_", "_n": "_n", "a__b_": "a b_", "_": "_"}
+    assert {name: spaced(name) for name in words} == words

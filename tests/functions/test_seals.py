@@ -77,26 +77,20 @@ def test_further_looks_share_half_of_the_error(tmp_path: Path) -> None:
     assert list(manifest.claims or {}) == ["mean"]
 
 
-@pytest.mark.parametrize(
-    ("runs", "further"), [([], 0), ([[0, 1]], 0), ([[0, 1], [1, 0], [0, 1, 2], [5], [5, 0]], 2)]
-)
-def test_a_look_is_further_where_it_has_new_seeds(runs: list[list[int]], further: int) -> None:
-    made = tuple(Run.model_construct(seeds=tuple(seeds)) for seeds in runs)
-    assert NO_MANIFEST.model_copy(update={"runs": made}).further_looks == further
+def test_a_look_is_further_where_it_has_new_seeds() -> None:
+    looks = ((0, 1), (1, 0), (0, 1, 2), (5,), (5, 0))
+    for count, further in enumerate([0, 0, 0, 1, 2, 2]):
+        made = tuple(Run.model_construct(seeds=seeds) for seeds in looks[:count])
+        assert NO_MANIFEST.model_copy(update={"runs": made}).further_looks == further
 
 
 @pytest.mark.slow
-def test_a_claim_that_is_changed_added_or_removed_after_the_first_cell_says_so(
-    tmp_path: Path,
-) -> None:
+def test_a_claim_that_is_changed_added_or_removed_after_a_cell_says_so(tmp_path: Path) -> None:
     state(tmp_path, NARROW, SMALL)
     sweep(tmp_path, 6)
     assert read_manifest(tmp_path / "out").wordings == {"inverse": NARROW[9:], "small": SMALL[7:]}
     state(tmp_path, WIDE, SMALL)
-    words = (
-        "This claim was changed after the first cell was trained. It was: 'power of n in error is "
-        "-1 within 0.0001'."
-    )
+    words = f"This claim was changed after the first cell was trained. It was: '{NARROW[9:]}'."
     judged = judge(tmp_path)
     assert judged.count(words) == 1
     assert "inverse ours holds" in judged

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from overfit_cli import Claim, Measurement
 from overfit_cli.core.cell import Cell, CellResult
@@ -44,25 +45,17 @@ def loss(of: Callable[[int, float, int], float | None]) -> Numbers:
     return lambda *cell: None if (number := of(*cell)) is None else {"test_loss": number}
 
 
+SAID = {"source": "nowhere", "statement": "It is so.", "holds_where": "it is above 0"}
+
+
 def judged(
-    name: str,
-    verdict: Verdict,
-    *,
-    study: str = "one",
-    has_cells: bool = True,
-    value: float = 1.0,
-    preset: str = "quick",
+    name: str, verdict: Verdict, *, study: str = "one", value: float = 1.0, **said: Any
 ) -> Judged:
+    """A claim of which something may be said, with its verdict."""
     interval = Interval(-math.inf, math.inf, "95 % t")
     measurement = Measurement(verdict=verdict, value=value, interval=interval, note="Measured.")
     if verdict == "not run":
         measurement = Measurement(verdict=verdict, note="It needs other cells.")
-    claim = Claim(
-        name=name,
-        source="nowhere",
-        statement="It is so.",
-        holds_where="it is above 0",
-        preset=preset,
-        measure=lambda cells: measurement,
-    )
-    return Judged(study, claim, measurement, has_cells=has_cells)
+    said = {**SAID, "preset": "quick", **said}
+    claim = Claim(name=name, measure=lambda cells: measurement, **said)
+    return Judged(study, claim, measurement)

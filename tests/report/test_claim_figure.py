@@ -74,24 +74,19 @@ def test_a_level_has_its_median_and_interval_at_every_setting_and_its_margin(run
 OF_TREND = "rank correlation; of its end and turn, a share"
 
 
-@pytest.mark.parametrize(
-    ("text", "rows", "label"),
-    [
+def test_a_fit_and_a_trend_have_the_intervals_that_they_are_judged_on(run: Path) -> None:
+    for text, rows, label in (
         ("power of n in test_loss is -1 within 0.1", [], "power of n in test_loss"),
         ("test_loss falls along n", ["the whole line", "its end", "its turn"], OF_TREND),
-    ],
-)
-def test_a_fit_and_a_trend_have_the_intervals_that_they_are_judged_on(
-    text: str, rows: list[str], label: str, run: Path
-) -> None:
-    [claim] = judged(run, text)
-    (axes,) = draw_claims([claim]).axes
-    assert rows_of(axes) == rows
-    assert " ".join(axes.get_xlabel().split()) == label
-    assert len(bars(axes)) == max(1, len(rows))
-    interval = claim.measurement.interval
-    assert interval is not None
-    assert any(end == pytest.approx([interval.low, interval.high]) for end in bars(axes))
+    ):
+        [claim] = judged(run, text)
+        (axes,) = draw_claims([claim]).axes
+        assert rows_of(axes) == rows
+        assert " ".join(axes.get_xlabel().split()) == label
+        assert len(bars(axes)) == max(1, len(rows))
+        interval = claim.measurement.interval
+        assert interval is not None
+        assert any(end == pytest.approx([interval.low, interval.high]) for end in bars(axes))
 
 
 def test_a_long_claim_lies_inside_its_picture_beside_rows_with_long_names(run: Path) -> None:

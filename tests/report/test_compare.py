@@ -38,14 +38,8 @@ def drawn(side: int) -> Numbers:
 
 @pytest.fixture(scope="module")
 def a(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run whose numbers are the first of `DRAWS`; beside it may lie others."""
+    """A run whose numbers are the first of `DRAWS`."""
     return write_run(tmp_path_factory.mktemp("runs") / "a", drawn(0))
-
-
-@pytest.fixture(scope="module")
-def b(a: Path) -> Path:
-    """Its counterpart, whose numbers are the second of `DRAWS`."""
-    return write_run(a.with_name("b"), drawn(1))
 
 
 def loss_of(comparison: Comparison) -> Mapping[str, Any]:
@@ -63,10 +57,8 @@ def words(comparison: Comparison) -> str:
 
 @pytest.mark.parametrize("shift", [0, 1, 9])
 @pytest.mark.parametrize("problem", range(6))
-def test_a_difference_is_that_of_the_means_of_seeds_at_the_places_of_both(
-    tmp_path: Path, problem: int, shift: int
-) -> None:
-    """Places are values of n; seeds are all, some or none the same, and some cells failed."""
+def test_a_difference_is_that_of_means_of_seeds(tmp_path: Path, problem: int, shift: int) -> None:
+    """At values of n that both have; seeds are all, some or none the same; some cells failed."""
     draws, sides = np.random.default_rng([problem, shift]), list[Any]()
     for name, first in (("a", 0), ("b", shift)):
         seeds = range(first, first + 4)
@@ -93,9 +85,7 @@ def test_a_difference_is_that_of_the_means_of_seeds_at_the_places_of_both(
 
 
 @pytest.mark.parametrize("seeds", [SEEDS, (3, 4, 5)])
-def test_every_setting_has_a_difference_with_its_error(
-    a: Path, tmp_path: Path, seeds: tuple[int, ...]
-) -> None:
+def test_each_setting_has_its_difference(a: Path, tmp_path: Path, seeds: tuple[int, ...]) -> None:
     b = write_run(tmp_path / "b", drawn(1), seeds=seeds)
     places = compare_sides(a, b, ["test_loss"], tolerance=9).places()
     assert [*places][:5] == ["column", "n", "snr", "a", "b"]
@@ -137,7 +127,8 @@ def test_what_failed_and_what_has_no_counterpart_is_counted(a: Path, tmp_path: P
     assert "Intervals of B − A: none, there is only one seed." in one
 
 
-def test_conditions_choose_cells_of_both_or_of_one(a: Path, b: Path) -> None:
+def test_conditions_choose_cells_of_both_or_of_one(a: Path, tmp_path: Path) -> None:
+    b = write_run(tmp_path / "b", drawn(1))
     apart = (DRAWS[1] - DRAWS[0])[:, 1].mean()
     both = compare_sides(a, b, where=["n=2"])
     [of_one] = compare_sides(a, b, ["test_loss / n"], ["n=2"]).columns
@@ -170,10 +161,8 @@ def test_runs_that_share_nothing_are_refused(tmp_path: Path) -> None:
     b = write_run(tmp_path / "b", loss(lambda *_: 0.2), n=(1,), snr=(3.0, 4.0), mood="raises")
     with pytest.raises(UserError) as refused:
         compare_sides(a, b)
-    assert str(refused.value) == (
-        f"where_b: no cell of {b} has a counterpart in A with the same n, snr; choose one value of "
-        "snr on each side."
-    )
+    lacks = f"where_b: no cell of {b} has a counterpart in A with the same n, snr"
+    assert str(refused.value) == f"{lacks}; choose one value of snr on each side."
     with mock.patch.object(type(TOY), "version", 2):  # of cells of another numerical version
         comparison = compare_sides(a, b, where_a=["snr=1.0"], where_b=["snr=3.0"])
         assert "A: a (snr=1.0), 6 cells of toy, of version 1." in words(comparison)
@@ -247,14 +236,12 @@ def compared(run: Path, text: str, **options: Any) -> Comparison:
     return compare_sides(run, path, **options)
 
 
-def welch(
-    mean: float, error: float, freedom: float, sample: list[float], level: float = 0.95
-) -> tuple[float, float]:
-    """The ends of the interval of a published mean less that of a sample."""
+def welch(mean: float, error: float, freedom: float, sample: list[float]) -> tuple[float, float]:
+    """The ends of the 95 % interval of a published mean less that of a sample."""
     ours = np.var(sample, ddof=1) / len(sample)
     whole = error**2 + ours
     degrees = whole**2 / (error**4 / freedom + ours**2 / (len(sample) - 1))
-    half = stats.t.ppf((1 + level) / 2, degrees) * math.sqrt(whole)
+    half = stats.t.ppf(0.975, degrees) * math.sqrt(whole)
     middle = mean - float(np.mean(sample))
     return middle - half, middle + half
 
@@ -399,18 +386,14 @@ BAD = [
 
 
 @pytest.mark.parametrize(("text", "words"), BAD)
-def test_a_file_that_is_none_of_published_numbers_is_refused(
-    run: Path, text: str, words: str
-) -> None:
+def test_a_file_of_no_published_numbers_is_refused(run: Path, text: str, words: str) -> None:
     with pytest.raises(UserError, match=f"^[^\n]*{re.escape(words)}[^\n]*\\Z") as refused:
         compared(run, text)
     assert "published.csv" in str(refused.value)
 
 
-def test_a_file_that_is_no_text_or_too_large_is_refused(
-    run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("overfit_cli.core.files.MOST_BYTES", 100_000)
+@mock.patch("overfit_cli.core.files.MOST_BYTES", 100_000)
+def test_a_file_that_is_no_text_or_too_large_is_refused(run: Path) -> None:
     for name, content, reason in (
         ("published.csv", "n,snr,test_loss\n2,1,9\n".encode("utf-16"), ""),
         ("means.parquet", b"n,snr,test_loss\n2,1,9\n", ""),
@@ -464,9 +447,7 @@ def test_places_have_verdicts_and_say_what_they_lack(tmp_path: Path) -> None:
 @pytest.mark.parametrize("margin", ["10%", "50%", "0.1"])
 @pytest.mark.parametrize("seeds", [(5, 5), (6, 24)])
 @pytest.mark.one_in(3)
-def test_verdicts_at_the_end_of_a_margin_err_at_most_in_5_of_100(
-    margin: str, seeds: tuple[int, int]
-) -> None:
+def test_at_the_end_of_a_margin_5_of_100_err(margin: str, seeds: tuple[int, int]) -> None:
     world = World(*seeds, margin)
     for mean in (edge(margin), 2 - edge(margin)):
         at_edge = world.shares(mean, runs=1500)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
@@ -17,21 +18,11 @@ from overfit_cli import UserError
 from overfit_cli.cli.judge_and_report import verdict_table
 from overfit_cli.core.claim import Kind, Verdict
 from overfit_cli.core.registry import claims_of, find_study, installed_studies
-from overfit_cli.report.contents import (
-    Entry,
-    Expected,
-    check_verdicts,
-    claims_json,
-    contents,
-    findings,
-    read_expected,
-    repetition,
-)
+from overfit_cli.report import contents as report
 from overfit_cli.report.judge import Judged, judge_runs
 from overfit_cli.report.page import markdown, page, write_report
 from overfit_cli.report.runs import load_runs
 from overfit_cli.sweeps.presets import EXPECTED_VERDICTS, find_preset, preset_folder
-from overfit_cli.sweeps.store import RunDirectory
 from tests.kept import RESULTS, kept_claims
 from tests.report.made_up import judged
 from tests.toy_runs import TOY, sweep_toy
@@ -45,21 +36,18 @@ SOME = [
 ]
 
 
-def papers(claims: Sequence[Judged] = SOME) -> list[Entry]:
-    return contents(claims, [])
+def papers(claims: Sequence[Judged] = SOME) -> list[report.Entry]:
+    return report.contents(claims, [])
 
 
-def json_of(claims: Sequence[Judged]) -> list[dict[str, Any]]:
+def json_of(claims: Sequence[Judged]) -> Any:
     """The claims of a report as its `claims.json` has them, in which every number is finite."""
-    content = json.loads(claims_json(papers(claims)), parse_constant=pytest.fail)
-    written: list[dict[str, Any]] = content["claims"]
-    return written
+    return json.loads(report.claims_json(papers(claims)), parse_constant=pytest.fail)["claims"]
 
 
 def of_kind(name: str, kind: Kind, verdict: Verdict) -> Judged:
-    made = judged(name, verdict, study=VIT)
-    claim = replace(made.claim, kind=kind, source="Theorem 1", statement="The loss is at most 1.")
-    return replace(made, claim=replace(claim, hypotheses="a positive σ, of every cell"))
+    said: Any = {"source": "Theorem 1", "hypotheses": "a positive σ, of every cell", "kind": kind}
+    return judged(name, verdict, study=VIT, statement="The loss is at most 1.", **said)
 
 
 COUNTS = ["paper | 1 |  |  | 1 |  |  |", "sharp |  |  | 1 |  |  |  |", "ours | 1 |  |  |  |  |  |"]
@@ -99,10 +87,10 @@ def test_what_was_decided_after_selection_says_so_everywhere_and_is_no_finding()
     finding = paper.findings[0]
     claims = [judged(name, verdict, study=VIT) for name, verdict in finding.verdicts.items()]
     [plain] = papers(claims)
-    assert len(findings(plain)) == 1
+    assert len(report.findings(plain)) == 1
     first = replace(claims[0], claim=replace(claims[0].claim, after_selection=True))
     [selected] = papers([first, *claims[1:]])
-    assert findings(selected) == []
+    assert report.findings(selected) == []
     said = "decided after selection"
     for text in (markdown, page):
         assert (text([plain]).count(said), text([selected]).count(said)) == (0, 1)
@@ -110,13 +98,14 @@ def test_what_was_decided_after_selection_says_so_everywhere_and_is_no_finding()
     assert [said in str(verdict) for verdict in told] == [False, True]
     for claim in json_of([first, *claims[1:]]):
         assert claim["decided_after_selection"] == (claim["claim"] == first.name)
-    open_claim = replace(SOME[2], claim=replace(SOME[2].claim, after_selection=True))
+    open_claim = judged("c", "inconclusive", study=TEXT, after_selection=True)
     assert said not in markdown(papers([open_claim]))
 
 
 def test_a_claim_is_measured_again_by_its_profile() -> None:
     claim = replace(SOME[0].claim, preset="kernel-fig2")
-    quick, paper = repetition(claim) or {}, repetition(replace(claim, profile="paper")) or {}
+    both = (claim, replace(claim, profile="paper"))
+    quick, paper = (report.repetition(each) or {} for each in both)
     assert quick["command"] == "overfit reproduce kernel-fig2"
     assert (quick["needs"], quick["time"]) == ("", "about 1 min 42 s")
     assert paper["command"] == "overfit reproduce kernel-fig2 --profile paper"
@@ -136,14 +125,13 @@ def test_markdown_names_unexpected_verdicts_first(tmp_path: Path) -> None:
 
 
 def test_what_a_run_was_made_of_stands_in_words_and_as_data(tmp_path: Path) -> None:
-    path = sweep_toy(tmp_path / "run", "1:3").path
-    both = contents([], load_runs([RunDirectory(path)]))
-    assert f"#### {path}" in markdown(both)
+    both = report.contents([], load_runs([sweep_toy(tmp_path / "run")]))
+    assert f"#### {tmp_path / 'run'}" in markdown(both)
     assert f"### toy: {TOY.title}\n" in markdown(both)
     with mock.patch.object(type(TOY), "title", ""):
         assert "### toy\n" in markdown(both)
     assert "6 cells done; seeds 0." in markdown(both)
-    (run,) = json.loads(claims_json(both))["runs"]
+    (run,) = json.loads(report.claims_json(both))["runs"]
     assert (run["cells"], run["seeds"]) == ({"done": 6, "failed": 0}, [0])
     assert run["axes"] == {"n": [1, 2, 3], "snr": [1.0, 2.0]}
     assert run["parameters"] == {"pause": 0.0, "mood": "well"}
@@ -161,7 +149,7 @@ def test_what_is_not_finite_is_null_in_json_and_stands_in_words() -> None:
 
 SEVERAL = [*SOME, judged("a", "fails", study=VIT)]
 TOGETHER = replace(SOME[1], family=9, joint_verdict="inconclusive")
-KEPT = claims_json(papers(SEVERAL))
+KEPT = report.claims_json(papers(SEVERAL))
 STATED = '[benign-vit]\na = "fails"\nb = ["holds", "fails"]\n[kernel-text]\nd = "vacuous"\n'
 
 
@@ -180,18 +168,18 @@ def test_verdicts_are_held_to_those_of_a_report_or_of_a_file(
     name: str, text: str, claims: list[Judged], unexpected: dict[str, str], tmp_path: Path
 ) -> None:
     (tmp_path / name).write_text(text)
-    found = check_verdicts(claims, read_expected(tmp_path / name)).unexpected
+    found = report.check_verdicts(claims, report.read_expected(tmp_path / name)).unexpected
     assert {name.partition("/")[2]: words for name, words in found.items()} == unexpected
 
 
 def test_of_a_part_of_the_claims_no_other_study_is_asked_for() -> None:
     ours = [judged(name, "holds", study=VIT) for name in ("fig1-fitted", "other")]
-    expected: Expected = dict.fromkeys(
-        (f"{VIT}/fig1-fittet", f"{VIT}/z", "benign/other"), ("holds",)
-    )
+    names = (f"{VIT}/fig1-fittet", f"{VIT}/z", "benign/other")
+    expected: report.Expected = dict.fromkeys(names, ("holds",))
     of_some = {f"{VIT}/fig1-fittet": f"{VIT}/fig1-fitted", f"{VIT}/z": ""}
-    assert check_verdicts(ours, expected, ours[1:]).unknown == of_some
-    assert check_verdicts(ours, expected).unknown == {**of_some, "benign/other": f"{VIT}/other"}
+    assert report.check_verdicts(ours, expected, ours[1:]).unknown == of_some
+    of_all = {**of_some, "benign/other": f"{VIT}/other"}
+    assert report.check_verdicts(ours, expected).unknown == of_all
 
 
 @pytest.mark.parametrize(
@@ -206,21 +194,17 @@ def test_of_a_part_of_the_claims_no_other_study_is_asked_for() -> None:
         ("e.json", '{"claims": [1]}', "it takes a claims.json of `overfit report`"),
     ],
 )
-def test_a_file_of_other_things_is_refused_in_a_sentence(
-    name: str, text: str, said: str, tmp_path: Path
-) -> None:
+def test_a_file_of_other_things_is_refused(name: str, text: str, said: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(UserError, match="expect=") as refused:
-        read_expected(tmp_path / name)
+        report.read_expected(tmp_path / name)
     assert said in str(refused.value)
 
 
-def runs_of(folder: Path, *names: str) -> list[Entry]:
+def runs_of(folder: Path, *names: str) -> list[report.Entry]:
     """What a report shows of toy runs of these names, the first of which decides."""
-    for name in names:
-        sweep_toy(folder / name, n="1")
-    runs = load_runs([RunDirectory(folder / name) for name in names])
-    papers = contents(judge_runs(runs[:1], on_every_run=False), runs)
+    runs = load_runs([sweep_toy(folder / name, n="1") for name in names])
+    papers = report.contents(judge_runs(runs[:1], on_every_run=False), runs)
     return [run for paper in papers for study in paper["studies"] for run in study["runs"]]
 
 
@@ -237,17 +221,12 @@ def test_what_reproduces_a_figure_comes_first_and_then_what_decides(tmp_path: Pa
 
 
 def test_the_kept_report_has_every_claim_of_every_study_with_an_expected_verdict() -> None:
-    claims = {
-        f"{study.name}/{claim.name}": claim
-        for study in installed_studies()
-        if study.name != "toy"
-        for claim in claims_of(study)
-    }
-    kept = {
-        f"{one['study']}/{one['claim']}": one for of_run in kept_claims().values() for one in of_run
-    }
+    studies = [study for study in installed_studies() if study.name != "toy"]
+    claims = {f"{study.name}/{one.name}": one for study in studies for one in claims_of(study)}
+    every = itertools.chain(*kept_claims().values())
+    kept = {f"{one['study']}/{one['claim']}": one for one in every}
     page = (RESULTS / "report" / "index.html").read_text()
-    expected = read_expected(preset_folder() / EXPECTED_VERDICTS)
+    expected = report.read_expected(preset_folder() / EXPECTED_VERDICTS)
     assert set(kept) == set(claims) == set(expected)
     for name, one in kept.items():
         assert one["verdict"] in expected[name], name

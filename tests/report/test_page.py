@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 from xml.etree import ElementTree
 
 import numpy as np
@@ -20,7 +21,7 @@ from overfit_cli.claims.parts import Margin
 from overfit_cli.claims.rules import MET, judge_estimate, judge_theorem
 from overfit_cli.core.cell import Paper
 from overfit_cli.core.cells import Cells
-from overfit_cli.core.claim import Interval, Kind, Measurement, Verdict, number_with_interval
+from overfit_cli.core.claim import Interval, Measurement, Verdict, number_with_interval
 from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.core.text import three_digits
 from overfit_cli.figures import draw
@@ -35,7 +36,6 @@ from overfit_cli.report.runs import load_runs
 from overfit_cli.stats.intervals import Estimate
 from overfit_cli.sweeps import manifest
 from overfit_cli.sweeps.load import load_run
-from overfit_cli.sweeps.store import RunDirectory
 from tests.report.made_up import judged
 from tests.toy_runs import sweep_toy
 
@@ -46,9 +46,7 @@ FIGURES = ["heatmap", "cutoff", "boundary"]
 def papers(tmp_path_factory: pytest.TempPathFactory) -> list[Entry]:
     """Two toy runs: `b` decides the toy's claim, and `a` nothing."""
     folder = tmp_path_factory.mktemp("runs")
-    for name in ("b", "a"):
-        sweep_toy(folder / name)
-    runs = load_runs([RunDirectory(folder / name) for name in "ba"])
+    runs = load_runs([sweep_toy(folder / name) for name in "ba"])
     return contents(judge_runs(runs[:1], on_every_run=False), runs)
 
 
@@ -73,17 +71,15 @@ def shown_in(page: str) -> dict[str, list[str]]:
 
 
 @pytest.mark.slow
-def test_a_run_that_decides_has_room_before_a_run_that_does_not(
-    papers: list[Entry], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_decides_has_room_before_a_run_that_does_not(papers: list[Entry]) -> None:
     whole = html.page(papers)
     assert shown_in(whole) == {name: [*FIGURES, "diagram"] for name in ("b", "a")}
     left_out = "Figures of this run are left out: the page has reached its size limit."
     found = {}
     for share in (0.0, 0.5, 0.9, 1.0):
         most = max(0, int(share * bytes_of_figures(whole)) - 1)
-        monkeypatch.setattr(pictures, "MOST_BYTES", most)
-        page = html.page(papers)
+        with mock.patch.object(pictures, "MOST_BYTES", most):
+            page = html.page(papers)
         assert bytes_of_figures(page) <= most
         assert '<tr id="claim-toy-toy-claim"' in page
         found[share] = shown_in(page), page.count(left_out)
@@ -98,12 +94,12 @@ def test_a_text_of_a_claim_is_escaped_and_has_no_control_characters() -> None:
     assert "\x1b" not in page
 
 
-def test_it_says_when_and_with_what_it_was_written(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_says_when_and_with_what_it_was_written() -> None:
     for commit, said in (("0123456789abcdef", r" \(commit 0123456789\)"), (None, "")):
-        monkeypatch.setattr(manifest, "package_commit", lambda commit=commit: commit)
         version = re.escape(overfit_cli.__version__)
         written = rf"Written \d{{4}}-\d\d-\d\d with overfit {version}{said}\.</p>"
-        assert re.search(written, html.page([]))
+        with mock.patch.object(manifest, "package_commit", return_value=commit):
+            assert re.search(written, html.page([]))
 
 
 def test_a_thin_line_over_many_shades_keeps_its_colour() -> None:
@@ -117,7 +113,7 @@ def test_a_thin_line_over_many_shades_keeps_its_colour() -> None:
     assert len(np.unique(reduced.reshape(-1, 3), axis=0)) <= pictures.COLOURS
 
 
-MEANINGS: dict[Kind, str] = {
+MEANINGS = {
     "paper": "Contradicts nowhere.",
     "sharp": "Not as sharp as asked; no sentence of the paper is contradicted.",
     "ours": "The answer to a question of our own is no.",
@@ -125,17 +121,14 @@ MEANINGS: dict[Kind, str] = {
 
 
 def test_a_claim_that_fails_says_what_that_means_before_its_sentence() -> None:
-    failing = judged("a", "fails", study="benign-vit")
     for kind, meaning in MEANINGS.items():
-        page = page_of(replace(failing, claim=replace(failing.claim, kind=kind)))
+        page = page_of(judged("a", "fails", study="benign-vit", kind=kind))
         assert f'<em class="meaning fails">{meaning}</em> It is so.' in page
     assert '<em class="meaning' not in page_of(judged("a", "holds", study="benign-vit"))
 
 
 @pytest.mark.slow
-def test_a_figure_that_can_not_be_drawn_is_named_and_costs_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_figure_that_can_not_be_drawn_is_named_and_costs_nothing_else(tmp_path: Path) -> None:
     """A study's figure may have a defect, or a preset's be one of another study."""
 
     def fail_at_boundaries(name: str, *given: Any, **options: Any) -> Picture:
@@ -143,12 +136,9 @@ def test_a_figure_that_can_not_be_drawn_is_named_and_costs_nothing_else(
             raise ValueError("not enough values to unpack")
         return draw_figure(name, *given, **options)
 
-    monkeypatch.setattr(draw, "draw_figure", fail_at_boundaries)
-    names = ("b", "kernel-fig4-quick")
-    for name in names:
-        sweep_toy(tmp_path / name)
-    runs = load_runs([RunDirectory(tmp_path / name) for name in names])
-    page = html.page(contents([], runs))
+    runs = load_runs([sweep_toy(tmp_path / name) for name in ("b", "kernel-fig4-quick")])
+    with mock.patch.object(draw, "draw_figure", fail_at_boundaries):
+        page = html.page(contents([], runs))
     assert shown_in(page)["b"] == ["heatmap", "cutoff", "lines", "diagram"]
     assert "boundary: its drawing failed (ValueError: not enough values to unpack)." in page
     assert "Not drawn: landscape: toy has no figure &#39;landscape&#39;" in page
@@ -257,12 +247,10 @@ def test_a_trained_cell_is_a_line_with_its_numbers_or_why_it_failed(tmp_path: Pa
 def data(tmp_path_factory: pytest.TempPathFactory) -> Cells:
     """Toy cells of N 1 to 3 and two SNR; each has these losses times N at four seeds."""
     data = load_run(sweep_toy(tmp_path_factory.mktemp("diagrams") / "run"))
-    one = data.trained
-    copies = [
-        one.assign(seed=seed, test_loss=loss * one["n"], key=one["key"] + str(seed))
-        for seed, loss in enumerate([0.1, 0.2, 0.4, 0.8])
-    ]
-    return data.with_trained(pd.concat(copies, ignore_index=True))
+    losses = pd.DataFrame({"seed": range(4), "of_seed": [0.1, 0.2, 0.4, 0.8]})
+    cells = data.trained.drop(columns="seed").merge(losses, how="cross")
+    key = cells["key"] + cells["seed"].astype(str)
+    return data.with_trained(cells.assign(key=key, test_loss=cells.pop("of_seed") * cells["n"]))
 
 
 def diagram_of(data: Cells, cells: pd.DataFrame | None = None, **columns: Any) -> Diagram:
@@ -335,9 +323,7 @@ THEOREM = judge_theorem(pd.Series([True] * 12), pd.Series(range(12)))
         (THEOREM, "0 v ]I M[ ]M W", "linear"),
     ],
 )
-def test_a_margin_an_interval_and_a_value_are_drawn_in_their_order(
-    measurement: Measurement, order: str, scale: str
-) -> None:
+def test_a_bar_has_its_parts_in_order(measurement: Measurement, order: str, scale: str) -> None:
     drawn = html.bar(measurement)
     assert drawn is not None
     places = {"0": 0.0, "W": html.WIDTH, "v": drawn["value"], "t": drawn["target"]}
@@ -350,13 +336,10 @@ def test_a_margin_an_interval_and_a_value_are_drawn_in_their_order(
 
 
 def test_nothing_is_drawn_without_a_number_and_something_around_it() -> None:
-    assert html.bar(measured(None, (0.0, 1.0), (0.0, 1.0))) is None
-    assert (
-        html.bar(measured(math.nan, (0.0, 1.0), None))
-        is html.bar(measured(3.0, None, None))
-        is None
-    )
-    drawn = html.bar(measured(1.0, (math.nan, math.nan), (0.5, 2.0)))  # the interval is unknown
+    unit = (0.0, 1.0)
+    nothing = [measured(None, unit, unit), measured(NAN, unit, None), measured(3.0, None, None)]
+    assert [html.bar(each) for each in nothing] == [None] * 3
+    drawn = html.bar(measured(1.0, (NAN, NAN), (0.5, 2.0)))  # the interval is unknown
     assert drawn is not None
     assert (drawn["interval"], drawn["margin"] is None) == (None, False)
 
@@ -365,22 +348,19 @@ def in_words(details: dict[str, float]) -> str:
     return words.describe_measurement(Measurement(verdict="holds", details=details))
 
 
+required = words.requirement_in_words
 MISSED = {"heads missing, least": 1.0, "heads missing, most": 2.5, MET: 0.0}
 
 
 @pytest.mark.parametrize(
     ("tell", "given", "told"),
     [
-        (
-            words.requirement_in_words,
-            [measured(2.0, None, (1.75, 2.25))],
-            "holds from 1.75 to 2.25",
-        ),
-        (words.requirement_in_words, [measured(2.0, None, (-INF, 2.25))], "holds below 2.25"),
-        (words.requirement_in_words, [measured(2.0, None, None)], ""),
-        (words.requirement_in_words, [TARGET], "stated: 2; holds above 1.9"),
-        (words.requirement_in_words, [TARGET, "paper"], "paper: 2; holds above 1.9"),
-        (words.requirement_in_words, [THEOREM, "paper"], "must be 1, without an exception"),
+        (required, [measured(2.0, None, (1.75, 2.25))], "holds from 1.75 to 2.25"),
+        (required, [measured(2.0, None, (-INF, 2.25))], "holds below 2.25"),
+        (required, [measured(2.0, None, None)], ""),
+        (required, [TARGET], "stated: 2; holds above 1.9"),
+        (required, [TARGET, "paper"], "paper: 2; holds above 1.9"),
+        (required, [THEOREM, "paper"], "must be 1, without an exception"),
         (words.margin_in_words, [(1.75, 2.25)], "margin 1.75 to 2.25"),
         (words.margin_in_words, [(-INF, 5e-324)], "margin below 0"),
         (words.margin_in_words, [(0.8, INF)], "margin above 0.8"),
@@ -407,9 +387,8 @@ MISSED = {"heads missing, least": 1.0, "heads missing, most": 2.5, MET: 0.0}
         (words.counts_in_words, [["holds", "not run"]], "1 hold, 0 fail, 1 not run."),
     ],
 )
-def test_numbers_are_told_in_three_digits_and_few_words(
-    tell: Callable[..., str], given: list[Any], told: str
-) -> None:
+def test_numbers_are_told_in_few_words(tell: Callable[..., str], given: Any, told: str) -> None:
+    """And in three digits."""
     assert tell(*given) == told
 
 
@@ -429,7 +408,5 @@ def test_numbers_are_told_in_three_digits_and_few_words(
         ("fig1-exponent on 2026-11-27, seeds 0-9", "fig1-exponent on 2026-11-27, seeds 0-9"),
     ],
 )
-def test_indices_powers_and_numbers_of_a_text_are_typeset_and_names_are_not(
-    text: str, typeset: str
-) -> None:
+def test_indices_powers_and_numbers_are_typeset_and_names_are_not(text: str, typeset: str) -> None:
     assert words.typeset(text) == typeset

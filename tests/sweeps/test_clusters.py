@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import cloudpickle
 import pandas as pd
@@ -46,12 +45,6 @@ def steps(directory: Path) -> pd.DataFrame:
     return logged.sort_values(["key", "step"], ignore_index=True)
 
 
-@pytest.fixture(autouse=True)
-def without_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever ray has left in the home folder."""
-    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
-
-
 @pytest.fixture(scope="module")
 def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
     with dask_cluster(tmp_path_factory.mktemp("dask"), "one", "two") as started:
@@ -70,21 +63,17 @@ def cluster(request: pytest.FixtureRequest) -> Cluster:
     return found
 
 
-def test_rows_are_those_of_a_sweep_here(tmp_path: Path, cluster: Cluster) -> None:
+def test_rows_are_those_of_a_sweep_here_and_workers_need_no_disk_of_this_process(
+    tmp_path: Path, cluster: Cluster
+) -> None:
+    """Under Linux the path of the run directory leads each process to its own working folder."""
     run("sweep", "toy", *GRID, "--jobs=1", "--out", "here", cwd=tmp_path)
-    done = run("sweep", "toy", *GRID, *on(cluster), cwd=tmp_path)
+    out = "/proc/self/cwd/out" if Path("/proc/self/cwd").exists() else "out"
+    done = run("sweep", "toy", *GRID, *on(cluster, out), cwd=tmp_path)
     assert f"36 to run, 2 jobs on {cluster.backend} at {cluster.address}." in done.stdout
     assert done.stderr == ""
     pd.testing.assert_frame_equal(rows(tmp_path / "out"), rows(tmp_path / "here"))
     pd.testing.assert_frame_equal(steps(tmp_path / "out"), steps(tmp_path / "here"))
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="needs Linux's /proc")
-def test_workers_need_no_disk_of_this_process(tmp_path: Path, cluster: Cluster) -> None:
-    """The path of the run directory leads each process to its own working folder."""
-    run("sweep", "toy", *GRID, *on(cluster, "/proc/self/cwd/there"), cwd=tmp_path)
-    assert len(rows(tmp_path / "there")) == 36
 
 
 @pytest.mark.unix
@@ -133,15 +122,17 @@ def test_a_function_travels_with_the_files_of_its_package_and_anew_when_one_has_
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("backend", "address"),
+    "case",
     [
-        *(("dask", one) for one in ("tcp://127.0.0.1:9", "127.0.0.1:9", "nowhere", "tcp://a:b")),
-        ("ray", "127.0.0.1:9"),
+        "dask tcp://127.0.0.1:9",
+        "dask 127.0.0.1:9",
+        "dask nowhere",
+        "dask tcp://a:b",
+        "ray 127.0.0.1:9",
     ],
 )
-def test_a_cluster_that_is_not_there_is_one_sentence(
-    tmp_path: Path, backend: str, address: str
-) -> None:
+def test_a_cluster_that_is_not_there_is_one_sentence(tmp_path: Path, case: str) -> None:
+    backend, address = case.split()
     where = ("--backend", backend, "--address", address)
     refused = run("sweep", "toy", *GRID, *where, cwd=tmp_path, expect=2, apart=True)
     who = "dask scheduler" if backend == "dask" else "ray cluster"
@@ -156,12 +147,10 @@ def test_a_cluster_that_is_not_there_is_one_sentence(
 def test_a_cluster_that_no_longer_answers_is_one_sentence_and_no_result_is_lost(
     tmp_path: Path, how: str
 ) -> None:
-    starting: Any = ray_cluster(tmp_path / "cluster")
-    if how.startswith("dask"):
-        starting = dask_cluster(tmp_path / "cluster", "one", "two")
-    with starting as started:
+    folder, dask = tmp_path / "cluster", how.startswith("dask")
+    with dask_cluster(folder, "one", "two") if dask else ray_cluster(folder) as started:
         process = begin(tmp_path, *LONG, *on(started))
-        if how == "dask hangs":
+        if isinstance(started, DaskCluster) and how == "dask hangs":
             started.scheduler.send_signal(signal.SIGSTOP)
             process.wait(timeout=60)
     _, errors = process.communicate(timeout=120)
@@ -172,7 +161,7 @@ def test_a_cluster_that_no_longer_answers_is_one_sentence_and_no_result_is_lost(
         "finished is kept, and the same command goes on from there.\n"
     )
     assert 3 <= kept < 60
-    done = run("sweep", "toy", *LONG[:-1], "pause=0.15", "--jobs=1", "--out", "out", cwd=tmp_path)
+    done = run("sweep", "toy", *LONG, "--jobs=1", "--out", "out", cwd=tmp_path)
     assert f"{kept} there already" in done.stdout
     assert len(rows(tmp_path / "out")) == 60
 
@@ -204,56 +193,51 @@ def test_a_worker_that_is_lost_costs_its_batches_time_and_no_result(tmp_path: Pa
 
 ODD = r"a worker has overfit 0\.0\.1 on Python 3\.\d+, and this is overfit 0"
 LACKS = r"a worker can't run a task \(ModuleNotFoundError: {}"
+NO_STUDY = LACKS.format(r"No module named 'toy_study'\); it needs overfit .* on")
+
+
+def lacking(what: str, folder: Path) -> dict[str, str]:
+    """The environment of a worker that lacks something, or has it in this folder as it is."""
+    if what == "the study":
+        return {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    package = folder / "overfit_cli"
+    if what == "the version":
+        shutil.copytree(Path(overfit_cli.__file__).parent, package)
+        names_version = package / "core" / "text.py"
+        text = names_version.read_text()
+        names_version.write_text(text.replace(overfit_cli.__version__, "0.0.1"))
+    else:
+        package.mkdir(parents=True)
+        fails = what == "the package"
+        written(package, "import no_package" if fails else '__version__ = "0.0.1"', "__init__.py")
+    return {"PYTHONPATH": os.pathsep.join([str(folder), str(TOY)])}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("lacks", "late", "sentence"),
+    ("backend", "lacks", "late", "sentence"),
     [
-        (
-            "the study",
-            False,
-            LACKS.format(r"No module named 'toy_study'\); it needs overfit .* on"),
-        ),
-        ("the package", False, LACKS.format("no overfit_cli")),
-        ("its modules", True, LACKS.format("No module named 'overfit_cli")),
-        ("the version", True, ODD),
+        ("ray", "the study", False, NO_STUDY),
+        ("dask", "the study", False, NO_STUDY),
+        ("dask", "the package", False, LACKS.format("No module named 'no_package'")),
+        ("dask", "its modules", True, LACKS.format("No module named 'overfit_cli")),
+        ("dask", "the version", True, ODD),
     ],
 )
 def test_a_worker_that_lacks_something_ends_the_sweep_with_a_sentence(
-    tmp_path: Path, lacks: str, late: bool, sentence: str
+    tmp_path: Path, backend: str, lacks: str, late: bool, sentence: str
 ) -> None:
-    package = tmp_path / "package"
-    path = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
-    if lacks == "the package":
-        path = with_package(package, 'raise ModuleNotFoundError("no overfit_cli")')
-    elif lacks == "its modules":
-        path = with_package(package, '__version__ = "0.0.1"')
-    elif lacks == "the version":
-        shutil.copytree(Path(overfit_cli.__file__).parent, package / "overfit_cli")
-        names_version = package / "overfit_cli" / "core" / "text.py"
-        text = names_version.read_text()
-        names_version.write_text(text.replace(overfit_cli.__version__, "0.0.1"))
-        path = {"PYTHONPATH": os.pathsep.join([str(package), str(TOY)])}
-    with dask_cluster(tmp_path / "cluster", *(["one"] if late else [])) as started:
-        if late:
-            process = begin(tmp_path, *LONG, *on(started), parts=1)
-            started.add("odd", path)
-        else:
-            started.add("odd", path)
-            process = start("sweep", "toy", *GRID, *on(started), cwd=tmp_path)
+    env = lacking(lacks, tmp_path / "package")
+    folder, dask = tmp_path / "cluster", backend == "dask"
+    with dask_cluster(folder, *["one"] * late) if dask else ray_cluster(folder, env) as started:
+        process = begin(tmp_path, *LONG, *on(started), parts=int(late))
+        if isinstance(started, DaskCluster):
+            started.add("odd", env)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 1
     assert re.match(f"overfit: --address {started.address}: {sentence}", errors)
     assert "What is finished is kept" in errors
     assert errors.count("\n") == 1
-
-
-def with_package(folder: Path, text: str) -> dict[str, str]:
-    """The environment of a worker that has another `overfit_cli`, made of this text."""
-    (folder / "overfit_cli").mkdir(parents=True)
-    written(folder / "overfit_cli", text, "__init__.py")
-    return {"PYTHONPATH": str(folder)}
 
 
 @pytest.mark.slow
@@ -292,23 +276,11 @@ def test_a_cell_that_kills_every_worker_becomes_a_failed_row_and_others_are_trai
     tmp_path: Path, workers: tuple[str, ...], pause: float
 ) -> None:
     """Dask blames all tasks that a lost worker had, also those that were waiting there."""
-    written(
-        tmp_path,
-        "import os, signal, time\n"
-        "def train(n: int = 1, seed: int = 0):\n"
-        f"    time.sleep({pause})\n"
-        "    if n == 3:\n"
-        "        os.kill(os.getpid(), signal.SIGKILL)\n"
-        f"    time.sleep(2 * {pause})\n"
-        "    return {'test_loss': 1.0}\n",
-    )
+    moods = ("--n=1:5", "--set=mood=well,well,kills,well,well", "--together=n,mood", "--seeds=1")
     with dask_cluster(tmp_path / "cluster", *workers, restarts=True) as started:
-        grid = ("mine.py", "--n", "1:5", "--seeds", "1")
-        done = run("sweep", *grid, *on(started), cwd=tmp_path, expect=1)
-    assert "1 failed (1 worker killed)" in done.stdout
-    cells = rows(tmp_path / "out")
-    assert list(cells.loc[cells["status"] == "failed", "n"]) == [3]
-    assert len(cells) == 5
+        run("sweep", "toy", *moods, f"--set=pause={pause}", *on(started), cwd=tmp_path, expect=1)
+    reasons = rows(tmp_path / "out").set_index("n")["reason"]
+    assert reasons.to_dict() == {1: "", 2: "", 3: "worker killed", 4: "", 5: ""}
 
 
 @pytest.mark.slow
@@ -411,20 +383,14 @@ def test_sigterm_while_it_connects_shows_no_stack(tmp_path: Path, ray: RayCluste
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("mood", "reason"),
-    [
-        ("exits", "error: SystemExit: enough"),
-        ("interrupts", "error: KeyboardInterrupt"),
-        ("kills", "worker killed"),
-    ],
-)
 def test_a_cell_that_exits_or_kills_its_worker_is_a_failed_row(
-    tmp_path: Path, ray: RayCluster, mood: str, reason: str
+    tmp_path: Path, ray: RayCluster
 ) -> None:
-    grid = ("--n", "1", "--snr", "1", "--seeds", "1", "--set", f"mood={mood}")
-    assert run("sweep", "toy", *grid, *on(ray), cwd=tmp_path, expect=1).stderr == ""
-    assert [text.partition(" at ")[0] for text in rows(tmp_path / "out")["reason"]] == [reason]
+    moods = ("--n=1:3", "--set=mood=exits,interrupts,kills", "--together=n,mood", "--seeds=1")
+    assert run("sweep", "toy", *moods, *on(ray), cwd=tmp_path, expect=1).stderr == ""
+    found = rows(tmp_path / "out").sort_values("n")["reason"]
+    reasons = [text.partition(" at ")[0] for text in found]
+    assert reasons == ["error: SystemExit: enough", "error: KeyboardInterrupt", "worker killed"]
 
 
 @pytest.mark.slow
@@ -445,14 +411,3 @@ def test_a_script_that_is_connected_stays_so(tmp_path: Path, ray: RayCluster) ->
     done = python(written(tmp_path, text, "script.py"), cwd=tmp_path)
     assert "address='127.0.0.1:9': this process is connected to the ray cluster at" in done.stdout
     assert len(rows(tmp_path / "auto")) == len(rows(tmp_path / "named")) == 2
-
-
-@pytest.mark.slow
-def test_a_worker_of_ray_without_the_study_ends_the_sweep_with_a_sentence(tmp_path: Path) -> None:
-    path = os.environ.get("PYTHONPATH", "")
-    with ray_cluster(tmp_path / "cluster", {"PYTHONPATH": path}) as started:
-        refused = run("sweep", "toy", *GRID, *on(started), cwd=tmp_path, expect=1)
-    assert refused.stderr.startswith(
-        f"overfit: --address {started.address}: a worker can't run a task (ModuleNotFoundError: "
-    )
-    assert refused.stderr.count("\n") == 1

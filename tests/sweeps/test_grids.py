@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import json
 import threading
 import time
 from collections.abc import Iterator
@@ -18,12 +16,8 @@ from hypothesis import strategies as st
 import overfit_cli
 from overfit_cli import UserError
 from overfit_cli.core.parameters import Value, describe
-from overfit_cli.figures.axes import Axis
-from overfit_cli.figures.inputs import Panel
-from overfit_cli.figures.map_data import lay_out
 from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
 from overfit_cli.sweeps.grid import Grid, parse_range, parse_seeds
-from overfit_cli.sweeps.load import load_run
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call
 from tests.toy_runs import TOY
@@ -99,62 +93,56 @@ def test_log_spaced_whole_numbers_that_are_the_same_are_one() -> None:
 # Grids
 
 
-def points(
-    texts: dict[str, str], together: tuple[str, ...] = (), only: tuple[str, ...] = ()
-) -> list[tuple[int, float]]:
+def points(texts: str, only: tuple[str, ...] = (), *together: str) -> list[tuple[int, float]]:
     """The values of n and snr at the points of a grid."""
-    cells = Grid.read(TOY, texts, (0,), together, only).cells()
+    given = dict(text.split("=") for text in texts.split())
+    cells = Grid.read(TOY, given, (0,), together, only).cells()
     values = [cell.parameters.model_dump() for cell in cells]
     return [(point["n"], point["snr"]) for point in values]
 
 
-def test_an_expression_gives_a_value_at_each_point() -> None:
-    assert points({"n": "2:4", "snr": "2*n"}) == [(2, 4.0), (3, 6.0), (4, 8.0)]
-    assert points({"n": "floor(sqrt(snr)) + 1", "snr": "1,4,10"}) == [(2, 1.0), (3, 4.0), (4, 10.0)]
-    assert points({"n": "10**2", "snr": "n/3"}) == [(100, 33.3333333333)]
-    default = TOY.parameters().model_dump()["n"]
-    assert points({"snr": "n**2"}) == [(default, default**2)]
-
-
-def test_a_list_of_expressions_and_numbers_is_an_axis() -> None:
-    snrs = {2: (2.0, 4.0, 7.0), 3: (3.0, 6.0, 7.0)}
-    assert points({"n": "2,3", "snr": "n,2*n,7"}) == [(n, snr) for n in snrs for snr in snrs[n]]
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        # An expression gives a value at each point.
+        ("n=2:4 snr=2*n", [(2, 4), (3, 6), (4, 8)]),
+        ("n=floor(sqrt(snr))+1 snr=1,4,10", [(2, 1), (3, 4), (4, 10)]),
+        ("n=10**2 snr=n/3", [(100, 33.3333333333)]),
+        ("snr=n**2", [(4, 16)]),  # of the default of n
+        ("n=snr/3 snr=6", [(2, 6)]),  # whole but for round-off
+        # A list of expressions and numbers is an axis, and a point that repeats counts once.
+        ("n=2,3 snr=n,2*n,7", [(2, 2), (2, 4), (2, 7), (3, 3), (3, 6), (3, 7)]),
+        ("n=2,2,3 snr=1,1", [(2, 1), (3, 1)]),
+        ("n=2,4 snr=n,4", [(2, 2), (2, 4), (4, 4)]),
+    ],
+)
+def test_a_grid_is_all_points_of_its_axes(texts: str, expected: list[tuple[int, float]]) -> None:
+    assert points(texts) == expected
 
 
 def test_lists_go_together() -> None:
-    assert points({"n": "2,3", "snr": "0.5,4"}, ("n,snr",)) == [(2, 0.5), (3, 4.0)]
+    """A value that one list repeats has another partner; a point that repeats counts once."""
+    assert points("n=2,3 snr=0.5,4", (), "n,snr") == [(2, 0.5), (3, 4)]
+    assert points("n=2,2,3,2 snr=0.5,4,4,4", (), "n,snr") == [(2, 0.5), (2, 4), (3, 4)]
     tied = Grid.read(TOY, {"n": "2,3", "snr": "0.5,4", "mood": "well,nan"}, (0, 1), ("n,snr",))
     assert tied.size == len(tied.cells()) == 8
     assert list(tied.axes) == ["n", "snr", "mood"]
     assert tied.free_axes == ["n", "mood"]
-
-
-def test_lists_that_go_together_keep_what_they_repeat() -> None:
-    """A value that one list repeats has another partner; a point that repeats counts once."""
-    tied = {"n": "2,2,3", "snr": "0.5,4,4"}
-    assert points(tied, ("n,snr",)) == [(2, 0.5), (2, 4.0), (3, 4.0)]
-    assert points({"n": "2,2,3,2", "snr": "0.5,4,4,4"}, ("n,snr",)) == points(tied, ("n,snr",))
-    assert points({"n": "2,2,3", "snr": "1,1"}) == [(2, 1.0), (3, 1.0)]
-    assert points({"n": "2,4", "snr": "n,4"}) == [(2, 2.0), (2, 4.0), (4, 4.0)]
     numbers = ",".join(map(str, range(1, 1001)))
     assert Grid.read(TOY, {"n": numbers, "snr": numbers}, (0,), ("n,snr",)).size == 1000
 
 
 def test_only_round_off_makes_a_number_whole() -> None:
-    assert points({"n": "snr/3", "snr": "6"}) == [(2, 6.0)]
     with pytest.raises(UserError, match="it is 2e"):
-        points({"n": "snr/2", "snr": "4000000001"})
+        points("n=snr/2 snr=4000000001")
 
 
 def test_conditions_leave_out_points() -> None:
-    grid = {"n": "1:3", "snr": "1,2,3"}
-    assert points(grid, only=("n >= snr",)) == [
-        (n, snr) for n, snr in itertools.product((1, 2, 3), (1.0, 2.0, 3.0)) if n >= snr
-    ]
-    assert points(grid, only=("1 < n/snr <= 2", "n != 3")) == [(2, 1.0)]
-    assert points({"n": "1:30", "snr": "0.1:3:30"}, only=("snr = 0.1*n",)) == [
-        (n, round(n / 10, 1)) for n in range(1, 31)
-    ]
+    kept = [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (3, 3)]
+    assert points("n=1:3 snr=1,2,3", ("n >= snr",)) == kept
+    assert points("n=1:3 snr=1,2,3", ("1 < n/snr <= 2", "n != 3")) == [(2, 1)]
+    tenths = [(n, round(n / 10, 1)) for n in range(1, 31)]
+    assert points("n=1:30 snr=0.1:3:30", ("snr = 0.1*n",)) == tenths
 
 
 def test_a_sweep_keeps_what_its_grid_covers(tmp_path: Path) -> None:
@@ -177,22 +165,9 @@ def test_points_that_a_condition_leaves_out_are_not_missing(tmp_path: Path) -> N
     for number in (1, 2):
         call("sweep", "toy", *grid, f"--shard={number}/2", f"--out=part-{number}", cwd=tmp_path)
     call("merge", "part-1", "part-2", "--out=all", cwd=tmp_path)
-    x = Axis("snr", "snr", (1.0, 2.0, 3.0), "linear", whole=False)
-    y = Axis("n", "n", (1, 2, 3), "linear", whole=True)
-    for folder, missing in (("all", 0), ("part-1", 3)):
-        data = load_run(RunDirectory(tmp_path / folder))
-        shown = lay_out(Panel("", data), x, y, "test_loss")
-        assert int(shown.missing.sum()) == missing
-        assert np.isnan(shown.number).sum() == 3 + missing, "what it leaves out stays blank"
+    assert overfit_cli.runs(tmp_path)["missing"].tolist() == [0, 3, 3], "all and each part"
     done = call("sweep", "toy", *grid, "--out=all", cwd=tmp_path)
     assert "6 there already; 0 to run" in done.stdout
-
-
-def test_a_manifest_of_before_covers_a_full_product(tmp_path: Path) -> None:
-    run_of_before = {"values": {"n": [1, 2], "snr": [1.0, 2.0]}, "seeds": [0]}
-    text = {"schema": 1, "study": "toy", "version": 1, "runs": [run_of_before]}
-    (tmp_path / "manifest.json").write_text(json.dumps(text))
-    assert len(RunDirectory(tmp_path).manifest.planned(TOY)) == 4
 
 
 FUNCTION = """

@@ -8,6 +8,8 @@ import json
 import re
 import time
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -16,11 +18,10 @@ from overfit_cli.core.parameters import describe
 from overfit_cli.core.training import Execution
 from overfit_cli.functions.function_study import study_of_reference
 from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
-from overfit_cli.sweeps.executors import CHANCES, Local, Run
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.plan import estimate, make_plan
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.worker import MOST_BATCHES, MOST_GROWTH, Speed, Work
+from overfit_cli.sweeps.worker import MOST_BATCHES, MOST_GROWTH, Speed
 from tests.command import call, run
 from tests.toy_runs import TOY, parts_in
 
@@ -129,32 +130,23 @@ def test_costs_tell_how_many_batches_make_a_second() -> None:
 
 
 def test_quick_cells_share_parts(tmp_path: Path) -> None:
-    grid = Grid.read(TOY, {"n": "1:300", "snr": "1:2:2"}, (0,))
-    directory = RunDirectory(tmp_path, "out")
-    plan = make_plan(grid, directory, "cpu")
-    assert len(plan.batches) == 300
-    directory.prepare()
-    Run(plan, directory, Work(TOY, Execution()), Local(1)).execute()
-    assert len(directory.load_cells()) == 600
+    grid: Any = {"n": "1:300", "snr": "1:2:2", "seeds": 1, "jobs": 1}
+    with mock.patch.object(RunDirectory, "compact"):
+        assert len(overfit_cli.sweep("toy", **grid, out=tmp_path, quiet=True)) == 600
     assert len(parts_in(tmp_path / "cells")) < 100
 
 
 @pytest.mark.slow
 def test_a_batch_that_kills_among_many_costs_only_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its task is halved until it is alone; the others of it are done."""
     monkeypatch.setattr("overfit_cli.sweeps.worker.MOST_GROWTH", 1000)
-    grid = Grid.read(TOY, {"n": "1:6", "mood": "kills,well"}, (0,))
-    settings = [(cell, cell.parameters.model_dump()) for cell in grid.cells()]
-    cells = [cell for cell, one in settings if (one["mood"] == "kills") == (one["n"] == 4)]
-    directory = RunDirectory(tmp_path / "out", "out")
-    plan = make_plan(grid, directory, "cpu", cells=cells)
-    directory.prepare()
-    summary = Run(plan, directory, Work(TOY, Execution()), Local(2)).execute()
-    assert summary.trained == 5
-    assert summary.failed == {"worker killed": 1}
-    assert summary.restarts >= CHANCES
+    moods = [*["well"] * 3, "kills", "well", "well"]
+    grid: Any = {"n": "1:6", "mood": moods, "together": "n,mood", "seeds": 1, "jobs": 2}
+    cells = overfit_cli.sweep("toy", **grid, out=tmp_path)
+    assert cells.sort_values("n")["reason"].tolist() == ["", "", "", "worker killed", "", ""]
+    assert re.search(r"killed and started again [3-9] times", capsys.readouterr().out)
 
 
 # Refinement samples where a boundary is uncertain, and goes on after a kill where it was

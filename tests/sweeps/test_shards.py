@@ -17,6 +17,7 @@ from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.plan import Shard
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import ended, run, start
+from tests.functions.mine import swept
 from tests.toy_runs import TOY, parts_in, rows, toy_cells, write_cells
 
 Cost = Callable[[Cell], float]
@@ -45,13 +46,13 @@ def test_shards_in_directories_of_their_own_are_merged_to_the_same_rows(
         files.append({path.name: path.read_bytes() for path in found})
     assert files[0] == files[1]
     pd.testing.assert_frame_equal(rows(tmp_path / "all"), rows(whole))
-    assert logged(tmp_path / "all") == logged(whole)
+    assert len(overfit_cli.load(tmp_path / "all", trajectories=True)) == 72
     again = run("sweep", "toy", *GRID, "--jobs=1", "--out", "all", cwd=tmp_path)
     assert "36 there already; 0 to run" in again.stdout
 
 
 def test_runs_are_merged_whatever_their_parameters_are_called(tmp_path: Path) -> None:
-    (tmp_path / "f.py").write_text("def train(path: int = 1): return {'loss': path}\n")
+    (tmp_path / "f.py").write_text("def train(path: int): return {'loss': path}\n")
     for name, values in (("a", "1,2"), ("b", "2,3")):
         run("sweep", "f.py", "--path", values, "--out", name, cwd=tmp_path)
     assert "3 cells" in run("merge", "a", "b", "--out", "all", cwd=tmp_path).stdout
@@ -64,11 +65,6 @@ def test_a_sweep_clears_what_a_kill_left_of_its_own_parts_alone(tmp_path: Path) 
         (tmp_path / "out" / place / ".part-1").touch()
     run("sweep", "toy", "--n=1,2", "--out=out", cwd=tmp_path)
     assert [path.parent.name for path in (tmp_path / "out").glob("*/.part-*")] == ["figures"]
-
-
-def logged(directory: Path) -> int:
-    """How many cells have logged steps."""
-    return int(overfit_cli.load(directory, trajectories=True)["key"].nunique())
 
 
 @pytest.mark.slow
@@ -84,13 +80,9 @@ def test_shards_that_share_a_directory_fill_it_side_by_side(tmp_path: Path, whol
     assert "12 there already; 0 to run" in run(*parts[1], cwd=tmp_path).stdout
 
 
-def samples(cell: Cell) -> float:
-    """A cost: the toy's parameter n."""
-    return float(cell.parameters.model_dump()["n"])
-
-
 def cubed(cell: Cell) -> float:
-    return samples(cell) ** 3
+    """A cost: the third power of the toy's parameter n."""
+    return float(cell.parameters.model_dump()["n"] ** 3)
 
 
 def unknown(cell: Cell) -> float:
@@ -102,11 +94,11 @@ def of_a_further_seed(cell: Cell) -> float:
 
 
 CELLS = toy_cells("1:20", "1:2:4", range(4))
-OF_ANOTHER_SPLIT = {cell.key for cell in Shard(1, 2).cells_of(CELLS, samples)}
+OF_ANOTHER_SPLIT = Shard(1, 2).cells_of(CELLS, cubed)
 
 
 def left_by_another_split(cell: Cell) -> float:
-    return float(cell.key not in OF_ANOTHER_SPLIT)
+    return float(cell not in OF_ANOTHER_SPLIT)
 
 
 def parts_of(of: int, known: Cost) -> list[list[Cell]]:
@@ -116,7 +108,7 @@ def parts_of(of: int, known: Cost) -> list[list[Cell]]:
 
 @pytest.mark.parametrize("of", [1, 2, 3, 7, 40, 400])
 def test_parts_are_disjoint_and_together_all_cells(of: int) -> None:
-    parts = parts_of(of, samples)
+    parts = parts_of(of, cubed)
     assert sorted(cell.key for part in parts for cell in part) == sorted(one.key for one in CELLS)
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
 
@@ -124,11 +116,10 @@ def test_parts_are_disjoint_and_together_all_cells(of: int) -> None:
 @pytest.mark.parametrize(
     ("of", "known", "cost", "most"),
     [
-        (8, samples, samples, 1.01),
         (8, cubed, cubed, 1.01),
         *((of, unknown, cubed, 1.15) for of in (2, 3, 5, 6, 7)),
         (4, unknown, of_a_further_seed, 1.0),
-        (4, samples, left_by_another_split, 1.3),
+        (4, cubed, left_by_another_split, 1.3),
     ],
 )
 def test_parts_cost_alike_also_what_is_missing_and_what_nobody_knows(
@@ -148,18 +139,16 @@ def test_what_is_no_shard_is_one_sentence(text: str) -> None:
 
 def test_shards_beyond_the_cells_are_empty_and_merged_with_the_others(tmp_path: Path) -> None:
     few = ("sweep", "toy", "--n", "1:2", "--snr", "1", "--seeds", "1", "--jobs=1")
-    said = [
-        run(*few, "--shard", f"{number}/4", "--out", f"out-{number}", cwd=tmp_path).stdout
-        for number in range(1, 5)
-    ]
-    assert sorted("1 trained" in output for output in said) == [False, False, True, True]
-    empty = "toy: 0 cells of 2, shard {0}/4 (n 2 × seeds 1), out-{0}.\nThis shard has no cell: "
-    without = [at for at, output in enumerate(said, start=1) if output.startswith(empty.format(at))]
-    assert len(without) == 2
-    outs = [f"out-{number}" for number in range(1, 5)]
-    done = run("merge", *outs, "--out", "all", cwd=tmp_path)
+    empty = "toy: 0 cells of 2, shard {0}/4 (n 2 × seeds 1), {0}.\nThis shard has no cell: "
+    said = {
+        number: run(*few, f"--shard={number}/4", f"--out={number}", cwd=tmp_path).stdout
+        for number in "1234"
+    }
+    nothing = [number for number in said if said[number].startswith(empty.format(number))]
+    assert len(nothing) == 2
+    assert sum("1 trained" in output for output in said.values()) == 2
+    done = run("merge", *said, "--out", "all", cwd=tmp_path)
     assert done.stdout.startswith("4 directories merged into all: 2 cells.\n")
-    nothing = [f"out-{number}" for number in without]
     refused = run("merge", *nothing, "--out", "none", cwd=tmp_path, expect=2)
     assert refused.stderr.endswith(": it holds no cells, and neither do the others.\n")
     assert not (tmp_path / "none").exists()
@@ -215,40 +204,39 @@ def test_a_damaged_file_of_a_source_is_refused(tmp_path: Path, whole: Path) -> N
     assert not (tmp_path / "all" / "cells" / "notes.parquet").exists(), "another program's"
 
 
-def test_directories_that_are_not_alike_are_refused(tmp_path: Path, whole: Path) -> None:
-    run("train", "kernel-regression", "--out", "other", "--set", "training_steps=2", cwd=tmp_path)
-    refused = run("merge", str(whole), "other", "--out", "all", cwd=tmp_path, expect=2)
-    assert f"DIR other: its study is another than that of {whole}." in refused.stderr
-    spoilt = shutil.copytree(whole, tmp_path / "older")
-    manifest = (spoilt / "manifest.json").read_text()
-    for before, after, said in (
-        ('"version": 1', '"version": 2', "study's version"),
-        ('"source": ""', '"source": "abc"', "code"),
-    ):
-        (spoilt / "manifest.json").write_text(manifest.replace(before, after, 1))
-        refused = run("merge", str(whole), "older", "--out", "all", cwd=tmp_path, expect=2)
-        assert f"DIR older: its {said} is another than that of {whole}" in refused.stderr
-    for name, mark in (("older", "12"), ("images", "34")):
-        (tmp_path / name).mkdir(exist_ok=True)
-        text = manifest.replace('"data": {}', f'"data": {{"images": "{mark}"}}')
-        (tmp_path / name / "manifest.json").write_text(text)
-    refused = run("merge", "older", "images", "--out", "all", cwd=tmp_path, expect=2)
-    assert "DIR images: its data images is another than that of older." in refused.stderr
+@pytest.mark.parametrize(
+    ("what", "one", "two"),
+    [
+        ("study", '"study": "toy"', '"study": "benign-vit"'),
+        ("study's version", '"version": 1', '"version": 2'),
+        ("code", '"source": ""', '"source": "abc"'),
+        ("data images", '"data": {"images": "12"}', '"data": {"images": "34"}'),
+    ],
+)
+def test_directories_that_are_not_alike_are_refused(
+    tmp_path: Path, whole: Path, what: str, one: str, two: str
+) -> None:
+    manifest = (
+        (whole / "manifest.json").read_text().replace('"data": {}', '"data": {"images": "12"}')
+    )
+    for name, said in (("one", one), ("two", two)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "manifest.json").write_text(manifest.replace(one, said, 1))
+    refused = run("merge", "one", "two", "--out", "all", cwd=tmp_path, expect=2)
+    assert f"DIR two: its {what} is another than that of one." in refused.stderr
     assert not (tmp_path / "all").exists()
 
 
 def test_a_function_swept_in_two_folders_is_merged(tmp_path: Path) -> None:
     text = "def train(n: int = 1, seed: int = 0):\n    return {'test_loss': 1.0 / n}\n"
-    for number in (1, 2):
-        folder = tmp_path / f"machine-{number}"
+    for machine in ("1", "2"):
+        folder = tmp_path / machine
         folder.mkdir()
-        (folder / "mine.py").write_text(text)
-        part = ("--n", "1:6", "--seeds", "1", "--shard", f"{number}/2", "--jobs=1", "--out", "out")
-        run("sweep", "mine.py", *part, cwd=folder)
-    done = run("merge", "machine-1/out", "machine-2/out", "--out", "all", cwd=tmp_path)
+        part = ("--n=1:6", "--seeds=1", f"--shard={machine}/2")
+        swept(folder, text, *part)
+    done = run("merge", "1/out", "2/out", "--out", "all", cwd=tmp_path)
     assert done.stdout == "2 directories merged into all: 6 cells.\n"
     run("plot", "lines", "--from", "all", cwd=tmp_path)
-    (tmp_path / "machine-2" / "mine.py").write_text(text.replace("1.0", "2.0"))
-    run("sweep", "mine.py", *part, "--fresh", cwd=tmp_path / "machine-2")
-    refused = run("merge", "machine-1/out", "machine-2/out", "--out", "no", cwd=tmp_path, expect=2)
-    assert "its code is another than that of machine-1/out" in refused.stderr
+    swept(folder, text.replace("1.0", "2.0"), *part, "--fresh")
+    refused = run("merge", "1/out", "2/out", "--out", "no", cwd=tmp_path, expect=2)
+    assert "its code is another than that of 1/out" in refused.stderr

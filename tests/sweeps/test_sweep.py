@@ -17,7 +17,7 @@ from overfit_cli.core.errors import UserError
 from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
 from overfit_cli.sweeps.part import cell_schema
 from tests.command import run, start, wait_for
-from tests.toy_runs import TOY, parts_in, rows, stored_keys
+from tests.toy_runs import TOY, check_once, parts_in, rows
 
 TOY_OUT = ("sweep", "toy", "--jobs=1", "--out=out")
 SMALL = {"d": "30", "d_h": "20", "d_v": "6", "tokens": "4", "test_samples": "20", "sigma_p": "1"}
@@ -37,14 +37,8 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     return sweep(tmp_path_factory.mktemp("reference"))
 
 
-@pytest.mark.parametrize(
-    ("jobs", "backend"),
-    [
-        (2, "loky"),
-        pytest.param(2, "threading", marks=pytest.mark.slow),
-        pytest.param(1, "threading", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize(("jobs", "backend"), [(2, "loky"), (2, "threading"), (1, "threading")])
+@pytest.mark.one_in(3)
 def test_rows_do_not_depend_on_jobs_or_backend(
     tmp_path: Path, reference: pd.DataFrame, jobs: int, backend: str
 ) -> None:
@@ -80,24 +74,12 @@ def test_the_plan_of_a_dry_run_says_what_it_would_take_and_writes_nothing(tmp_pa
     assert not list(tmp_path.iterdir())
 
 
-def test_a_sweep_says_what_it_did_and_what_to_type_next(tmp_path: Path) -> None:
-    grid = ("sweep", "toy", "--n", "1:2", "--snr", "1:2:3", "--jobs=1")
-    first = run(*grid, cwd=tmp_path).stdout
-    assert "18 cells (n 2 × snr 3 × seeds 3), results/toy-n-snr" in first
-    assert re.search(r"18 trained in [\d.]+ s, 0 reused", first)
-    assert "Next: overfit plot heatmap --from results/toy-n-snr\n" in first
-    second = run(*grid, cwd=tmp_path).stdout
-    assert "18 there already; 0 to run" in second
-    assert re.search(r"0 trained in [\d.]+ s, 18 reused", second)
-
-
 def test_fresh_runs_every_cell_again_and_keeps_the_rest(tmp_path: Path) -> None:
     run(*TOY_OUT, "--n=1:4", cwd=tmp_path)
     before = rows(tmp_path / "out")
     done = run(*TOY_OUT, "--n=2", "--fresh", cwd=tmp_path)
     assert re.search("3 run again(.|\n)*Done: 3 trained", done.stdout)
-    pd.testing.assert_frame_equal(rows(tmp_path / "out"), before)
-    assert len(stored_keys(tmp_path / "out")) == len(before) == 12
+    check_once(tmp_path / "out", before)
 
 
 @pytest.mark.slow
@@ -114,9 +96,7 @@ def test_fresh_takes_no_row_away_before_its_new_one_is_written(tmp_path: Path) -
         process.communicate()
         pd.testing.assert_frame_equal(rows(tmp_path / "out"), before)
     run(*grid, "--trajectories", "--jobs=1", cwd=tmp_path)
-    pd.testing.assert_frame_equal(rows(tmp_path / "out"), before)
-    stored = stored_keys(tmp_path / "out")
-    assert len(stored) == len(set(stored)) == 36
+    check_once(tmp_path / "out", before)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +134,7 @@ def test_the_next_command_works_whatever_the_axes(
 def test_failed_cells_are_rows_and_run_again_only_on_request(tmp_path: Path) -> None:
     grid = (*TOY_OUT, "--n=1:4", "--set=mood=diverges")
     assert "6 failed (6 diverged)" in run(*grid, cwd=tmp_path, expect=1).stdout
-    cells = overfit_cli.load(tmp_path / "out")
+    cells = rows(tmp_path / "out")
     failed = cells[cells["status"] == "failed"]
     assert sorted(failed["n"].unique()) == [1, 3]
     assert failed["test_loss"].isna().all()
@@ -162,8 +142,7 @@ def test_failed_cells_are_rows_and_run_again_only_on_request(tmp_path: Path) -> 
     assert "6 there as failed (--retry-failed runs them); 0 to run" in again
     retried = run(*grid, "--retry-failed", cwd=tmp_path, expect=1)
     assert "6 run again; 6 to run" in retried.stdout
-    stored = stored_keys(tmp_path / "out")
-    assert len(stored) == len(set(stored)) == 12
+    check_once(tmp_path / "out", cells)
 
 
 def test_fail_fast_stops_at_the_first_failure(tmp_path: Path) -> None:

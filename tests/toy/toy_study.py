@@ -62,15 +62,9 @@ class Toy(Study[ToyParameters]):
         return collect_figures(replace(HEATMAP, options=options), CURVES)
 
     def claims(self) -> Sequence[Claim]:
-        return [
-            Claim(
-                name="toy-claim",
-                source="nowhere",
-                statement="Nothing is learned.",
-                holds_where="the loss is above 0.1",
-                measure=measure,
-            )
-        ]
+        said: dict[str, Any] = {"source": "nowhere", "holds_where": "the loss is above 0.1"}
+        said["statement"] = "Nothing is learned."
+        return [Claim(name="toy-claim", measure=measure, **said)]
 
     def batches(self, cells: Batch[ToyParameters], device: str) -> Batches[ToyParameters]:
         by_row: dict[tuple[int, int], list[Cell[ToyParameters]]] = {}

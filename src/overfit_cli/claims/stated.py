@@ -437,5 +437,6 @@ def read_stated(texts: Iterable[str], study: AnyStudy, taken: Iterable[str] = ()
 
 def cells_without_rows(study: AnyStudy) -> Cells:
     """Return a study's cells without any row."""
-    frame = pd.DataFrame(columns=sorted(ROW_COLUMNS | describe(study.parameters).keys()))
+    declared = [*describe(study.parameters), *(column.name for column in study.columns)]
+    frame = pd.DataFrame(columns=[*dict.fromkeys([*ROW_COLUMNS, *declared])])
     return cells_of(frame, study.parameters, study.columns)

@@ -58,6 +58,7 @@ def export(
     from overfit_cli.sweeps.manifest import warn_of_sources
     from overfit_cli.sweeps.store import RunDirectory
 
+    out = None if out == Path("-") else out
     form = file_format(to, out)
     if trajectories and (means or form == "latex"):
         raise UserError("--trajectories: means and LaTeX are of cells; leave it out.")

@@ -292,5 +292,6 @@ def report(
     from overfit_cli.sweeps.presets import presets_run_into
 
     own = {preset.name for path in run for preset in presets_run_into(path.resolve().name)}
-    how: Any = {"strict": strict, "expect": expect, "details": details, "out": out, "study": study}
+    how: Any = {"strict": strict, "expect": expect, "details": details, "study": study}
+    how |= {"out": out or results_folder() / "report"}
     return write_and_say(Asked(run, where, own if run else None, only=only, **how))

@@ -247,10 +247,11 @@ def _record_now(record: FigureRecord, index: int, path: Path) -> SourceRecord:
         letter, where = ("B", compared.where_b) if index else ("A", compared.where_a)
         side = sides.load_side(path, letter, record.where, where, compared.columns)
         return draw.record_of_cells(side, seconds=compared.columns[0] == "seconds")
+    directory = RunDirectory(path, "from")
     if record.claims:
-        (run,) = runs.load_runs([RunDirectory(path)], record.where)
+        (run,) = runs.load_runs([directory], record.where)
         return draw.record_of_cells(run.data)
-    figure, data = draw.figure_and_data(record.figure, RunDirectory(path), record.where)
+    figure, data = draw.figure_and_data(record.figure, directory, record.where)
     return draw.record_of_run(data, figure, record.options)
 
 
@@ -284,7 +285,7 @@ def _draw_again(record: FigureRecord, paths: Sequence[Path]) -> Picture:
         a, b = paths
         sides = compare.compare_sides(a, b, how.columns, record.where, how.where_a, how.where_b)
         return pictures.draw_difference(sides, names=names)
-    directories = [*map(RunDirectory, paths)]
+    directories = [RunDirectory(path, "from") for path in paths]
     look = style.look_of_record(record.look)
     if record.claims:
         (run,) = runs.load_runs(directories, record.where)

@@ -79,10 +79,15 @@ def _is_users(file: str) -> bool:
     return not any(path.is_relative_to(folder) for folder in _NO_USERS)
 
 
-def _causes(error: BaseException, most: int = MOST_CAUSES) -> list[BaseException]:
-    """At most so many exceptions: those that led to this one, the first one first, and it."""
+def _causes(
+    error: BaseException, after: tuple[BaseException, ...] = ()
+) -> tuple[BaseException, ...]:
+    """At most `MOST_CAUSES` exceptions, each once: what led to this one, it, and those after it."""
+    chain = (error, *after)
     before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    return [*(_causes(before, most - 1) if before is not None and most > 1 else []), error]
+    if before is None or len(chain) == MOST_CAUSES or any(before is link for link in chain):
+        return chain
+    return _causes(before, chain)
 
 
 def is_installed(path: Path) -> bool:

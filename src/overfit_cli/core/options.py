@@ -140,11 +140,12 @@ def checked(name: str, given: Any, kind: Any) -> Any:
 
     None is none, but of several texts whose default is no None.
     """
+    kinds = (kind, *get_args(kind))
+    named = [get_args(each) for each in kinds if get_origin(each) is Literal]
+    if named and given not in named[0] and (given is not None or type(None) not in kinds):
+        raise BadValue(name, given, f"it takes {alternatives(named[0])}.")
     if given is None and kind != Sequence[str]:
         return None
-    named = [get_args(each) for each in (kind, *get_args(kind)) if get_origin(each) is Literal]
-    if named and given not in named[0]:
-        raise BadValue(name, given, f"it takes {alternatives(named[0])}.")
     if kind is bool and not isinstance(given, bool):
         raise BadValue(name, given, "it takes True or False.")
     if kind in (str, str | None) and not isinstance(given, str):

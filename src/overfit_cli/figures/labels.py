@@ -200,8 +200,10 @@ def caption(shows: str, data: Cells) -> str:
         shows: what the figure shows, in sentences.
     """
     texts = [shows, cells_in_words(data), settings_in_words(data)]
-    wrapped = [textwrap.fill(typeset(text), WIDTH, break_on_hyphens=False) for text in texts]
-    made = [line for part in _parts(data).values() for run in part.runs for line in run.commands]
+    seen = [visible(typeset(text)) for text in texts]
+    wrapped = [textwrap.fill(text, WIDTH, break_on_hyphens=False) for text in seen]
+    runs = [run for part in _parts(data).values() for run in part.runs]
+    made = [visible(line) for run in runs for line in run.commands]
     if commands := [*dict.fromkeys(made), *filter(None, [shlex.join(typed_command())])]:
         wrapped.append("\n  ".join(["Commands:", *commands]))
     return "\n\n".join([*wrapped, f"overfit {VERSION}"]) + "\n"

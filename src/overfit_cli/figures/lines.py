@@ -22,8 +22,8 @@ from overfit_cli.core.text import suggestion
 from overfit_cli.figures import inputs, labels, style
 from overfit_cli.figures.axes import Axis, Place, draw_equations, legend_below, parameter_axis
 from overfit_cli.figures.picture import Picture, new_panels, title_panels
+from overfit_cli.figures.seed_statistics import Lines, lines_of_cells, lines_of_steps
 from overfit_cli.figures.series import LEAST_SHARE, ROUND_OFF, THEORY, Series
-from overfit_cli.figures.summaries import Lines, lines_of_cells, lines_of_steps
 from overfit_cli.stats.intervals import MEAN
 from overfit_cli.stats.pairs import best_of_sweep, is_log_spaced
 

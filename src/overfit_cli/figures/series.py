@@ -1,7 +1,7 @@
 """Lines with their bands, marks and theories: what the figures `lines` and `curves` share.
 
 A curve is a line along the step. A line is of one setting of the other parameters, and what it
-shows of its seeds is what `summaries` says.
+shows of its seeds is what `seed_statistics` says.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from overfit_cli.core.arrays import Floats
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.figures import inputs, labels, picture, style
 from overfit_cli.figures.axes import Axis, log_steps, log_ticks, whole_steps
-from overfit_cli.figures.summaries import Line, Lines
+from overfit_cli.figures.seed_statistics import Line, Lines
 
 WIDE_SPAN = 1e6
 """The span from which y is logarithmic although some numbers are 0."""

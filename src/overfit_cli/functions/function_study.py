@@ -90,8 +90,8 @@ class FunctionStudy(Study[experiment.FunctionParameters]):
         for name in self.record.data:
             path = (own.parent if own else Path.cwd()) / name
             try:
-                with path.open("rb") as file:
-                    digests[name] = hashlib.file_digest(file, "sha256").hexdigest()[:24]
+                facts = path.stat()
+                digests[name] = _digest_of_file(path, facts.st_mtime_ns, facts.st_size)
             except OSError as error:
                 reason = f"it can't be read ({error_text(error)})."
                 raise MissingError(f"{path}, data of {self.name}: {reason}") from error
@@ -316,6 +316,13 @@ def _make_study(function: references.Function, source: references.Source) -> Fun
 
 
 # Studies sent to another process
+
+
+@functools.lru_cache(maxsize=64)
+def _digest_of_file(path: Path, *state: int) -> str:
+    """A digest of a file, which a cluster asks for at each task; read again at another state."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:24]
 
 
 @functools.lru_cache(maxsize=16)

@@ -194,7 +194,9 @@ def telling_why(where: str) -> Iterator[None]:
     """Say in a sentence that what is loaded inside can't be; it may raise anything."""
     try:
         yield
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise UserError(f"{where}: it can't be loaded: {error_in_words(error)}.") from error
 
 

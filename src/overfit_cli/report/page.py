@@ -146,7 +146,7 @@ def simulated_rates() -> Mapping[str, str]:
     try:
         rows = pd.read_csv(path).to_dict("records")
         return {f"{row['study']}/{row['claim']}": _rates_in_words(row) for row in rows}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         said = f"{path}: it can't be read ({error!r}), so that no error rates of claims are shown."
         warnings.warn(said, UserWarning, stacklevel=2)
         return {}

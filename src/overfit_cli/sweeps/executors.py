@@ -244,9 +244,11 @@ class Local(Executor):
     def _drop(self, futures: Sequence[Any]) -> None:
         if futures and self.has_processes:
             _pool.cache_clear()
-            # Of a task that it has not handed on yet, loky would look for what it has dropped.
-            while not all(future.running() or future.done() for future in futures):
-                time.sleep(0.001)
+            # Its thread would look for what it has dropped; and that may wait for a half result,
+            # of a worker that was killed or frozen, so that it never hands on what waits.
+            with contextlib.suppress(queue.Empty):
+                while True:
+                    self._workers._work_ids.get_nowait()
             self._workers.shutdown(wait=False, kill_workers=True)
 
 

@@ -322,8 +322,8 @@ def trajectory_table(study: AnyStudy, results: Sequence[CellResult]) -> pa.Table
     """Return the logged steps of `results`; no rows where none was logged."""
     schema = steps_schema(study, (result.trajectory for result in results))
     tables = [schema.empty_table()]
-    for result in results:
-        absent = [None] * len(result.trajectory.get("step", ()))
+    for result in (one for one in results if one.trajectory):
+        absent = [None] * len(result.trajectory["step"])
         content = {"key": [result.cell.key] * len(absent), **result.trajectory}
         columns = {name: content.get(name, absent) for name in schema.names}
         tables.append(pa.table(columns, schema=schema))

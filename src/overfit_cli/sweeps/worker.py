@@ -275,9 +275,7 @@ def run_task(work: Work, task: Task) -> TaskRecord:
                     work.execution.on_result(result)
                 if work.execution.fail_fast and result.reason:
                     break
-    except (
-        errors.MissingError
-    ) as error:  # another machine than the one where the sweep was prepared
+    except errors.MissingError as error:  # on another machine than the sweep was prepared on
         raise _lacking(work.study, error) from error
     record = record_of(work.study, task, results)
     return replace(record, seconds=time.perf_counter() - began, is_cold=is_cold)

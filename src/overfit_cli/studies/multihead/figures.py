@@ -18,8 +18,8 @@ from overfit_cli.core.parameters import describe
 from overfit_cli.figures.axes import legend_below, log_steps, log_ticks
 from overfit_cli.figures.labels import brief, setting, tick_number
 from overfit_cli.figures.picture import Picture, lay_out, title_panels
+from overfit_cli.figures.seed_statistics import Line, lines_of_steps
 from overfit_cli.figures.style import COLUMN, PAGE, Legend, value_colour
-from overfit_cli.figures.summaries import Line, lines_of_steps
 from overfit_cli.stats.intervals import MEAN, MIDDLE_HALF
 from overfit_cli.studies.multihead.planted.parameters import FOUND_AT
 
