@@ -105,17 +105,19 @@ $(VENV)/bin/python:
 # PyTorch first: the CPU build of its own index. Another build that is installed already stays.
 $(VENV)/torch.txt: $(VENV)/bin/python $(LOCK)
 	@echo 'Installing; PyTorch is large, so the first time takes a few minutes.'
-	sed -n '/^torch=/,/[^\]$$/p' $(LOCK) > $@.new
+	@sed -n '/^torch=/,/[^\]$$/p' $(LOCK) > $@.new
 	$(PIP) --require-hashes --no-deps --retries 1 --extra-index-url https://download.pytorch.org/whl/cpu -r $@.new
 	@mv $@.new $@
 
-# What the package needs, in the versions of the lock.
-$(VENV)/installed: $(VENV)/torch.txt pyproject.toml
-	sed -n 's/^\([a-z].*\) \\$$/\1/p' $(LOCK) > $(VENV)/constraints.txt
+# The versions of the lock, without hashes.
+$(VENV)/constraints.txt: $(VENV)/bin/python $(LOCK)
+	@sed -n 's/^\([a-z].*\) \\$$/\1/p' $(LOCK) > $@
+
+$(VENV)/installed: $(VENV)/torch.txt $(VENV)/constraints.txt pyproject.toml
 	$(PIP) --constraint $(VENV)/constraints.txt --editable .
 	@touch $@
 
-$(VENV)/installed-dev: $(VENV)/torch.txt pyproject.toml
+$(VENV)/installed-dev: $(VENV)/torch.txt $(VENV)/constraints.txt pyproject.toml
 	$(PIP) --require-hashes --no-deps -r $(LOCK)
 	$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $(VENV)/installed $@
