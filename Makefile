@@ -4,12 +4,13 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 WORKFLOWS := $(wildcard .github/workflows/*.yml) docs/clusters/sweep-matrix.yml
-PIP    := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+PIP    := $(BIN)/python -m pip install --quiet
+LOCK   := requirements-lock.txt
 
 # Each process that a test starts would compile the package anew without its byte code.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test test-all lint docs site pictures error-rates bench same-rows results clean
+.PHONY: help demo test test-all lint lock docs site pictures error-rates bench same-rows results clean
 .DEFAULT_GOAL := help
 
 help:
@@ -36,6 +37,15 @@ lint: $(VENV)/installed-dev  ## run ruff, mypy, and the linters of imports, work
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 	$(BIN)/zizmor --offline --quiet $(WORKFLOWS) .github/dependabot.yml
+
+# A version stays while pyproject.toml allows it, and its hashes stay with it. What PyTorch's builds for GPUs need is left out.
+lock: $(VENV)/installed-dev  ## write requirements-lock.txt anew; UPGRADE=--upgrade takes the newest versions
+	cp $(LOCK) $(VENV)/$(LOCK)
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.5 --extra dev --generate-hashes --only-binary :all: \
+	  --emit-build-options --no-header --no-annotate $(UPGRADE) --output-file $(VENV)/$(LOCK) pyproject.toml
+	sed -E '/^(nvidia-|cuda-|triton=)/,/[^\]$$/d' $(VENV)/$(LOCK) > $(VENV)/packages.txt
+	sed '/^$$/q' $(LOCK) | cat - $(VENV)/packages.txt > $(VENV)/$(LOCK)
+	cp $(VENV)/$(LOCK) $(LOCK)
 
 docs: $(VENV)/installed-dev  ## write the generated parts of the documents anew
 	$(BIN)/python -m docs.generate
@@ -92,11 +102,22 @@ $(VENV)/bin/python:
 	  { echo 'overfit needs Python 3.11 or newer: make PYTHON=python3.11'; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/installed: $(VENV)/bin/python pyproject.toml constraints.txt
+# PyTorch first: the CPU build of its own index. Another build that is installed already stays.
+$(VENV)/torch.txt: $(VENV)/bin/python $(LOCK)
 	@echo 'Installing; PyTorch is large, so the first time takes a few minutes.'
-	$(PIP) --editable .
+	@sed -n '/^torch=/,/[^\]$$/p' $(LOCK) > $@.new
+	$(PIP) --require-hashes --no-deps --retries 1 --extra-index-url https://download.pytorch.org/whl/cpu -r $@.new
+	@mv $@.new $@
+
+# The versions of the lock, without hashes.
+$(VENV)/constraints.txt: $(VENV)/bin/python $(LOCK)
+	@sed -n 's/^\([a-z].*\) \\$$/\1/p' $(LOCK) > $@
+
+$(VENV)/installed: $(VENV)/torch.txt $(VENV)/constraints.txt pyproject.toml
+	$(PIP) --constraint $(VENV)/constraints.txt --editable .
 	@touch $@
 
-$(VENV)/installed-dev: $(VENV)/installed
-	$(PIP) --editable '.[dev]'
-	@touch $@
+$(VENV)/installed-dev: $(VENV)/torch.txt $(VENV)/constraints.txt pyproject.toml
+	$(PIP) --require-hashes --no-deps -r $(LOCK)
+	$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $(VENV)/installed $@

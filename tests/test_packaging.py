@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email
+import importlib.metadata
 import re
 import tarfile
 import tomllib
@@ -11,12 +12,16 @@ from email.message import Message
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import overfit_cli
 from hatch_build import with_whole_links
 from tests.command import python
 
 ROOT = Path(__file__).parents[1]
+LOCK = (ROOT / "requirements-lock.txt").read_text(encoding="utf-8")
+ENTRY = re.compile(r"^([a-z][^\n]*?)((?: \\\n +--hash=sha256:[0-9a-f]{64})*)$", re.MULTILINE)
 BUILD = """
 import os, sys
 from hatchling.build import build_sdist, build_wheel
@@ -98,5 +103,40 @@ def test_links_are_made_whole() -> None:
 def test_the_release_publishes_only_what_was_built_and_keeps_no_token() -> None:
     text = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
     _, publishing = text.split("\n  publish:\n")
-    assert all(line in publishing for line in ("needs: build", "id-token: write"))
+    assert all(line in publishing for line in ("needs: [build, check]", "id-token: write"))
     assert "secrets." not in text
+
+
+def here(requirements: list[str]) -> list[Requirement]:
+    """Those of some requirements that count on this system."""
+    every = map(Requirement, requirements)
+    return [one for one in every if one.marker is None or one.marker.evaluate({"extra": ""})]
+
+
+def not_locked(requirements: list[Requirement]) -> list[str]:
+    """Those that the lock lacks, or has at another version than they allow."""
+    lock = {one.name: one for one in here([entry[1] for entry in ENTRY.finditer(LOCK)])}
+    versions = {name: str(one.specifier).removeprefix("==") for name, one in lock.items()}
+    found = [(one, versions.get(canonicalize_name(one.name))) for one in requirements]
+    return [str(one) for one, version in found if not version or version not in one.specifier]
+
+
+def test_the_lock_has_every_requirement_at_an_allowed_version() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    extras = project["project"]["optional-dependencies"].values()
+    every = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
+    assert not not_locked(here(sum(extras, every)))
+    assert not_locked([Requirement("numpy<2"), Requirement("nowhere")]) == ["numpy<2", "nowhere"]
+
+
+def test_the_lock_has_what_its_packages_require() -> None:
+    names = {one.name for one in here([entry[1] for entry in ENTRY.finditer(LOCK)])}
+    required = {name: importlib.metadata.requires(name) or [] for name in names - {"torch"}}
+    lacking = {name: not_locked(here(requires)) for name, requires in required.items()}
+    assert not {name: requires for name, requires in lacking.items() if requires}
+
+
+def test_every_line_of_the_lock_pins_a_version_with_hashes() -> None:
+    entries = list(ENTRY.finditer(LOCK))
+    assert len(entries) == len(re.findall("^[^#\\s-]", LOCK, re.MULTILINE)) > 100
+    assert not [entry[1] for entry in entries if "==" not in entry[1] or not entry[2]]
