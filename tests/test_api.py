@@ -105,7 +105,7 @@ WRONG: list[tuple[Callable[[Path], object], str]] = [
     (lambda run: api.compare(3, run), "a=3: it takes a path"),
     (lambda run: api.compare(run, run, value=3), "value=3: it takes a text, or several"),
     (lambda run: api.compare(run, run, tolerance=-1), "tolerance=-1: it takes a share of the mean"),
-    (lambda run: api.judge(run, study="toy"), "study: it says whose cells a frame has"),
+    (lambda run: api.judge(run, study="toy"), "'toy': it takes FILE.py, FILE.py:FUNCTION"),
     (lambda run: api.judge([1, 2]), "directory=[1, 2]: it takes a path"),
     (lambda run: api.judge("no=such"), "run='no=such': there is no such directory"),
     (lambda run: api.judge(FRAME, FRAME), "judge takes run directories or one frame"),

@@ -58,6 +58,7 @@ def sent(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def forget() -> None:
     """Make this process a new one: it was given no function, and has loaded none."""
     function_study._given.clear()
+    function_study._named.clear()
     function_study._study_of_files.cache_clear()
     for name in ("outside", "evil"):
         sys.modules.pop(name, None)

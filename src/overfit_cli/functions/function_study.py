@@ -216,7 +216,9 @@ def study_of_reference(reference: str, folder: Path | None = None) -> FunctionSt
     A file is loaded again after it has changed. For `folder` see `files_of_reference`.
     """
     files = references.files_of_reference(reference, folder)
-    return given(_study_of_files(reference, files))
+    study = _study_of_files(reference, files)
+    _named[study.name] = study.record.reference
+    return study
 
 
 @functools.cache
@@ -226,11 +228,7 @@ def _study_of_files(reference: str, files: tuple[rows.SourceFile, ...]) -> Funct
 
 def study_of_function(function: references.Function) -> FunctionStudy:
     """Return the study of a function that Python gives, as in a notebook."""
-    return given(_make_study(function, references.source_of(function)))
-
-
-def given(study: FunctionStudy) -> FunctionStudy:
-    """Return a study, whose claims are those of its records from now on in this process."""
+    study = _make_study(function, references.source_of(function))
     _given[study.name] = study
     return study
 
@@ -257,6 +255,8 @@ def study_of_rows(name: str, cells: pd.DataFrame) -> FunctionStudy:
     return FunctionStudy(record, measured=measured)
 
 
+_named: dict[str, str] = {}
+"""References that were named in this process, by the names of their studies."""
 _given: dict[str, FunctionStudy] = {}
 """Studies of functions that were given in this process, by name."""
 
@@ -271,6 +271,8 @@ def study_of_record(record: experiment.FunctionRecord, digest: str) -> FunctionS
         digest: of the code that the run directory records.
     """
     study = _given.get(record.name)
+    with contextlib.suppress(UserError):  # its file is gone, or can't be loaded any more
+        study = study_of_reference(_named[record.name]) if record.name in _named else study
     if study is not None and study.record.parameters == record.parameters:
         return study
     folder = references.folder_of_own(record.reference, digest) if record.reference else None

@@ -246,7 +246,7 @@ def load_runs(
                 command = shell_line(command_words("judge", directory.path, study="FILE.py"))
                 why = "its claims are judged as they were recorded: its function is not loaded"
                 warnings.warn(f"{directory.path}: {why}; `{command}` loads it.", stacklevel=2)
-    if study is not None and study not in loaded:
+    if study is not None and study.record not in [one.record for one in loaded if one]:
         names = ", ".join(sorted({run.study.name for run in runs}))
         accepts = f"no run here is of this function with its parameters; here is {names}."
         raise BadValue("study", study.name, accepts)
