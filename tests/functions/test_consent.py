@@ -140,6 +140,43 @@ def test_a_file_of_another_function_is_refused(sent: Path) -> None:
     assert "here is outside:train." in said
 
 
+@pytest.mark.unix
+@pytest.mark.parametrize("reference", ["run.deep.outside:train", "/proc/self/cwd/outside.py:train"])
+def test_a_link_in_a_run_does_not_borrow_what_its_reader_swept(
+    folder: Path, reference: str
+) -> None:
+    written(folder, OUTSIDE, "outside.py")
+    call("sweep", "outside.py", "--n=1:3", "--seeds=6", "--jobs=1", "--out=run", cwd=folder)
+    (folder / "run" / "deep").mkdir()
+    (folder / "run" / "deep" / "outside.py").symlink_to(folder / "outside.py")
+    written(folder, EVIL, "run/__init__.py")
+    record(folder / "run", reference=reference)
+    forget()
+    assert RECORDED in call("judge", "run", cwd=folder).stderr
+    assert not (folder / "run" / "executed").exists()
+    forget()
+
+
+@pytest.mark.parametrize("place", ["a:b", "plain"])
+def test_a_file_in_a_folder_of_any_name_is_swept(folder: Path, place: str) -> None:
+    (folder / place).mkdir()
+    written(folder, OUTSIDE, f"{place}/outside.py")
+    call("sweep", "outside.py", "--n=1:3", "--seeds=1", "--jobs=1", cwd=folder / place)
+    forget()
+
+
+def test_a_file_that_fails_now_ends_no_report(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINE", "1")
+    written(folder, f"import os\nos.environ['MINE']\n{OUTSIDE}", "outside.py")
+    call("sweep", "outside.py", "--n=1:3", "--seeds=6", "--jobs=1", "--out=run", cwd=folder)
+    monkeypatch.delenv("MINE")
+    forget()
+    assert RECORDED in call("judge", "run", cwd=folder).stderr
+    forget()
+
+
 @pytest.mark.parametrize("reference", ["{folder}/outside.py:train", "outside:train"])
 def test_the_very_file_that_this_user_swept_is_loaded_as_long_as_its_code_stays(
     folder: Path, reference: str

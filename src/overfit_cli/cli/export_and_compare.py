@@ -185,7 +185,8 @@ def _escaped(words: str) -> str:
         is_formula = index % 2 and is_plain(piece)
         as_words = f"${piece}$" if index % 2 else piece.replace(r"\$", "$")
         pieces[index] = f"${piece}$" if is_formula else as_words.translate(_ESCAPES)
-    return "".join(pieces)
+    # Behind a row's end a bracket or a star would be an argument of that.
+    return re.sub(r"^(?=[\[*])", "{}", "".join(pieces))
 
 
 def _value(given: Any, digits: int = 6) -> str:

@@ -213,11 +213,13 @@ def _number(value: Any, description: str) -> float | None:
 def study_of_reference(reference: str, folder: Path | None = None) -> FunctionStudy:
     """Return the study of the function that `FILE.py:NAME` or `package.module:NAME` names.
 
-    A file is loaded again after it has changed. For `folder` see `files_of_reference`.
+    A file is loaded again after it has changed. Without `folder`, which `files_of_reference` has,
+    the user names it.
     """
     files = references.files_of_reference(reference, folder)
     study = _study_of_files(reference, files)
-    _named[study.name] = study.record.reference
+    if folder is None:
+        _named[study.name] = study.record.reference
     return study
 
 
@@ -275,8 +277,10 @@ def study_of_record(record: experiment.FunctionRecord, digest: str) -> FunctionS
         study = study_of_reference(_named[record.name]) if record.name in _named else study
     if study is not None and study.record.parameters == record.parameters:
         return study
-    folder = references.folder_of_own(record.reference, digest) if record.reference else None
-    return None if folder is None else study_of_reference(record.reference, folder)
+    with contextlib.suppress(UserError):
+        if folder := references.folder_of_own(record.reference, digest):
+            return study_of_reference(record.reference, folder)
+    return None
 
 
 def _make_study(function: references.Function, source: references.Source) -> FunctionStudy:

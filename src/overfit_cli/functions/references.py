@@ -77,7 +77,7 @@ def split_reference(reference: str) -> tuple[str, str]:
 
 def remember(reference: str, digest: str) -> None:
     """Note in the user's cache that code of this digest was swept at its place by this user."""
-    with contextlib.suppress(OSError):  # without it the file has to be named again
+    with contextlib.suppress(*_NO_MARK):  # without it the file has to be named again
         mark, *_ = _mark(reference, digest)
         mark.parent.mkdir(parents=True, exist_ok=True)
         mark.touch()
@@ -89,7 +89,7 @@ def folder_of_own(reference: str, digest: str) -> Path | None:
     It is the very file that was swept, and its code is still of the digest. Without the mark of
     `remember` nothing of it is read, and nothing is imported.
     """
-    with contextlib.suppress(UserError, OSError, ValueError):  # what no sweep has recorded
+    with contextlib.suppress(*_NO_MARK):  # what no sweep has recorded
         mark, path, package, name = _mark(reference, digest)
         if mark.exists() and path.is_file():
             folder = path.parents[len(package.split(".")) if package else 0]
@@ -98,14 +98,19 @@ def folder_of_own(reference: str, digest: str) -> Path | None:
     return None
 
 
+_NO_MARK = (UserError, OSError, ValueError, RuntimeError)
+"""What a place that can't be marked raises, or a cache that has none."""
+
+
 def _mark(reference: str, digest: str) -> tuple[Path, Path, str, str]:
     """The file in the cache for a function and its code; its own file, its package and its name."""
     where, name = split_reference(reference)
     *_, path = [Path(where)] if where.endswith(".py") else [Path(), *_paths_of_module(where)]
-    if not path.is_absolute():
-        raise UserError(f"{reference}: it is named without its folder.")
+    if path != path.resolve() or not cache_folder().is_absolute():
+        # A link leads to a file of the reader's, beside which lies what was sent.
+        raise UserError(f"{reference}: it is named by no whole path without links.")
     package = where if path.name == "__init__.py" else where.rpartition(".")[0]
-    swept = hashlib.sha256(f"{path.resolve()}\n{name}\n{digest}".encode()).hexdigest()
+    swept = hashlib.sha256(f"{path}\n{where}\n{name}\n{digest}".encode()).hexdigest()
     return cache_folder() / "swept" / swept, path, "" if where.endswith(".py") else package, name
 
 

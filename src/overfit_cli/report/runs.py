@@ -209,6 +209,9 @@ class JudgedRun:
     def _seal_in_words(self, claim: Claim) -> str:
         if any(claim is removed for removed in self._removed):
             return f"This claim was removed {AFTER_THE_FIRST_CELL}; it is judged as it was then."
+        study = self.study
+        if isinstance(study, FunctionStudy) and study.loaded is None and claim in study.claims():
+            return ""  # it is judged as it was recorded
         state = self.manifest.state_of(claim)
         if state not in ("changed", "added"):
             return ""

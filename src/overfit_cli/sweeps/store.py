@@ -28,7 +28,6 @@ from overfit_cli.core.cell import TRACEBACK
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import MANIFEST, TEMPORARY_PREFIX, error_text, make_folder, write_whole
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.functions.references import remember
 from overfit_cli.sweeps import part as parquet
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.manifest import SOURCES, Manifest, joined_manifest, read_manifest, with_run
@@ -92,9 +91,7 @@ class RunDirectory:
             return with_run(before, grid, settings, **how)
 
         self.update(added)
-        source, function, files = grid.study.identity
-        if source and function is not None and function.reference:
-            remember(function.reference, source)
+        source, _, files = grid.study.identity
         folder = self._there / SOURCES / source
         for file in files if source else ():
             if not (path := folder / file.name).exists():
