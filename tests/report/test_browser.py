@@ -161,7 +161,7 @@ def test_it_opens_with_the_question_the_findings_and_the_counts(page: Page) -> N
     details = page.locator(f"{CLAIM} details")
     expect(details.locator("p").first).to_be_visible()
     expect(page.locator(CLAIM)).to_contain_text("paper: 2; holds from 1.75 to 2.25")
-    expect(details).to_contain_text("it held in 0 of 60 worlds (0.0 to 6.0 %) where it is false")
+    expect(details).to_contain_text("it held in 0 of 200 worlds (0.0 to 1.8 %) where it is false")
     details.get_by_role("link", name="Error rates").click()
     expect(page.locator("#errors p").first).to_be_in_viewport()
     figure = page.locator("#figure-fig1-quick-boundary img")
