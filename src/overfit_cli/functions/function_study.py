@@ -326,7 +326,7 @@ def _make_study(function: references.Function, source: references.Source) -> Fun
 
 @functools.lru_cache(maxsize=64)
 def _digest_of_file(path: Path, *state: int) -> str:
-    """A digest of a file, which a cluster asks for at each task; read again at another state."""
+    """A digest of a file, which a cluster needs for each task; read again at another state."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:24]
 

@@ -127,7 +127,7 @@ function remember() {
   }
 }
 
-// What an old or a foreign address asks for and the page has not is ignored.
+// An address may come from another page: ignore the choices that this page lacks.
 function recall(kept = new URLSearchParams(location.search)) {
   for (const name of ["verdict", "kind"]) {
     const wanted = new Set((kept.get(name) || "").split(","));
