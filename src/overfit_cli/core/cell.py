@@ -145,6 +145,7 @@ class Column:
             is done or diverged is beyond all others, as the steps to a target are.
         diverges: whether it is infinite where training diverged or ended above its target, as a
             loss is.
+        decades: whether it is the decimal logarithm of what is measured over a bound.
     """
 
     name: str
@@ -155,6 +156,7 @@ class Column:
     label: str = ""
     reached: bool = True
     diverges: bool = False
+    decades: bool = False
 
     def __post_init__(self) -> None:
         check_texts(self)

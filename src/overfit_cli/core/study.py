@@ -200,13 +200,14 @@ class Field(parameters.ParameterInfo):
         label: a few words, or mathtext, for axes and legends.
         role: a `replaced` parameter has an expression in its place on an axis; a `logged` column is
             one that was derived of logged ones.
-        reached, diverges: see `core.cell.Column`.
+        reached, diverges, decades: see `core.cell.Column`.
         between: the columns with the least and the most that a number may be which is not known.
     """
 
     role: Role = "measured"
     reached: bool = True
     diverges: bool = False
+    decades: bool = False
     between: tuple[str, str] | None = None
 
     @property
