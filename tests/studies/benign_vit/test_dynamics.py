@@ -115,11 +115,11 @@ def test_alpha_and_beta_are_what_a_step_adds_to_queries_and_keys(noise: str) -> 
     settings = small(noise=noise)
     oracle = Autograd(settings)
     chosen = torch.cat([oracle.signals, oracle.x[:, 1]])  # (2 + samples, features)
-    G = torch.einsum("af,nbf->anb", chosen, oracle.x)
+    gram = torch.einsum("af,nbf->anb", chosen, oracle.x)
     for trained, now in engine(settings):
         state, weights = trained.state, (oracle.model.query, oracle.model.key)
-        B = state.update(now, state.eta).by_score[0] / state.s_pair[0]
-        alpha, beta = (torch.einsum("anb,nbj->anj", G, part) for part in (B, B.mT))
+        by_score = state.update(now, state.eta).by_score[0] / state.s_pair[0]
+        alpha, beta = (torch.einsum("anb,nbj->anj", gram, part) for part in (by_score, by_score.mT))
         q, k = (oracle.projected(matrix)[1] for matrix in weights)
         before = [(chosen @ matrix).detach() for matrix in weights]
         oracle.step()

@@ -134,8 +134,8 @@ def test_the_worst_token_is_that_of_loops_over_trained_weights(
 def test_scores_round_by_less_than_a_claim_allows(side: Regime) -> None:
     [parameters, *_] = settings(preset(f"theorem-dynamics-{side}"))
     for trained, now in itertools.islice(engine(parameters), 0, 100, 33):
-        q, k = trained.tokens.queries_and_keys()
-        q, k = (part[0].numpy().astype(np.longdouble) for part in (q, k))
+        heads = trained.tokens.queries_and_keys()
+        q, k = (part[0].numpy().astype(np.longdouble) for part in heads)
         exact = np.einsum("nia,nja->nij", q, k)
         wrong = np.abs(now.scores[0].numpy() - exact).max() / np.abs(exact).max()
         assert 0 < wrong < ROUNDING / 6
