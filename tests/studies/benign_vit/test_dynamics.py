@@ -12,17 +12,17 @@ import torch
 
 import overfit_cli
 from overfit_cli.core.training import Execution, Training
-from overfit_cli.studies.benign_vit.reference import VisionTransformer, logistic_loss
-from overfit_cli.studies.benign_vit.vit.data import draw_samples, draw_weights
-from overfit_cli.studies.benign_vit.vit.engine import ForwardPass
-from overfit_cli.studies.benign_vit.vit.parameters import (
+from overfit_cli.studies.benign_vit.data import draw_samples, draw_weights
+from overfit_cli.studies.benign_vit.engine import ForwardPass
+from overfit_cli.studies.benign_vit.parameters import (
     BenignVitParameters,
     hidden_logarithm,
     token_scales,
 )
-from overfit_cli.studies.benign_vit.vit.study import study
-from overfit_cli.studies.benign_vit.vit.theory import stage_ends
-from overfit_cli.studies.benign_vit.vit.training import VitsTogether
+from overfit_cli.studies.benign_vit.reference import VisionTransformer, logistic_loss
+from overfit_cli.studies.benign_vit.study import study
+from overfit_cli.studies.benign_vit.theory import stage_ends
+from overfit_cli.studies.benign_vit.training import VitsTogether
 from tests.training import cell_of, train
 
 SMALL: dict[str, object] = {

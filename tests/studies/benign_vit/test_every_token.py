@@ -12,12 +12,12 @@ import pytest
 import torch
 
 from calibration.benign_vit_figures import STAGE_2, STAGE_3
-from overfit_cli.studies.benign_vit.vit import lemma_numbers as numbers
-from overfit_cli.studies.benign_vit.vit.claims.every_token import ROUNDING
-from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, BenignVitParameters
-from overfit_cli.studies.benign_vit.vit.study import study
-from overfit_cli.studies.benign_vit.vit.theory import Regime
-from overfit_cli.studies.benign_vit.vit.true_scale import logged_row
+from overfit_cli.studies.benign_vit import lemma_numbers as numbers
+from overfit_cli.studies.benign_vit.claims.every_token import ROUNDING
+from overfit_cli.studies.benign_vit.parameters import TOKEN_CLASSES, BenignVitParameters
+from overfit_cli.studies.benign_vit.study import study
+from overfit_cli.studies.benign_vit.theory import Regime
+from overfit_cli.studies.benign_vit.true_scale import logged_row
 from tests.judged import measure, true_cells
 from tests.studies.benign_vit.cells import preset, settings
 from tests.studies.benign_vit.test_dynamics import Autograd, engine, small

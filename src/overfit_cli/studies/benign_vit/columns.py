@@ -7,7 +7,7 @@ Token classes in columns: the signal (token 1), the noise (token 2, the strong o
 from __future__ import annotations
 
 from overfit_cli.core.cell import Column
-from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES
+from overfit_cli.studies.benign_vit.parameters import TOKEN_CLASSES
 
 _LOSSES = (
     Column("train_loss", "training loss", symbol="L_S", diverges=True),

@@ -21,13 +21,13 @@ from torch import Tensor
 
 from overfit_cli.core.matrix_products import add_product
 from overfit_cli.core.training import Row
-from overfit_cli.studies.benign_vit.vit.engine import (
+from overfit_cli.studies.benign_vit.engine import (
     ForwardPass,
     TokenProjections,
     TokenSpace,
     stacked,
 )
-from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES
+from overfit_cli.studies.benign_vit.parameters import TOKEN_CLASSES
 
 
 class TrueScaleTokens:

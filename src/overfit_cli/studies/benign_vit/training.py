@@ -19,14 +19,14 @@ from overfit_cli.core.training import (
     failure,
     without_gradients,
 )
-from overfit_cli.studies.benign_vit.vit.engine import (
+from overfit_cli.studies.benign_vit.engine import (
     ForwardPass,
     TokenProjections,
     initial_state,
     projections_of,
 )
-from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.vit.true_scale import TrueScaleTokens, final_rows, logged_row
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.true_scale import TrueScaleTokens, final_rows, logged_row
 
 P = BenignVitParameters
 
