@@ -60,6 +60,16 @@ def cells(**columns: Any) -> pd.DataFrame:
     return frame.assign(**columns)
 
 
+def lose(frame: pd.DataFrame, row: int, column: str, reason: str) -> pd.DataFrame:
+    """The cells, of which one failed."""
+    lost = pd.Series(frame.index == row)
+    return frame.assign(
+        status=frame["status"].mask(lost, "failed"),
+        reason=frame["reason"].mask(lost, reason),
+        **{column: frame[column].mask(lost)},
+    )
+
+
 def judge(text: str, frame: pd.DataFrame, *columns: Column) -> Any:
     """The measurement of a sentence on all cells."""
     measure = Measure(read(text), Toy, columns=columns)
@@ -108,7 +118,7 @@ def test_parameters_that_may_have_any_value_have_one_of_them(cells_of_preset: On
 
 def test_a_failed_cell_may_meet_a_condition_on_what_is_measured(cells_of_preset: On) -> None:
     frame = cells(steps=[0.0, 5.0] * 36)
-    frame.loc[2, ["steps", "status", "reason"]] = [np.nan, "failed", "killed"]
+    frame = lose(frame, 2, "steps", "killed")
     chosen = cells_of_preset.where("steps > 0").of(frame, Toy)
     assert len(chosen) == 37
     assert chosen["reason"].tolist().count("killed") == 1
@@ -152,8 +162,7 @@ def test_a_cell_that_diverged_breaks_a_bound_and_one_that_was_killed_may(
     reason: str, verdict: str
 ) -> None:
     frame = cells(q=0.9)
-    frame.loc[5, ["q", "status", "reason"]] = [np.nan, "failed", reason]
-    assert judge("q <= 1 on all seeds", frame).verdict == verdict
+    assert judge("q <= 1 on all seeds", lose(frame, 5, "q", reason)).verdict == verdict
 
 
 # Powers
