@@ -58,7 +58,10 @@ def write_whole(path: Path, content: bytes) -> None:
 
 def _own_prefix() -> str:
     """What temporary files of this machine begin with, before the number of their process."""
-    return f"{TEMPORARY_PREFIX}{re.sub(r'[^A-Za-z0-9]', '', platform.node())}-"
+    name = platform.node()
+    with contextlib.suppress(OSError):  # containers of one name may number their processes alike
+        name += str(Path("/proc/self/ns/pid").readlink())
+    return f"{TEMPORARY_PREFIX}{re.sub(r'[^A-Za-z0-9]', '', name)}-"
 
 
 def clear_leftovers(folder: Path) -> None:
