@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 from overfit_cli.core.errors import BadValue
@@ -244,6 +245,25 @@ def learning_figures(
             draw=lazily("overfit_cli.figures.lines:draw_learning_rates"),
         ),
     )
+
+
+def bounds_figure(rows: Mapping[str, str], told: tuple[str, ...] = (), **of: Any) -> Figure:
+    """Return a figure of what was measured over bounds, a row for each sentence by its label.
+
+    Args:
+        rows: as `figures.bounds` reads them.
+        told: parameters that points tell apart where they vary, the first two of them.
+        of: other fields of the figure.
+    """
+    module = "overfit_cli.figures.bounds"
+    usual: dict[str, Any] = {
+        "name": "bounds",
+        "title": "What is measured over each bound, cell by cell",
+        "reads": "cells",
+        "draw": partial(lazily(f"{module}:draw_bounds"), rows, told),
+        "fits": partial(lazily(f"{module}:has_bounds"), rows),
+    }
+    return Figure(**usual | of)
 
 
 def collect_figures(*figures: Figure) -> dict[str, Figure]:
