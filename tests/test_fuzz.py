@@ -178,7 +178,8 @@ def test_a_manifest_is_read_or_refused_in_a_sentence(content: bytes) -> None:
         if manifest := taken(lambda: directory.manifest):
             assert set(manifest.planned(TOY)) == {"seed", *describe(TOY.parameters)}
             text = manifest.model_dump_json(by_alias=True)
-            assert Manifest.model_validate_json(text, strict=True).runs == manifest.runs
+            again = Manifest.model_validate_json(text, strict=True)
+            assert again.model_dump_json(by_alias=True) == text
 
 
 def mangled(content: bytes) -> st.SearchStrategy[bytes]:

@@ -135,6 +135,27 @@ class Figure:
     reproduces: Callable[[Any], bool] = lambda data: True
     labels: Mapping[str, str] = field(default_factory=dict)
 
+    def showing(self, name: str = "", title: str = "", **given: Any) -> Figure:
+        """Return the figure with another name, title, and fields or options by their names."""
+        named = {"name": name or self.name, "title": title or self.title}
+        own = {key: given.pop(key) for key in [*given] if key in Figure.__dataclass_fields__}
+        return replace(self, **named | own, options=replace(self.options, **given))
+
+
+def drawn_in(module: str, name: str, title: str, **other: Any) -> Figure:
+    """Return the figure that `draw_NAME` of a module draws, of data that `has_NAME` accepts.
+
+    It reads cells, unless `reads` says otherwise; without such a test it fits any data.
+    """
+    underlined = name.replace("-", "_")
+
+    def fits(data: Any) -> bool:
+        test = getattr(importlib.import_module(module), f"has_{underlined}", None)
+        return test is None or test(data)
+
+    draw = lazily(f"{module}:draw_{underlined}")
+    return Figure(name, title, **{"reads": "cells", "draw": draw, "fits": fits, **other})
+
 
 def defaults_but(*free: str) -> Callable[[Any], bool]:
     """Return a test for `reproduces`: whether all parameters but some have the paper's values."""

@@ -142,9 +142,27 @@ def error_text(error: OSError) -> str:
     return error.strerror or type(error).__name__
 
 
-def lock_folder(folder: Path) -> contextlib.AbstractContextManager[Any]:
-    """Return the folder's lock as a context; the end of a process releases it."""
-    return FileLock(folder / ".lock")
+_WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+
+
+class _Lock(FileLock):
+    """A lock whose errors name its file."""
+
+    def _acquire(self) -> None:
+        try:
+            super()._acquire()
+        except OSError as error:
+            lacks = error.errno in _WITHOUT_LOCKS
+            why = "the file system has no file locks" if lacks else error_text(error)
+            raise OSError(error.errno, why, self.lock_file) from error
+
+
+def lock_folder(folder: Path) -> FileLock:
+    """Return the folder's lock as a context; the end of a process releases it.
+
+    A file that stands for a lock would be left by a kill, and waited for without an end.
+    """
+    return _Lock(folder / ".lock", fallback_to_soft=False)
 
 
 _TRIES = 100 if os.name == "nt" else 1
