@@ -148,7 +148,6 @@ class Column:
             is done or diverged is beyond all others, as the steps to a target are.
         diverges: whether it is infinite where training diverged or ended above its target, as a
             loss is.
-        decades: whether it is the decimal logarithm of what is measured over a bound.
     """
 
     name: str
@@ -160,7 +159,6 @@ class Column:
     decades: bool = False
     reached: bool = True
     diverges: bool = False
-    decades: bool = False
 
     def __post_init__(self) -> None:
         check_texts(self)
