@@ -28,10 +28,10 @@ from benchmarks.timing import timed
 from overfit_cli.core import matrix_products
 from overfit_cli.core.cell import Batch, Cell, CellResult
 from overfit_cli.core.training import Execution
+from overfit_cli.studies.benign_vit.data import draw
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.reference import Trained, train_one_cell
-from overfit_cli.studies.benign_vit.vit.data import draw
-from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.vit.study import study
+from overfit_cli.studies.benign_vit.study import study
 from overfit_cli.sweeps.worker import train_all
 
 SEED = 1

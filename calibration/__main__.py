@@ -21,9 +21,10 @@ from joblib import Parallel, delayed
 
 from calibration.rates import MOST_ERRORS, design, rates, worlds_of
 from overfit_cli.core.errors import UserError
+from overfit_cli.core.files import preset_folder
 from overfit_cli.core.registry import claims_of, find_study, installed_studies
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.sweeps.presets import ERROR_RATES, preset_folder
+from overfit_cli.sweeps.presets import ERROR_RATES
 
 RUNS = 200
 COLUMNS = ("study", "claim", "runs", "true: fails", "false: holds")

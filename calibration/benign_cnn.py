@@ -12,7 +12,7 @@ from calibration.benign_vit_figures import GUESS
 from calibration.rates import Worlds
 from calibration.worlds import number_worlds
 from overfit_cli.studies.benign_vit.cnn.claims import FEWER, WHOLE
-from overfit_cli.studies.benign_vit.vit.theory import FIGURE_1_THRESHOLD
+from overfit_cli.studies.benign_vit.theory import FIGURE_1_THRESHOLD
 
 MIDDLE_N = 11.0
 """Where boundaries of other powers meet."""

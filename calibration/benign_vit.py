@@ -22,9 +22,9 @@ from calibration.rates import Worlds
 from calibration.worlds import number_worlds
 from overfit_cli.claims.parts import tolerance_margin
 from overfit_cli.core.parameters import map_parameters
-from overfit_cli.studies.benign_vit.vit.claims import theorem_regime as claims
-from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.vit.theory import T_POWERS, Regime, predicted_steps
+from overfit_cli.studies.benign_vit.claims import theorem_regime as claims
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.theory import T_POWERS, Regime, predicted_steps
 
 MIDDLE_N, MIDDLE_SNR = 64.0, 1.8
 """Where the boundaries of worlds of any power meet."""

@@ -14,10 +14,10 @@ from calibration.rates import Worlds
 from calibration.worlds import exception_worlds, number_worlds
 from overfit_cli.claims.parts import Margin
 from overfit_cli.core.parameters import parameters_from_row
-from overfit_cli.studies.benign_vit.vit.claims import every_token, lemmas
-from overfit_cli.studies.benign_vit.vit.lemma_numbers import WINS, values_until_t0
-from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.vit.theory import Regime
+from overfit_cli.studies.benign_vit.claims import every_token, lemmas
+from overfit_cli.studies.benign_vit.lemma_numbers import WINS, values_until_t0
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.theory import Regime
 
 Numbers = NDArray[np.float64]
 Bools = NDArray[np.bool_]

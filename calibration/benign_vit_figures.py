@@ -19,12 +19,12 @@ from scipy.stats import binom
 from calibration.rates import Worlds
 from calibration.worlds import margins_of, number_worlds, share_worlds, worlds_from
 from overfit_cli.core.parameters import parameters_from_row
-from overfit_cli.studies.benign_vit.vit.claims import CLAIMS, dynamics, lemmas
-from overfit_cli.studies.benign_vit.vit.claims.boundaries import PROPORTIONAL, SAME
-from overfit_cli.studies.benign_vit.vit.claims.figure_1 import BETTER, CONTOUR, EXPONENT, SHARE
-from overfit_cli.studies.benign_vit.vit.lemma_numbers import t1
-from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, BenignVitParameters
-from overfit_cli.studies.benign_vit.vit.theory import (
+from overfit_cli.studies.benign_vit.claims import CLAIMS, dynamics, lemmas
+from overfit_cli.studies.benign_vit.claims.boundaries import PROPORTIONAL, SAME
+from overfit_cli.studies.benign_vit.claims.figure_1 import BETTER, CONTOUR, EXPONENT, SHARE
+from overfit_cli.studies.benign_vit.lemma_numbers import t1
+from overfit_cli.studies.benign_vit.parameters import TOKEN_CLASSES, BenignVitParameters
+from overfit_cli.studies.benign_vit.theory import (
     FIGURE_1_CONSTANT,
     FIGURE_1_EXPONENT,
     FIGURE_1_STRONG_NOISE,

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from calibration.benign_vit_figures import STAGE_2, STAGE_3, logged
 from calibration.rates import Worlds
 from calibration.worlds import exception_worlds, number_worlds
-from overfit_cli.studies.benign_vit.vit.claims import lemmas, propositions
-from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES
+from overfit_cli.studies.benign_vit.claims import lemmas, propositions
+from overfit_cli.studies.benign_vit.parameters import TOKEN_CLASSES
 
 Numbers = NDArray[np.float64]
 

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from calibration.rates import Worlds
 from calibration.worlds import number_worlds_of
-from overfit_cli.studies.benign_vit.vit import theory
-from overfit_cli.studies.benign_vit.vit.claims import wide_heads as claims
-from overfit_cli.studies.benign_vit.vit.claims.condition import OfCell, numbers_of
+from overfit_cli.studies.benign_vit import theory
+from overfit_cli.studies.benign_vit.claims import wide_heads as claims
+from overfit_cli.studies.benign_vit.claims.condition import OfCell, numbers_of
 
 Numbers = NDArray[np.float64]
 

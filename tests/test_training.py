@@ -93,7 +93,7 @@ class Least(Study[FakeParameters]):
 
 
 def test_five_members_are_a_study_and_the_rest_has_defaults() -> None:
-    assert Study.__abstractmethods__ == {"name", "version", "parameters", "columns", "train"}
+    assert Study.__abstractmethods__ == {"name", "version", "parameters", "columns"}
     least = Least()
     [trained] = train_all(least, [CELL], Execution())
     result = CellResult(CELL, trained.measurements, trained.steps, seconds=trained.seconds)

@@ -30,7 +30,13 @@ from pypdf import PdfWriter
 import overfit_cli
 from overfit_cli import Column, UserError, __version__
 from overfit_cli.core.figure import HEATMAP, Figure, FigureOptions, defaults_but
-from overfit_cli.core.parameters import ParameterInfo, StudyParameters, describe, parameter
+from overfit_cli.core.parameters import (
+    ParameterInfo,
+    StudyParameters,
+    describe,
+    parameter,
+    short_label,
+)
 from overfit_cli.core.parameters import symbol_text as unicode_of
 from overfit_cli.core.registry import installed_studies
 from overfit_cli.core.study import AnyStudy
@@ -214,8 +220,12 @@ def _tables(study: AnyStudy) -> list[list[ParameterInfo | Column]]:
     return [[*describe(study.parameters).values()], [*study.columns], [*study.trajectory_columns]]
 
 
+def _label(one: ParameterInfo | Column) -> str:
+    return short_label(one.name, one.meaning, one.label)
+
+
 def _text(one: ParameterInfo | Column) -> str:
-    label = one.label or one.meaning
+    label = _label(one)
     return f"{label} ${one.symbol}$" if one.symbol else label
 
 
@@ -228,7 +238,7 @@ def test_labels_are_a_few_words_that_tell_a_thing_from_its_neighbours(study: Any
     for table in _tables(study):
         assert [text for text, count in Counter(map(_text, table)).items() if count > 1] == []
         for one in table:
-            label = one.label or one.meaning
+            label = _label(one)
             assert 0 < len(label) <= LONGEST, one
             assert label == " ".join(label.split()), one
             assert not re.search(r"[,:;$\\]|\bor\b", label), one

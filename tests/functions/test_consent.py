@@ -1,4 +1,4 @@
-"""Nothing that a run directory or a figure names is executed, unless its reader swept or names it.
+"""Nothing that a run directory or a figure names is executed, unless its reader has named it.
 
 Each reference here was an attack: an import of it acts, or finds code that came with the run.
 """
@@ -16,7 +16,7 @@ import pytest
 
 import overfit_cli
 from overfit_cli.functions import function_study
-from tests.command import call
+from tests.command import call, run
 from tests.functions.mine import written
 
 OUTSIDE = """
@@ -48,6 +48,7 @@ def sent(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         (folder / name).parent.mkdir(exist_ok=True)
         written(folder, EVIL, name)
     (folder / "link.py").symlink_to(folder / "run" / "evil.py")
+    written(folder, 'title = "Sent"\nstudy = "evil.py"\nclaims.low = "loss < 9"\n', "run/sent.toml")
     monkeypatch.setenv("OVERFIT_CACHE", str(folder / "cache-of-another-user"))
     forget()
     with contextlib.chdir(folder):
@@ -55,19 +56,23 @@ def sent(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     forget()
 
 
+OWN = {"outside", "evil", "helper", "lab", "overfit_file_outside"}
+
+
 def forget() -> None:
     """Make this process a new one: it was given no function, and has loaded none."""
     function_study._given.clear()
     function_study._named.clear()
     function_study._study_of_files.cache_clear()
-    for name in ("outside", "evil"):
-        sys.modules.pop(name, None)
+    for name in [name for name in sys.modules if name.split(".")[0] in OWN]:
+        del sys.modules[name]
 
 
 def record(run: Path, **changed: object) -> None:
     """Change what the manifest says of the function."""
     manifest = json.loads((run / "manifest.json").read_text())
     manifest["function"] |= changed
+    manifest["presets"] = [str(run / "sent.toml")]
     (run / "manifest.json").write_text(json.dumps(manifest))
 
 
@@ -79,22 +84,25 @@ GADGETS = (
 )
 COMMANDS = (
     *("judge run", "judge run loss<9", "report run --out=page", "runs run", "runs run --failed"),
-    *("runs .", "plot lines --from=run --x=n --out=p.png", "export run --out=a.csv"),
+    *("runs .", "plot lines --from=run --x=n --out=p.png", "plot lines --from=run --out=p.csv"),
+    *("export run --out=a.csv", "export run --to=parquet --out=a.parquet"),
+    "export run --means --to=latex --out=a.tex",
     *("compare run other", "merge run other --out=merged", "compact run", "verify plot.png"),
-    *("verify plot.png --redraw", "verify judge.png --redraw", "list", "reproduce --dry-run"),
+    *("verify plot.png --redraw", "verify judge.png --redraw", "list", "list claims"),
+    *("reproduce --dry-run", "sweep toy --n=2 --snr=1 --jobs=1 --out=run"),
+    "sweep toy --n=2 --snr=1 --dry-run --out=run",
 )
 
 
 def files_in(folder: Path) -> set[str]:
-    made = ("page", "p.", "a.csv", "merged", "run/", "other/", "cache")
+    made = ("page", "p.", "a.", "merged", "run/", "other/", "cache")
     names = (path.relative_to(folder).as_posix() for path in folder.rglob("*"))
     return {name for name in names if not name.startswith(made) or "executed" in name}
 
 
 @pytest.mark.unix
-@pytest.mark.parametrize(
-    "command", [*COMMANDS[:1], *(pytest.param(one, marks=pytest.mark.slow) for one in COMMANDS[1:])]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("command", COMMANDS)
 def test_no_command_imports_what_a_manifest_names(sent: Path, command: str) -> None:
     folder = sent.parent
     call("sweep", "outside.py", "--n=1:3", "--seeds=6", "--jobs=1", "--out=other", cwd=folder)
@@ -103,10 +111,22 @@ def test_no_command_imports_what_a_manifest_names(sent: Path, command: str) -> N
         record(folder / "other", reference=gadget.format(folder=folder))
         forget()
         before, loaded = files_in(folder), {*sys.modules}
-        call(*command.split(), cwd=folder, expect={0, 1})
+        call(*command.split(), cwd=folder, expect={0, 1, 2} if "sweep" in command else {0, 1})
         assert files_in(folder) == before, gadget
         named = gadget.partition(":")[0].partition(".")[0]
         assert not {name for name in {*sys.modules} - loaded if name.split(".")[0] == named}
+
+
+@pytest.mark.unix
+@pytest.mark.parametrize("command", ["judge", pytest.param("runs", marks=pytest.mark.slow)])
+def test_a_module_that_reads_the_command_line_imports_no_code_in_a_run(
+    sent: Path, command: str
+) -> None:
+    """The working folder is on the path, so that `run` is a package that could be imported."""
+    record(sent, reference="unittest.__main__:main")
+    before = files_in(sent.parent)
+    run(command, "run", cwd=sent.parent, apart=True)
+    assert files_in(sent.parent) == before
 
 
 def test_the_recorded_wordings_are_judged_and_a_sentence_says_how_to_load_the_file(
@@ -175,6 +195,65 @@ def test_a_file_that_fails_now_ends_no_report(
     forget()
     assert RECORDED in call("judge", "run", cwd=folder).stderr
     forget()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        *(("import experiment", "import experiment\n\nif __name__ != 'mine':\n    import evil"),),
+        *(("import experiment", "import experiment\nimport overfit_cli, evil"),),
+        *(("n: int", "n: __import__('evil').int"), ("[", "[__import__('evil').TEXT, ")),
+        ('"""Helps."""', "import evil"),
+    ],
+)
+def test_what_the_digest_of_code_leaves_out_is_consented_to_too(
+    folder: Path, old: str, new: str
+) -> None:
+    """The digest tells cells of two codes apart; a condition on a name is none of them."""
+    written(folder, '"""Helps."""', "helper.py")
+    written(folder, f"import helper\n{OUTSIDE}", "outside.py")
+    call("sweep", "outside.py", "--n=1:3", "--seeds=6", "--jobs=1", "--out=run", cwd=folder)
+    written(folder, f"TEXT = 'loss < 9'\nint = int\n{EVIL}", "evil.py")
+    for name in ("helper.py", "outside.py"):
+        written(folder, (folder / name).read_text().replace(old, new, 1), name)
+    forget()
+    assert RECORDED in call("judge", "run", cwd=folder).stderr
+    assert not (folder / "executed").exists()
+    call("judge", "run", "--study=outside.py", cwd=folder, expect={0, 2})
+    assert (folder / "executed").exists(), "it would have been"
+    forget()
+
+
+@pytest.mark.parametrize(
+    "command", ["judge run", "report run --out=page", "runs run", "verify judge.png --redraw"]
+)
+def test_a_package_that_has_changed_is_not_imported_to_compare_its_code(
+    folder: Path, command: str
+) -> None:
+    (folder / "lab").mkdir()
+    written(folder, "", "lab/__init__.py")
+    written(folder, "", "lab/helper.py")
+    written(folder, f"import lab.helper\n{OUTSIDE}", "lab/outside.py")
+    how = ("--n=1:3", "--seeds=6", "--jobs=1", "--out=run")
+    call("sweep", "lab.outside:train", *how, cwd=folder)
+    call("judge", "run", "--out=judge.png", cwd=folder)
+    written(folder, "from pathlib import Path\nPath('executed').touch()", "lab/__init__.py")
+    forget()
+    call(*command.split(), cwd=folder, expect={0, 1})
+    assert not (folder / "executed").exists()
+    forget()
+
+
+def test_a_cache_at_no_whole_path_holds_no_consent(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may lie in a folder that somebody sent."""
+    monkeypatch.setenv("OVERFIT_CACHE", "cache-here")
+    written(folder, OUTSIDE, "outside.py")
+    call("sweep", "outside.py", "--n=1:3", "--seeds=6", "--jobs=1", "--out=run", cwd=folder)
+    forget()
+    assert RECORDED in call("judge", "run", cwd=folder).stderr
+    assert not (folder / "cache-here").exists()
 
 
 @pytest.mark.parametrize("reference", ["{folder}/outside.py:train", "outside:train"])

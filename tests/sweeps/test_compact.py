@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import math
+import os
 import shutil
 import warnings
 from pathlib import Path
@@ -203,7 +205,6 @@ def test_a_compaction_that_is_killed_anywhere_loses_and_doubles_nothing(
     out, before = directory.path, read(directory)
     for _ in strikes("kill", out, lambda: RunDirectory(out).compact(), stride):
         check_same(directory, before)
-        RunDirectory(out).prepare()
         RunDirectory(out).compact()
         assert not list(out.glob("**/.part-*"))
         assert len(stored_keys(out)) == len(before[0])
@@ -229,3 +230,22 @@ def test_commands_say_that_a_merge_was_cut_short_until_it_is_repeated(tmp_path: 
     done = call(*command, cwd=tmp_path)
     assert done.stdout.startswith("2 directories merged into all: 10 cells.\n")
     assert call(*export, cwd=tmp_path).stderr == ""
+
+
+@pytest.mark.unix
+@pytest.mark.parametrize("lacking", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks_gives_a_sentence_and_keeps_every_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacking: int
+) -> None:
+    """A directory that was written where there were locks has a lock file."""
+    before = read(sweep_toy(tmp_path / "out", "1:3"))
+
+    def lock(*_: object) -> None:
+        raise OSError(lacking, os.strerror(lacking))
+
+    monkeypatch.setattr("fcntl.flock", lock)
+    for command in ("compact out", "sweep toy --n=1:4 --jobs=1 --out=out", "merge out --out=all"):
+        done = call(*command.split(), cwd=tmp_path, expect={1, 2})
+        assert done.stderr.count("\n") == 1
+        assert "the file system has no file locks" in done.stderr
+    check_same(RunDirectory(tmp_path / "out"), before)

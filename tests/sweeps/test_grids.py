@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import overfit_cli
 from overfit_cli import UserError
 from overfit_cli.core.parameters import Value, describe
-from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
+from overfit_cli.studies.benign_vit.study import study as benign_vit
 from overfit_cli.sweeps.grid import Grid, parse_range, parse_seeds
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call

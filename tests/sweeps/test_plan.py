@@ -17,7 +17,7 @@ import overfit_cli
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.training import Execution
 from overfit_cli.functions.function_study import study_of_reference
-from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
+from overfit_cli.studies.benign_vit.study import study as benign_vit
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.plan import estimate, make_plan
 from overfit_cli.sweeps.store import RunDirectory

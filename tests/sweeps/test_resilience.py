@@ -8,6 +8,7 @@ import queue
 import random
 import re
 import signal
+import threading
 import time
 from collections.abc import Generator
 from concurrent.futures import Future
@@ -29,6 +30,7 @@ from overfit_cli.core.processes import (
 from overfit_cli.core.training import Execution
 from overfit_cli.sweeps import executors, worker
 from overfit_cli.sweeps.executors import Deadlines, Local
+from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import Batch, Task, TaskRecord, Work
 from tests.clusters import dask_cluster
 from tests.command import call, ended, python, run, start, wait_for
@@ -158,6 +160,25 @@ def test_two_sweeps_at_once_into_one_directory_lose_and_duplicate_nothing(
     for process in processes:
         ended(process)
     check_once(tmp_path / "out", undisturbed)
+
+
+def test_a_sweep_that_begins_leaves_alone_what_another_one_writes(tmp_path: Path) -> None:
+    """It begins each time that a file was written and isn't renamed yet."""
+    (tmp_path / "f.py").write_text("def train(a: int): return {'loss': a}\n")
+    beginning, fsync = list[threading.Thread](), os.fsync
+
+    def synced(descriptor: int) -> None:
+        fsync(descriptor)
+        beginning.append(threading.Thread(target=RunDirectory(tmp_path / "out").prepare))
+        beginning[-1].start()
+        beginning[-1].join(0.03)  # it waits for the lock
+
+    with mock.patch("os.fsync", synced):
+        call("sweep", "f.py", "--a=1", "--jobs=1", "--out=out", cwd=tmp_path)
+    for one in beginning:
+        one.join()
+    assert (tmp_path / "out" / "source").is_dir()
+    assert len(overfit_cli.load(tmp_path / "out")) == 1
 
 
 def test_a_full_disk_gives_a_sentence_and_keeps_what_was_written(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 import overfit_cli
 from overfit_cli.core.errors import UserError
-from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
+from overfit_cli.studies.benign_vit.study import study as benign_vit
 from overfit_cli.sweeps.part import cell_schema
 from tests.command import run, start, wait_for
 from tests.toy_runs import TOY, check_once, parts_in, rows

@@ -159,8 +159,8 @@ EXPECT = option("FILE", "Expected verdicts: the claims.json of a report, or a TO
 JSON_FILE = option("FILE", "JSON file of all numbers; - prints only the JSON.", "--json")
 FUNCTION_FILE = option(
     "FILE.py",
-    "File of the run's function, to judge its claims as they are now. A file that you swept is "
-    "loaded by itself; another one only if you name it.",
+    "File of the run's function, to judge its claims as they are now. A file that you swept and "
+    "left as it was is loaded by itself; another one only if you name it.",
     "--study",
 )
 FIGURE_FILE = option(

@@ -138,9 +138,12 @@ class Column:
     """A measurement that a study makes: a column of its cell rows or of its trajectories.
 
     `symbol` is the paper's, in mathtext without the dollar signs; `unit` is empty for pure numbers;
-    `label`, a few words for axes and legends, is empty where the meaning is short enough.
+    `label` is a few words for axes and legends, by default the meaning where that is short, else
+    the name.
 
     Attributes:
+        kind: what is stored of it.
+        decades: whether it is the decimal logarithm of a number over its bound, above 0 beyond it.
         reached: whether every cell that is done reaches it; otherwise an empty place of a cell that
             is done or diverged is beyond all others, as the steps to a target are.
         diverges: whether it is infinite where training diverged or ended above its target, as a
@@ -149,10 +152,11 @@ class Column:
 
     name: str
     meaning: str
-    kind: Literal["float", "int"] = "float"
     symbol: str = ""
-    unit: str = ""
     label: str = ""
+    unit: str = ""
+    kind: Literal["float", "int"] = "float"
+    decades: bool = False
     reached: bool = True
     diverges: bool = False
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 from overfit_cli.core.errors import BadValue
@@ -136,6 +137,27 @@ class Figure:
     reproduces: Callable[[Any], bool] = lambda data: True
     labels: Mapping[str, str] = field(default_factory=dict)
 
+    def showing(self, name: str = "", title: str = "", **given: Any) -> Figure:
+        """Return the figure with another name, title, and fields or options by their names."""
+        named = {"name": name or self.name, "title": title or self.title}
+        own = {key: given.pop(key) for key in [*given] if key in Figure.__dataclass_fields__}
+        return replace(self, **named | own, options=replace(self.options, **given))
+
+
+def drawn_in(module: str, name: str, title: str, **other: Any) -> Figure:
+    """Return the figure that `draw_NAME` of a module draws, of data that `has_NAME` accepts.
+
+    It reads cells, unless `reads` says otherwise; without such a test it fits any data.
+    """
+    underlined = name.replace("-", "_")
+
+    def fits(data: Any) -> bool:
+        test = getattr(importlib.import_module(module), f"has_{underlined}", None)
+        return test is None or test(data)
+
+    draw = lazily(f"{module}:draw_{underlined}")
+    return Figure(name, title, **{"reads": "cells", "draw": draw, "fits": fits, **other})
+
 
 def defaults_but(*free: str) -> Callable[[Any], bool]:
     """Return a test for `reproduces`: whether all parameters but some have the paper's values."""
@@ -225,6 +247,25 @@ def learning_figures(
             draw=lazily("overfit_cli.figures.lines:draw_learning_rates"),
         ),
     )
+
+
+def bounds_figure(rows: Mapping[str, str], told: tuple[str, ...] = (), **of: Any) -> Figure:
+    """Return a figure of what was measured over bounds, a row for each sentence by its label.
+
+    Args:
+        rows: as `figures.bounds` reads them.
+        told: parameters that points tell apart where they vary, the first two of them.
+        of: other fields of the figure.
+    """
+    module = "overfit_cli.figures.bounds"
+    usual: dict[str, Any] = {
+        "name": "bounds",
+        "title": "What is measured over each bound, cell by cell",
+        "reads": "cells",
+        "draw": partial(lazily(f"{module}:draw_bounds"), rows, told),
+        "fits": partial(lazily(f"{module}:has_bounds"), rows),
+    }
+    return Figure(**usual | of)
 
 
 def collect_figures(*figures: Figure) -> dict[str, Figure]:

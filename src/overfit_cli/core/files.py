@@ -58,7 +58,10 @@ def write_whole(path: Path, content: bytes) -> None:
 
 def _own_prefix() -> str:
     """What temporary files of this machine begin with, before the number of their process."""
-    return f"{TEMPORARY_PREFIX}{re.sub(r'[^A-Za-z0-9]', '', platform.node())}-"
+    name = platform.node()
+    with contextlib.suppress(OSError):  # containers of one name may number their processes alike
+        name += str(Path("/proc/self/ns/pid").readlink())
+    return f"{TEMPORARY_PREFIX}{re.sub(r'[^A-Za-z0-9]', '', name)}-"
 
 
 def clear_leftovers(folder: Path) -> None:
@@ -99,6 +102,13 @@ def read_toml(path: Path, name: str = "") -> dict[str, Any]:
     raise BadValue(name, str(path), problem) if name else UserError(f"{path}: {problem}")
 
 
+def preset_folder() -> Path:
+    """Return where the shipped presets lie: in the installed package, or in the checkout."""
+    package = Path(__file__).resolve().parents[1]
+    installed = package / "experiments"
+    return installed if installed.is_dir() else package.parents[1] / "experiments"
+
+
 def read_bounded(path: Path, limit: int | None = None) -> bytes:
     """Return the content of a regular file of at most `limit` bytes, by default `MOST_BYTES`.
 
@@ -132,9 +142,27 @@ def error_text(error: OSError) -> str:
     return error.strerror or type(error).__name__
 
 
-def lock_folder(folder: Path) -> contextlib.AbstractContextManager[Any]:
-    """Return the folder's lock as a context; the end of a process releases it."""
-    return FileLock(folder / ".lock")
+_WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+
+
+class _Lock(FileLock):
+    """A lock whose errors name its file."""
+
+    def _acquire(self) -> None:
+        try:
+            super()._acquire()
+        except OSError as error:
+            lacks = error.errno in _WITHOUT_LOCKS
+            why = "the file system has no file locks" if lacks else error_text(error)
+            raise OSError(error.errno, why, self.lock_file) from error
+
+
+def lock_folder(folder: Path) -> FileLock:
+    """Return the folder's lock as a context; the end of a process releases it.
+
+    A file that stands for a lock would be left by a kill, and waited for without an end.
+    """
+    return _Lock(folder / ".lock", fallback_to_soft=False)
 
 
 _TRIES = 100 if os.name == "nt" else 1

@@ -172,6 +172,10 @@ class StudyParameters(BaseModel):
         """Yield an error for each value that contradicts the others; the first is raised."""
         yield from ()
 
+    def refuse(self, name: str, accepts: str) -> BadValue:
+        """Return the error for the value of a parameter, with what that accepts."""
+        return BadValue(name, getattr(self, name), accepts)
+
     @model_validator(mode="after")
     def _check_consistency(self) -> Self:
         refusal = next(self.refusals(), None)
@@ -199,22 +203,30 @@ Bound = Annotated[float, Field(allow_inf_nan=False)] | None
 """An end of what a parameter accepts, finite also where a record holds it."""
 
 
+LONGEST_LABEL = 28
+
+
+def short_label(name: str, meaning: str, label: str) -> str:
+    """Return a few words for axes: the label, a meaning that is as short, or the name in words."""
+    return label or (meaning if len(meaning) <= LONGEST_LABEL else "") or spaced(name)
+
+
 @dataclass(frozen=True)
 class Parameter:
     """The meaning and the bounds of a parameter: `Annotated[int, Parameter("samples")]`.
 
-    The symbol is the paper's, in mathtext without dollar signs; `label`, a few words for axes, is
-    empty where the meaning is short enough.
+    The symbol is the paper's, in mathtext without dollar signs; `label` is a few words for axes, by
+    default the meaning where that is short, else the name.
     """
 
     meaning: str = ""
     symbol: str = ""
+    label: str = ""
     unit: str = ""
     at_least: Bound = None
     above: Bound = None
     at_most: Bound = None
     below: Bound = None
-    label: str = ""
 
     def __post_init__(self) -> None:
         check_texts(self)
@@ -245,10 +257,24 @@ class Parameter:
         )
 
 
-def parameter(default: Value, meaning: str, **declared: Any) -> Any:
-    """Declare a field of a `StudyParameters` model: the paper's value, and see `Parameter`."""
-    shown = {name: declared.pop(name) for name in ("value_labels", "shades") if name in declared}
-    about, real = Parameter(meaning, **declared), isinstance(default, float)
+_INTERVAL = re.compile(r"(?P<from>[\[(]) *(?P<low>[^ ,]+) *, *(?P<high>[^ ,]+) *(?P<to>[\])])")
+_LOW, _HIGH = {"[": "at_least", "(": "above"}, {"]": "at_most", ")": "below"}
+
+
+def parameter(
+    default: Value, meaning: str, symbol: str = "", label: str = "", within: str = "", **other: Any
+) -> Any:
+    """Declare a field of a `StudyParameters` model: the paper's value, and see `Parameter`.
+
+    `within` says the bounds as an interval: `[0, 1]`, `(0, 100]` or `[1, inf)`.
+    """
+    shown = {name: other.pop(name) for name in ("value_labels", "shades") if name in other}
+    if within:
+        found = _INTERVAL.fullmatch(within)
+        assert found is not None, f"{within} is no interval"
+        ends = {_LOW[found["from"]]: found["low"], _HIGH[found["to"]]: found["high"]}
+        other |= {end: float(text) for end, text in ends.items() if "inf" not in text}
+    about, real = Parameter(meaning, symbol, label, **other), isinstance(default, float)
     return about.field(default, real=real, **shown)
 
 
@@ -330,7 +356,7 @@ def _parameter_info(model: type[StudyParameters], name: str) -> ParameterInfo:
     accepts, limits = _accepts(kind, choices, declared.metadata)
     about: Parameter = extra["about"]
     default = None if declared.is_required() else declared.default
-    label = about.label or about.meaning or spaced(name)
+    label = short_label(name, about.meaning, about.label)
     named = name, kind, default, about.meaning, about.symbol, about.unit, choices, accepts, label
     return ParameterInfo(*named, extra["value_labels"], extra["shades"], limits)
 

@@ -8,6 +8,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 from typing import TypeVar
 
 from overfit_cli.core.cell import taken_columns
@@ -50,6 +51,10 @@ def _problems(study: object, name: str) -> Iterator[str]:
         yield f"its headline is {study.headline!r}, which is none of its columns"
     if study.name != name:
         yield f"its name is {study.name!r}"
+    if type(study).train is Study.train:
+        where, package = study.trained_in, type(study).__module__.rpartition(".")[0]
+        if (where.startswith(".") and not package) or find_spec(where, package) is None:
+            yield f"it has no function `train`, and there is no module {where}"
 
 
 @functools.cache

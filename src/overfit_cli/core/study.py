@@ -7,6 +7,7 @@ number means that a cell lacks, so that no function guesses it from a name.
 from __future__ import annotations
 
 import functools
+import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,9 +20,9 @@ from overfit_cli.core.arrays import finite_column
 from overfit_cli.core.cell import ROW_COLUMNS, Batch, Cell, CellResult, Column, Identity, P, Paper
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.expressions import Names
-from overfit_cli.core.figure import Figure, grid_figures
+from overfit_cli.core.figure import Figure, collect_figures, grid_figures
 from overfit_cli.core.text import plural
-from overfit_cli.core.training import Training
+from overfit_cli.core.training import Together, Training
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,6 +64,24 @@ class Study(ABC, Generic[P]):
     identity: Identity = Identity()
     """What a run directory keeps of it beside its name and version."""
 
+    trained_in: str = ".training"
+    """The module with `train_batch(batch, training)` or `train_cell(cell, training)`.
+
+    It is imported when it is first used; a leading dot is the package of the study's own module.
+    """
+
+    claims_in: str = ""
+    """The module with its `CLAIMS`, spelled likewise; empty for none."""
+
+    drawn: Sequence[Figure] = ()
+    """Its figures; without any, those that any grid can have."""
+
+    together: Together[P] | None = None
+    """Which cells are trained as one tensor; by default each is trained by itself."""
+
+    shows: str = ""
+    """What a trained cell shows, as a sentence: see `summary`."""
+
     @property
     @abstractmethod
     def name(self) -> str:
@@ -83,12 +102,21 @@ class Study(ABC, Generic[P]):
     def columns(self) -> tuple[Column, ...]:
         """The columns that are measured once per cell."""
 
-    @abstractmethod
     def train(self, batch: Batch[P], training: Training) -> Iterator[CellResult[P]]:
         """Train a batch and give one result per cell, in any order.
 
         It runs on one thread. What it raises, and nan among its measurements, become failed cells.
+        By default the module `trained_in` has the function.
         """
+        module = self._module(self.trained_in)
+        if hasattr(module, "train_batch"):
+            yield from module.train_batch(batch, training)
+        else:
+            for cell in batch:
+                yield module.train_cell(cell, training)
+
+    def _module(self, name: str) -> Any:
+        return importlib.import_module(name, type(self).__module__.rpartition(".")[0])
 
     @property
     def has_steps(self) -> bool:
@@ -111,12 +139,13 @@ class Study(ABC, Generic[P]):
         return tuple(column.name for column in self.trajectory_columns[:MOST_PROGRESS_COLUMNS])
 
     def figures(self) -> Mapping[str, Figure]:
-        """Return its figures by name: by default those that any grid can have."""
-        return grid_figures(self.threshold)
+        """Return its figures by name."""
+        return collect_figures(*self.drawn) if self.drawn else grid_figures(self.threshold)
 
     def claims(self) -> Sequence[Claim]:
         """Return the claims of the paper that its cells can decide."""
-        return ()
+        claims: Sequence[Claim] = self._module(self.claims_in).CLAIMS if self.claims_in else ()
+        return claims
 
     def column_problem(self, name: object, *, logged: bool = False) -> str:
         """Return why a result can't have a column of that name; empty where it can."""
@@ -146,8 +175,10 @@ class Study(ABC, Generic[P]):
         """Split `cells` into lists that are trained together, in the order to start them.
 
         A sweep with a phase diagram starts the first half of the work coarse to fine instead. By
-        default each cell is by itself, the costliest first.
+        default `together` says so; the costliest come first.
         """
+        if self.together is not None:
+            return self.together.batches(cells, device, self.cost)
         return [[cell] for cell in sorted(cells, key=lambda cell: (-self.cost(cell), cell.seed))]
 
     def cost(self, cell: Cell[P]) -> float:
@@ -163,12 +194,25 @@ class Study(ABC, Generic[P]):
         return None
 
     def summary(self, result: CellResult[P]) -> str:
-        """Say in a sentence what one trained cell shows."""
+        """Say in a sentence what one trained cell shows.
+
+        Braces in `shows` have parameters, measurements, and `steps`, which is a text: `5 steps`.
+        """
+        steps = plural(result.steps, "step")
+        if self.shows and not result.reason:
+            measured = {name: _Number(value) for name, value in result.measurements.items()}
+            names = result.cell.parameters.model_dump() | measured
+            return self.shows.format_map(names | {"steps": steps})
         numbers = ", ".join(f"{name} {value:.4g}" for name, value in result.measurements.items())
-        after = f" after {plural(result.steps, 'step')}" if result.steps else ""
+        after = f" after {steps}" if result.steps else ""
         if result.reason:
             return f"Failed ({result.reason}){after}{': ' if numbers else ''}{numbers}."
         return f"Trained{after}: {numbers}."
+
+
+class _Number(float):
+    def __format__(self, spec: str) -> str:
+        return super().__format__(spec).replace("%", " %")
 
 
 AnyStudy = Study[Any]
@@ -200,11 +244,12 @@ class Field(parameters.ParameterInfo):
         label: a few words, or mathtext, for axes and legends.
         role: a `replaced` parameter has an expression in its place on an axis; a `logged` column is
             one that was derived of logged ones.
-        reached, diverges: see `core.cell.Column`.
+        decades, reached, diverges: see `core.cell.Column`.
         between: the columns with the least and the most that a number may be which is not known.
     """
 
     role: Role = "measured"
+    decades: bool = False
     reached: bool = True
     diverges: bool = False
     between: tuple[str, str] | None = None
@@ -316,10 +361,11 @@ def with_logged(study: AnyStudy, schema: Schema) -> Schema:
     return replace(schema, fields=(*others, *logged, *derived))
 
 
-STEP = Column("step", "step of training", "int")
-STEPS = Column("steps", "steps of training", "int", diverges=True, label="steps")
+STEP = Column("step", "step of training", kind="int")
+STEPS = Column("steps", "steps of training", label="steps", kind="int", diverges=True)
 SECONDS = Column("seconds", "wall time", unit="s", label="time")
 
 
 def _measured(column: Column, kind: parameters.Kind = "float") -> Field:
-    return Field(**vars(column) | {"kind": kind, "label": column.label or column.meaning})
+    label = parameters.short_label(column.name, column.meaning, column.label)
+    return Field(**vars(column) | {"kind": kind, "label": label})

@@ -288,6 +288,32 @@ def shared_values(cell: Cell[P], apart: Container[str]) -> tuple[str, ...]:
     return tuple(str(value) for name, value in values.items() if name not in apart)
 
 
+@dataclass(frozen=True)
+class Together(Generic[P]):
+    """Which cells are trained as one tensor.
+
+    Attributes:
+        apart: the parameters in which they may differ, and `seed` where their seeds may.
+        size: the size of a cell, in any unit.
+        cpu, cuda: the largest size of a batch on such a device.
+    """
+
+    apart: Container[str]
+    size: Callable[[P], float]
+    cpu: float
+    cuda: float
+
+    def batches(self, cells: Batch[P], device: str, cost: Callable[[Cell[P]], float]) -> Batches[P]:
+        """Split cells into batches, the costliest first."""
+
+        def shared(cell: Cell[P]) -> tuple[object, ...]:
+            return "seed" not in self.apart and cell.seed, *shared_values(cell, self.apart)
+
+        by_seed = sorted(cells, key=lambda cell: cell.seed)
+        most = self.cuda if device == "cuda" else self.cpu
+        return group_cells(by_seed, shared, lambda cell: self.size(cell.parameters), most, cost)
+
+
 @dataclass
 class CellState(Generic[P]):
     """A cell in training; a study adds what it remembers of it."""

@@ -220,6 +220,7 @@ def study_of_reference(reference: str, folder: Path | None = None) -> FunctionSt
     study = _study_of_files(reference, files)
     if folder is None:
         _named[study.name] = study.record.reference
+        references.remember(study.record.reference, study.identity)
     return study
 
 
@@ -266,7 +267,7 @@ _given: dict[str, FunctionStudy] = {}
 def study_of_record(record: experiment.FunctionRecord, digest: str) -> FunctionStudy | None:
     """Return the study of a record, with its function; None where nobody consented to load that.
 
-    The function was given or named in this process, or this user swept the very file: a record
+    The function was given or named in this process, or this user named the very file: a record
     alone has nothing loaded.
 
     Args:

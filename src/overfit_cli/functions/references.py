@@ -14,7 +14,6 @@ import pickle
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -23,8 +22,8 @@ from overfit_cli.core.cell import Identity, SourceFile
 from overfit_cli.core.errors import UserError, error_in_words
 from overfit_cli.core.files import cache_folder
 from overfit_cli.core.text import suggestion
+from overfit_cli.functions import source
 from overfit_cli.functions.experiment import description_of, without_arguments
-from overfit_cli.functions.source import Texts, code_of_file, code_of_session, own_files
 
 Function = Callable[..., Any]
 
@@ -75,26 +74,31 @@ def split_reference(reference: str) -> tuple[str, str]:
 # Consent: a record names code that its reader may not want
 
 
-def remember(reference: str, digest: str) -> None:
-    """Note in the user's cache that code of this digest was swept at its place by this user."""
+def remember(reference: str, code: Identity) -> None:
+    """Note in the user's cache that this user named a function of this code at its place."""
     with contextlib.suppress(*_NO_MARK):  # without it the file has to be named again
-        mark, *_ = _mark(reference, digest)
+        mark, *_ = _mark(reference, code.source)
         mark.parent.mkdir(parents=True, exist_ok=True)
-        mark.touch()
+        mark.write_text(source.digest_of_all(code.files))
 
 
 def folder_of_own(reference: str, digest: str) -> Path | None:
-    """Return where imports find a function that this user swept on this machine; else None.
+    """Return where imports find a function that this user named on this machine; else None.
 
-    It is the very file that was swept, and its code is still of the digest. Without the mark of
-    `remember` nothing of it is read, and nothing is imported.
+    It is the very file, its code is still of the digest, and nothing else that it executes has
+    changed. Without the mark of `remember` nothing of it is read; nothing is imported.
     """
-    with contextlib.suppress(*_NO_MARK):  # what no sweep has recorded
+    before = sys.path[:]
+    with contextlib.suppress(*_NO_MARK):  # what nobody has named
         mark, path, package, name = _mark(reference, digest)
-        if mark.exists() and path.is_file():
+        whole = mark.read_text()
+        if path.is_file():
             folder = path.parents[len(package.split(".")) if package else 0]
             import_from(folder)
-            return folder if code_of_file(path, package, name).source == digest else None
+            code = source.code_of_file(path, package, name)
+            if (code.source, source.digest_of_all(code.files)) == (digest, whole):
+                return folder
+    sys.path[:] = before
     return None
 
 
@@ -105,26 +109,14 @@ _NO_MARK = (UserError, OSError, ValueError, RuntimeError)
 def _mark(reference: str, digest: str) -> tuple[Path, Path, str, str]:
     """The file in the cache for a function and its code; its own file, its package and its name."""
     where, name = split_reference(reference)
-    *_, path = [Path(where)] if where.endswith(".py") else [Path(), *_paths_of_module(where)]
+    is_file, folders = where.endswith(".py"), [*sys.path, str(Path.cwd())]
+    files = [(Path(where), "")] if is_file else [*source.files_of_import(where, folders)]
+    path, package = (files or [(Path(), "")])[-1]
     if path != path.resolve() or not cache_folder().is_absolute():
         # A link leads to a file of the reader's, beside which lies what was sent.
         raise UserError(f"{reference}: it is named by no whole path without links.")
-    package = where if path.name == "__init__.py" else where.rpartition(".")[0]
-    swept = hashlib.sha256(f"{path}\n{where}\n{name}\n{digest}".encode()).hexdigest()
-    return cache_folder() / "swept" / swept, path, "" if where.endswith(".py") else package, name
-
-
-def _paths_of_module(name: str) -> Iterator[Path]:
-    """The files that an import of a module would run, those of its packages first."""
-    folders = [*sys.path, str(Path.cwd())]
-    for part in name.split("."):
-        # By its whole name a folder without __init__.py would be looked for in imported packages.
-        spec = PathFinder.find_spec(part, folders)
-        if spec is None:
-            return
-        folders = list(spec.submodule_search_locations or ())
-        if spec.has_location and spec.origin:  # a folder without __init__.py has no file
-            yield Path(spec.origin)
+    named = hashlib.sha256(f"{path}\n{where}\n{name}\n{digest}".encode()).hexdigest()
+    return cache_folder() / "named" / named, path, package, name
 
 
 # Loading
@@ -142,7 +134,7 @@ def files_of_reference(reference: str, folder: Path | None = None) -> tuple[Sour
         raise UserError(f"{where}: there is no such file.")
     importlib.invalidate_caches()
     import_from(path.parent if path else folder or Path.cwd())
-    return tuple(own_files(path)) if path else ()
+    return tuple(source.own_files(path)) if path else ()
 
 
 def import_from(folder: Path) -> None:
@@ -158,7 +150,7 @@ def find_function(reference: str, files: Sequence[SourceFile]) -> tuple[Function
         files: those of `files_of_reference`, of which modules are made.
     """
     where, name = split_reference(reference)
-    texts = Texts(files, where)
+    texts = source.Texts(files, where)
     with telling_why(where), texts.importing():
         module = importlib.import_module(texts.main)
     for each in texts.files:  # one that it imported inside of a function is of before
@@ -175,7 +167,7 @@ def find_function(reference: str, files: Sequence[SourceFile]) -> tuple[Function
 
 def load_sent(
     name: str, reference: str, files: Sequence[SourceFile], pickled: bytes
-) -> tuple[Texts, Function | None, str]:
+) -> tuple[source.Texts, Function | None, str]:
     """Load a function that another process sent by value, or else with the texts of its files.
 
     Returns:
@@ -184,7 +176,7 @@ def load_sent(
     where, function = ("", "") if pickled else split_reference(reference)
     if where.endswith(".py"):
         import_from(Path(where).parent)
-    texts = Texts(files, where)
+    texts = source.Texts(files, where)
     try:
         with texts.importing(), telling_why(name):
             if pickled:
@@ -256,9 +248,9 @@ def _source(function: Function, module: ModuleType, name: str, where: str = "") 
     if path and defined and not is_script:
         named = where if where and not where.endswith(".py") else ""
         reference = f"{named or (module.__name__ if package else path)}:{name}"
-        code = code_of_file(path, package, name)
+        code = source.code_of_file(path, package, name)
     else:
-        reference, code = "", code_of_session(function, path, package if path else "")
+        reference, code = "", source.code_of_session(function, path, package if path else "")
     is_implied = defined and _implied(_functions(module)) == name
     short = label if is_implied else f"{label}-{name}" if defined else name
     return Source(f"{where or label}: {name}", f"{label}:{name}", short, reference, code)

@@ -16,7 +16,6 @@ import ast
 import contextlib
 import functools
 import hashlib
-import importlib.util
 import inspect
 import re
 import sys
@@ -25,7 +24,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.abc import MetaPathFinder, SourceLoader
 from importlib.machinery import ModuleSpec, PathFinder
-from itertools import accumulate, chain
+from importlib.util import find_spec, resolve_name, spec_from_file_location
+from itertools import chain
 from pathlib import Path
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -101,26 +101,39 @@ def _imports(tree: ast.AST, package: str) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and (package or not node.level):
-            base = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+            base = resolve_name("." * node.level + (node.module or ""), package)
             yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
 def _places(name: str) -> Iterator[tuple[Path, str]]:
     """The user's files that importing a name runs, with their packages."""
-    parts = name.split(".")
-    if parts[0] in {_OURS, "__main__", *sys.stdlib_module_names}:
+    if name.partition(".")[0] in {_OURS, "__main__", *sys.stdlib_module_names}:
         return
-    for module in accumulate(parts, "{}.{}".format):
-        spec = None
+    for path, package in files_of_import(name):
+        if is_installed(path):
+            return
+        if path.suffix == ".py" and path.is_file():  # it may be imported once, and gone
+            yield path, package
+
+
+def files_of_import(name: str, folders: Sequence[str] | None = None) -> Iterator[tuple[Path, str]]:
+    """Yield the files that importing a name runs, with their packages; it imports nothing.
+
+    Args:
+        folders: where it is looked for; None for wherever imports find it.
+    """
+    module, spec = "", None
+    for part in name.split("."):
         with contextlib.suppress(ImportError, ValueError, AttributeError):
-            spec = importlib.util.find_spec(module)
+            # Looked up by its whole name, a module has its packages imported.
+            spec = find_spec(part) if folders is None else PathFinder.find_spec(part, folders)
         if spec is None:
             return  # the last part is no module, but a name in one
-        path = Path(spec.origin or next(iter(spec.submodule_search_locations or ()), ""))
-        if is_installed(path) or not path.is_absolute():
-            return  # before its submodules are looked up, which would import it
-        if path.suffix == ".py" and path.is_file():  # it may be imported once, and gone
-            yield path, spec.parent or ""
+        package, module = module, f"{module}.{part}".lstrip(".")
+        if spec.has_location and spec.origin:  # a folder without __init__.py has no file
+            is_package = spec.submodule_search_locations is not None
+            yield Path(spec.origin), module if is_package else package
+        folders, spec = list(spec.submodule_search_locations or ()), None
 
 
 # Their code
@@ -202,6 +215,26 @@ def _defined(node: ast.stmt) -> set[str]:
         case ast.AnnAssign(target=ast.Name(id=name)):
             return {name}
     return set()
+
+
+def digest_of_all(files: Iterable[SourceFile]) -> str:
+    """Return a digest of all that the code of files executes.
+
+    Of what `experiment` takes, what executes nothing is left out, such as texts of claims.
+    """
+    texts = list[str]()
+    for file in files:
+        tree = _parse(file)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("experiment"):
+                node.keywords = [each for each in node.keywords if not _executes_nothing(each)]
+        texts.append(f"{file.name}\n{ast.unparse(tree)}")
+    return hashlib.sha256("\n".join(sorted(texts)).encode()).hexdigest()
+
+
+def _executes_nothing(keyword: ast.keyword) -> bool:
+    plain = (ast.Constant, ast.Name, ast.List, ast.Tuple, ast.expr_context)
+    return all(isinstance(node, plain) for node in ast.walk(keyword.value))
 
 
 # Functions of scripts and notebooks
@@ -345,7 +378,7 @@ class Texts(MetaPathFinder):
     ) -> ModuleSpec | None:
         """Return the spec of one of the modules, or of a folder without `__init__.py` with some."""
         if file := self.files.get(fullname):
-            return importlib.util.spec_from_file_location(fullname, loader=_Loader(file))
+            return spec_from_file_location(fullname, loader=_Loader(file))
         if any(name.startswith(f"{fullname}.") for name in self.files):
             here = PathFinder.find_spec(fullname, path)
             return here or ModuleSpec(fullname, None, is_package=True)

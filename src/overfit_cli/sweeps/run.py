@@ -22,7 +22,6 @@ from overfit_cli.core.errors import BadValue, MissingError, count_alike
 from overfit_cli.core.options import DEFAULTS, SweepOptions, finite_number, whole_number
 from overfit_cli.core.text import templates, typed
 from overfit_cli.core.training import Execution
-from overfit_cli.functions.references import remember
 from overfit_cli.stats.intervals import LEVEL
 from overfit_cli.sweeps import clusters, part
 from overfit_cli.sweeps.executors import Executor, Run, writing_to
@@ -171,8 +170,6 @@ class Session:
         self.say(*self.directory.prepare())
         # An empty shard's directory says what it is a part of, so that it can be merged.
         function = self.grid.study.identity.function
-        if function is not None and function.reference:
-            remember(function.reference, self.grid.study.identity.source)
         is_described = function is None or (manifest and manifest.function == function)
         if not plan.batches and (plan.cells or manifest) and is_described:
             return

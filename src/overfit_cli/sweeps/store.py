@@ -21,12 +21,18 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from filelock import FileLock
 
 from overfit_cli.core import parameters, registry, text
 from overfit_cli.core.cell import TRACEBACK
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.files import MANIFEST, TEMPORARY_PREFIX, error_text, make_folder, write_whole
+from overfit_cli.core.files import (
+    MANIFEST,
+    TEMPORARY_PREFIX,
+    error_text,
+    lock_folder,
+    make_folder,
+    write_whole,
+)
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.sweeps import part as parquet
 from overfit_cli.sweeps.grid import Grid
@@ -57,7 +63,7 @@ class RunDirectory:
         self._index: dict[tuple[str, str], Part] = {}
         # A cell that is trained in this process may change the folder.
         self._there = path.absolute()
-        self.lock = FileLock(self._there / ".lock")
+        self.lock = lock_folder(self._there)
 
     def error(self, accepts: str) -> BadValue:
         """Return an error about the directory, to be raised."""
@@ -90,13 +96,14 @@ class RunDirectory:
             self.check_study(grid.study)
             return with_run(before, grid, settings, **how)
 
-        self.update(added)
         source, _, files = grid.study.identity
         folder = self._there / SOURCES / source
-        for file in files if source else ():
-            if not (path := folder / file.name).exists():
-                path.parent.mkdir(parents=True, exist_ok=True)
-                write_whole(path, file.content)
+        with self.lock:
+            self.update(added)
+            for file in files if source else ():
+                if not (path := folder / file.name).exists():
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    write_whole(path, file.content)
 
     def study_name(self) -> str | None:
         """Return the name of the study whose cells it holds; None where it holds none.
@@ -230,9 +237,7 @@ class RunDirectory:
         notes = []
         try:
             with self.lock:
-                for place in (".", CELLS, STEPS, "source/**"):
-                    for leftover in self.path.glob(f"{place}/{TEMPORARY_PREFIX}*"):
-                        leftover.unlink(missing_ok=True)
+                self._clear_leftovers()
                 for kind in (CELLS, STEPS):
                     self.parts(kind, INDEX[kind])
                     notes += self.notes(kind)
@@ -244,6 +249,12 @@ class RunDirectory:
             where = error.filename or "it"
             raise self.error(f"it can't be written to ({where}: {error_text(error)}).") from error
         return notes
+
+    def _clear_leftovers(self) -> None:
+        """Remove what a kill left; under the lock, nobody writes it still."""
+        for place in (".", CELLS, STEPS, f"{SOURCES}/**"):
+            for leftover in self._there.glob(f"{place}/{TEMPORARY_PREFIX}*"):
+                leftover.unlink(missing_ok=True)
 
     def append(self, cells: pa.Table, steps: pa.Table | None, source: str = "") -> None:
         """Write rows of cells and of their trajectories, whose cells were trained by one source.
@@ -264,6 +275,7 @@ class RunDirectory:
         twice, which readers see once.
         """
         with self.lock:
+            self._clear_leftovers()
             for kind in (STEPS, CELLS):
                 parts = self.parts(kind, INDEX[kind])
                 kept = self._counting(kind, parts)

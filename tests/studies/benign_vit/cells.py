@@ -6,8 +6,8 @@ import tomllib
 from pathlib import Path
 
 from overfit_cli.core.cell import Cell
-from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.vit.study import study
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.study import study
 from overfit_cli.sweeps.grid import Grid
 from tests.judged import claims_by_name
 

@@ -12,16 +12,16 @@ import pytest
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.stats.boundaries import seeds_exponents
-from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.vit.study import study
-from overfit_cli.studies.benign_vit.vit.theory import (
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.study import study
+from overfit_cli.studies.benign_vit.theory import (
     Regime,
     condition_items,
     meets_condition,
     predicted_steps,
     stage_3_error,
 )
-from overfit_cli.studies.benign_vit.vit.theory import test_attention_error as attention_error
+from overfit_cli.studies.benign_vit.theory import test_attention_error as attention_error
 from tests.judged import measure, true_cells
 from tests.studies.benign_vit.cells import BY_NAME, preset, settings, small
 

@@ -14,18 +14,18 @@ from scipy.integrate import solve_ivp
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.figures.inputs import resolve_options
-from overfit_cli.studies.benign_vit.reference import VisionTransformer, logistic_loss
-from overfit_cli.studies.benign_vit.vit import theory
-from overfit_cli.studies.benign_vit.vit.boundary import balance_at, boundaries, why_no_boundary
-from overfit_cli.studies.benign_vit.vit.data import Weights, draw
-from overfit_cli.studies.benign_vit.vit.figures_dimension import draw_dimension
-from overfit_cli.studies.benign_vit.vit.parameters import (
+from overfit_cli.studies.benign_vit import theory
+from overfit_cli.studies.benign_vit.boundary import balance_at, boundaries, why_no_boundary
+from overfit_cli.studies.benign_vit.data import Weights, draw
+from overfit_cli.studies.benign_vit.figures_dimension import draw_dimension
+from overfit_cli.studies.benign_vit.parameters import (
     BenignVitParameters,
     token_scales,
     weight_deviations,
 )
-from overfit_cli.studies.benign_vit.vit.study import FIGURES, study
-from overfit_cli.studies.benign_vit.vit.theory import BALANCE, learning_balance, predicted_boundary
+from overfit_cli.studies.benign_vit.reference import VisionTransformer, logistic_loss
+from overfit_cli.studies.benign_vit.study import FIGURES, study
+from overfit_cli.studies.benign_vit.theory import BALANCE, learning_balance, predicted_boundary
 from tests.judged import measure
 from tests.studies.benign_vit.cells import small
 

@@ -12,18 +12,17 @@ import torch
 
 import overfit_cli
 from overfit_cli.core.training import Execution, Training
-from overfit_cli.studies.benign_vit.reference import VisionTransformer, logistic_loss
-from overfit_cli.studies.benign_vit.vit.data import draw_samples, draw_weights
-from overfit_cli.studies.benign_vit.vit.engine import ForwardPass
-from overfit_cli.studies.benign_vit.vit.parameters import (
+from overfit_cli.studies.benign_vit.data import draw_samples, draw_weights
+from overfit_cli.studies.benign_vit.engine import ForwardPass
+from overfit_cli.studies.benign_vit.parameters import (
     BenignVitParameters,
     hidden_logarithm,
     token_scales,
 )
-from overfit_cli.studies.benign_vit.vit.study import study
-from overfit_cli.studies.benign_vit.vit.theory import stage_ends
-from overfit_cli.studies.benign_vit.vit.training import VitsTogether, logged_row
-from overfit_cli.studies.benign_vit.vit.true_scale import TrueScaleTokens
+from overfit_cli.studies.benign_vit.reference import VisionTransformer, logistic_loss
+from overfit_cli.studies.benign_vit.study import study
+from overfit_cli.studies.benign_vit.theory import stage_ends
+from overfit_cli.studies.benign_vit.training import VitsTogether
 from tests.training import cell_of, train
 
 SMALL: dict[str, object] = {
@@ -48,13 +47,13 @@ def small(**settings: object) -> BenignVitParameters:
     return BenignVitParameters.model_validate({**SMALL, **settings})
 
 
-def engine(settings: BenignVitParameters) -> Iterator[tuple[TrueScaleTokens, ForwardPass]]:
-    """The engine's tokens and forward passes, step by step; each is changed by the next."""
+def engine(settings: BenignVitParameters) -> Iterator[tuple[VitsTogether, ForwardPass]]:
+    """The engine and its forward passes, step by step; each is changed by the next."""
     cell = cell_of(study, settings, SEED)
     trained, count = VitsTogether([cell], Training(Execution())), 0
     while True:
         now = trained.forward(count)
-        yield trained.tokens, now
+        yield trained, now
         if trained.ends(now)[0]:
             break
         trained.take_step(now)
@@ -93,15 +92,21 @@ NOISES = pytest.mark.parametrize("noise", ["isotropic", "orthogonal"])
 def test_gamma_and_rho_are_what_training_added_to_the_values(noise: str) -> None:
     """Definition 5.2, against the weights that autograd trains."""
     settings = small(noise=noise)
-    oracle = Autograd(settings)
-    before = oracle.values(oracle.signals), oracle.values(oracle.x)
-    norm = float((oracle.model.output_weight**2).sum())
-    for tokens, _ in engine(settings):
-        gamma, rho = tokens.value_coefficients()
+    oracle, first = Autograd(settings), None
+    start = oracle.values(oracle.signals), oracle.values(oracle.x)
+    for trained, _ in engine(settings):
+        first = first or values_of(trained)
         now = oracle.values(oracle.signals), oracle.values(oracle.x)
-        torch.testing.assert_close(gamma, (now[0] - before[0]) / norm)
-        torch.testing.assert_close(rho, ((now[1] - before[1]) / norm)[:, 1:])
+        for value, before, expected, drawn in zip(
+            values_of(trained), first, now, start, strict=True
+        ):
+            torch.testing.assert_close(value - before, expected - drawn)
         oracle.step()
+
+
+def values_of(trained: VitsTogether) -> tuple[torch.Tensor, torch.Tensor]:
+    """The values of both signals, (2,), and of all tokens, (samples, tokens)."""
+    return trained.tokens.signal_values()[0], trained.tokens.values()[0]
 
 
 @NOISES
@@ -109,35 +114,30 @@ def test_alpha_and_beta_are_what_a_step_adds_to_queries_and_keys(noise: str) -> 
     """Definition B.3: Δq = Σ α k and Δk = Σ β q, for both signals and the strong noise."""
     settings = small(noise=noise)
     oracle = Autograd(settings)
-    for tokens, now in engine(settings):
-        alpha, beta = tokens.step_coefficients(now)
-        queries, keys = (oracle.projected(w) for w in (oracle.model.query, oracle.model.key))
-        added = [
-            torch.einsum("anj,njw->aw", coefficients, tokens)
-            for coefficients, tokens in (
-                (alpha.signal, keys[1]),
-                (alpha.noise, keys[1]),
-                (beta.signal, queries[1]),
-                (beta.noise, queries[1]),
-            )
-        ]
+    chosen = torch.cat([oracle.signals, oracle.x[:, 1]])  # (2 + samples, features)
+    gram = torch.einsum("af,nbf->anb", chosen, oracle.x)
+    for trained, now in engine(settings):
+        state, weights = trained.state, (oracle.model.query, oracle.model.key)
+        by_score = state.update(now, state.eta).by_score[0] / state.s_pair[0]
+        alpha, beta = (torch.einsum("anb,nbj->anj", gram, part) for part in (by_score, by_score.mT))
+        q, k = (oracle.projected(matrix)[1] for matrix in weights)
+        before = [(chosen @ matrix).detach() for matrix in weights]
         oracle.step()
-        after = [oracle.projected(w) for w in (oracle.model.query, oracle.model.key)]
-        moved = [
-            moved
-            for new, old in zip(after, (queries, keys), strict=True)
-            for moved in (new[0] - old[0], (new[1] - old[1])[:, 1])
-        ]
-        for combination, difference in zip(added, moved, strict=True):
-            torch.testing.assert_close(combination, difference)
+        for matrix, first, coefficients, rows in zip(
+            weights, before, (alpha, beta), (k, q), strict=True
+        ):
+            added = torch.einsum("anj,njw->aw", coefficients, rows)
+            torch.testing.assert_close(added, chosen @ matrix.detach() - first)
 
 
 def test_lemma_5_1_gives_the_step_actually_taken() -> None:
     """γ moves by the lemma's sum, exactly; ρ by no more than its bound, which wants d large."""
     settings = small(noise="orthogonal", d=4000, n=5, sigma_p=0.05, sigma_p_tilde=0.5, epsilon=0.02)
     expected = None
-    for tokens, now in engine(settings):
-        gamma, rho = tokens.value_coefficients()
+    for trained, now in engine(settings):
+        tokens, norm_squared = trained.tokens, float(trained.tokens.output_norm()[0]) ** 2
+        gamma, rho = (value / norm_squared for value in values_of(trained))  # and a constant
+        rho = rho[:, 1:]
         if expected is not None:
             torch.testing.assert_close(gamma, expected[0])
             assert bool(((rho - expected[1]).abs() <= expected[2]).all())
@@ -159,8 +159,8 @@ def test_up_to_t2_no_step_can_move_the_slope_of_the_loss_far_from_a_half(snr: fl
     learned = max(drawn.signal_norm**2, drawn.strong_noise_norm**2 / drawn.n)
     settings = small(**shape, snr=snr, learning_rate=0.01 / learned)
     logarithm = hidden_logarithm(settings)
-    for step, (tokens, now) in enumerate(engine(settings)):
-        rate = settings.learning_rate * learned * float(tokens.output_norm()[0]) ** 2
+    for step, (trained, now) in enumerate(engine(settings)):
+        rate = settings.learning_rate * learned * float(trained.tokens.output_norm()[0]) ** 2
         if step > 1 / (rate * logarithm):
             break
         slope = torch.sigmoid(-now.margins[0]).mean()
@@ -187,30 +187,6 @@ def test_leads_are_those_of_the_lemmas_at_the_worst_sample() -> None:
         margins = oracle.labels * oracle.model(oracle.x).detach()
         assert got["loss_slope"][step] == pytest.approx(float(torch.sigmoid(-margins).mean()))
         oracle.step()
-
-
-def test_logged_coefficients_are_the_means_that_their_columns_promise() -> None:
-    settings = small()
-    for tokens, now in engine(settings):
-        row = logged_row(tokens, now)
-        (gamma, rho), (alpha, beta) = tokens.value_coefficients(), tokens.step_coefficients(now)
-        plus = [n for n in range(6) if tokens.is_plus[0, n]]
-        mean = sum(float(tokens.labels[0, n] * rho[n, 0]) for n in range(6)) / 6
-        assert row["rho_noise"] == pytest.approx(mean)
-        assert row["gamma_minus"] == float(gamma[1])
-        for name, signal, noise in (
-            ("alpha", alpha.signal[0], alpha.noise),
-            ("beta", beta.signal[0], beta.noise),
-        ):
-            onto_signal = [sum(float(noise[n, m, 0]) for m in plus) for n in plus]
-            expected = {
-                "signal_signal": sum(float(signal[n, 0]) for n in plus),
-                "signal_noise": sum(float(signal[n, 1]) for n in plus) / len(plus),
-                "noise_signal": sum(onto_signal) / len(plus),
-                "noise_noise": sum(float(noise[n, n, 1]) for n in range(6)) / 6,
-            }
-            for pair, number in expected.items():
-                assert row[f"{name}_{pair}"] == pytest.approx(number), pair
 
 
 def test_stages_end_where_the_lemmas_say() -> None:

@@ -12,11 +12,11 @@ import torch
 from overfit_cli.core import matrix_products
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.training import Execution, Training
+from overfit_cli.studies.benign_vit.data import draw_samples, draw_weights
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters, token_scales
 from overfit_cli.studies.benign_vit.reference import Trained, train_one_cell
-from overfit_cli.studies.benign_vit.vit.data import draw_samples, draw_weights
-from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters, token_scales
-from overfit_cli.studies.benign_vit.vit.study import study
-from overfit_cli.studies.benign_vit.vit.training import train_together
+from overfit_cli.studies.benign_vit.study import study
+from overfit_cli.studies.benign_vit.training import train_together
 from tests.training import cell_of, train
 
 TOLERANCE = {"float32": 1e-3, "float64": 1e-9}

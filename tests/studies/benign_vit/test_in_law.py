@@ -15,12 +15,12 @@ from scipy.stats import ks_2samp
 
 from overfit_cli.core.arrays import bartlett_rows
 from overfit_cli.core.training import Execution, Training, named_rng
+from overfit_cli.studies.benign_vit.data import Realisation, draw
+from overfit_cli.studies.benign_vit.engine import projections_of
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters, token_scales
 from overfit_cli.studies.benign_vit.reference import train_one_cell
-from overfit_cli.studies.benign_vit.vit.data import Realisation, draw
-from overfit_cli.studies.benign_vit.vit.engine import projections_of
-from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters, token_scales
-from overfit_cli.studies.benign_vit.vit.study import study
-from overfit_cli.studies.benign_vit.vit.training import train_together
+from overfit_cli.studies.benign_vit.study import study
+from overfit_cli.studies.benign_vit.training import train_together
 from tests import training
 from tests.training import cell_of
 

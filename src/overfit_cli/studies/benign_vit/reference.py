@@ -19,14 +19,14 @@ from torch import Tensor, nn
 from overfit_cli.core.arrays import Floats
 from overfit_cli.studies.benign_vit.cnn.engine import draw_filters
 from overfit_cli.studies.benign_vit.cnn.parameters import BenignCnnParameters
-from overfit_cli.studies.benign_vit.vit.data import (
+from overfit_cli.studies.benign_vit.data import (
     Realisation,
     Samples,
     Weights,
     draw,
     draw_samples,
 )
-from overfit_cli.studies.benign_vit.vit.parameters import (
+from overfit_cli.studies.benign_vit.parameters import (
     BenignVitParameters,
     token_scales,
     weight_scales,

@@ -45,15 +45,18 @@ _LINEAR = "linear_test_error"
 _FACTORS = (0.2, 0.5, 1, 2, 5)
 
 
-def has_plane(data: Cells) -> bool:
+def has_phase(data: Cells) -> bool:
     """Return whether ω and α vary, of both starts, and nothing else."""
     return set(data.varying()) == {"omega", "alpha", "start"} and _has_both(data)
 
 
-def has_lines(data: Cells) -> bool:
+def has_overlaps(data: Cells) -> bool:
     """Return whether α varies, of both starts, and of the others ω alone."""
     varying = set(data.varying())
     return {"alpha", "start"} <= varying <= {"omega", "alpha", "start"} and _has_both(data)
+
+
+has_branches = has_overlaps
 
 
 def has_sizes(data: Cells) -> bool:
@@ -76,7 +79,7 @@ def _colour(data: Cells, start: str) -> Any:
 
 def draw_phase(data: Cells, options: FigureOptions) -> Picture:
     """Draw the plane of ω and α: the losses' difference, and θ, m and error at the lesser."""
-    _check(has_plane(data), "phase", "both starts over ω and α", "positional-phase")
+    _check(has_phase(data), "phase", "both starts over ω and α", "positional-phase")
     x, y = (parameter_axis(data, side, name) for side, name in (("x", "alpha"), ("y", "omega")))
     figure = Picture(PAGE, 4.6, least=5.0)
     panels = figure.subplots(2, 2, sharex=True, sharey=True)
@@ -204,7 +207,7 @@ _ROWS = (("theta", r"$\theta$"), ("m", "$m$"), ("test_error", "test error"))
 
 def draw_overlaps(data: Cells, options: FigureOptions) -> Picture:
     """Draw θ, m and the test error against α, a column of panels for each ω."""
-    _check(has_lines(data), "overlaps", "both starts along α", "positional-published")
+    _check(has_overlaps(data), "overlaps", "both starts along α", "positional-published")
     omegas = sorted(data.trained["omega"].unique())[-4:]
     figure, panels = _lay_out(data, 3, 5.2, omegas)
     published, theory = (
@@ -258,7 +261,7 @@ def _legend_of_starts(data: Cells) -> Legend:
 
 def draw_branches(data: Cells, options: FigureOptions) -> Picture:
     """Draw training losses of both starts over d against α, and their difference, for each ω."""
-    _check(has_lines(data), "branches", "both starts along α", "positional-phase")
+    _check(has_branches(data), "branches", "both starts along α", "positional-phase")
     table = transitions(data.trained, "energy", "omega")
     crossed = table[(table["alpha"] > 0) & np.isfinite(table["alpha"])]["omega"].unique()
     every = sorted(data.trained["omega"].unique())

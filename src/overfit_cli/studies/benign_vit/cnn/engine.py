@@ -21,8 +21,8 @@ from torch.nn import functional
 
 from overfit_cli.core.training import named_rng
 from overfit_cli.studies.benign_vit.cnn.parameters import BenignCnnParameters
-from overfit_cli.studies.benign_vit.vit.data import draw_samples
-from overfit_cli.studies.benign_vit.vit.parameters import token_scales
+from overfit_cli.studies.benign_vit.data import draw_samples
+from overfit_cli.studies.benign_vit.parameters import token_scales
 
 
 class ForwardPass(NamedTuple):

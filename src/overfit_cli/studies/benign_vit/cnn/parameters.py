@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypeGuard
 
 from overfit_cli.core.parameters import parameter
-from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 
 
 class BenignCnnParameters(BenignVitParameters):

@@ -23,9 +23,9 @@ from overfit_cli.core.figure import (
 from overfit_cli.core.text import percent, plural
 from overfit_cli.core.training import Training
 from overfit_cli.studies.benign_vit.cnn.parameters import BenignCnnParameters, is_cnn
-from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.vit.study import BenignVit
-from overfit_cli.studies.benign_vit.vit.theory import FIGURE_1_THRESHOLD, measured_regime
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.study import BenignVit
+from overfit_cli.studies.benign_vit.theory import FIGURE_1_THRESHOLD, measured_regime
 
 P = BenignVitParameters
 

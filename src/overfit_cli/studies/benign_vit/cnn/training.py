@@ -10,8 +10,8 @@ from overfit_cli.core.cell import Batch, Cell, CellResult, Results
 from overfit_cli.core.training import Training, failure, known_numbers, logged_steps
 from overfit_cli.studies.benign_vit.cnn.engine import Filters, ForwardPass
 from overfit_cli.studies.benign_vit.cnn.parameters import BenignCnnParameters, is_cnn
-from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.vit.training import train_batch as train_vits
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.training import train_batch as train_vits
 
 P = BenignVitParameters
 

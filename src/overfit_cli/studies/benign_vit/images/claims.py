@@ -12,8 +12,8 @@ from overfit_cli.claims.cells import Selection
 from overfit_cli.claims.quantities import LEAST_FOR_POWER
 from overfit_cli.claims.stated import Choose, joined, stated_claim
 from overfit_cli.core.claim import Claim
+from overfit_cli.studies.benign_vit.claims.figure_1 import falling, fitted_cells, fitted_share
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
-from overfit_cli.studies.benign_vit.vit.claims.figure_1 import falling, fitted_cells, fitted_share
 
 _AXES = {"n": LEAST_FOR_POWER, "snr": LEAST_FOR_POWER}
 GRID = Selection(

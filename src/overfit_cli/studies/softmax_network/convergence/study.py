@@ -15,6 +15,7 @@ from overfit_cli.core.figure import (
     LINES,
     Figure,
     FigureOptions,
+    bounds_figure,
     collect_figures,
     lazily,
 )
@@ -203,6 +204,19 @@ MEASUREMENTS = (
     ),
 )
 
+BOUNDS = {
+    "$\\Vert F-Y\\Vert^2$ over\nLemma E.2's rate": "rate_ratio <= 1",
+    "$\\Vert H-H^*\\Vert_F$ over\n$R\\,n\\,d$": "drift_share <= 1",
+    "the same over Lemma 5.1's\n$R\\,n\\,d\\,e^{10B}$": "drift_over_bound <= 0 if movement <= 0.01 "
+    "where sigma <= 0.03",
+    "movement over\nLemma 5.3's $D$": "movement_over_bound <= 0 if movement <= 0.01 "
+    "and rate_ratio <= 1 where sigma <= 0.03",
+    "$\\max_r\\Vert\\Delta w_r\\Vert$ over\nLemma D.1's bound": "gradient_over_bound <= 0 "
+    "if movement <= 0.01 where sigma <= 0.03",
+    "worst test gap over\n10 times Theorem F.2's": "gap_over_bound <= 10 where sigma <= 0.03",
+}
+"""Bounds by what they are called; those with a power of e^B where B is 1 alone, its least value."""
+
 APART = frozenset({"sigma", "data", "initialisation", "step_rule", "step_factor"})
 """Parameters in which cells that are trained together may differ."""
 
@@ -279,12 +293,9 @@ class SoftmaxConvergence(Study[P]):
                 fits=lazily(f"{folder}.worst_drift:has_worst_drifts"),
                 source="Cao et al. 2024, Lemma 5.1",
             ),
-            Figure(
-                name="bounds",
-                title="What is measured over each bound, seed by seed",
-                reads="cells",
-                draw=lazily(f"{folder}.bounds:draw_bounds"),
-                fits=lazily(f"{folder}.bounds:has_bounds"),
+            bounds_figure(
+                BOUNDS,
+                ("outputs", "sigma"),
                 source="Cao et al. 2024, Theorems 4.2 and F.2, Lemmas 5.1, 5.3 and D.1",
             ),
             replace(

@@ -21,14 +21,14 @@ from overfit_cli.claims.parts import Margin, Part, Statistic, tolerance_margin
 from overfit_cli.claims.rules import judge, judge_estimate
 from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.stats.boundaries import PowerLaw, seeds_exponents
-from overfit_cli.studies.benign_vit.vit.boundary import (
+from overfit_cli.studies.benign_vit.boundary import (
     LEAST_VALUES,
     Boundary,
     balance_at,
     boundaries,
     why_no_boundary,
 )
-from overfit_cli.studies.benign_vit.vit.claims.condition import (
+from overfit_cli.studies.benign_vit.claims.condition import (
     CONDITION,
     IN_CONVERGENCE,
     LARGE,
@@ -47,9 +47,9 @@ from overfit_cli.studies.benign_vit.vit.claims.condition import (
     with_small_error,
     with_small_test_error,
 )
-from overfit_cli.studies.benign_vit.vit.claims.figure_1 import EXPONENT, MOST_FAILED
-from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.vit.theory import (
+from overfit_cli.studies.benign_vit.claims.figure_1 import EXPONENT, MOST_FAILED
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.theory import (
     BALANCE_IN_WORDS,
     FIGURE_1_THRESHOLD,
     HARMFUL_LOSS,

@@ -19,15 +19,15 @@ from overfit_cli.claims.rules import judge
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.core.text import plural
-from overfit_cli.studies.benign_vit.vit.boundary import (
+from overfit_cli.studies.benign_vit.boundary import (
     Boundary,
     balance_at,
     boundaries,
     why_no_boundary,
 )
-from overfit_cli.studies.benign_vit.vit.claims.figure_1 import MOST_FAILED
-from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.vit.theory import (
+from overfit_cli.studies.benign_vit.claims.figure_1 import MOST_FAILED
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.theory import (
     BALANCE_IN_WORDS,
     FIGURE_1_THRESHOLD,
     HARMFUL_LOSS,

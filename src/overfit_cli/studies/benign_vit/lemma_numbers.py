@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from overfit_cli.studies.benign_vit.vit.parameters import (
+from overfit_cli.studies.benign_vit.parameters import (
     TOKEN_CLASSES,
     BenignVitParameters,
     weight_deviations,
 )
-from overfit_cli.studies.benign_vit.vit.theory import Regime, stage_ends
+from overfit_cli.studies.benign_vit.theory import Regime, stage_ends
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,8 +18,8 @@ from overfit_cli.claims.parts import Margin, Part
 from overfit_cli.claims.rules import judge
 from overfit_cli.core.claim import Claim, Measurement, inconclusive
 from overfit_cli.core.parameters import parameters_from_row
-from overfit_cli.studies.benign_vit.vit import lemma_numbers as numbers
-from overfit_cli.studies.benign_vit.vit.claims.condition import (
+from overfit_cli.studies.benign_vit import lemma_numbers as numbers
+from overfit_cli.studies.benign_vit.claims.condition import (
     MAY_VARY,
     SMALL_ERROR,
     hypotheses_of,
@@ -28,8 +28,8 @@ from overfit_cli.studies.benign_vit.vit.claims.condition import (
     with_large_product,
     with_small_error,
 )
-from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, BenignVitParameters
-from overfit_cli.studies.benign_vit.vit.theory import Regime, stage_ends
+from overfit_cli.studies.benign_vit.parameters import TOKEN_CLASSES, BenignVitParameters
+from overfit_cli.studies.benign_vit.theory import Regime, stage_ends
 
 if TYPE_CHECKING:
     from overfit_cli.core.claim import Kind

@@ -20,8 +20,8 @@ from overfit_cli.figures.inputs import misses_in_words
 from overfit_cli.figures.labels import axis_label, setting, tick_number
 from overfit_cli.figures.picture import Picture, is_narrow, title_panels
 from overfit_cli.figures.style import PAGE, PALETTE, Legend, shades
-from overfit_cli.studies.benign_vit.vit.boundary import Boundary, boundaries, why_no_boundary
-from overfit_cli.studies.benign_vit.vit.theory import (
+from overfit_cli.studies.benign_vit.boundary import Boundary, boundaries, why_no_boundary
+from overfit_cli.studies.benign_vit.theory import (
     FIGURE_1_CONSTANT,
     FIGURE_1_EXPONENT,
     FIGURE_1_THRESHOLD,

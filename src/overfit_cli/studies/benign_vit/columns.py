@@ -7,7 +7,7 @@ Token classes in columns: the signal (token 1), the noise (token 2, the strong o
 from __future__ import annotations
 
 from overfit_cli.core.cell import Column
-from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES
+from overfit_cli.studies.benign_vit.parameters import TOKEN_CLASSES
 
 _LOSSES = (
     Column("train_loss", "training loss", symbol="L_S", diverges=True),
@@ -109,35 +109,6 @@ TRAJECTORY = (
         "noise_lead",
         "value of token 2 over the greatest other value, at the worst sample",
         label="least lead of token 2",
-    ),
-    Column(
-        "gamma_plus",
-        "what training added to the + signal's value",
-        symbol=r"\gamma_{V,+}",
-        label="gain of the + signal's value",
-    ),
-    Column(
-        "gamma_minus",
-        "what training added to the − signal's value",
-        symbol=r"\gamma_{V,-}",
-        label="gain of the − signal's value",
-    ),
-    Column(
-        "rho_noise",
-        "what training added to the value of token 2, times the label",
-        symbol=r"y_n \rho_{V,n,2}",
-        label="gain of token 2's value",
-    ),
-    *(
-        Column(
-            f"{name}_{source}_{target}",
-            f"what a step adds to the {source} {added_to}, by the {target} {added}",
-            symbol=rf"\{name}_{{{index_of},{index_by}}}",
-            label=f"step of the {source} {added_to}",
-        )
-        for name, added_to, added in (("alpha", "query", "key"), ("beta", "key", "query"))
-        for source, index_of in _INDICES
-        for target, index_by in _INDICES
     ),
     *(
         Column(

@@ -19,8 +19,8 @@ import pandas as pd
 from overfit_cli.claims.cells import add_absent, one_setting
 from overfit_cli.core.claim import Measurement, UndecidedError, add_remark, not_run
 from overfit_cli.core.parameters import map_parameters
-from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.vit.theory import (
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.theory import (
     BALANCE_IN_WORDS,
     Regime,
     boundary_product,

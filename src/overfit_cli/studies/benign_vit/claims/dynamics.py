@@ -11,8 +11,8 @@ import pandas as pd
 from overfit_cli.claims.cells import Selection, finite_numbers, require_trained
 from overfit_cli.claims.stated import stated_claim
 from overfit_cli.core.claim import Claim, inconclusive, not_run
-from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.vit.theory import Regime
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.theory import Regime
 
 SETTING = {"tokens": 4, "d": 2048, "d_h": 1024, "d_v": 256, "sigma_p": 0.05, "sigma_p_tilde": 1.0}
 """Appendix A's values; what isn't here is section 6's."""

@@ -21,9 +21,9 @@ from overfit_cli.core.claim import Claim, Measurement, add_remark, inconclusive
 from overfit_cli.core.text import plural
 from overfit_cli.stats.boundaries import SIDES, crossings, fit_power_law
 from overfit_cli.stats.intervals import middle
-from overfit_cli.studies.benign_vit.vit.boundary import crossing_products
-from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.vit.theory import (
+from overfit_cli.studies.benign_vit.boundary import crossing_products
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.theory import (
     FIGURE_1_CONSTANT,
     FIGURE_1_EXPONENT,
     FIGURE_1_THRESHOLD,

@@ -32,8 +32,8 @@ from overfit_cli.figures.picture import Picture, new_panels, title_panels
 from overfit_cli.figures.seed_statistics import Line, lines_of_steps
 from overfit_cli.figures.style import BOUND, COLUMN, MARKERS, PAGE, PALETTE, Legend
 from overfit_cli.stats.intervals import MIDDLE_HALF
-from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, BenignVitParameters
-from overfit_cli.studies.benign_vit.vit.theory import (
+from overfit_cli.studies.benign_vit.parameters import TOKEN_CLASSES, BenignVitParameters
+from overfit_cli.studies.benign_vit.theory import (
     SMALL_DEFICIT,
     STAGE_2_SLOPE,
     StageEnds,

@@ -26,7 +26,7 @@ import numpy as np
 
 from overfit_cli.core.arrays import Floats, bartlett_rows
 from overfit_cli.core.training import named_rng
-from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 
 Split = Literal["train", "test"]
 

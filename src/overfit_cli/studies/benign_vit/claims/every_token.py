@@ -17,8 +17,8 @@ from overfit_cli.claims.parts import Margin, Part
 from overfit_cli.claims.rules import THEOREM_RULE, judge, judge_theorem
 from overfit_cli.claims.stated import joined
 from overfit_cli.core.claim import Claim, Measurement
-from overfit_cli.studies.benign_vit.vit import lemma_numbers as numbers
-from overfit_cli.studies.benign_vit.vit.claims.lemmas import (
+from overfit_cli.studies.benign_vit import lemma_numbers as numbers
+from overfit_cli.studies.benign_vit.claims.lemmas import (
     LEAD,
     LINEAR,
     QUADRATIC,
@@ -27,7 +27,7 @@ from overfit_cli.studies.benign_vit.vit.claims.lemmas import (
     judge_number,
     lemma_claim,
 )
-from overfit_cli.studies.benign_vit.vit.theory import Regime
+from overfit_cli.studies.benign_vit.theory import Regime
 
 ROUNDING = 1e-14
 """How far a score may seem to move the other way, over the largest one.

@@ -36,8 +36,8 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from overfit_cli.core.matrix_products import add_product
-from overfit_cli.studies.benign_vit.vit.data import draw
-from overfit_cli.studies.benign_vit.vit.parameters import (
+from overfit_cli.studies.benign_vit.data import draw
+from overfit_cli.studies.benign_vit.parameters import (
     REALISATIONS_KEPT,
     BenignVitParameters,
     token_scales,

@@ -10,8 +10,8 @@ import pandas as pd
 from overfit_cli.core.arrays import varying
 from overfit_cli.core.parameters import describe
 from overfit_cli.stats.boundaries import PowerLaw, crossings, fit_power_law
-from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.vit.theory import (
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.theory import (
     FIGURE_1_EXPONENT,
     HARMFUL_LOSS,
     learning_balance,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from overfit_cli.studies.benign_vit.vit.parameters import (
+from overfit_cli.studies.benign_vit.parameters import (
     BenignVitParameters,
     head_variance_window,
     hidden_logarithm,

@@ -15,8 +15,8 @@ from overfit_cli.claims.cells import is_unknown
 from overfit_cli.claims.parts import Margin, Part
 from overfit_cli.claims.rules import THEOREM_RULE, judge, judge_theorem
 from overfit_cli.core.claim import Claim, Measurement
-from overfit_cli.studies.benign_vit.vit import lemma_numbers as numbers
-from overfit_cli.studies.benign_vit.vit.claims.condition import (
+from overfit_cli.studies.benign_vit import lemma_numbers as numbers
+from overfit_cli.studies.benign_vit.claims.condition import (
     SMALL_ERROR,
     SMALL_TEST_ERROR,
     hypotheses_of,
@@ -28,7 +28,7 @@ from overfit_cli.studies.benign_vit.vit.claims.condition import (
     with_small_error,
     with_small_test_error,
 )
-from overfit_cli.studies.benign_vit.vit.claims.lemmas import (
+from overfit_cli.studies.benign_vit.claims.lemmas import (
     NEAR_ONE,
     QUADRATIC,
     by_seed,
@@ -36,8 +36,8 @@ from overfit_cli.studies.benign_vit.vit.claims.lemmas import (
     judge_number,
     lemma_claim,
 )
-from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, BenignVitParameters
-from overfit_cli.studies.benign_vit.vit.theory import Regime, harmful_attention_error
+from overfit_cli.studies.benign_vit.parameters import TOKEN_CLASSES, BenignVitParameters
+from overfit_cli.studies.benign_vit.theory import Regime, harmful_attention_error
 
 STILL_EVEN = Margin(most=0.5, because="our reading of o(1): half of 1/M", fewest_seeds=5)
 

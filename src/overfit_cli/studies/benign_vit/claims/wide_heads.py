@@ -15,15 +15,15 @@ import pandas as pd
 from overfit_cli.claims.cells import add_absent, one_setting, require_done
 from overfit_cli.claims.stated import Choose, stated_claim
 from overfit_cli.core.claim import Claim, add_remark, not_run
-from overfit_cli.studies.benign_vit.vit.claims.condition import (
+from overfit_cli.studies.benign_vit.claims.condition import (
     LARGE,
     MAY_VARY,
     OfCell,
     cells_of_side,
     numbers_of,
 )
-from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.vit.theory import (
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.theory import (
     SMALL_DEFICIT,
     attention_deficit,
     boundary_product,

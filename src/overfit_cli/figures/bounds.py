@@ -1,0 +1,192 @@
+"""The figure `bounds`: a point for each cell, at what was measured over a bound, a row per bound.
+
+A row is a sentence: `drift <= 10 * bound if movement <= 0.01 where sigma = 0.03`. Its left side is
+drawn over its right side. Over a bound of 0 the left side is a number of decades. Cells that don't
+meet the `if` have open markers, and a bound whose `if` no cell meets is called vacuous, with the
+decades that are missing. Cells outside of the `where` are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from overfit_cli.core.cells import Cells, NoCellsError
+from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.expressions import read_conditions
+from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.text import plural
+from overfit_cli.figures import labels, style
+from overfit_cli.figures.axes import legend_below, log_ticks
+from overfit_cli.figures.picture import Picture
+
+_ROW = re.compile(r"(?P<bound>.+? <= .+?)(?: if (?P<conditions>.+?))?(?: where (?P<where>.+))?")
+
+_FARTHEST = 300.0
+"""The most decades over a bound, or under it, that are drawn."""
+
+_MANY = 50
+"""The number of points of a line from which they are pale."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A bound, with numbers of its cells by their index.
+
+    Attributes:
+        over: decades over the bound; −∞ of a number that is 0 or less.
+        missed: decades over each hypothesis, by its text; above 0 a cell doesn't meet it.
+    """
+
+    label: str
+    over: pd.Series[float]
+    missed: Mapping[str, pd.Series[float]]
+
+    @property
+    def met(self) -> pd.Series[bool]:
+        """Which cells meet all hypotheses."""
+        missed = pd.DataFrame({**self.missed}, self.over.index)
+        met: pd.Series[bool] = (missed <= 0).all(axis=1)
+        return met
+
+    def note(self) -> str:
+        """The largest number, and how far the bound is vacuous."""
+        largest = 10.0 ** min(self.over.max(), _FARTHEST)
+        digits = 3 if 0.95 < largest < 1 else 2
+        written = labels.tick_number(float(f"{largest:.{digits}g}"))
+        return written if self.met.any() else f"{written}, vacuous"
+
+    def facts(self) -> list[str]:
+        """Sentences on what is vacuous, and on what is not shown."""
+        name, hidden = " ".join(self.label.split()), int((self.over == -np.inf).sum())
+        told = [f"{name}: {plural(hidden, 'number')} at 0 or less not shown."] if hidden else []
+        if not self.met.any():
+            missing = (f"{text} by {far.median():.2g}" for text, far in self.missed.items())
+            told.append(
+                f"{name} is vacuous: no cell meets its hypotheses; decades missing, in the "
+            )
+            told[-1] += f"median: {'; '.join(missing)}."
+        return told
+
+
+def read_rows(rows: Mapping[str, str], data: Cells) -> list[Row]:
+    """Return the bounds of which cells have numbers; sentences are given by their labels."""
+    found = []
+    for label, sentence in rows.items():
+        match = _ROW.fullmatch(sentence)
+        if match is None:
+            raise BadValue("value", sentence, "it takes Q <= B, with `if` and `where` behind it.")
+        bound, conditions = match["bound"], match["conditions"]
+        conditions = conditions.split(" and ") if conditions else []
+        tests = read_conditions(" and ".join([bound, *conditions]), data.schema.placed)
+        if not all(test.names <= {*data.frame} for test in tests):  # an older run
+            continue
+        try:
+            cells = data.where(match["where"]) if match["where"] else data
+        except NoCellsError:
+            continue
+        over = _decades_over(cells, bound).dropna()
+        missed = {text: _decades_over(cells, text).loc[over.index] for text in conditions}
+        if len(over):
+            found.append(Row(label, over, missed))
+    return found
+
+
+def _decades_over(data: Cells, comparison: str) -> pd.Series[float]:
+    """By how many decades the left side of `A <= B` lies above the right one, of each cell."""
+    left, right = comparison.split(" <= ")
+    number = data.with_column(left).trained[left].astype(float)
+    if right == "0":
+        return number
+    ratio = number / data.with_column(right).trained[right].astype(float)
+    with np.errstate(divide="ignore"):
+        return pd.Series(np.log10(ratio.clip(lower=0)), ratio.index)
+
+
+def has_bounds(rows: Mapping[str, str], data: Cells) -> bool:
+    """Return whether cells have the numbers of a bound."""
+    return bool(read_rows(rows, data))
+
+
+def draw_bounds(
+    rows: Mapping[str, str], told: Sequence[str], data: Cells, options: FigureOptions
+) -> Picture:
+    """Draw a point for each cell over each bound, left of the line at 1 where it is within it.
+
+    Of the parameters `told` the first that varies gives points colours and lines of their own, the
+    second markers; without any all have one colour.
+    """
+    drawn, cells = read_rows(rows, data), data.trained
+    if not drawn:
+        raise UserError("No cell here has a number over one of these bounds.")
+    names = [name for name in told or data.varying() if name in data.varying()][:2]
+    settings = [values for values, _ in data.settings(names)] if names else [{}]
+    looks = style.line_looks(data.study, settings)
+    lines = list(dict.fromkeys(str(look.colour) for look in looks))
+    height = 0.13 + 0.14 * max(2 * len(lines) / 3, *(row.label.count("\n") + 1 for row in drawn))
+    figure = Picture(1.5 * style.COLUMN, height * len(drawn) + 1.4, least=4.2)
+    axes, random, step = figure.add_subplot(), np.random.default_rng(0), 0.7 / len(lines)
+    legend: style.Legend = []
+    for values, look in zip(settings, looks, strict=True):
+        chosen = (cells[list(values)] == pd.Series(values, dtype=object)).all(axis=1)
+        index = cells.index[chosen]
+        how: dict[str, Any] = {"color": look.colour, "marker": look.marker or "o", "linestyle": ""}
+        middle = step * (lines.index(str(look.colour)) - (len(lines) - 1) / 2)
+        for place, row in enumerate(drawn):
+            over = row.over[row.over.index.isin(index) & (row.over > -np.inf)]
+            heights = place + middle + step * random.uniform(-0.3, 0.3, len(over))
+            _draw_points(axes, over, heights, row.met, how)
+        text = labels.short_settings(data.schema, values)
+        legend += [(Line2D([], [], **how), text)] * bool(text)
+    _dress(axes, drawn)
+    if any(not row.met.all() for row in drawn):
+        hollow: dict[str, Any] = {"color": "0.3", "marker": "o", "mfc": "none", "linestyle": ""}
+        legend.append((Line2D([], [], **hollow), "hypotheses not met"))
+    legend.append((Line2D([], [], **style.BOUND), "the bound"))
+    legend_below(figure, legend, columns=5, heading=labels.heading(data.schema, names))
+    figure.facts.append(
+        f"Measured over each bound: a point for each of {plural(len(cells), 'cell')}."
+    )
+    figure.facts += [fact for row in drawn for fact in row.facts()]
+    return figure
+
+
+def _draw_points(
+    axes: Axes, over: pd.Series[float], heights: Any, met: pd.Series[bool], how: Mapping[str, Any]
+) -> None:
+    alpha, is_met = 0.6 if len(over) <= _MANY else 0.4, met[over.index].to_numpy(bool)
+    x = 10 ** over.clip(-_FARTHEST, _FARTHEST).to_numpy(float)
+    for hollow in (False, True):
+        shown = is_met != hollow
+        face = "none" if hollow else how["color"]
+        axes.plot(
+            x[shown],
+            heights[shown],
+            markersize=2.5,
+            markeredgewidth=0.5 * hollow,
+            alpha=alpha,
+            **{**how, "mfc": face},
+        )
+
+
+def _dress(axes: Axes, drawn: Sequence[Row]) -> None:
+    axes.axvline(1, **style.BOUND)
+    axes.set_xscale("log")
+    log_ticks(axes.xaxis, *axes.get_xlim())
+    axes.set_xlabel("measured over its bound; above 1 breaks it")
+    axes.set_yticks(range(len(drawn)), [row.label for row in drawn])
+    axes.set_ylim(len(drawn) - 0.5, -0.5)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="x", color="0.9", linewidth=0.6)
+    axes.set_axisbelow(True)
+    for place, text in enumerate(["largest", *(row.note() for row in drawn)], start=-1):
+        at, slant = (place, "normal") if place >= 0 else (-0.7, "italic")
+        where: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "va": "center", "size": 7}
+        axes.text(1.01, at, text, style=slant, **where)
