@@ -38,7 +38,11 @@ DAMAGES_EACH = 3
 """In how many kinds of damaged worlds a claim is judged, each in others than the one before it."""
 
 UNDECIDED = {"inconclusive", "vacuous", "not run"}
-CLAIMS = {claim.name: (study, claim) for study in studies() for claim in claims_of(study)}
+CLAIMS = {
+    claim.name: (study, rates.told(study).get(claim.name, (claim,))[0])
+    for study in studies()
+    for claim in claims_of(study)
+}
 WRONG: tuple[tuple[Truth, Verdict], ...] = (("true", "fails"), ("false", "holds"))
 
 

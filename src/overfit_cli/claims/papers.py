@@ -232,6 +232,14 @@ def _chosen(
     return chosen if rows is None else rows(chosen)
 
 
+def without_rows(measure: Measure) -> Measure:
+    """Return a measure that takes the chosen cells as they are, without a function of its own."""
+    choose = measure.choose
+    if isinstance(choose, functools.partial) and choose.func is _chosen:
+        choose = functools.partial(_chosen, **{**choose.keywords, "rows": None})
+    return replace(measure, choose=choose)
+
+
 def _measured(
     choose: Rows, measure: Callable[[pd.DataFrame], Measurement], cells: pd.DataFrame
 ) -> Measurement:

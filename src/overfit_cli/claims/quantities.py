@@ -214,9 +214,10 @@ class Powers:
     @property
     def margin(self) -> Margin:
         """The margin of the first power that is stated."""
-        return next(self._margins())[1]
+        return next(self.margins())[1]
 
-    def _margins(self) -> Iterator[tuple[int, Margin]]:
+    def margins(self) -> Iterator[tuple[int, Margin]]:
+        """Yield the place and the margin of each power that is stated."""
         for index, power in enumerate(self.stated):
             if power is not None:
                 yield index, tolerance_margin(power, self.tolerance)
@@ -224,7 +225,7 @@ class Powers:
     def holds_where(self) -> str:
         """Return the condition on the powers in words."""
         powers = ", ".join(
-            f"{margin.target:g} of {self.causes[index]}" for index, margin in self._margins()
+            f"{margin.target:g} of {self.causes[index]}" for index, margin in self.margins()
         )
         return f"each power has its whole interval within {self.tolerance:g} of {powers}"
 
@@ -251,7 +252,7 @@ class Powers:
         table = np.stack(ends)  # (seeds, causes + 1, ends)
         return [
             Part(f"power of {self.causes[index]}", table[:, index, 0], table[:, index, 1], margin)
-            for index, margin in self._margins()
+            for index, margin in self.margins()
         ]
 
 
