@@ -176,6 +176,7 @@ class Claims:
         measure: Callable[[pd.DataFrame], Measurement] | None = None,
         between: Mapping[str, tuple[str, str]] | None = None,
         drawn: bool = True,
+        among: int = 1,
         **fields: Any,
     ) -> None:
         """Add a claim.
@@ -191,6 +192,7 @@ class Claims:
             cells: from the chosen cells, or from their logged steps where the claim reads those.
             between: of columns those with the least and the most that an unknown number may be.
             drawn: whether the cells depend on their seeds.
+            among: of how many choices, such as step sizes, what is judged is the best.
             **fields: further attributes of the claim, such as `hypotheses` and `reads`.
         """
         places = {"": on} if isinstance(on, On) else on
@@ -206,7 +208,8 @@ class Claims:
             else:
                 stated = read(text) if target is None else read(text).with_target(target)
                 holds_where = stated.holds_where(number, because)
-                measured = Measure(stated, self.model, choose, self.columns, between or {}, drawn)
+                ends = between or {}
+                measured = Measure(stated, self.model, choose, self.columns, ends, drawn, among)
             after = "after " if kind == "ours" else ""
             given = {"figure": self.figure, "preset": chosen.preset, "profile": chosen.profile}
             parts[" ".join(filter(None, (label, at)))] = Claim(

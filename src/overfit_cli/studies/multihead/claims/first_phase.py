@@ -62,7 +62,8 @@ mixture.ours(
     "Proposition 2 on P3, with ζ/4 for ζ/2",
     "The tangent kernel's margin is γ⋆/2 or more from two heads on; Lemma 15 requires at least "
     "three decades more heads.",
-    "tangent_heads[heads is largest] >= 3 with at least 10 seeds",
+    "tangent_heads[heads is largest] >= 3; "
+    "2 * ntk_margin >= gamma_tangent on all seeds if heads >= 2",
     on=on("heads-least-margin", alike=("test_samples", "learning_rate")),
     figure="least-margin",
     hypotheses="no noise; α_h uniform on [−1, 1], as with signs nothing depends on H",
