@@ -13,6 +13,7 @@ from unittest import mock
 
 import pytest
 
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.files import MANIFEST, MOST_BYTES
 from overfit_cli.core.training import product_library
 from overfit_cli.sweeps import store
@@ -37,6 +38,11 @@ def of(run: Any = RUN, **changes: Any) -> str:
     return json.dumps({**WHOLE, "runs": [run], **changes})
 
 
+A_LONG_DEFAULT = {
+    "name": "a",
+    "label": "a",
+    "parameters": [{"name": "n", "kind": "int", "default": "x" * 5000}],
+}
 HOSTILE = {
     "empty": "",
     "no text": b"\xff\xfe\x00",
@@ -49,6 +55,8 @@ HOSTILE = {
     "a seed beyond reach": of({**RUN, "seeds": [2**70]}),
     "data holds numbers": of(data={"MNIST": 3}),
     "another schema": of(schema=99),
+    "control characters": of({**RUN, "packages": {"\x1b]0;x\x07\u202e": 1}}),
+    "a long default": of(function=A_LONG_DEFAULT),
 }
 """What is edited a little is in the tests with made-up manifests: `test_fuzz.py`."""
 
@@ -74,6 +82,8 @@ def test_a_hostile_manifest_is_refused_in_a_sentence(text: str | bytes, swept: P
     (swept / MANIFEST).write_bytes(content)
     check_refused(swept, COMMANDS[0], COMMANDS[-1])
     assert (swept / MANIFEST).read_bytes() == content
+    with pytest.raises(UserError, match=r"\A[ -~]{1,500}\Z"):
+        read_manifest(swept)
 
 
 def test_no_command_takes_a_damaged_manifest_for_none(swept: Path) -> None:
