@@ -38,11 +38,10 @@ def of(run: Any = RUN, **changes: Any) -> str:
     return json.dumps({**WHOLE, "runs": [run], **changes})
 
 
-A_LONG_DEFAULT = {
-    "name": "a",
-    "label": "a",
-    "parameters": [{"name": "n", "kind": "int", "default": "x" * 5000}],
-}
+def function(**parameter: Any) -> dict[str, Any]:
+    return {"name": "a", "label": "a", "parameters": [{"name": "n", "kind": "int", **parameter}]}
+
+
 HOSTILE = {
     "empty": "",
     "no text": b"\xff\xfe\x00",
@@ -56,7 +55,9 @@ HOSTILE = {
     "data holds numbers": of(data={"MNIST": 3}),
     "another schema": of(schema=99),
     "control characters": of({**RUN, "packages": {"\x1b]0;x\x07\u202e": 1}}),
-    "a long default": of(function=A_LONG_DEFAULT),
+    "a long default": of(function=function(default="x" * 5000)),
+    "a bound that is no number": of(function=function(about={"at_least": float("nan")})),
+    "an infinite bound": of(function=function(about={"below": float("inf")})),
 }
 """What is edited a little is in the tests with made-up manifests: `test_fuzz.py`."""
 
@@ -92,6 +93,9 @@ def test_no_command_takes_a_damaged_manifest_for_none(swept: Path) -> None:
     listed = call("runs", ".", cwd=swept.parent)
     assert listed.stderr.count("is damaged") == 1
     assert "no run directory" in listed.stdout
+    call(*GRID, "--out=good", cwd=swept.parent)
+    listed = call("runs", ".", cwd=swept.parent)
+    assert "out is left out: " in listed.stderr and "good" in listed.stdout, "it hides no other"
     (swept / MANIFEST).unlink()
     call("export", "out", cwd=swept.parent)
 
