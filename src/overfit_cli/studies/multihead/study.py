@@ -57,8 +57,10 @@ MEAN_LOSS = Column(
     "mean_train_loss", "mean training loss", r"\frac{1}{K}\sum \hat L", diverges=True
 )
 THEOREMS = (
-    Column("theorem1_bound", "Theorem 1's bound on the mean training loss", "B_1"),
-    Column("theorem2_bound", "Theorem 2's bound on test less training loss", "B_2"),
+    Column("theorem1_bound", "Theorem 1's bound on the training loss", label="Theorem 1's bound"),
+    Column(
+        "theorem2_bound", "Theorem 2's bound on the generalisation gap", label="Theorem 2's bound"
+    ),
 )
 AT_END = (
     MEAN_LOSS,
