@@ -18,7 +18,7 @@ from overfit_cli.claims.rules import judge, judge_estimate
 from overfit_cli.claims.stated import joined
 from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.stats.boundaries import crossing_table, crossings, fit_power_law
-from overfit_cli.studies.benign_vit.claims.figure_1 import MOST_FAILED
+from overfit_cli.studies.benign_vit.claims.figures import MOST_FAILED
 from overfit_cli.studies.benign_vit.cnn.parameters import BenignCnnParameters
 from overfit_cli.studies.benign_vit.theory import FIGURE_1_EXPONENT, FIGURE_1_THRESHOLD
 
