@@ -65,13 +65,39 @@ class PositionalSemantic(Study[P]):
     )
     drawn = (
         *(
-            drawn_in(f"{__package__}.figures", name, title, source=f"{PAPER}")
-            for name, title in (
-                ("phase", "The plane of ω and α: the solution with less loss, overlaps, error"),
-                ("overlaps", "θ, m and test error against α, with the limit, by ω"),
-                ("branches", "Training losses of both starts against α, and where they cross"),
-                ("sizes", "Overlaps that vanish, and the transition, against d"),
+            drawn_in(f"{__package__}.figures", name, title, needs, source=f"{PAPER}")
+            for name, title, needs in (
+                (
+                    "phase",
+                    "The plane of ω and α: the solution with less loss, overlaps, error",
+                    "both starts over ω and α, as in `overfit sweep positional-phase`",
+                ),
+                (
+                    "overlaps",
+                    "θ, m and test error against α, with the limit, by ω",
+                    "both starts along α, as in `overfit sweep positional-published`",
+                ),
+                (
+                    "branches",
+                    "Training losses of both starts against α, and where they cross",
+                    "both starts along α, as in `overfit sweep positional-phase`",
+                ),
             )
+        ),
+        LINES.showing(
+            "sizes",
+            "The product of both overlaps, of which one vanishes, against d",
+            source=f"{PAPER}, Result 4.2",
+            labels={
+                "theta * m": r"product of overlaps $\theta m$",
+                "d**-0.5": r"a fall as $1/\sqrt{d}$",
+            },
+            axes=0,
+            x="d",
+            value="theta * m",
+            by="start",
+            theory="d**-0.5",
+            log=frozenset({"x", "value"}),
         ),
         HEATMAP.showing(x="alpha", y="omega", by="start"),
         LINES.showing(x="alpha", value="theta"),
