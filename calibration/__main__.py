@@ -19,11 +19,12 @@ from collections.abc import Collection, Mapping
 
 from joblib import Parallel, delayed
 
-from calibration.rates import MOST_ERRORS, design, rates, worlds_of
+from calibration.rates import MOST_ERRORS, design, rates, told, worlds_of
 from overfit_cli.core.errors import UserError
+from overfit_cli.core.files import preset_folder
 from overfit_cli.core.registry import claims_of, find_study, installed_studies
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.sweeps.presets import ERROR_RATES, preset_folder
+from overfit_cli.sweeps.presets import ERROR_RATES
 
 RUNS = 200
 COLUMNS = ("study", "claim", "runs", "true: fails", "false: holds")
@@ -54,10 +55,10 @@ def table(before: str, runs: int, chosen: Collection[str] = ()) -> str:
 def row(study_name: str, claim_name: str, runs: int) -> Mapping[str, str | int]:
     """Return a claim's row of the table: how many of its runs err, in either world."""
     study = find_study(study_name)
-    claim = next(claim for claim in claims_of(study) if claim.name == claim_name)
-    if claim_name not in worlds_of(study):
+    if claim_name not in told(study):
         raise UserError(f"The claim {claim_name} has no made-up worlds to be calibrated in.")
-    worlds, cells = worlds_of(study)[claim_name], design(claim.preset)
+    claim, worlds = told(study)[claim_name]
+    cells = design(claim.preset)
     wrong = (
         rates(claim, worlds.true, cells, runs, "true").verdicts.get("fails", 0),
         rates(claim, worlds.false, cells, runs, "false").verdicts.get("holds", 0),

@@ -18,7 +18,7 @@ import pandas as pd
 from calibration.damage import DAMAGES, HeavyTails
 from overfit_cli.core.claim import Claim, Verdict
 from overfit_cli.core.errors import UserError
-from overfit_cli.core.registry import find_study
+from overfit_cli.core.registry import claims_of, find_study
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.training import named_rng
 from overfit_cli.sweeps.grid import Grid, parse_seeds
@@ -118,12 +118,28 @@ MODULES: Mapping[str, str] = {
 """The module of this folder that has a study's `WORLDS`."""
 
 
+@functools.cache
+def told(study: AnyStudy) -> Mapping[str, tuple[Claim, Worlds]]:
+    """Return a study's claims and their made-up worlds, by name.
+
+    Those of a module of this folder stand before those that are made from a claim's sentence.
+    """
+    from calibration.made import worlds_of_sentence
+
+    module = MODULES.get(study.name)
+    by_hand: Mapping[str, Worlds] = import_module(f"calibration.{module}").WORLDS if module else {}
+    found = dict[str, tuple[Claim, Worlds]]()
+    for claim in claims_of(study) if study.paper else ():
+        if claim.name in by_hand:
+            found[claim.name] = claim, by_hand[claim.name]
+        elif made := worlds_of_sentence(claim):
+            found[claim.name] = made
+    return found
+
+
 def worlds_of(study: AnyStudy) -> Mapping[str, Worlds]:
     """Return a study's made-up worlds by the name of the claim; none where it has none."""
-    if study.name not in MODULES:
-        return {}
-    worlds: Mapping[str, Worlds] = import_module(f"calibration.{MODULES[study.name]}").WORLDS
-    return worlds
+    return {name: worlds for name, (_, worlds) in told(study).items()}
 
 
 def damaged_rate(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import pandas as pd
 import pytest
 
-from calibration.rates import design, worlds_of
+from calibration.rates import design, told, worlds_of
 from overfit_cli import Claim, Measurement
 from overfit_cli.claims.stated import JointMeasure
 from overfit_cli.core.claim import UndecidedError, Verdict
@@ -23,8 +23,10 @@ def claims_by_name(*studies: str) -> Mapping[str, Claim]:
 
 @functools.cache
 def all_claims() -> Mapping[str, Claim]:
-    """The claims of all installed studies by their names."""
-    return claims_by_name(*(study.name for study in installed_studies()))
+    """The claims of all installed studies by their names, as made-up worlds have them."""
+    named = claims_by_name(*(study.name for study in installed_studies()))
+    made = {name: each for study in installed_studies() for name, (each, _) in told(study).items()}
+    return {**named, **made}
 
 
 def measure(name: str, cells: pd.DataFrame) -> Measurement:

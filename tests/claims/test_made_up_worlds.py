@@ -24,11 +24,12 @@ from calibration.damage import DAMAGES
 from calibration.rates import TRUTHS, Truth, World, design, worlds_of
 from overfit_cli import Claim, Measurement, UserError
 from overfit_cli.core.claim import Verdict
+from overfit_cli.core.files import preset_folder
 from overfit_cli.core.registry import claims_of, find_study
 from overfit_cli.core.training import named_rng
 from overfit_cli.report.judge import judge_cells
 from overfit_cli.report.page import simulated_rates
-from overfit_cli.sweeps.presets import ERROR_RATES, preset_folder
+from overfit_cli.sweeps.presets import ERROR_RATES
 
 FIRST_RUNS, RUNS, FIRST_DAMAGED, DAMAGED = 4, 16, 1, 8
 """How often a claim is judged in a world, whole or damaged: all runs where a first one errs."""
@@ -37,7 +38,11 @@ DAMAGES_EACH = 3
 """In how many kinds of damaged worlds a claim is judged, each in others than the one before it."""
 
 UNDECIDED = {"inconclusive", "vacuous", "not run"}
-CLAIMS = {claim.name: (study, claim) for study in studies() for claim in claims_of(study)}
+CLAIMS = {
+    claim.name: (study, rates.told(study).get(claim.name, (claim,))[0])
+    for study in studies()
+    for claim in claims_of(study)
+}
 WRONG: tuple[tuple[Truth, Verdict], ...] = (("true", "fails"), ("false", "holds"))
 
 
@@ -200,7 +205,7 @@ def test_rates_that_cannot_be_read_are_left_out_in_a_sentence(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / ERROR_RATES).write_text(text)
-    monkeypatch.setattr("overfit_cli.sweeps.presets.preset_folder", lambda: tmp_path)
+    monkeypatch.setattr("overfit_cli.report.page.preset_folder", lambda: tmp_path)
     simulated_rates.cache_clear()
     with pytest.warns(UserWarning, match="no error rates of claims are shown"):
         assert simulated_rates() == {}

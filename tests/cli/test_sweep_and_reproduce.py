@@ -15,7 +15,9 @@ import pytest
 
 import overfit_cli
 from overfit_cli.cli.sweep_and_reproduce import next_command
+from overfit_cli.core.files import preset_folder
 from overfit_cli.core.text import console
+from overfit_cli.report import page
 from overfit_cli.sweeps import presets
 from overfit_cli.sweeps.executors import Local
 from overfit_cli.sweeps.grid import Grid
@@ -186,8 +188,9 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of presets in place of the real ones, with the real error rates."""
     folder = tmp_path / "presets"
     folder.mkdir()
-    shutil.copy(presets.preset_folder() / presets.ERROR_RATES, folder)
-    monkeypatch.setattr(presets, "preset_folder", lambda: folder)
+    shutil.copy(preset_folder() / presets.ERROR_RATES, folder)
+    for module in (presets, page):
+        monkeypatch.setattr(module, "preset_folder", lambda: folder)
     monkeypatch.delenv("OVERFIT_DATA", raising=False)
     return folder
 

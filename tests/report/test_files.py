@@ -17,12 +17,13 @@ import pytest
 from overfit_cli import UserError
 from overfit_cli.cli.judge_and_report import verdict_table
 from overfit_cli.core.claim import Kind, Verdict
+from overfit_cli.core.files import preset_folder
 from overfit_cli.core.registry import claims_of, find_study, installed_studies
 from overfit_cli.report import contents as report
 from overfit_cli.report.judge import Judged, judge_runs
 from overfit_cli.report.page import markdown, page, write_report
 from overfit_cli.report.runs import load_runs
-from overfit_cli.sweeps.presets import EXPECTED_VERDICTS, find_preset, preset_folder
+from overfit_cli.sweeps.presets import EXPECTED_VERDICTS, find_preset
 from tests.kept import RESULTS, kept_claims
 from tests.report.made_up import judged
 from tests.toy_runs import TOY, sweep_toy

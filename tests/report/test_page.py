@@ -17,8 +17,9 @@ import pytest
 from PIL import Image
 
 import overfit_cli
+from overfit_cli.claims.bounds import MET
 from overfit_cli.claims.parts import Margin
-from overfit_cli.claims.rules import MET, judge_estimate, judge_theorem
+from overfit_cli.claims.rules import judge_estimate, judge_theorem
 from overfit_cli.core.cell import Paper
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import Interval, Measurement, Verdict, number_with_interval

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -116,6 +116,8 @@ class Part:
             agree where it is known. Of `no exception` it is 1 for a seed that breaks nothing.
         quantity: what it is a number of, where a claim has several quantities.
         within: the least and the largest number that there can be, such as −1 and 1.
+        below: by how many decades all cells lie below a bound; nan where nobody knows.
+        details: further numbers by their meanings.
     """
 
     place: str
@@ -125,6 +127,8 @@ class Part:
     statistic: Statistic = "median"
     quantity: str = ""
     within: tuple[float, float] = (-math.inf, math.inf)
+    below: float = math.nan
+    details: Mapping[str, float] = field(default_factory=dict, compare=False)
 
     @classmethod
     def of(

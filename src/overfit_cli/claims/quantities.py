@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from overfit_cli.claims.bounds import Bound
 from overfit_cli.claims.cells import describe_values
-from overfit_cli.claims.parts import Margin, Part
+from overfit_cli.claims.parts import Margin, Part, tolerance_margin
 from overfit_cli.core.arrays import Floats, finite_column
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import add_remark, inconclusive, not_run
@@ -194,6 +195,67 @@ class Power:
             yield Line(describe_values(setting), at, low, high)
 
 
+@dataclass(frozen=True)
+class Powers:
+    """The powers of several causes in a quantity, fitted together over all settings of each seed.
+
+    Attributes:
+        stated: the power of each cause; None where it is fitted beside the others alone.
+    """
+
+    measured: Expression
+    causes: tuple[Expression, ...]
+    stated: tuple[float | None, ...]
+    tolerance: float
+
+    def __str__(self) -> str:
+        return f"powers of {', '.join(map(str, self.causes))} in {self.measured.text}"
+
+    @property
+    def margin(self) -> Margin:
+        """The margin of the first power that is stated."""
+        return next(self.margins())[1]
+
+    def margins(self) -> Iterator[tuple[int, Margin]]:
+        """Yield the place and the margin of each power that is stated."""
+        for index, power in enumerate(self.stated):
+            if power is not None:
+                yield index, tolerance_margin(power, self.tolerance)
+
+    def holds_where(self) -> str:
+        """Return the condition on the powers in words."""
+        powers = ", ".join(
+            f"{margin.target:g} of {self.causes[index]}" for index, margin in self.margins()
+        )
+        return f"each power has its whole interval within {self.tolerance:g} of {powers}"
+
+    def parts(self, cells: Cells) -> list[Part]:
+        """Return each power that is stated: least squares of logarithms, seed by seed."""
+        found, causes = cells.by_seed(self.measured.text), []
+        for cause in self.causes:
+            numbers = cells.by_seed(cause.text).numbers  # (settings, seeds)
+            if not (numbers > 0).all():
+                raise inconclusive(f"{cause} is not above 0, or not known, in every cell.")
+            causes.append(np.log(numbers))
+        if (found.high <= 0).any():
+            raise inconclusive(f"{self.measured} is 0 or less: no logarithm.")
+        with np.errstate(divide="ignore"):
+            low, high = np.log(np.maximum(found.low, 0.0)).T, np.log(found.high).T
+        ends = list[Floats]()  # of each seed (causes + 1, ends)
+        for seed, logs in enumerate(np.stack(causes, axis=-1).swapaxes(0, 1)):
+            design = np.column_stack([logs, np.ones(len(logs))])  # (settings, causes + 1)
+            if np.linalg.matrix_rank(design) < design.shape[1]:
+                raise not_run(f"It needs cells that tell {', '.join(map(str, self.causes))} apart.")
+            weights = np.linalg.pinv(design)  # (causes + 1, settings)
+            rows = low[seed][None], high[seed][None]
+            ends.append(np.concatenate([np.stack(_weighted(w, *rows), axis=-1) for w in weights]))
+        table = np.stack(ends)  # (seeds, causes + 1, ends)
+        return [
+            Part(f"power of {self.causes[index]}", table[:, index, 0], table[:, index, 1], margin)
+            for index, margin in self.margins()
+        ]
+
+
 def _parts_of_slope(log_x: Floats, weights: Floats) -> dict[str, Floats]:
     end = np.append(np.zeros(len(weights) - 2), _slope_weights(log_x[-2:]))
     parts = {"its end": end + weights / 2}
@@ -202,7 +264,7 @@ def _parts_of_slope(log_x: Floats, weights: Floats) -> dict[str, Floats]:
     return parts
 
 
-Quantity = Level | Share | Trend | Power
+Quantity = Level | Share | Trend | Power | Powers
 
 WHOLE = "the whole line"
 """What a line is called beside its end."""
@@ -211,14 +273,18 @@ LEAST_FOR_POWER = 3
 """The fewest values of a parameter along which a trend or a power can be told."""
 
 
-def references(quantity: Quantity) -> tuple[Ref, ...]:
+def references(quantity: Quantity | Bound) -> tuple[Ref, ...]:
     """Return the references in a quantity, some at chosen values of parameters."""
+    if isinstance(quantity, Bound):
+        return quantity.refs
+    if isinstance(quantity, Powers):
+        return tuple(ref for each in (quantity.measured, *quantity.causes) for ref in each.refs)
     if isinstance(quantity, Share):
         return tuple(ref for excess, _ in quantity.conditions for ref in excess.refs)
     return quantity.measured.refs
 
 
-def axes_of(quantity: Quantity) -> dict[str, int]:
+def axes_of(quantity: Quantity | Bound) -> dict[str, int]:
     """Return the parameters along which a quantity is told, with the fewest values of each."""
     if not isinstance(quantity, Power | Trend):
         return {}

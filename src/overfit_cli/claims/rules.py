@@ -21,7 +21,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overfit_cli.claims.parts import FEWEST, UNBROKEN, Margin, Part, Worlds, decide, fewest_seeds
+from overfit_cli.claims.bounds import LOST, MET, OUT_OF_REACH, WITHOUT_EXCEPTION
+from overfit_cli.claims.parts import FEWEST, Margin, Part, Worlds, decide, fewest_seeds
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.claim import BY_CELL, Interval, Measurement, Verdict, inconclusive
 from overfit_cli.core.text import plural
@@ -81,17 +82,23 @@ def judge(
     is_case = part.statistic == "case"
     by_case = [each.statistic in ("case", "no exception") for each in parts]
     is_refuted = verdict == "fails" and code[by_case].min(initial=0) < 0
-    return Measurement(
+    strict = part.statistic == "no exception"
+    measured = Measurement(
         verdict=verdict,
         value=None if is_case and part.unknown else value,
         interval=None if is_case else Interval(low, high, kind),
-        margin=(part.margin.least, part.margin.most),
+        margin=None if strict else (part.margin.least, part.margin.most),
         target=part.margin.target,
         decided="case" if is_case or is_refuted else "interval",
-        details={**(details or {}), **(_details(parts, ends) if len(parts) > 1 else {})},
+        details={
+            **(details or {}),
+            **part.details,
+            **(_details(parts, ends) if len(parts) > 1 else {}),
+        },
         note=" ".join(filter(None, words)),
         needed_seeds=needed,
     )
+    return mark_by_far(measured, min(each.below for each in parts))
 
 
 def _why_open(low: float, high: float, part: Part) -> str:
@@ -175,18 +182,6 @@ class Requirements:
             for words, amounts in self.missed.items()
             for end, number in (("least", amounts.min()), ("most", amounts.max()))
         }
-
-
-OUT_OF_REACH = 3.0
-"""The decades below a bound from which on it could not have been broken."""
-
-MET = "cells that meet its hypotheses"
-"""The detail with the number of those cells."""
-
-LOST = "cells that failed or are absent"
-"""Which cells are unknown, where nothing else is said."""
-
-WITHOUT_EXCEPTION = Margin(least=UNBROKEN, fewest_seeds=FEWEST_SEEDS_OF_THEOREM, target=1.0)
 
 
 def judge_theorem(
@@ -307,10 +302,11 @@ def rates(parts: Sequence[Part], seeds: int = 0, *, repeats: int = REPEATS, seed
     for end in filter(math.isfinite, ends[worst]):
         moves.append((centres + (end - centres[worst])).clip(*ends.T) - centres)
     measured, *moved = (_verdicts(pilots, each, count, repeats, random) for each in moves)
+    strict = all(part.statistic == "no exception" for part in parts)  # true: there is none
     return Rates(
         seeds=count,
         false_holds=max(float((made > 0).mean()) for made in moved),
-        false_fails=max(float((made < 0).mean()) for made in moved),
+        false_fails=0.0 if strict else max(float((made < 0).mean()) for made in moved),
         holds=float((measured > 0).mean()),
         fails=float((measured < 0).mean()),
     )
@@ -422,7 +418,7 @@ def _verdicts(
             drawn, noise = draws[seeds]
             below = pilot.low[drawn]
             above = pilot.high[drawn] if pilot.part.unknown else below
-            if pilot.part.statistic == "share":
+            if pilot.part.statistic in ("share", "no exception"):
                 below, above = pilot.turned(below, above, move, random)
             elif pilot.width or move:
                 more = noise * pilot.width + move

@@ -10,6 +10,10 @@ The forms, where Q is arithmetic of columns and parameters, and X, Y are paramet
 - `power of X in Q is NUMBER within 0.1`: p of Q ∝ X^p, on every line; `throughout`: the last value
   alone doesn't decide, and Q doesn't turn at the end of the line.
 - `power of Y in X at Q = NUMBER is NUMBER within 0.1`: p of X ∝ Y^p where Q has that value.
+- `powers of (X, Y) in Q are (NUMBER, any) within 0.1`: p and r of Q ∝ X^p Y^r over all settings;
+  X and Y may be columns too. `any` power may be any.
+- `Q <= B on all seeds if A <= C and D <= E`: one cell that meets the conditions refutes it;
+  `on 95 % of seeds`: the share of seeds without such a cell, at every setting.
 - `share of seeds with Q < NUMBER > NUMBER`: the share, at every setting; `everywhere` before the
   second sign: of seeds with such a Q at all settings.
 
@@ -30,8 +34,9 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from overfit_cli.claims import quantities
+from overfit_cli.claims.bounds import Bound, Comparison
 from overfit_cli.claims.parts import FEWEST, Margin, Part, Statistic
-from overfit_cli.claims.quantities import Level, Power, Quantity, Share, Trend
+from overfit_cli.claims.quantities import Level, Power, Powers, Quantity, Share, Trend
 from overfit_cli.core import expressions
 from overfit_cli.core.cells import Cells, NoCellsError, UndefinedError
 from overfit_cli.core.claim import IN_MARGIN, add_remark, inconclusive, not_run
@@ -47,12 +52,14 @@ Over = Literal["every", "average", "worst"]
 class Clause:
     """A quantity of a claim, with how it is judged over seeds and over settings."""
 
-    quantity: Quantity
+    quantity: Quantity | Bound
     statistic: Statistic = "median"
     over: Over = "every"
 
     def parts(self, cells: Cells, seeds: int) -> list[Part]:
         """Return the numbers that it is judged on."""
+        if isinstance(self.quantity, Bound):
+            return self.quantity.parts(cells)
         parts = [
             replace(part, statistic=self.statistic, margin=replace(part.margin, fewest_seeds=seeds))
             for part in self.quantity.parts(cells)
@@ -65,6 +72,8 @@ class Clause:
 
     def holds_where(self) -> str:
         """Return the condition on the seeds' numbers in words."""
+        if isinstance(self.quantity, Bound | Powers):
+            return self.quantity.holds_where()
         if isinstance(self.quantity, Trend):
             way = "rises" if self.quantity.rises else "falls"
             condition = (
@@ -227,6 +236,8 @@ FORMS = {
     "share of seeds with test_error < 0.1 > 0.8": "share",
     "power of n in snr at test_error = 0.1 is -0.5 within 0.1": r"(power|slope|exponent).* at ",
     "power of n in steps is 1 within 0.1": "power|slope|exponent|scales",
+    "powers of (n, snr) in steps are (1, -2) within 0.1": "powers",
+    "test_error <= 0.1 on all seeds if train_error <= 0.01": ".* on (all|.*%)|.* if ",
     "test_error falls along snr": r"falls?|decreas\w*|drops?",
     "test_error rises along snr": r"rises?|increas\w*|grows?",
     "test_error[method=ridge] < test_error[method=none] where n >= 10": r".*\[",
@@ -273,6 +284,8 @@ def _clause(text: str) -> Clause:
     share = rf"share of seeds with (.+?)(\s+everywhere)?\s*({_SIGN})\s*({_NUMBER})(\s*%)?"
     if match := re.fullmatch(share, text):
         return Clause(_share(*match.groups()), "share")
+    if match := re.fullmatch(rf"(.+?) on (?:all|({_NUMBER}) ?% of) seeds(?: if (.+))?", text):
+        return Clause(_bound(*match.groups()), "no exception")
     body, *said = re.split(r"\s+(on average|at worst)$", text)
     over = cast("Over", said[0].split()[1]) if said else "every"
     statistic: Statistic = "median"
@@ -289,6 +302,15 @@ def _quantity(body: str, *, in_ratios: bool) -> Quantity:
     if match := re.fullmatch(contour, body):
         axis, x, column, threshold, margin = match.groups()
         return Power(_measured(column), axis, _margin(margin), contour=(x, _number(threshold)))
+    several = rf"powers of \((.+)\) in (.+?) are \((.+)\) within ({_NUMBER})"
+    if match := re.fullmatch(several, body):
+        causes = tuple(map(_measured, match[1].split(",")))
+        stated = tuple(
+            None if each.strip() == "any" else _number(each.strip()) for each in match[3].split(",")
+        )
+        if len(causes) != len(stated):
+            refuse("it has as many powers as names.")
+        return Powers(_measured(match[2]), causes, stated, _number(match[4]))
     if match := re.fullmatch(rf"power of ({_NAME}) in (.+?) ({_MARGIN})( throughout)?", body):
         power = Power(_measured(match[2]), match[1], _margin(match[3]), match[4] is not None)
         if power.throughout and not (power.margin.least >= 0) ^ (power.margin.most <= 0):
@@ -307,6 +329,24 @@ def _comparison(left: str, sign: str, right: str, *, in_ratios: bool) -> Level:
         ratio = _measured(f"({_measured(left)}) / ({_measured(right)})")
         return Level(ratio, _one_side(sign, 1.0))
     return Level(_difference(left, right), _one_side(sign, 0.0))
+
+
+def _bound(bound: str, percent: str | None, conditions: str | None) -> Bound:
+    met = split(conditions, r"\sand\s")[::2] if conditions else ()
+    share = _number(percent) / 100 if percent else 0.0
+    if percent and not 0 < share < 1:
+        refuse(f"a share of seeds lies between 0 and 100 %, not at {100 * share:g} %.")
+    return Bound(_compared(bound), tuple(map(_compared, met)), share)
+
+
+def _compared(text: str) -> Comparison:
+    left, sign, right = _sides(text)
+    sides = [expressions.read_expression(side, expressions.ANY, "claim") for side in (left, right)]
+    return (
+        Comparison(sides[0], sign, sides[1])
+        if sides[0].refs
+        else refuse(f"{text!r} begins with no name.")
+    )
 
 
 def _share(conditions: str, everywhere: str, relation: str, number: str, percent: str) -> Share:

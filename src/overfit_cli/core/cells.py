@@ -224,7 +224,7 @@ class Cells:
         cells, before = self, 0
         for rank, text, test in sorted(tests, key=lambda each: each[0]):
             before = before or (rank == 1) * len(cells.trained)
-            cells = replace(cells, frame=cells.frame[cells._meets(test, text, option)])
+            cells = replace(cells, frame=cells.frame[cells.meets(test, text, option)])
         if by_measure:
             count = f"{len(cells.trained)} of {plural(before, 'cell')}"
             cells = replace(cells, chosen=f"{', '.join(by_measure)}, {count}")
@@ -240,7 +240,8 @@ class Cells:
             return self.where(*conditions, option=option).with_trained(chosen.frame)
         return chosen
 
-    def _meets(self, test: Test, text: str, option: str) -> NDArray[np.bool_]:
+    def meets(self, test: Test, text: str, option: str) -> NDArray[np.bool_]:
+        """Which rows meet a test; an error where none does."""
         holds = np.broadcast_to(test.holds(self._values(test.refs, option)), len(self.frame))
         if holds.any() or self.frame.empty:
             return holds
@@ -346,6 +347,18 @@ class Cells:
         values = expression.value(self._values(expression.refs, option)) + np.zeros(len(self.frame))
         return np.where(np.isfinite(values), values, np.nan)
 
+    def evaluate(self, text: str, option: str = "claim") -> Floats:
+        """An expression's value in each row, nan where it is not known.
+
+        A column alone is infinite where it was missed: see `Field.numbers`.
+        """
+        expression = expressions.read_expression(text, self.schema.names, option)
+        values = expression.value(self._values(expression.refs, option)) + np.zeros(len(self.frame))
+        if isinstance(expression.tree, Ref):
+            missed = self._held(expression.tree, option).numbers(self.frame).to_numpy()
+            values = np.where(np.isnan(values) & np.isinf(missed), missed, values)
+        return np.asarray(values)
+
     def symbol(self, name: str) -> str:
         """The symbol of a column in a formula, in mathtext without dollar signs, or its name."""
         field = self.schema[name]
@@ -420,7 +433,7 @@ class Cells:
             if isinstance(test, Extreme) and test.which == "best":
                 keep &= self._best(ref.name, test.name, keep)
             else:
-                keep &= self._meets(test, str(ref), option)
+                keep &= self.meets(test, str(ref), option)
         at = place[keep], np.searchsorted(seeds, self.frame["seed"].to_numpy()[keep])
         if len(np.unique(np.ravel_multi_index(at, shape))) < keep.sum():
             accepts = "several cells of a seed have the same setting."

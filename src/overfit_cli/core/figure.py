@@ -37,7 +37,9 @@ class FigureOptions:
     )
     y: str | None = option("NAME", "Parameter on the vertical axis, or an expression.")
     value: str | None = option(
-        "COLUMN", "Measured column to draw, or an expression such as 'test_error - train_error'."
+        "COLUMN",
+        "Measured column to draw, or an expression such as 'test_error - train_error'. `curves` "
+        "takes several, with commas between, and lists of them, with semicolons, for rows.",
     )
     threshold: float | None = option("T", "Value that separates the two sides.", typed=str | None)
     law: tuple[str, ...] | None = option(

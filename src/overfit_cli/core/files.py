@@ -102,6 +102,13 @@ def read_toml(path: Path, name: str = "") -> dict[str, Any]:
     raise BadValue(name, str(path), problem) if name else UserError(f"{path}: {problem}")
 
 
+def preset_folder() -> Path:
+    """Return where the shipped presets lie: in the installed package, or in the checkout."""
+    package = Path(__file__).resolve().parents[1]
+    installed = package / "experiments"
+    return installed if installed.is_dir() else package.parents[1] / "experiments"
+
+
 def read_bounded(path: Path, limit: int | None = None) -> bytes:
     """Return the content of a regular file of at most `limit` bytes, by default `MOST_BYTES`.
 

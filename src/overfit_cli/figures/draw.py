@@ -70,7 +70,7 @@ def draw_figure(
     usual = derived[0].study.headline if figure.reads == "cells" else ""
     value = asked.value or figure.options.value or usual
     if minus is None:
-        data = inputs.side_by_side(names, derived, value.partition(",")[0].strip())
+        data = inputs.side_by_side(names, derived, re.split("[,;]", value)[0].strip())
     else:
         data = inputs.difference(derived[0], derived[1], ("here", names[-1]), value)
     unpaired = labels.unpaired(data)

@@ -5,6 +5,7 @@ An option is the user's where one is given, else the study's as far as it fits t
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -103,15 +104,16 @@ def read_options(figure: Figure, data: Cells, asked: FigureOptions) -> tuple[Cel
         named[side] = named[side] and parameter_named(model, named[side].strip())
     columns = {name for schema in (data.schema, data.logged) for name in schema.named("measured")}
     for option in ("value", "theory"):
-        text, read = named[option] or getattr(figure.options, option) or "", list[str]()
-        for part in map(str.strip, text.split(",") if logged else [text]):
+        text, read = named[option] or getattr(figure.options, option) or "", ""
+        for part in map(str.strip, re.split("([,;])", text) if logged else [text]):
             name = parameter_named(model, part)
             is_axis = name in data.number_parameters and part not in columns
-            read.append(f"({name})" if is_axis else part)
-            if _is_expression(data, read[-1]):
+            column = f"({name})" if is_axis else part
+            read += column
+            if part not in ",;" and _is_expression(data, column):
                 add = data.with_logged_column if logged else data.with_column
-                data = add(read[-1], figure.labels.get(part, ""), option)
-        named[option] = named[option] and ",".join(read)
+                data = add(column, figure.labels.get(part, ""), option)
+        named[option] = named[option] and read
     return data, replace(asked, **named)
 
 

@@ -21,7 +21,13 @@ from overfit_cli.core.figure import MOST_PANELS, FigureOptions
 from overfit_cli.core.text import suggestion
 from overfit_cli.figures import inputs, labels, style
 from overfit_cli.figures.axes import Axis, Place, draw_equations, legend_below, parameter_axis
-from overfit_cli.figures.picture import Picture, new_panels, title_panels
+from overfit_cli.figures.picture import (
+    NARROWEST_PANEL,
+    Picture,
+    label_outer,
+    new_panels,
+    title_panels,
+)
 from overfit_cli.figures.seed_statistics import Lines, lines_of_cells, lines_of_steps
 from overfit_cli.figures.series import LEAST_SHARE, ROUND_OFF, THEORY, Series
 from overfit_cli.stats.intervals import MEAN
@@ -117,15 +123,59 @@ def draw_curves(data: Cells, options: FigureOptions) -> Picture:
     settings than colours have panels, if those of one parameter suffice, or otherwise shades of the
     colour map. Columns of a theory are black.
 
-    Steps are logarithmic where they are logged so.
+    Steps are logarithmic where they are logged so. Rows of panels, of other columns each, are
+    separated by semicolons: colours then tell one parameter apart, and columns of panels the rest.
     """
-    columns = logged_columns(data, options.value)
+    rows = [logged_columns(data, row) for row in _rows(options.value)]
+    columns = list(dict.fromkeys(itertools.chain(*rows)))
     logged = data.steps[["key", *columns]].set_index("key").notna().any(axis=1)
     others = set(logged.index) - set(logged.index[logged])  # their steps have other columns
     kept = data.trained[~data.trained["key"].isin(others)]
     data = data.with_trained(kept) if len(kept) else data
-    by = options.by or inputs.panels_for_lines(data, data.varying())
-    return draw_panels(inputs.panels(data, by), options)
+    by = options.by or (None if rows[1:] else inputs.panels_for_lines(data, data.varying()))
+    parts = inputs.panels(data, by)
+    return _draw_rows(parts, rows, options) if rows[1:] else draw_panels(parts, options)
+
+
+def _rows(value: str | None) -> list[str | None]:
+    return [None] if value is None else list(value.split(";"))
+
+
+def _draw_rows(
+    parts: Sequence[inputs.Panel], rows: Sequence[Sequence[str]], options: FigureOptions
+) -> Picture:
+    """Draw a row of panels for each list of columns, and a column for each part."""
+    data = parts[0].data
+    if options.theory is not None:
+        raise BadValue("theory", options.theory, "it takes a figure of one row.")
+    parts = told_apart(parts, list(dict.fromkeys(itertools.chain(*rows))), [])
+    least = NARROWEST_PANEL * len(parts)
+    if least > style.PAGE:
+        accepts = f"it makes {len(parts)} panels here; at most "
+        accepts += f"{int(style.PAGE / NARROWEST_PANEL)} with rows of others fit side by side."
+        raise BadValue("by", options.by, accepts)
+    width = min(style.PAGE, style.COLUMN * max(1.0, 0.85 * len(parts)))
+    figure = Picture(width, 1.3 * len(rows) + 0.8, least=least)
+    grid = figure.subplots(len(rows), len(parts), sharex="col", sharey="row", squeeze=False)
+    legend, named = dict[str, Any](), list[str]()
+    for row_axes, columns in zip(grid, rows, strict=True):
+        over_seeds = inputs.averaging(options, inputs.BAND)
+        lines = lines_of_steps([part.data for part in parts], columns, over_seeds)
+        series = replace(series_of_steps(parts, lines, columns, options), solid=True)
+        if options.log is None and (series.numbers("low") < 0).any():
+            series = replace(series, log=False, floor=0.0)
+        legend |= {text: handle for handle, text in series.draw_on(row_axes, options)}
+        row_axes[0].set_ylabel(labels.wrap_text(series.label(), style.HIGH // 2))
+        if of_columns := series.columns_legend():
+            row_axes[0].legend(*zip(*of_columns, strict=True), loc="best")
+        named += series.columns.values()
+    label_outer(list(grid.flat))
+    title_panels(list(grid.flat), [part.title for part in parts] + [""] * (grid.size - len(parts)))
+    shown = labels.opening(", ".join(named))
+    figure.facts.append(f"{shown} against {data.study.step}: {lines.kind(columns[0])}.")
+    below = [(handle, text) for text, handle in legend.items()]
+    legend_below(figure, below, 3 * len(parts), labels.heading(data.schema, lines.names))
+    return figure
 
 
 def draw_panels(

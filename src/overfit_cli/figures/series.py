@@ -72,6 +72,7 @@ class Series:
         log: whether y is logarithmic, and `log_steps` whether steps are.
         floor: the least number that is shown; 0 where all are.
         floor_of: the share of what the floor is, and what that is.
+        solid: whether dashes are left to columns, here or in other rows.
     """
 
     parts: Sequence[inputs.Panel]
@@ -83,6 +84,7 @@ class Series:
     log_steps: bool = False
     floor: float = 0.0
     floor_of: tuple[float, str] = (LEAST_SHARE, "largest")
+    solid: bool = False
 
     @functools.cached_property
     def looks(self) -> dict[str, style.LineLook]:
@@ -142,14 +144,27 @@ class Series:
         if self.x is not None:
             return look
         if len(self.looks) > 1:
-            dash = style.DASHES[number] if len(self.columns) > 1 else look.dash
+            dash = style.DASHES[number] if len(self.columns) > 1 or self.solid else look.dash
             return style.LineLook(look.colour, "", dash)
         return style.LineLook(style.PALETTE[number] if number else colour, "", "-")
 
     def draw(self, options: FigureOptions) -> tuple[picture.Picture, list[Axes], style.Legend]:
         """Draw all panels; the caller adds what else there is, and the legend."""
-        threshold = options.threshold
         figure, all_axes = picture.new_panels(len(self.parts), height=2.8)
+        legend = self.draw_on(all_axes, options)
+        legend = self.columns_legend() + legend
+        picture.label_outer(all_axes)
+        picture.title_panels(all_axes, [part.title for part in self.parts])
+        along = self.parts[0].data.study.step if self.x is None else self.x.label
+        shown = labels.opening(", ".join(self.columns.values()))
+        figure.facts.append(f"{shown} against {along}: {self.lines.kind(self.value)}.")
+        told = zip(THEORY, self.theory.values(), strict=False)
+        figure.facts += [f"{look}: {label}." for look, label in told]
+        return figure, all_axes, legend
+
+    def draw_on(self, all_axes: Sequence[Axes], options: FigureOptions) -> style.Legend:
+        """Draw panels on axes that share y; return the legend but for that of the columns."""
+        threshold = options.threshold
         for axes, lines, part in zip(all_axes, self.lines.panels, self.parts, strict=True):
             self.dress(axes, threshold)
             for line in lines:
@@ -172,16 +187,9 @@ class Series:
         for name, label in self.theory.items() if self.x is None else ():
             if any(self.first_above(line, name) for line in self.lines.every):
                 legend.append((Line2D([], [], **_ABOVE), f"first step above {label}"))
-        note, kind = self.lines.label(self.value), self.lines.kind(self.value)
+        note = self.lines.label(self.value)
         all_axes[0].set_ylabel(labels.label_with_note(self.label(), note, style.HIGH))
-        picture.label_outer(all_axes)
-        picture.title_panels(all_axes, [part.title for part in self.parts])
-        along = self.parts[0].data.study.step if self.x is None else self.x.label
-        shown = labels.opening(", ".join(self.columns.values()))
-        figure.facts.append(f"{shown} against {along}: {kind}.")
-        told = zip(THEORY, self.theory.values(), strict=False)
-        figure.facts += [f"{look}: {label}." for look, label in told]
-        return figure, all_axes, legend
+        return legend
 
     def label(self) -> str:
         """The label of y: the first word that the labels of all columns share, or the only one."""
@@ -311,13 +319,19 @@ class Series:
         words = f"below {labels.power(share)} of the {of}"
         return Patch(color=_SHADE), f"round-off, {words}" if share == ROUND_OFF else words
 
-    def legend(self) -> style.Legend:
-        """The legend of columns, of settings, of what misses, and of a theory."""
-        every, texts, several = self.lines.every, list(self.looks), len(self.columns) > 1
+    def columns_legend(self) -> style.Legend:
+        """The legend of several columns."""
         legend: style.Legend = []
-        for number, label in enumerate(self.columns.values() if several else ()):
-            own = (style.PALETTE[number], "-") if len(texts) == 1 else ("0.3", style.DASHES[number])
+        for number, label in enumerate(self.columns.values() if len(self.columns) > 1 else ()):
+            is_one = len(self.looks) == 1
+            own = (style.PALETTE[number], "-") if is_one else ("0.3", style.DASHES[number])
             legend.append((_handle(*own), label))
+        return legend
+
+    def legend(self) -> style.Legend:
+        """The legend of settings, of what misses, and of a theory."""
+        every, texts = self.lines.every, list(self.looks)
+        several, legend = self.solid or len(self.columns) > 1, style.Legend()
         count = len(texts) if len(texts) <= len(style.PALETTE) else 5  # of shades a few are named
         named = np.unique(np.linspace(0, len(texts) - 1, count).round().astype(int))
         for text in (texts[index] for index in named if texts[index]):

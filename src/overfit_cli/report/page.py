@@ -24,6 +24,7 @@ from markupsafe import Markup
 from overfit_cli.claims.rules import THEOREM_RULE
 from overfit_cli.core import claim as claims
 from overfit_cli.core import files, text
+from overfit_cli.core.files import preset_folder
 from overfit_cli.report import contents, judge, pictures, words
 from overfit_cli.stats.intervals import LEVEL, exact_ends
 from overfit_cli.sweeps import manifest, presets
@@ -142,7 +143,7 @@ def simulated_rates() -> Mapping[str, str]:
 
     Without the file that is shipped with the presets, or with a damaged one, there are none.
     """
-    path = presets.preset_folder() / presets.ERROR_RATES
+    path = preset_folder() / presets.ERROR_RATES
     try:
         rows = pd.read_csv(path).to_dict("records")
         return {f"{row['study']}/{row['claim']}": _rates_in_words(row) for row in rows}

@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup, escape
 
-from overfit_cli.claims.rules import MET
+from overfit_cli.claims.bounds import MET
 from overfit_cli.core import text as texts
 from overfit_cli.core.claim import MARKS, Interval, Kind, Measurement, Verdict, number_with_interval
 from overfit_cli.core.text import three_digits, visible

@@ -19,7 +19,7 @@ from typing import Annotated, cast, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError
 
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.files import read_toml, set_data_folder, variable_folder
+from overfit_cli.core.files import preset_folder, read_toml, set_data_folder, variable_folder
 from overfit_cli.core.options import ProfileName
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.registry import figures_of, find_study, study_names
@@ -143,13 +143,6 @@ class Preset(_Axes):
         together, only = (*self.together, *chosen.together), (*self.only, *chosen.only)
         shared = {**self.set, **chosen.set}
         return chosen.model_copy(update={"set": shared, "together": together, "only": only})
-
-
-def preset_folder() -> Path:
-    """Return where the shipped presets lie: in the installed package, or in the checkout."""
-    package = Path(__file__).resolve().parents[1]
-    installed = package / "experiments"
-    return installed if installed.is_dir() else package.parents[1] / "experiments"
 
 
 def preset_names() -> list[str]:

@@ -16,7 +16,6 @@ from overfit_cli.core.figure import (
     FigureOptions,
     collect_figures,
     defaults_but,
-    lazily,
 )
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import percent, plural
@@ -86,12 +85,14 @@ _MEASURED = (
         label="training error",
         diverges=True,
     ),
-    Column("norm_w", "mean norm of W over heads", symbol=r"\frac{1}{H}\sum \|W_h\|"),
+    Column(
+        "norm_w", "mean norm of W over heads", symbol=r"\frac{1}{H}\sum \|W_h\|", label="norm of W"
+    ),
     Column(
         "norm_u",
         "norms of U over heads, their sum over √H",
         symbol=r"H^{-1/2}\sum \|U_h\|",
-        label="averaged norm of U",
+        label="norm of U",
     ),
     Column(
         "margin",
@@ -194,13 +195,14 @@ class MultiheadStudy(Study[P]):
 
     def figures(self) -> Mapping[str, Figure]:
         return collect_figures(
-            Figure(
+            replace(
+                CURVES,
                 name="heads",
                 title="Losses, norms, attention and margins against the step, a line for each H",
-                reads="trajectories",
-                draw=lazily("overfit_cli.studies.multihead.figures:draw_heads"),
                 source=self.source_of_heads,
                 reproduces=self._reproduces_heads,
+                options=FigureOptions(value=self.rows_of_heads),
+                labels={self.share: r"margin over $\gamma_{\mathrm{attn}}$"},
             ),
             replace(
                 HEATMAP,
@@ -211,6 +213,8 @@ class MultiheadStudy(Study[P]):
             CURVES,
         )
 
+    rows_of_heads: str
+    share: str = ""
     source_of_heads: str = ""
     """The figures of the paper that show its training."""
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.rules import OUT_OF_REACH, THEOREM_RULE, judge_theorem
+from overfit_cli.claims.bounds import OUT_OF_REACH
+from overfit_cli.claims.rules import THEOREM_RULE, judge_theorem
 from overfit_cli.claims.stated import worst_verdict
 from overfit_cli.core.claim import Claim, Measurement, not_run
 from overfit_cli.studies.multihead.claims import PAPER_NAME, numbers

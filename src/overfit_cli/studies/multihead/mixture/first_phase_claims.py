@@ -9,8 +9,9 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
+from overfit_cli.claims.bounds import OUT_OF_REACH
 from overfit_cli.claims.cells import Selection
-from overfit_cli.claims.rules import OUT_OF_REACH, THEOREM_RULE, Requirements, judge_theorem
+from overfit_cli.claims.rules import THEOREM_RULE, Requirements, judge_theorem
 from overfit_cli.claims.sentences import read
 from overfit_cli.claims.stated import stated_claim
 from overfit_cli.core.claim import Claim, Kind, Measurement, add_remark

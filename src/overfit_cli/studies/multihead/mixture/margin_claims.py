@@ -7,9 +7,10 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
+from overfit_cli.claims.bounds import OUT_OF_REACH
 from overfit_cli.claims.cells import Selection, Values
 from overfit_cli.claims.parts import Margin, Part
-from overfit_cli.claims.rules import OUT_OF_REACH, THEOREM_RULE, judge, judge_theorem
+from overfit_cli.claims.rules import THEOREM_RULE, judge, judge_theorem
 from overfit_cli.claims.stated import stated_claim
 from overfit_cli.core.claim import Measurement
 from overfit_cli.studies.multihead.claims import PAPER_NAME, claim_on, numbers

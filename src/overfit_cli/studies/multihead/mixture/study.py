@@ -106,6 +106,8 @@ class MultiheadMixture(MultiheadStudy[MultiheadMixtureParameters]):
     trajectory_columns = step_columns(*ATTENTION)
     progress_columns = (*MultiheadStudy.progress_columns, "attention")
     source_of_heads = "Deora et al. 2024, figures 2 and 3"
+    share = "margin / (strength * (tokens / 2)**0.5)"
+    rows_of_heads = f"train_loss,test_loss; norm_w,norm_u; attention; {share}"
 
     def draw(self, parameters: MultiheadMixtureParameters, seed: int) -> Problem:
         from overfit_cli.studies.multihead.mixture.data import draw_problem

@@ -9,14 +9,9 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
+from overfit_cli.claims.bounds import OUT_OF_REACH
 from overfit_cli.claims.cells import Selection, Values
-from overfit_cli.claims.rules import (
-    OUT_OF_REACH,
-    THEOREM_RULE,
-    Requirements,
-    judge_theorem,
-    mark_vacuous,
-)
+from overfit_cli.claims.rules import THEOREM_RULE, Requirements, judge_theorem, mark_vacuous
 from overfit_cli.core.claim import Measurement
 from overfit_cli.studies.multihead.claims import claim_on, numbers
 from overfit_cli.studies.multihead.paths.parameters import MultiheadPathsParameters

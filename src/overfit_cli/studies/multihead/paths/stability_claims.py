@@ -8,9 +8,10 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
+from overfit_cli.claims.bounds import OUT_OF_REACH
 from overfit_cli.claims.cells import describe_values
 from overfit_cli.claims.parts import Margin, Part
-from overfit_cli.claims.rules import OUT_OF_REACH, judge, judge_theorem, mark_by_far
+from overfit_cli.claims.rules import judge, judge_theorem, mark_by_far
 from overfit_cli.core.arrays import varying
 from overfit_cli.core.claim import Measurement
 from overfit_cli.studies.multihead.claims import numbers

@@ -27,10 +27,3 @@ class MultiheadPlantedParameters(MultiheadParameters):
         at_least=0,
         at_most=1,
     )
-
-
-FOUND_AT = 0.9
-"""The least cosine of W and of U with the planted head's where it is found.
-
-Cells end with both above 0.97, or with one below 0.42: see the study's guide.
-"""

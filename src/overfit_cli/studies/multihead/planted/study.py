@@ -40,6 +40,7 @@ class MultiheadPlanted(MultiheadStudy[MultiheadPlantedParameters]):
     trajectory_columns = step_columns(*ALIGNMENTS)
     progress_columns = (*MultiheadStudy.progress_columns, "alignment_w")
     source_of_heads = "Deora et al. 2024, figures 4 and 5"
+    rows_of_heads = "train_loss,test_loss; norm_w,norm_u; alignment_w,alignment_u"
 
     def draw(self, parameters: MultiheadPlantedParameters, seed: int) -> Problem:
         from overfit_cli.studies.multihead.planted.data import draw_problem

@@ -12,9 +12,10 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
+from overfit_cli.claims.bounds import OUT_OF_REACH
 from overfit_cli.claims.cells import is_unknown
 from overfit_cli.claims.parts import Margin, Part
-from overfit_cli.claims.rules import OUT_OF_REACH, THEOREM_RULE, Requirements, judge, judge_theorem
+from overfit_cli.claims.rules import THEOREM_RULE, Requirements, judge, judge_theorem
 from overfit_cli.claims.stated import joined
 from overfit_cli.core.arrays import varying
 from overfit_cli.core.claim import Claim, Measurement, inconclusive

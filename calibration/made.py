@@ -1,0 +1,270 @@
+"""Made-up worlds of a claim, made from its sentence.
+
+A world begins with the number of the claim's quantity, for each seed and setting. One column of the
+quantity is solved for, and the others are constant, so that the cells give that number, with noise.
+Where the claim is true the number lies inside its margin, and where it is false at an end of it:
+there a claim is as nearly false as it can be. Numbers that a paper's function derives from cells
+are given as that function would return them.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calibration.rates import World, Worlds, design
+from calibration.worlds import A_THIRD, Numbers, Random, few_seed_world
+from overfit_cli.claims.bounds import Bound, Comparison
+from overfit_cli.claims.papers import without_rows
+from overfit_cli.claims.parts import Margin
+from overfit_cli.claims.quantities import Power, Powers, Share, Trend
+from overfit_cli.claims.sentences import Clause
+from overfit_cli.claims.stated import JointMeasure, Measure
+from overfit_cli.core.claim import Claim
+from overfit_cli.core.expressions import Among, Compared, Expression, Extreme, Node, Operation, Ref
+
+SPREAD = 0.1
+"""The deviation over seeds, in widths of the margin; of one with a single end in that end."""
+
+NOISE = 0.1
+"""The deviation of cells beside their seed's, in that."""
+
+TINY = 1e-9
+"""Ends of margins that lie nearer to 0 are 0."""
+
+BASE = 1.0
+"""The value of a column that is not solved for."""
+
+
+def worlds_of_sentence(claim: Claim) -> tuple[Claim, Worlds] | None:
+    """Return a claim of sentences with its worlds; None where its measure is a function.
+
+    It is the claim as it is, but for functions that derive numbers from cells.
+    """
+    joint = isinstance(claim.measure, JointMeasure)
+    parts = (
+        list(claim.measure.parts.values()) if isinstance(claim.measure, JointMeasure) else [claim]
+    )
+    bare = [_bare(part) for part in parts]
+    if any(part is None or not _is_made(part.measure) for part in bare):
+        return None
+    sentences = [part for part in bare if part is not None]
+    told = replace(claim, measure=sentences[0].measure)
+    if joint and isinstance(claim.measure, JointMeasure):
+        labels = dict(zip(claim.measure.parts, sentences, strict=True))
+        told = replace(claim, measure=JointMeasure(labels))
+    fewest = max(part.measure.sentence.seeds for part in sentences)  # type: ignore[attr-defined]
+    true, false = (
+        functools.partial(_world, claims=sentences, is_false=is_false) for is_false in (False, True)
+    )
+    clauses = [clause for part in sentences for clause in part.measure.sentence.clauses]  # type: ignore[attr-defined]
+    if any(isinstance(each.quantity, Bound) and not each.quantity.share for each in clauses):
+        # One seed too few tells nothing of a bound, and one more may tell of an exception.
+        return told, Worlds(true, false, functools.partial(_few, world=true, seeds=fewest - 1))
+    return told, Worlds(true, false, few_seed_world(false, fewest))
+
+
+def _few(planned: pd.DataFrame, random: Random, world: World, seeds: int) -> pd.DataFrame:
+    return world(planned[planned["seed"].isin(np.unique(planned["seed"])[:seeds])], random)
+
+
+def _bare(claim: Claim) -> Claim | None:
+    if not isinstance(claim.measure, Measure):
+        return None
+    return replace(claim, measure=without_rows(claim.measure), reads="cells")
+
+
+def _is_made(measure: Any) -> bool:
+    clauses = measure.sentence.clauses
+    return not any(isinstance(c.quantity, Power) and c.quantity.contour for c in clauses)
+
+
+def _world(
+    planned: pd.DataFrame, random: Random, claims: list[Claim], is_false: bool
+) -> pd.DataFrame:
+    """The cells of all presets of a claim; where it is false one of its clauses is."""
+    presets = dict.fromkeys(claim.preset for claim in claims)
+    plans = [design(preset) for preset in presets] if len(presets) > 1 else [planned]
+    frame = pd.concat(plans, ignore_index=True).drop_duplicates(ignore_index=True)
+    frame = frame[frame["seed"].isin(planned["seed"])].reset_index(drop=True).assign(steps=100)
+    clauses = [(claim, clause) for claim in claims for clause in claim.measure.sentence.clauses]  # type: ignore[attr-defined]
+    wrong = int(random.integers(len(clauses))) if is_false else -1
+    for index, (claim, clause) in enumerate(clauses):
+        measure = claim.measure
+        assert isinstance(measure, Measure)
+        rows = frame.index if measure.choose is None else measure.choose(frame).index
+        parameters = [*measure.model.model_fields]
+        made = _Made(frame.loc[rows], parameters, random)
+        made.fill(clause, is_false=index == wrong)
+        for name in made.columns:
+            frame.loc[rows, name] = made.frame[name]
+    return frame
+
+
+class _Made:
+    """Cells whose columns are filled so that a clause's quantity has a chosen number."""
+
+    def __init__(self, frame: pd.DataFrame, parameters: list[str], random: Random) -> None:
+        self.frame, self.parameters, self.random = frame.copy(), parameters, random
+        self.columns = list[str]()
+
+    def fill(self, clause: Clause, *, is_false: bool) -> None:
+        """Fill the columns of a clause."""
+        quantity, logs = clause.quantity, clause.statistic == "geometric mean"
+        match quantity:
+            case Bound():
+                for condition in quantity.conditions:
+                    self._compare(condition, np.full(len(self.frame), False), keep=True)
+                share = 1 - quantity.share if quantity.share else A_THIRD
+                self._compare(quantity.bound, self._on_seeds(share if is_false else 0.0))
+            case Share():
+                end = max(quantity.margin.least, 1 - quantity.margin.most)
+                met = ~self._on_seeds((1 - end) if is_false else 0.0)
+                met = met if math.isfinite(quantity.margin.least) else ~met
+                for excess, sign in quantity.conditions:
+                    side = np.where(met == (sign[0] == "<"), -1.0, 1.0)
+                    self._solve(excess, side)
+            case Trend():
+                x = self.frame[quantity.axis].rank(method="dense").to_numpy(float)
+                noise = self.random.standard_normal(len(x))
+                slope = 0.0 if is_false else (1.0 if quantity.rises else -1.0) * 10
+                self._solve(quantity.measured, 100 + slope * x + noise)
+            case Power():
+                p = self._numbers(quantity.margin, is_false=is_false, cells=False)
+                noise = np.exp(0.01 * self.random.standard_normal(len(p)))
+                self._solve(
+                    quantity.measured, self.frame[quantity.axis].to_numpy(float) ** p * noise
+                )
+            case Powers():
+                logs_of_cells = np.zeros(len(self.frame))
+                for cause in quantity.causes:
+                    if not {*cause.names} <= {*self.parameters}:
+                        self._solve(cause, np.exp(self.random.standard_normal(len(self.frame))))
+                for index, margin in quantity.margins():
+                    p = self._numbers(margin, is_false=is_false, cells=False)
+                    logs_of_cells += p * np.log(self._value(quantity.causes[index].tree))
+                self._solve(quantity.measured, np.exp(logs_of_cells))
+            case _:
+                numbers = self._numbers(quantity.margin, is_false=is_false, logs=logs)
+                self._solve(quantity.measured, numbers)
+
+    def _of_seeds(self, draw: Any) -> Numbers:
+        seeds, index = np.unique(self.frame["seed"], return_inverse=True)
+        return np.asarray(draw(len(seeds)))[index]
+
+    def _on_seeds(self, share: float) -> Any:
+        return self._of_seeds(lambda count: self.random.random(count) < share)
+
+    def _numbers(
+        self, margin: Margin, *, is_false: bool, cells: bool = True, logs: bool = False
+    ) -> Numbers:
+        """Numbers inside a margin, or about one of its ends, the same of a seed but for noise."""
+        ends = [end for end in (margin.least, margin.most) if math.isfinite(end)]
+        ends = [math.log(end) if logs else end for end in ends if not logs or end > 0]
+        sizes = (abs(ends[-1] - ends[0]), abs(ends[0]))
+        width = next((size for size in sizes if size > TINY), 1.0)
+        spread, inward = SPREAD * width, 1.0 if margin.least > -math.inf else -1.0
+        inside = sum(ends) / 2 if len(ends) == 2 else ends[0] + 6 * inward * spread
+        centre = float(self.random.choice(ends)) if is_false else inside
+        numbers = centre + spread * self._of_seeds(self.random.standard_normal)
+        if cells:
+            numbers = numbers + NOISE * spread * self.random.standard_normal(len(numbers))
+        return np.exp(numbers) if logs else numbers
+
+    def _compare(self, stated: Comparison, broken: Any, *, keep: bool = False) -> None:
+        """Have a comparison met by a factor of 2 or by 1, and broken by as much where it is."""
+        for ref in stated.right.refs:
+            self._at_base(ref)
+        right = self._value(stated.right.tree)
+        larger = np.where(broken, -1.0, 1.0) * (1.0 if stated.sign[0] == "<" else -1.0)
+        left = np.where(right > 0, right * 2.0**-larger, right - larger)
+        self._solve(stated.left, left, keep=keep)
+
+    # One column is solved for
+
+    def _solve(self, expression: Expression, numbers: Numbers, *, keep: bool = False) -> None:
+        """Give a column the values with which an expression has these numbers.
+
+        Args:
+            keep: whether a smaller value that the column has already stays.
+        """
+        free = [ref for ref in expression.refs if ref.name not in self.parameters]
+        unset = [ref for ref in free if ref.name not in self.columns]
+        chosen = (unset or free)[0]
+        for ref in free:
+            if ref != chosen:
+                self._at_base(ref)
+        values = self._inverse(expression.tree, chosen, numbers)
+        if keep and chosen.name in self.columns:
+            values = np.minimum(values, self.frame[chosen.name].to_numpy(float))
+        self._assign(chosen, values)
+
+    def _at_base(self, ref: Ref) -> None:
+        if ref.name not in self.parameters and (ref.at or ref.name not in self.columns):
+            self._assign(ref, np.full(len(self.frame), BASE))
+
+    def _assign(self, ref: Ref, values: Numbers) -> None:
+        rows, factor = np.ones(len(self.frame), dtype=bool), np.ones(len(self.frame))
+        for test in ref.at:
+            if isinstance(test, Compared):  # of a word, which has no meaning before there are cells
+                name, value = (side.text for side in test.sides)
+                rows &= (self.frame[name].astype(str) == value).to_numpy()
+            elif isinstance(test, Among):
+                rows &= self.frame[test.name].astype(str).isin(map(str, test.values)).to_numpy()
+            elif isinstance(test, Extreme):
+                swept = np.unique(self.frame[test.name])
+                factor = np.where(self.frame[test.name] == swept[len(swept) // 2], 1.0, 1.5)
+        before = self.frame[ref.name].to_numpy(float) if ref.name in self.columns else np.nan
+        self.frame[ref.name] = np.where(rows, values * factor, before)
+        self.columns.append(ref.name)
+
+    def _value(self, node: Node) -> Any:
+        """The value of a tree in each row; a column that is not solved for is at its base."""
+        names = {str(ref): ref for ref in _refs(node)}
+        known = {
+            text: self.frame[ref.name].to_numpy(float) if ref.name in self.parameters else BASE
+            for text, ref in names.items()
+        }
+        for text, ref in names.items():
+            if ref.name in self.columns and not ref.at:
+                known[text] = self.frame[ref.name].to_numpy(float)
+        return Expression("", node).value(known) if known else float(Expression("", node).value({}))
+
+    def _inverse(self, node: Node, free: Ref, numbers: Any) -> Numbers:
+        """The values of one reference with which a tree has these numbers."""
+        if node == free:
+            return np.asarray(numbers)
+        assert isinstance(node, Operation)
+        at = next(index for index, each in enumerate(node.operands) if free in [*_refs(each)])
+        inner, others = (
+            node.operands[at],
+            [self._value(o) for o in node.operands if o is not node.operands[at]],
+        )
+        other = others[0] if others else 0.0
+        solved: Mapping[str, Any] = {
+            "+": lambda: numbers - other,
+            "-": lambda: (
+                -numbers if not others else (numbers + other if at == 0 else other - numbers)
+            ),
+            "*": lambda: numbers / other,
+            "/": lambda: numbers * other if at == 0 else other / numbers,
+            "**": lambda: numbers ** (1 / other),
+            "log": lambda: np.exp(numbers),
+            "exp": lambda: np.log(numbers),
+            "sqrt": lambda: numbers**2,
+        }
+        return self._inverse(inner, free, solved[node.sign]())
+
+
+def _refs(node: Node) -> Iterator[Ref]:
+    if isinstance(node, Ref):
+        yield node
+    elif isinstance(node, Operation):
+        for operand in node.operands:
+            yield from _refs(operand)

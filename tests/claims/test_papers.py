@@ -1,0 +1,238 @@
+"""Claims of papers: the cells of a preset, and bounds that one exception refutes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calibration.made import worlds_of_sentence
+from overfit_cli.claims.papers import Claims, On, on
+from overfit_cli.claims.sentences import read
+from overfit_cli.claims.stated import Measure
+from overfit_cli.core.cell import Column
+from overfit_cli.core.claim import Claim, UndecidedError, Verdict
+from overfit_cli.core.parameters import StudyParameters, parameter
+from overfit_cli.core.training import named_rng
+
+SEEDS = range(12)
+
+
+class Toy(StudyParameters):
+    """A network."""
+
+    kernel: Literal["softmax", "gaussian"] = parameter("softmax", "kernel")
+    n: int = parameter(4, "samples")
+    d: int = parameter(8, "features")
+    rate: float = parameter(0.5, "step size")
+
+
+PRESET = """
+title = "Toy"
+study = "toy"
+[set]
+kernel = "softmax,gaussian"
+n = "2,4,8"
+[quick]
+set.rate = 0.25
+"""
+
+
+@pytest.fixture(autouse=True)
+def _preset(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / f"{tmp_path.name}.toml").write_text(PRESET)
+    monkeypatch.setattr("overfit_cli.claims.papers.preset_folder", lambda: tmp_path)
+
+
+@pytest.fixture
+def cells_of_preset(tmp_path: Any) -> On:
+    return on(tmp_path.name)
+
+
+def cells(**columns: Any) -> pd.DataFrame:
+    """A grid over kernels and n of 12 seeds; a function of the frame gives a column."""
+    grid = [
+        (kernel, n, seed) for kernel in ("softmax", "gaussian") for n in (2, 4, 8) for seed in SEEDS
+    ]
+    frame = pd.DataFrame(grid, columns=["kernel", "n", "seed"])
+    frame = frame.assign(d=8, rate=0.25, status="done", reason="")
+    return frame.assign(**columns)
+
+
+def lose(frame: pd.DataFrame, row: int, column: str, reason: str) -> pd.DataFrame:
+    """The cells, of which one failed."""
+    lost = pd.Series(frame.index == row)
+    return frame.assign(
+        status=frame["status"].mask(lost, "failed"),
+        reason=frame["reason"].mask(lost, reason),
+        **{column: frame[column].mask(lost)},
+    )
+
+
+def judge(text: str, frame: pd.DataFrame, *columns: Column) -> Any:
+    """The measurement of a sentence on all cells."""
+    measure = Measure(read(text), Toy, columns=columns)
+    return Claim(name="c", source="", statement="", holds_where="", measure=measure).judge(frame)
+
+
+# Which cells
+
+
+def test_a_preset_says_what_is_fixed_and_what_varies(cells_of_preset: On) -> None:
+    others = cells(loss=1.0).assign(rate=0.5)
+    chosen = cells_of_preset.of(pd.concat([cells(loss=1.0), others]), Toy)
+    assert len(chosen) == 72 and set(chosen["rate"]) == {0.25}
+    assert len(cells_of_preset.where(n=4).of(cells(loss=1.0), Toy)) == 24
+    assert len(cells_of_preset.where("n >= 4", kernel="softmax").of(cells(loss=1.0), Toy)) == 24
+
+
+@pytest.mark.parametrize(
+    ("lost", "needs"),
+    [
+        ("rate == 0.25", "as in"),
+        ("kernel == 'gaussian'", "kernel=gaussian"),
+    ],
+)
+def test_cells_that_a_preset_has_and_a_run_lacks_are_named(
+    cells_of_preset: On, lost: str, needs: str
+) -> None:
+    frame = cells(loss=1.0)
+    with pytest.raises(UndecidedError) as raised:
+        cells_of_preset.of(frame.drop(frame.query(lost).index), Toy)
+    assert raised.value.measurement.verdict == "not run"
+    assert needs in raised.value.measurement.note
+
+
+def test_parameters_that_may_have_any_value_have_one_of_them(cells_of_preset: On) -> None:
+    frame = pd.concat(
+        [cells(loss=1.0), cells(loss=1.0).query("n < 8").assign(rate=0.5)], ignore_index=True
+    )
+    alike = On(cells_of_preset.preset, alike=("rate",))
+    free = On(cells_of_preset.preset, free=("rate",))
+    assert set(alike.of(frame, Toy)["rate"]) == {0.25}
+    assert set(free.of(frame, Toy)["rate"]) == {0.25, 0.5}
+    lacking = free.of(frame.drop(index=0), Toy)
+    assert lacking["status"].tolist().count("failed") == 1  # the one that a seed lacks
+
+
+def test_a_failed_cell_may_meet_a_condition_on_what_is_measured(cells_of_preset: On) -> None:
+    frame = cells(steps=[0.0, 5.0] * 36)
+    frame = lose(frame, 2, "steps", "killed")
+    chosen = cells_of_preset.where("steps > 0").of(frame, Toy)
+    assert len(chosen) == 37
+    assert chosen["reason"].tolist().count("killed") == 1
+
+
+# Bounds
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "verdict"),
+    [
+        ("q <= 1 on all seeds", {"q": 0.9}, "holds"),
+        ("q <= 1 on all seeds", {"q": 1.0}, "holds"),
+        ("q < 1 on all seeds", {"q": 1.0}, "fails"),
+        ("q >= 1 on all seeds", {"q": 0.9}, "fails"),
+        ("q <= b on all seeds", {"q": 2.0, "b": 3.0}, "holds"),
+        ("q <= 1 on all seeds", {"q": 1e-4}, "holds by far"),
+        ("decades <= 0 on all seeds", {"decades": -4.0}, "holds by far"),
+        ("q <= 1 on all seeds if a <= 0", {"q": 0.9, "a": 1.0}, "vacuous"),
+        ("q <= 1 on all seeds if a <= 0 and q >= 0", {"q": 0.9, "a": -1.0}, "holds"),
+        ("q <= 1 on all seeds if a <= 0", {"q": 2.0, "a": np.nan}, "vacuous"),
+    ],
+)
+def test_a_bound_is_judged_on_the_cells_that_meet_its_conditions(
+    text: str, columns: Mapping[str, float], verdict: str
+) -> None:
+    found = judge(text, cells(**columns), Column("decades", "over a bound", decades=True))
+    assert found.verdict == verdict
+
+
+def test_one_exception_refutes_a_bound_and_not_a_share() -> None:
+    frame = cells(q=0.9)
+    frame.loc[0, "q"] = 1.1
+    assert judge("q <= 1 on all seeds", frame).verdict == "fails"
+    assert judge("q <= 1 on 50 % of seeds", frame).verdict == "holds"
+    assert judge("q <= 1 on all seeds if n >= 4", frame).verdict == "holds"
+
+
+@pytest.mark.parametrize(("reason", "verdict"), [("diverged", "fails"), ("killed", "inconclusive")])
+def test_a_cell_that_diverged_breaks_a_bound_and_one_that_was_killed_may(
+    reason: str, verdict: str
+) -> None:
+    frame = cells(q=0.9)
+    assert judge("q <= 1 on all seeds", lose(frame, 5, "q", reason)).verdict == verdict
+
+
+# Powers
+
+
+def test_powers_are_fitted_together_seed_by_seed() -> None:
+    frame = cells(size=lambda f: np.where(f["kernel"] == "softmax", 2.0, 5.0) * (1 + f["n"] % 3))
+    noise = 0.01 * (frame["seed"] % 5)
+    frame = frame.assign(steps=frame["n"] ** (2 + noise) * frame["size"] ** (noise - 1))
+    found = judge("mean of powers of (n, size) in steps are (2, -1) within 0.1", frame)
+    assert found.verdict == "holds"
+    assert judge("powers of (n, size) in steps are (2, any) within 0.1", frame).verdict == "holds"
+    assert judge("powers of (n, size) in steps are (2, 0) within 0.1", frame).verdict == "fails"
+    assert judge("powers of (n, d) in steps are (2, 0) within 0.1", frame).verdict == "not run"
+    lost = frame.assign(steps=frame["steps"].where(frame.index > 0))
+    assert judge("powers of (n, size) in steps are (2, -1) within 0.1", lost).verdict != "fails"
+
+
+# Claims of a paper
+
+
+def test_a_claim_on_several_presets_holds_where_all_do(cells_of_preset: On) -> None:
+    made = Claims("toy", "Toy et al. 2024", Toy, figure="lines")
+    small, large = cells_of_preset.where("n < 8"), cells_of_preset.where(n=8)
+    made.paper(
+        "bound", "Lemma 1", "q is below 1.", "q <= 1 on all seeds", on={"s": small, "l": large}
+    )
+    made.ours("mean", "Lemma 2", "q is 0.9.", "q is 0.9 within 0.1", on=small, hypotheses="n > 0")
+    joint, single = made.claims
+    assert (joint.name, joint.kind, joint.figure) == ("toy-bound", "paper", "lines")
+    assert single.source == "after Toy et al. 2024, Lemma 2"
+    assert "from 0.8 to 1" in single.holds_where
+    frame = cells(q=0.9)
+    assert joint.judge(frame).verdict == single.judge(frame).verdict == "holds"
+    frame.loc[frame["n"] == 8, "q"] = 1.5
+    assert joint.judge(frame).verdict == "fails"
+    assert single.judge(frame).verdict == "holds"
+
+
+# Made-up worlds of a sentence
+
+
+@pytest.mark.parametrize(
+    ("sentence", "wrong"),
+    [
+        ("q <= 1 on all seeds", "fails"),
+        ("q <= 1 on all seeds if a <= 0 and n * b <= 3", "fails"),
+        ("decades <= 0 on 50 % of seeds", "inconclusive"),
+        ("mean of q - b < 0.2 on average", "inconclusive"),
+        ("q is 3 within 10%", "inconclusive"),
+        ("geometric mean of q[kernel=softmax] > q[kernel=gaussian]", "inconclusive"),
+        ("mean of q rises along n; mean of power of n in b is -0.5 within 0.1", "inconclusive"),
+        ("mean of powers of (n, b) in q / 2 are (1, -2) within 0.1", "inconclusive"),
+        ("share of seeds with q < 0.3 and log(b) > 1 > 0.5", "inconclusive"),
+        ("mean of 2 - sqrt(q) / exp(b) ** 2 > 1 at worst", "inconclusive"),
+    ],
+)
+def test_worlds_of_a_sentence_are_true_and_false(
+    sentence: str, wrong: Verdict, cells_of_preset: On
+) -> None:
+    made = Claims("", "Toy et al. 2024", Toy, (Column("decades", "over a bound", decades=True),))
+    made.paper("c", "Lemma 1", "It is so.", sentence, on=cells_of_preset)
+    found = worlds_of_sentence(made.claims[0])
+    assert found is not None
+    claim, worlds = found
+    planned = cells()
+    true = [claim.judge(worlds.true(planned, named_rng(run, "true"))).verdict for run in range(8)]
+    false = [claim.judge(worlds.false(planned, named_rng(run, "f"))).verdict for run in range(8)]
+    assert true.count("holds") >= 7
+    assert "holds" not in false
+    assert false.count(wrong) >= 6
