@@ -144,11 +144,11 @@ class Figure:
         return replace(self, **named | own, options=replace(self.options, **given))
 
 
-def drawn_in(module: str, name: str, title: str, needs: str = "", **other: Any) -> Figure:
+def drawn_in(module: str, name: str, title: str, preset: str = "", **other: Any) -> Figure:
     """Return the figure that `draw_NAME` of a module draws, of data that `has_NAME` accepts.
 
-    It reads cells, unless `reads` says otherwise. Without such a test it fits any data; with one,
-    `needs` says what it requires.
+    It reads cells, unless `reads` says otherwise. Without such a test it fits any data; with one it
+    needs cells as those of the preset.
     """
     underlined = name.replace("-", "_")
 
@@ -158,7 +158,7 @@ def drawn_in(module: str, name: str, title: str, needs: str = "", **other: Any) 
 
     def draw(data: Any, options: FigureOptions) -> Any:
         if not fits(data):
-            raise UserError(f"The figure `{name}` needs {needs}.")
+            raise UserError(f"The figure `{name}` needs cells as in `overfit sweep {preset}`.")
         return getattr(importlib.import_module(module), f"draw_{underlined}")(data, options)
 
     return Figure(name, title, **{"reads": "cells", "draw": draw, "fits": fits, **other})

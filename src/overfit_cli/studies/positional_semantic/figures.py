@@ -16,20 +16,13 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.text import plural
+from overfit_cli.figures import style
 from overfit_cli.figures.axes import legend_below, parameter_axis
 from overfit_cli.figures.labels import axis_label, setting
 from overfit_cli.figures.picture import Picture, title_panels
-from overfit_cli.figures.style import (
-    BOUND,
-    DIVERGING,
-    PAGE,
-    PALETTE,
-    THRESHOLD,
-    Legend,
-    value_colour,
-)
+from overfit_cli.figures.style import PAGE, Legend, value_colour
 from overfit_cli.stats.intervals import mean_estimate, median_estimate
-from overfit_cli.studies.positional_semantic.claims import published_means, published_theory
+from overfit_cli.studies.positional_semantic.claims import published
 from overfit_cli.studies.positional_semantic.transition import (
     DISTINCT,
     Transition,
@@ -61,7 +54,7 @@ has_branches = has_overlaps
 
 
 def _colour(data: Cells, start: str) -> Any:
-    return value_colour(describe(data.study.parameters)["start"], start) or PALETTE[0]
+    return value_colour(describe(data.study.parameters)["start"], start) or style.PALETTE[0]
 
 
 # The plane of ω and α
@@ -74,20 +67,17 @@ def draw_phase(data: Cells, options: FigureOptions) -> Picture:
     panels = figure.subplots(2, 2, sharex=True, sharey=True)
     gaps, tables = _phase_tables(data.trained)
     most, factor = _largest(gaps), max(_largest(np.log(tables["error"])), 0.01)
+    factors = LogNorm(np.exp(-factor), np.exp(factor))
     shown: list[tuple[str, pd.DataFrame, Normalize]] = [
         ("(positional − semantic loss) / $d$", -gaps, TwoSlopeNorm(0, -most, most)),
         (r"overlap with the teacher $\theta$", tables["theta"], _from_zero(tables["theta"])),
         ("overlap with the positions $m$", tables["m"], _from_zero(tables["m"])),
-        (
-            "test error over linear map's",
-            tables["error"],
-            LogNorm(np.exp(-factor), np.exp(factor)),
-        ),
+        ("test error over linear map's", tables["error"], factors),
     ]
     for axes, (_, table, norm) in zip(panels.flat, shown, strict=True):
         # An α at which no cell has the number stays blank.
         numbers = table.reindex(index=list(y.values), columns=list(x.values)).to_numpy(float)
-        cmap = DIVERGING if isinstance(norm, TwoSlopeNorm | LogNorm) else None
+        cmap = style.DIVERGING if isinstance(norm, TwoSlopeNorm | LogNorm) else None
         mesh = axes.pcolormesh(x.edges, y.edges, numbers, norm=norm, cmap=cmap, rasterized=True)
         bar = figure.colorbar(mesh, ax=axes, pad=0.02)
         if isinstance(norm, LogNorm):
@@ -145,9 +135,9 @@ def _draw_transition(
     axes: Axes, cells: pd.DataFrame, transition: Transition, marker: str
 ) -> list[Any]:
     """Draw where the limit's transition lies, and the medians of the seeds' with intervals."""
-    table = transitions(cells, transition, "omega")
+    table = transitions(cells, transition)
     limits = table.drop_duplicates("omega").dropna(subset="limit").sort_values("omega")
-    (line,) = axes.plot(limits["limit"], limits["omega"], **BOUND)
+    (line,) = axes.plot(limits["limit"], limits["omega"], **style.BOUND)
     known = table.dropna(subset="alpha").groupby("omega")["alpha"]
     rows = [(omega, *median_estimate(alphas)[:3]) for omega, alphas in known]
     inside = np.array([row for row in rows if 0 < row[1] < np.inf]).reshape(-1, 4)
@@ -168,26 +158,27 @@ def draw_overlaps(data: Cells, options: FigureOptions) -> Picture:
     """Draw θ, m and the test error against α, a column of panels for each ω."""
     omegas = sorted(data.trained["omega"].unique())[-4:]
     figure, panels = _lay_out(data, [*_ROWS.values()], 5.2, omegas)
-    published, theory = (
-        _beside_cells(data, numbers) for numbers in (published_means(), published_theory())
+    means, theory = (
+        _beside_cells(data, numbers)
+        for numbers in (published("published"), published("published_theory"))
     )
     for column, omega in zip(panels.T, omegas, strict=True):
         rows = data.trained[data.trained["omega"] == omega]
         for axes, name in zip(column, _ROWS, strict=True):
             _draw_starts(axes, data, rows, name, f"replica_{name}")
-            for table, look in ((published, {"marker": "x"}), (theory, {"linestyle": ":"})):
+            for table, look in ((means, {"marker": "x"}), (theory, {"linestyle": ":"})):
                 for start, points in table[np.isclose(table["omega"], omega)].groupby("start"):
                     shape = {"linestyle": "", "markersize": 3, "linewidth": 1, **look}
                     colour, pale = _colour(data, str(start)), 0.6 if "marker" in look else 1
                     axes.plot(points["alpha"], points[name], color=colour, alpha=pale, **shape)
-        column[2].axhline(float(finite_column(rows, _LINEAR).mean()), **THRESHOLD)
+        column[2].axhline(float(finite_column(rows, _LINEAR).mean()), **style.THRESHOLD)
     legend = [
         *_legend_of_starts(data),
         (Line2D([], [], **_GREY), "replica equations, our solution"),
-        (Line2D([], [], **THRESHOLD), "best linear map, averaged over α"),
+        (Line2D([], [], **style.THRESHOLD), "best linear map, averaged over α"),
     ]
     facts = f"{_seeds(data)}; lines: the replica equations' solution of the same branch."
-    if len(published):
+    if len(means):
         legend.append((Line2D([], [], color="0.4", marker="x", linestyle=""), "published means"))
         facts += " Crosses: published means over 24 seeds, d = 1000."
     if theory["omega"].isin(omegas).any():
@@ -207,7 +198,7 @@ def _beside_cells(data: Cells, numbers: pd.DataFrame) -> pd.DataFrame:
 
 def draw_branches(data: Cells, options: FigureOptions) -> Picture:
     """Draw training losses of both starts over d against α, and their difference, for each ω."""
-    table = transitions(data.trained, "energy", "omega")
+    table = transitions(data.trained, "energy")
     crossed = table[(table["alpha"] > 0) & np.isfinite(table["alpha"])]["omega"].unique()
     every = sorted(data.trained["omega"].unique())
     omegas = sorted(crossed)[-3:] or every[-3:]
@@ -224,7 +215,7 @@ def draw_branches(data: Cells, options: FigureOptions) -> Picture:
         _draw_starts(losses, data, scaled[scaled["omega"] == omega], "loss", "limit")
         of_omega = gaps[gaps["omega"] == omega]
         _draw_means(differences, of_omega, "gap", "limit", color="black", fmt="o")
-        differences.axhline(0, **THRESHOLD)
+        differences.axhline(0, **style.THRESHOLD)
         _mark_crossing(differences, table[table["omega"] == omega])
     legend_below(figure, _legend_of_starts(data), columns=2)
     figure.facts.append(
@@ -241,7 +232,7 @@ def _mark_crossing(axes: Axes, table: pd.DataFrame) -> None:
     if estimate.low > 0 and estimate.high < np.inf:
         axes.axvspan(estimate.low, estimate.high, color="0.8", zorder=0)
     if np.isfinite(limit := table["limit"].iloc[0]):
-        axes.axvline(limit, **BOUND)
+        axes.axvline(limit, **style.BOUND)
 
 
 def _lay_out(
