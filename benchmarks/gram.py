@@ -17,8 +17,8 @@ from torch import Tensor
 
 from benchmarks.timing import timed
 from overfit_cli.studies.softmax_network.activations import Network, gram_matrix
-from overfit_cli.studies.softmax_network.convergence.data import draw_problem
-from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
+from overfit_cli.studies.softmax_network.data import draw_problem
+from overfit_cli.studies.softmax_network.parameters import SoftmaxConvergenceParameters
 from overfit_cli.studies.softmax_network.reference import plain_network
 
 AGREE = 1e-11

@@ -220,7 +220,7 @@ class _Made:
             elif isinstance(test, Extreme):
                 swept = np.unique(self.frame[test.name])
                 factor = np.where(self.frame[test.name] == swept[len(swept) // 2], 1.0, 1.5)
-        before = self.frame[ref.name].to_numpy(float) if ref.name in self.columns else np.nan
+        before = self.frame[ref.name].to_numpy(float) if ref.name in self.frame else np.nan
         self.frame[ref.name] = np.where(rows, values * factor, before)
         self.columns.append(ref.name)
 

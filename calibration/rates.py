@@ -110,7 +110,6 @@ MODULES: Mapping[str, str] = {
     "multihead-paths": "multihead_paths",
     "multihead-planted": "multihead_planted",
     "multihead-sst2": "multihead_sst2",
-    "positional-semantic": "positional_semantic",
     "softmax-convergence": "softmax_convergence",
     "softmax-diffusion": "softmax_diffusion",
 }

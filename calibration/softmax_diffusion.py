@@ -17,8 +17,10 @@ from calibration.worlds import (
     joined_worlds,
     number_worlds_of,
 )
-from overfit_cli.studies.softmax_network.diffusion.claims import CLAIMS, WEIGHTINGS
-from overfit_cli.studies.softmax_network.paper import NAMES
+from overfit_cli.studies.softmax_network import NAMES
+from overfit_cli.studies.softmax_network.claims.scores import CLAIMS
+
+WEIGHTINGS = ("score_error", "denoiser_error")
 
 
 def _falling(

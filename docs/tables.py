@@ -10,8 +10,7 @@ import pandas as pd
 
 import overfit_cli
 from overfit_cli.stats.intervals import Estimate, mean_estimate, median_estimate
-from overfit_cli.studies.softmax_network.convergence.widths import (
-    by_data,
+from overfit_cli.studies.softmax_network.claims.table1 import (
     sufficient_widths,
     table1_steps,
     widest,
@@ -37,7 +36,7 @@ def table1_beside_measured() -> str:
         "| n = 64 |",
         "|---|---|---|---|---|--:|--:|--:|--:|",
     ]
-    sufficient = by_data(widths, sufficient_widths)
+    sufficient = sufficient_widths(widths)
     for name, (words, stated_steps, stated_width) in NETWORKS.items():
         own = steps[steps["activation"] == name]
         ratios = own["steps_to_epsilon"].astype(float) / table1_steps(own)

@@ -11,12 +11,14 @@ import shlex
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pandas as pd
 import pytest
 
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.registry import find_study
+from overfit_cli.sweeps import run as run_of_sweep
 from tests.command import call, said
 
 DECLARED = """
@@ -383,6 +385,16 @@ def read_only(tmp_path: Path) -> Iterator[Path]:
     yield folder
     if is_root:
         subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_too_little_memory_is_told_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_of_sweep, "make_plan", mock.Mock(side_effect=MemoryError))
+    done = call(*["sweep", "toy", "--n=1:3", "--jobs=1"], cwd=tmp_path, expect=1)
+    assert done.stderr == (
+        "overfit: it needs more memory than there is; what was written is kept.\n"
+    )
 
 
 @pytest.mark.unix

@@ -155,6 +155,8 @@ softmax-theorem42 softmax-steps softmax-lemma51-bound: dtype=float32 => not run
 softmax-theorem42: rate_ratio=20 => fails
 softmax-theorem42: rate_ratio=20 width_missing=3 => vacuous
 softmax-lemma51-bound: drift_over_bound=20 => fails
+softmax-lemma51-bound: drift_over_bound=0.1 where seed < 6 => inconclusive
+softmax-lemma51-bound: drift_over_bound=0.1 where seed < 24 => fails
 softmax-lemma51-bound: drift_over_bound=20 width_missing=3 movement=0.02 => vacuous
 softmax-lemma51-bound: drift_over_bound=-2.9 => holds
 softmax-lemma51-bound: drift_over_bound=-3.1 => holds by far
@@ -173,7 +175,7 @@ softmax-steps softmax-steps-paper: status=failed reason=worker_killed steps_to_e
 softmax-steps softmax-steps-paper: status=failed reason=absent steps_to_epsilon=nan \
     where activation == 'softmax' and m == m.max() => inconclusive
 softmax-lemma51: drift_share=5000 => fails
-diffusion-theorem66: bound_over_error=-0.0086 => inconclusive
+diffusion-theorem66: bound_over_error=-0.0086 => fails
 diffusion-theorem66: bound_over_error=3.1 => holds by far
 """
 

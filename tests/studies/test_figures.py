@@ -18,7 +18,6 @@ RESULTS = Path(__file__).parents[2] / "results"
 HEADS: dict[str, Any] = {"n": 20, "test_samples": 10, "training_steps": 12}
 CERTIFIED: dict[str, Any] = {**HEADS, "first_phase": "signs", "certify": True}
 STARTS: dict[str, Any] = {"d": 20, "alpha": 0.5, "training_steps": 2}
-NETWORKS: dict[str, Any] = {"m": 8, "n": 4, "d": 4, "training_steps": 10}
 SCORES: dict[str, Any] = {"n": 20, "m": 16, "validation": 10, "training_steps": 4}
 
 
@@ -40,13 +39,11 @@ def drawn(out: Path, figure: str, study: str, seeds: int = 1, **given: Any) -> P
         ("positional-semantic", "phase", STARTS, "needs both starts over ω and α, as in `overfit"),
         ("positional-semantic", "overlaps", STARTS, "needs both starts along α, as in `overfit"),
         ("positional-semantic", "sizes", STARTS, "needs both starts along d and α, as in `over"),
-        ("softmax-diffusion", "score", {"model": "true", "d": 1}, "The true score has no error"),
-        ("softmax-diffusion", "samples", {"model": "true", "d": 1}, "one coordinate here"),
         (
-            "softmax-convergence",
-            "table1",
-            {**NETWORKS, "initialisation": ["symmetric", "independent"]},
-            "initialisation varies here, and this figure doesn't",
+            "softmax-diffusion",
+            "samples",
+            {"model": "true", "d": 1},
+            "Samples are drawn of points of two",
         ),
     ],
 )
@@ -144,12 +141,10 @@ def test_the_phase_diagram_leaves_blank_what_no_cell_of_an_alpha_has() -> None:
 
 @pytest.mark.slow
 def test_a_median_before_the_sweep_is_an_open_marker_at_its_first_width() -> None:
-    run = RESULTS / "softmax-lambda-widths-quick"
-    widths = overfit_cli.draw("table1", run, where=["data=digits", "d=16"]).axes[1]
-    hollow = [line for line in widths.lines if line.get_markerfacecolor() == "white"]
-    assert {float(height) for line in hollow for height in np.asarray(line.get_ydata())} == {8.0}
-    [text] = [text.get_text() for text in widths.texts]
-    assert text == "21 of 120 cases: the smallest width (8) suffices"
+    widths = overfit_cli.draw("lambda", RESULTS / "softmax-lambda-widths-quick").axes[1]
+    hollow = [line for line in widths.lines if line.get_markerfacecolor() == "none"]
+    heights = [float(y) for line in hollow for y in np.asarray(line.get_ydata())]
+    assert heights == [8.0] * 4
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from unittest import mock
 
 import pytest
 
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.files import MANIFEST, MOST_BYTES
 from overfit_cli.core.training import product_library
 from overfit_cli.sweeps import store
@@ -37,6 +38,10 @@ def of(run: Any = RUN, **changes: Any) -> str:
     return json.dumps({**WHOLE, "runs": [run], **changes})
 
 
+def function(**parameter: Any) -> dict[str, Any]:
+    return {"name": "a", "label": "a", "parameters": [{"name": "n", "kind": "int", **parameter}]}
+
+
 HOSTILE = {
     "empty": "",
     "no text": b"\xff\xfe\x00",
@@ -49,6 +54,10 @@ HOSTILE = {
     "a seed beyond reach": of({**RUN, "seeds": [2**70]}),
     "data holds numbers": of(data={"MNIST": 3}),
     "another schema": of(schema=99),
+    "control characters": of({**RUN, "packages": {"\x1b]0;x\x07\u202e": 1}}),
+    "a long default": of(function=function(default="x" * 5000)),
+    "a bound that is no number": of(function=function(about={"at_least": float("nan")})),
+    "an infinite bound": of(function=function(about={"below": float("inf")})),
 }
 """What is edited a little is in the tests with made-up manifests: `test_fuzz.py`."""
 
@@ -74,6 +83,8 @@ def test_a_hostile_manifest_is_refused_in_a_sentence(text: str | bytes, swept: P
     (swept / MANIFEST).write_bytes(content)
     check_refused(swept, COMMANDS[0], COMMANDS[-1])
     assert (swept / MANIFEST).read_bytes() == content
+    with pytest.raises(UserError, match=r"\A[ -~]{1,500}\Z"):
+        read_manifest(swept)
 
 
 def test_no_command_takes_a_damaged_manifest_for_none(swept: Path) -> None:
@@ -82,6 +93,9 @@ def test_no_command_takes_a_damaged_manifest_for_none(swept: Path) -> None:
     listed = call("runs", ".", cwd=swept.parent)
     assert listed.stderr.count("is damaged") == 1
     assert "no run directory" in listed.stdout
+    call(*GRID, "--out=good", cwd=swept.parent)
+    listed = call("runs", ".", cwd=swept.parent)
+    assert "out is left out: " in listed.stderr and "good" in listed.stdout, "it hides no other"
     (swept / MANIFEST).unlink()
     call("export", "out", cwd=swept.parent)
 

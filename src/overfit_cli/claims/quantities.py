@@ -230,24 +230,31 @@ class Powers:
         return f"each power has its whole interval within {self.tolerance:g} of {powers}"
 
     def parts(self, cells: Cells) -> list[Part]:
-        """Return each power that is stated: least squares of logarithms, seed by seed."""
+        """Return each power that is stated: least squares of logarithms, seed by seed.
+
+        A setting of which a seed has no row, as the claim excludes it, is no point of that seed.
+        """
         found, causes = cells.by_seed(self.measured.text), []
+        is_there = np.zeros(found.numbers.shape, dtype=bool)  # (settings, seeds)
+        place = cells.places(cells.varying())[0]
+        is_there[place, np.searchsorted(found.seeds, cells.frame["seed"])] = True
         for cause in self.causes:
             numbers = cells.by_seed(cause.text).numbers  # (settings, seeds)
-            if not (numbers > 0).all():
+            if not (numbers > 0)[is_there].all():
                 raise inconclusive(f"{cause} is not above 0, or not known, in every cell.")
             causes.append(np.log(numbers))
-        if (found.high <= 0).any():
+        if (found.high <= 0)[is_there].any():
             raise inconclusive(f"{self.measured} is 0 or less: no logarithm.")
         with np.errstate(divide="ignore"):
             low, high = np.log(np.maximum(found.low, 0.0)).T, np.log(found.high).T
         ends = list[Floats]()  # of each seed (causes + 1, ends)
         for seed, logs in enumerate(np.stack(causes, axis=-1).swapaxes(0, 1)):
-            design = np.column_stack([logs, np.ones(len(logs))])  # (settings, causes + 1)
+            at = is_there[:, seed]
+            design = np.column_stack([logs[at], np.ones(at.sum())])  # (settings, causes + 1)
             if np.linalg.matrix_rank(design) < design.shape[1]:
                 raise not_run(f"It needs cells that tell {', '.join(map(str, self.causes))} apart.")
             weights = np.linalg.pinv(design)  # (causes + 1, settings)
-            rows = low[seed][None], high[seed][None]
+            rows = low[seed][None, at], high[seed][None, at]
             ends.append(np.concatenate([np.stack(_weighted(w, *rows), axis=-1) for w in weights]))
         table = np.stack(ends)  # (seeds, causes + 1, ends)
         return [

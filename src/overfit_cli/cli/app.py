@@ -163,6 +163,8 @@ def _run() -> int:
         if error.filename is None:  # it isn't about a file
             raise
         sentence, code = f"{error.filename} can't be read or written ({error_text(error)}).", 1
+    except MemoryError:
+        sentence, code = "it needs more memory than there is; what was written is kept.", 1
     except KeyboardInterrupt:
         # Threads of a backend may still compute; they have nothing half-written.
         sys.stdout.flush()

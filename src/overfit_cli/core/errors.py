@@ -49,7 +49,8 @@ class BadValue(UserError):
 def first_problem(error: ValidationError) -> str:
     """Return what pydantic refuses first, with its place: `runs.0.seeds: Field required`."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    return ": ".join(filter(None, [shorten(".".join(map(str, first["loc"][:4]))), first["msg"]]))
+    place = shorten(".".join(map(str, first["loc"][:4])))
+    return visible(": ".join(filter(None, [place, first["msg"]])))
 
 
 class MissingError(UserError):

@@ -80,9 +80,14 @@ def write_user_file(path: Path, content: bytes, name: str, noun: str = "it") -> 
     with refusing(name, str(path), f"{noun} can't be written there ({{}}); name another folder."):
         if path.exists() and not path.is_file():  # a device would be replaced by a file
             raise BadValue(name, str(path), "that is no file; name a file to write.")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        clear_leftovers(path.parent)
-        write_whole(path, content)
+        write_file(path, content)
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file whole, make its folder, and clear what kills left there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    clear_leftovers(path.parent)
+    write_whole(path, content)
 
 
 def json_text(content: Any) -> str:

@@ -115,7 +115,7 @@ class ParameterRecord(pydantic.BaseModel):
                 accepted: Any = Annotated[kind, field]
                 pydantic.TypeAdapter(accepted).validate_python(self.default, strict=True)
             except (pydantic.ValidationError, TypeError) as error:  # bounds may have no order
-                refused = f"the default of {self.name}, {self.default!r}"
+                refused = f"the default of {self.name}, {text.shorten(repr(self.default))}"
                 raise ValueError(f"{refused}: {why_refused(error)}") from None
         return self
 

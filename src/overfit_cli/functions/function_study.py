@@ -26,6 +26,7 @@ from overfit_cli.core.claim import Claim
 from overfit_cli.core.errors import BadValue, MissingError, UserError, is_installed
 from overfit_cli.core.files import error_text
 from overfit_cli.core.study import Study
+from overfit_cli.core.text import shorten
 from overfit_cli.core.training import Training
 from overfit_cli.functions import experiment, references
 from overfit_cli.functions.source import Texts
@@ -309,7 +310,9 @@ def _make_study(function: references.Function, source: references.Source) -> Fun
     except ValidationError as error:
         reason, first = experiment.why_refused(error), error.errors()[0]
         if first["loc"]:
-            reason = f"experiment({first['loc'][0]}=...): {reason}, not {first['input']!r}"
+            reason = (
+                f"experiment({first['loc'][0]}=...): {reason}, not {shorten(repr(first['input']))}"
+            )
         raise UserError(f"{where}: {reason}.") from error
     except BadValue as error:
         raise UserError(f"{where}: experiment(claims=...): {error}") from error

@@ -131,8 +131,7 @@ def files_of_import(name: str, folders: Sequence[str] | None = None) -> Iterator
             return  # the last part is no module, but a name in one
         package, module = module, f"{module}.{part}".lstrip(".")
         if spec.has_location and spec.origin:  # a folder without __init__.py has no file
-            is_package = spec.submodule_search_locations is not None
-            yield Path(spec.origin), module if is_package else package
+            yield Path(spec.origin), module if spec.submodule_search_locations else package
         folders, spec = list(spec.submodule_search_locations or ()), None
 
 

@@ -38,6 +38,7 @@ from overfit_cli.studies.attention_kernel.pathfinder.samples import (
     render,
 )
 from overfit_cli.studies.attention_kernel.pathfinder.scenes import Scenes, matches
+from tests.file_operations import strikes
 from tests.studies.attention_kernel import pathfinder_oracle as oracle
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -327,10 +328,19 @@ def test_a_cache_that_cannot_be_written_is_no_cache(
     assert same(images(SMALL, TRAIN, 4), images(SMALL, TRAIN, 4))
     monkeypatch.setenv("OVERFIT_CACHE", str(tmp_path / "full"))
     no_space = OSError(28, "No space left on device")
-    monkeypatch.setattr(pathfinder_images, "write_whole", mock.Mock(side_effect=no_space))
+    monkeypatch.setattr(pathfinder_images, "write_file", mock.Mock(side_effect=no_space))
     assert len(images(SMALL, TRAIN, 4)) == 4
     assert not list(tmp_path.rglob("*.npz"))
     assert len(drawn) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.unix
+def test_what_a_kill_left_in_the_cache_is_cleared_when_the_images_are_kept(cache: Path) -> None:
+    cache.mkdir()
+    for _ in strikes("kill", cache, lambda: images(SMALL, TRAIN, 4)):
+        images(SMALL, TRAIN, 4)
+        assert not list(cache.rglob(".part-*"))
 
 
 # What LRA ships

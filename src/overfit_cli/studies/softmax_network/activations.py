@@ -14,13 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from overfit_cli.core.arrays import Floats
 from overfit_cli.core.training import named_rng
-from overfit_cli.studies.softmax_network.paper import Activation, Initialisation
-
-Floats = NDArray[np.float64]
+from overfit_cli.studies.softmax_network import Activation, Initialisation
 
 
 @dataclass(frozen=True)

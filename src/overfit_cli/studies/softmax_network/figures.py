@@ -1,268 +1,143 @@
-"""Lines over a parameter on logarithmic axes, one for each network: what the figures share."""
+"""The figures `lambda`, steps and widths against eigenvalues, and `samples` of each denoiser."""
 
 from __future__ import annotations
 
-import string
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from typing import Any
 
-import matplotlib.axes
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.typing import ColorType, LineStyleType
 
-from overfit_cli.core.arrays import Floats
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import UserError
-from overfit_cli.core.parameters import StudyParameters, describe
+from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.text import plural
-from overfit_cli.figures.axes import Axis, log_ticks
-from overfit_cli.figures.labels import (
-    brief,
-    is_word,
-    short_setting,
-    value_label,
+from overfit_cli.figures import labels, style
+from overfit_cli.figures.axes import legend_below, log_ticks
+from overfit_cli.figures.picture import Picture, label_outer, new_panels, title_panels
+from overfit_cli.studies.softmax_network.claims.table1 import (
+    SETTING,
+    sufficient_widths,
+    table1_steps,
+    widest,
 )
-from overfit_cli.figures.picture import Picture
-from overfit_cli.figures.style import COLUMN, MARKERS, PAGE, Legend, band_look, value_colour
-from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
-from overfit_cli.studies.softmax_network.powers import fitted_power
+from overfit_cli.studies.softmax_network.data import digit_components
+from overfit_cli.studies.softmax_network.diffusion.data import mixture
+from overfit_cli.studies.softmax_network.diffusion.study import SoftmaxDiffusionParameters
+
+T, MARKS = "steps_to_epsilon", {"sphere": "o", "ball": "s", "digits": "^"}
 
 
-@dataclass(frozen=True)
-class Look:
-    """The style of a line, and its name in a legend."""
+def draw_lambda(data: Cells, options: FigureOptions) -> Picture:
+    """Draw steps and widths against eigenvalues, a point for each activation, data, d and n.
 
-    name: str
-    colour: ColorType
-    marker: str
-
-
-def looks_of(parameters: type[StudyParameters], name: str) -> Mapping[str, Look]:
-    """Return the look of each choice of a parameter, by the choice."""
-    info = describe(parameters)[name]
-    return {
-        choice: Look(
-            info.value_labels.get(choice, choice), value_colour(info, choice) or "black", marker
-        )
-        for choice, marker in zip(info.choices, MARKERS, strict=False)
-    }
-
-
-NETWORKS = looks_of(SoftmaxConvergenceParameters, "activation")
-
-
-def done_cells(data: Cells, varying: Iterable[str]) -> pd.DataFrame:
-    """Return the cells that are done."""
-    if undrawn := [name for name in data.varying() if name not in {*varying}]:
-        vary, each = ("varies", "it") if len(undrawn) == 1 else ("vary", "each")
-        raise UserError(
-            f"{' and '.join(undrawn)} {vary} here, and this figure doesn't draw that; choose one "
-            f"value of {each}, as by the condition {undrawn[0]}=VALUE."
-        )
-    done = data.trained[data.trained["status"] == "done"]
-    if done.empty:
-        raise UserError("No cell is done here.")
-    return done
-
-
-def new_grid(
-    rows: int,
-    columns: int,
-    *,
-    one_x: bool = True,
-    one_y: bool = True,
-    heights: Sequence[float] = (),
-    least: float = 1.5,
-) -> tuple[Picture, np.ndarray]:
-    """Return a figure with a grid of axes.
-
-    Args:
-        heights: those of the rows, in inches; by default 1.7 each.
-        least: the least width of a column at which it can be read, in inches.
+    At the paper's step size they are T and T λ²/(n² log(n/ε)) against λ; at 1/(m λ_max) they are T
+    of the widest networks against κ, and the sufficient width against λ. A dotted line has the
+    power that is stated, and goes through the middle of the points.
     """
-    width = min(COLUMN * max(1.0, 0.8 * columns), PAGE)
-    heights = heights or [1.7] * rows
-    figure = Picture(width, sum(heights) + 0.7, least=least * columns)
-    grid = figure.subplots(
-        rows,
-        columns,
-        sharex="col" if one_x else False,
-        sharey="row" if one_y else False,
-        squeeze=False,
-        gridspec_kw={"height_ratios": heights},
-    )
-    return figure, grid
-
-
-def letter_panels(all_axes: Iterable[matplotlib.axes.Axes]) -> None:
-    """Begin the titles of panels with letters, in order: `(a) softmax`."""
-    for letter, axes in zip(string.ascii_lowercase, all_axes, strict=False):
-        axes.set_title(f"({letter}) {axes.get_title(loc='left')}".rstrip())
-
-
-def quartiles_over_seeds(cells: pd.DataFrame, x: str, value: str) -> pd.DataFrame:
-    """Return the median over seeds and the quartiles, as `low`, `middle` and `high` by x.
-
-    Quartiles are numbers of seeds, and the median of an even number is the geometric mean of the
-    middle two, so that 0 and infinite numbers count, and stay. Negative numbers count as 0, and a
-    cell without a number as beyond all others.
-    """
-    rows = {}
-    for place, numbers in cells[value].astype(float).fillna(np.inf).groupby(cells[x]):
-        ordered = np.sort(numbers.clip(lower=0).to_numpy())
-        tail, lower, upper = (len(ordered) - 1) // 4, (len(ordered) - 1) // 2, len(ordered) // 2
-        median = np.sqrt(ordered[lower] * ordered[upper])  # with 0 or infinity, these
-        rows[place] = (ordered[tail], median, ordered[-1 - tail])
-    return pd.DataFrame.from_dict(rows, orient="index", columns=["low", "middle", "high"])
-
-
-def draw_series(
-    axes: matplotlib.axes.Axes,
-    cells: pd.DataFrame,
-    x: str,
-    value: str,
-    *,
-    by: str = "activation",
-    looks: Mapping[str, Look] = NETWORKS,
-    dash: LineStyleType = "-",
-    marker: bool = True,
-    joined: bool = True,
-    within: tuple[float, float] = (0.0, np.inf),
-) -> None:
-    """Draw medians over seeds with bands of the middle half, a line per value of `by`.
-
-    Args:
-        marker: whether points have markers; then lines that would coincide stand side by side.
-        joined: whether there is a line and a band; else points have bars.
-        within: the ends of what could be measured. A median beyond has an open marker at the end.
-    """
-    present = [name for name in looks if (cells[by] == name).any()]
-    numbers = np.sort(cells[x].unique()).astype(float)
-    for index, name in enumerate(present):
-        look = looks[name]
-        table = quartiles_over_seeds(cells[cells[by] == name], x, value)
-        shift = index - (len(present) - 1) / 2
-        beside = (numbers[-1] / numbers[0]) ** ((0.012 if joined else 0.04) * shift)
-        across = table.index.to_numpy(float) * (beside if marker else 1.0)
-        low, middles, high = (np.clip(table[column], *within) for column in table)
-        is_open = ~table["middle"].between(*within)
-        drawn = np.isfinite(middles) & (middles > 0)
-        if not drawn.any():
-            continue
-        if joined:
-            axes.plot(across[drawn], middles[drawn], linestyle=dash, color=look.colour)
-            axes.fill_between(across, low, high, **band_look(look.colour))
-        else:
-            axes.vlines(across[drawn], low[drawn], high[drawn], colors=[look.colour])
-        for hollow in (False, True) if marker else ():
-            chosen = drawn & (is_open == hollow)
-            if not chosen.any():
-                continue
-            face = "white" if hollow else look.colour
-            axes.plot(
-                across[chosen],
-                middles[chosen],
-                look.marker,
-                color=look.colour,
-                markersize=3.5,
-                mfc=face,
-            )
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    if marker:
-        tick_samples(axes, x, numbers, 0.07 if joined else 0.2)
+    wide = widest(data.trained)
+    wide = wide.assign(over=wide[T].astype(float) / table1_steps(wide))
+    if (wide["step_rule"] == "paper").all():
+        over = r"$T\lambda^2/(n^2\log(n/\epsilon))$"
+        sides = [("lambda_start", T, -2, "steps $T$"), ("lambda_start", "over", 0, over)]
     else:
-        log_ticks(axes.xaxis, float(numbers[0]), float(numbers[-1]))
-    log_ticks(axes.yaxis, *axes.get_ylim())
-
-
-def tick_samples(axes: matplotlib.axes.Axes, x: str, numbers: Floats, margin: float) -> None:
-    """Put ticks along x at the sampled numbers where they are few, else at round ones."""
-    values = tuple(int(number) for number in numbers)
-    Axis(x, "", values, "log", whole=True).place_ticks(axes.xaxis, numbers[0], numbers[-1])
-    if len(numbers) > 1:
-        factor = (numbers[-1] / numbers[0]) ** margin
-        axes.set_xlim(numbers[0] / factor, numbers[-1] * factor)
-
-
-def say_how_averaged(
-    figure: Picture, cells: pd.DataFrame, addition: str = "", *, joined: bool = True
-) -> None:
-    """Put in a figure's caption what its lines and bands are, and what else is to be said."""
-    middle, spread = ("Lines", "bands") if joined else ("Markers", "bars")
-    seeds = plural(cells["seed"].nunique(), "seed")
-    figure.facts.append(f"{middle}: medians of {seeds}, {spread}: the middle half{addition}.")
-
-
-def misses_in_words(data: Cells) -> str:
-    """Write how many cells don't come to ε, at which settings, and how they count; else nothing."""
-    missed = data.trained[data.trained["steps_to_epsilon"].isna()]
-    if missed.empty:
-        return ""
-    count, verb = plural(len(missed), "cell"), "doesn't" if len(missed) == 1 else "don't"
-    settings = _common_settings(data, missed)
-    where = f", at {settings}," if settings else ""
-    counts = "counts" if len(missed) == 1 else "count"
-    return (
-        f"{count}{where} {verb} come to ε within the steps and {counts} as slower than all others"
+        widths = sufficient_widths(data.trained)[[*SETTING, "seed", "width"]]
+        wide = wide.merge(widths, on=[*SETTING, "seed"])
+        sides = [("kappa", T, 1, "steps $T$"), ("lambda_start", "width", -2, "sufficient $m$")]
+    figure = Picture(style.PAGE, 2.8, least=4.5)
+    both = figure.subplots(1, 2).tolist()
+    ends = data.trained["m"].min(), data.trained["m"].max()
+    for axes, (x, y, power, label) in zip(both, sides, strict=True):
+        medians = wide.groupby(SETTING)[[x, y]].quantile(interpolation="lower").astype(float)
+        limits = ends if y == "width" else (0.0, np.inf)
+        _draw_points(axes, data, medians.dropna().rename(columns={x: "x", y: "y"}), limits, power)
+        axes.set(xlabel=labels.axis_label(data.schema, x), ylabel=label)
+    title_panels(both, ["", ""])
+    seeds = plural(data.trained["seed"].nunique(), "seed")
+    figure.facts.append(
+        f"A point for each activation, data, d and n: medians of {seeds}, at m = {ends[1]}. "
+        f"Dotted: powers of {sides[0][2]} and {sides[1][2]}."
     )
+    if y == "width":
+        below, above = ((wide["width"] == end).sum() for end in (0, np.inf))
+        figure.facts.append(
+            f"Of {len(wide)} widths {below} lie below the sweep and {above} above it: open markers "
+            "at its ends."
+        )
+    legend: style.Legend = []
+    for values, _ in data.settings(["activation"]):
+        line = Line2D([], [], color=_colour(data, values["activation"]))
+        legend.append((line, labels.short_settings(data.schema, values)))
+    shapes = [name for name in MARKS if (data.trained["data"] == name).any()]
+    grey: dict[str, Any] = {"color": "0.4", "linestyle": ""}
+    legend += [(Line2D([], [], marker=MARKS[name], **grey), name) for name in shapes]
+    legend_below(figure, legend, columns=6)
+    return figure
 
 
-def _common_settings(data: Cells, cells: pd.DataFrame, most: int = 4) -> str:
-    """Write what some of a figure's cells have in common: `exp, d = 3`; empty if nothing.
-
-    Args:
-        most: the largest number of values of a parameter that are listed.
-    """
-    texts = []
-    for name, values in data.values.items():
-        shared = [value for value in values if value in set(cells[name].tolist())]
-        if shared and len(shared) < len(values) and len(shared) <= most:
-            first, *others = shared
-            word = is_word(data.schema, name)
-            write = partial(value_label, data.schema, name) if word else brief
-            texts.append(", ".join([short_setting(data.schema, name, first), *map(write, others)]))
-    return ("; " if any(", " in text for text in texts) else ", ").join(texts)
+def _colour(data: Cells, activation: Any) -> Any:
+    return style.value_colours(data.study, "activation", [activation])[0]
 
 
-def write_powers(
-    row: Sequence[matplotlib.axes.Axes],
-    parts: Sequence[pd.DataFrame],
-    x: str,
-    value: str,
-    heading: str,
+def _draw_points(
+    axes: Axes, data: Cells, medians: pd.DataFrame, ends: tuple[float, float], power: float
 ) -> None:
-    """Write each network's power of x into the lower left of panels, and make room for it."""
-    texts = []
-    for cells in parts:
-        powers = {
-            look.name: fitted_power(cells[cells["activation"] == activation], x, value)
-            for activation, look in NETWORKS.items()
-        }
-        texts.append([f"{name}: {power}" for name, power in powers.items() if power])
-    low, high = row[0].get_ylim()
-    lines = 1 + max(map(len, texts))
-    row[0].set_ylim(low * (low / high) ** (0.09 * lines), high)
-    for axes, text in zip(row, texts, strict=True):
-        words = "\n".join([heading, *text]) if text else ""
-        axes.text(0.03, 0.03, words, transform=axes.transAxes, va="bottom", size=6, linespacing=1.1)
+    for (activation, kind), rows in medians.groupby(level=["activation", "data"]):
+        look: dict[str, Any] = {"marker": MARKS[str(kind)], "color": _colour(data, activation)}
+        inside = rows["y"].between(*ends)
+        for shown, face in ((inside, look["color"]), (~inside, "none")):
+            y = rows["y"][shown].clip(*ends)
+            axes.plot(rows["x"][shown], y, linestyle="", mfc=face, markersize=3, **look)
+    axes.set(xscale="log", yscale="log")
+    axes.set_ylim(axes.get_ylim())
+    within = medians[medians["y"].between(*ends)]
+    centre, x = np.exp(np.log(within).mean()), np.sort(within["x"])[[0, -1]]
+    axes.plot(x, centre["y"] * (x / centre["x"]) ** power, **style.BOUND | {"linestyle": ":"})
+    for axis, limits in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+        log_ticks(axis, *limits)
 
 
-def legend_of(
-    cells: pd.DataFrame,
-    extra: Sequence[tuple[LineStyleType, str]] = (),
-    *,
-    by: str = "activation",
-    looks: Mapping[str, Look] = NETWORKS,
-    colour: ColorType = "0.4",
-) -> Legend:
-    """Return a legend of the lines that there are, and of what else is drawn in one colour."""
-    lines: Legend = [
-        (Line2D([], [], color=look.colour, marker=look.marker, markersize=3), look.name)
-        for line_value, look in looks.items()
-        if (cells[by] == line_value).any()
-    ]
-    return lines + [(Line2D([], [], color=colour, linestyle=dash), text) for dash, text in extra]
+def has_planes(data: Cells) -> bool:
+    """Return whether points have two coordinates, and nothing varies but the model and n."""
+    return set(data.varying()) <= {"model", "n"} and bool((data.trained["d"] > 1).all())
+
+
+def draw_samples(data: Cells, options: FigureOptions) -> Picture:
+    """Draw samples of each model, at the largest n and of one seed, from the worst to the best."""
+    if not has_planes(data):
+        raise UserError("Samples are drawn of points of two coordinates, of models and n alone.")
+    cells = data.where("n is largest", "seed is smallest").trained
+    cells = cells.sort_values("sliced_wasserstein", ascending=False)
+    figure, panels = new_panels(len(cells), height=2.15)
+    samples = data.steps.dropna(subset=["sample_1"]).set_index("key")
+    for axes, (_, cell) in zip(panels, cells.iterrows(), strict=True):
+        [colour] = style.value_colours(data.study, "model", [cell["model"]])
+        _draw_target(axes, cell)
+        points = samples.loc[cell["key"]]
+        axes.plot(points["sample_1"], points["sample_2"], ".", color=colour, markersize=1.5)
+        axes.set(aspect="equal", xlabel="first coordinate", ylabel="second coordinate")
+    names = [labels.value_label(data.schema, "model", name) for name in cells["model"]]
+    distances = cells["sliced_wasserstein"]
+    title_panels(panels, [f"{n}: {far:.3f}" for n, far in zip(names, distances, strict=True)])
+    label_outer(panels)
+    first = cells.iloc[0]
+    figure.facts.append(
+        f"Samples at n = {first['n']}, seed {first['seed']}, over all digits or the target's "
+        "density, with their sliced Wasserstein distance to fresh draws; other fresh draws: "
+        f"{first['wasserstein_fresh']:.3f}."
+    )
+    return figure
+
+
+def _draw_target(axes: Axes, cell: pd.Series[Any]) -> None:
+    p = SoftmaxDiffusionParameters(**cell[list(SoftmaxDiffusionParameters.model_fields)])
+    if p.target == "digits":
+        axes.plot(*digit_components(p.d)[0][:, :2].T, ".", color="0.8", markersize=1.5)
+        return
+    flat, time = mixture(p.model_copy(update={"d": 2})), np.array([p.first_time])
+    reach = p.radius + 4 * flat.total_variance(time)[0, 0] ** 0.5
+    across = np.linspace(-reach, reach, 80)
+    points = np.stack(np.meshgrid(across, across), axis=-1).reshape(-1, 2)  # (6400, 2)
+    density = flat.density(points, np.repeat(time, len(points)))  # (6400,)
+    axes.contourf(across, across, density.reshape(80, 80), 8, cmap="Greys", alpha=0.6)

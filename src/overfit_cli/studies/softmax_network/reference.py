@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from overfit_cli.studies.softmax_network.paper import Activation
+from overfit_cli.studies.softmax_network import Activation
 
 
 def plain_network(activation: Activation, x: Tensor, weights: Tensor, signs: Tensor) -> Tensor:

@@ -37,17 +37,12 @@ class KernelRegression:
     @property
     def smallest(self) -> Tensor:
         """The smallest eigenvalue λ of H, (cells,); 0 where round-off hides it."""
-        return self.eigenvalues[:, 0].where(~self.is_singular, 0.0)
+        return self.eigenvalues[:, 0].where(above_round_off(self.eigenvalues)[:, 0], 0.0)
 
     @property
     def largest(self) -> Tensor:
         """The largest eigenvalue of H, (cells,)."""
         return self.eigenvalues[:, -1]
-
-    @property
-    def is_singular(self) -> Tensor:
-        """Whether the smallest eigenvalue is round-off, (cells,)."""
-        return ~above_round_off(self.eigenvalues)[:, 0]
 
     def select(self, cells: Tensor) -> KernelRegression:
         """Return the regressions of the cells at the indices `cells`."""
@@ -91,13 +86,6 @@ class KernelRegression:
     def stated_contraction(self) -> Tensor:
         """Return log(1 − m η λ/2), the fall of log ‖F − Y‖² in a step by Lemma E.2, (cells,)."""
         return torch.log1p(-(self.rates * self.smallest / 2).clamp(0, 1 - 1e-9))
-
-    def growth_by_gradient(self, width: int) -> Tensor:
-        """Return the decades by which a step along the gradient of (23) grows its largest part.
-
-        With the step size η of (24): log₁₀ |1 − η (m λ)²|, (cells,). Below zero it would shrink.
-        """
-        return (1 - self.rates * width * self.largest.square()).abs().log10()
 
     def _rotate_back(self, values: Tensor) -> Tensor:
         """V times values, (cells, N)."""

@@ -73,10 +73,6 @@ class Statement:
         exact = math.log10(4 * residual) - math.log10(self.width) - self._smallest
         return exact + self._labels / 2 + _decades(3 * self.b)
 
-    def log10_gradient(self) -> float:
-        """Return Lemma D.1's bound on ‖Δw_r‖ over ‖F − Y‖, e^(3B) √(nd)."""
-        return self._labels / 2 + _decades(3 * self.b)
-
     def gap_bound(self, test_drift: float, drift: float) -> float:
         """Return Theorem F.2's bound on |F_ntk − F_nn|, its O(·) taken for 1.
 

@@ -30,7 +30,7 @@ from torch.nn import functional
 
 from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.classification import Examples, Task, minibatches, move_to_device
-from overfit_cli.core.files import cache_folder, fingerprint, lock_folder, write_whole
+from overfit_cli.core.files import cache_folder, fingerprint, lock_folder, write_file
 from overfit_cli.core.training import Training, failure, named_rng
 from overfit_cli.studies.attention_kernel.classifier import (
     Layer,
@@ -135,7 +135,7 @@ def _load(model: torch.nn.Module, file: Path, device: str) -> bool:
 def _save(model: torch.nn.Module, file: Path) -> None:
     content = io.BytesIO()
     torch.save(model.state_dict(), content)
-    write_whole(file, content.getvalue())
+    write_file(file, content.getvalue())
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overfit_cli.core.cell import Cell, Column
-from overfit_cli.core.files import cache_folder, write_whole
+from overfit_cli.core.files import cache_folder, write_file
 from overfit_cli.core.training import Training
 
 Floats = NDArray[np.float64]
@@ -178,5 +178,4 @@ class SavedLosses:
         content = io.BytesIO()
         np.savez(content, points=points, losses=np.array(list(self._known.values())))
         with suppress(OSError):
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(self._file, content.getvalue())
+            write_file(self._file, content.getvalue())

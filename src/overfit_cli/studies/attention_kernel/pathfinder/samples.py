@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from overfit_cli.core.files import cache_folder, lock_folder, write_whole
+from overfit_cli.core.files import cache_folder, lock_folder, write_file
 from overfit_cli.studies.attention_kernel.pathfinder.paddles import PathfinderSettings, Points
 from overfit_cli.studies.attention_kernel.pathfinder.scenes import Scenes, draw_scenes
 
@@ -126,7 +126,7 @@ def _key(settings: PathfinderSettings, stream: Stream) -> str:
 def _keep(folder: Path, key: str, drawn_images: PathfinderImages) -> None:
     content = io.BytesIO()
     np.savez(content, allow_pickle=False, key=key, **vars(drawn_images))
-    write_whole(folder / FILE, content.getvalue())
+    write_file(folder / FILE, content.getvalue())
 
 
 def _read(settings: PathfinderSettings, path: Path, key: str) -> PathfinderImages:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overfit_cli.core.errors import MissingError, UserError
-from overfit_cli.core.files import cache_folder, error_text, read_bounded, write_whole
+from overfit_cli.core.files import cache_folder, error_text, read_bounded, write_file
 from overfit_cli.studies.attention_kernel.text.reviews import Texts
 
 VOCABULARY = 257
@@ -116,8 +116,7 @@ def _read(source: Path) -> list[Corpus]:
         parts = zip(SPLITS, corpora, strict=True)
         arrays = {f"{split}_{name}": a for split, part in parts for name, a in vars(part).items()}
         np.savez(content, allow_pickle=False, **arrays)
-        cached.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(cached, content.getvalue())
+        write_file(cached, content.getvalue())
     return corpora
 
 

@@ -1,1 +1,1 @@
-"""The study `softmax-convergence`: tangent kernels, Table 1 and the rates of Cao et al. 2024."""
+"""The study's place in installations that are not renewed."""

@@ -19,17 +19,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import softmax
 
+from overfit_cli.core.arrays import Floats
 from overfit_cli.core.training import named_rng
-from overfit_cli.studies.softmax_network.diffusion.parameters import (
+from overfit_cli.studies.softmax_network.data import digit_components
+from overfit_cli.studies.softmax_network.diffusion.study import (
     TEST_DIGITS,
     SoftmaxDiffusionParameters,
 )
-from overfit_cli.studies.softmax_network.paper import digit_components
-
-Floats = NDArray[np.float64]
 
 Denoiser = Callable[[Floats, Floats], Floats]
 """From x(t), (points, d), and t, (points,), to E[x(0) | x(t)], (points, d)."""

@@ -21,19 +21,22 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from overfit_cli.core.arrays import Floats
 from overfit_cli.core.training import logged_steps
+from overfit_cli.studies.softmax_network import Activation
 from overfit_cli.studies.softmax_network.activations import (
     Network,
     initial_weights,
     limit_gram_matrix,
 )
-from overfit_cli.studies.softmax_network.diffusion.data import Floats, Pairs, Problem
-from overfit_cli.studies.softmax_network.diffusion.parameters import (
+from overfit_cli.studies.softmax_network.diffusion.data import Pairs, Problem
+from overfit_cli.studies.softmax_network.diffusion.study import (
     LEAST_STEPS,
     PATIENCE,
     SoftmaxDiffusionParameters,
 )
-from overfit_cli.studies.softmax_network.paper import Activation
+
+P = SoftmaxDiffusionParameters
 
 STEP_SIZES = {"adam": (0.0006, 0.0025, 0.01, 0.04, 0.16, 0.64, 2.56), "gd": (0.1, 0.4, 1.6)}
 """Step sizes to try: Adam's as they are, gradient descent's over the curvature λ_max(JJᵀ)."""
@@ -41,46 +44,43 @@ STEP_SIZES = {"adam": (0.0006, 0.0025, 0.01, 0.04, 0.16, 0.64, 2.56), "gd": (0.1
 IN_SPECTRUM = 1000
 """At most so many training inputs tell the tangent kernel's eigenvalues."""
 
-Log = Callable[[int, Mapping[str, float]], None]
-
 
 @dataclass(frozen=True, eq=False)
 class NetworkDenoiser:
     """F(t, x(t)) as an estimate of x(0)."""
 
     net: Network  # the network, with one cell, d + 1 inputs and d outputs
-    output_scale: float  # factor of its outputs
+    output_scale: float  # c, the factor of its outputs
     radius: float  # the norm of (t, x(t)) that is the inputs' unit
+
+    def inputs(self, noisy: Floats, times: Floats) -> Tensor:
+        """Return X, (1, points, 1 + d)."""
+        X = network_inputs(noisy, times, self.radius)  # (points, 1 + d)
+        return torch.as_tensor(X)[None].to(self.net.weights)
+
+    def outputs(self, X: Tensor) -> Tensor:
+        """Return c F, (1, points, d)."""
+        return self.output_scale * self.net.forward(X).values
 
     def __call__(self, noisy: Floats, times: Floats) -> Floats:
         """Return estimates of x(0), (points, d)."""
-        X = torch.as_tensor(network_inputs(noisy, times, self.radius))  # (points, 1 + d)
-        F = self.net.forward(X[None].to(self.net.weights)).values[0]  # (points, d)
-        estimates: Floats = (self.output_scale * F).double().cpu().numpy()
+        estimates: Floats = self.outputs(self.inputs(noisy, times))[0].double().cpu().numpy()
         return estimates
 
 
 @dataclass(frozen=True, eq=False)
 class Tuned:
-    """A network at a step of its training."""
+    """A network at a step of its training; `row` has its losses and its step size."""
 
-    denoiser: NetworkDenoiser  # the network
-    step_size: float  # η, with which it is trained
-    step: int  # the number of gradient steps taken
-    # train_loss, validation_loss: ‖F − x(0)‖², means over the training and the validation draw
-    train_loss: float
-    validation_loss: float
+    denoiser: NetworkDenoiser
+    row: Mapping[str, float]
+    step: int
 
     @property
     def rank(self) -> float:
         """The loss on the validation draw, by which the best is chosen; infinite if it diverged."""
-        return self.validation_loss if math.isfinite(self.validation_loss) else math.inf
-
-    @property
-    def row(self) -> dict[str, float]:
-        """The logged columns."""
-        names = ("train_loss", "validation_loss", "step_size")
-        return {name: getattr(self, name) for name in names}
+        loss = self.row["validation_loss"]
+        return loss if math.isfinite(loss) else math.inf
 
 
 def network_inputs(noisy: Floats, times: Floats, radius: float) -> Floats:
@@ -89,23 +89,18 @@ def network_inputs(noisy: Floats, times: Floats, radius: float) -> Floats:
     return inputs
 
 
-def initial_network(
-    parameters: SoftmaxDiffusionParameters, seed: int, train: Pairs, device: str
-) -> NetworkDenoiser:
+def initial_network(p: P, seed: int, train: Pairs, device: str) -> NetworkDenoiser:
     """Return a cell's network before its first step; the longest training input is its unit."""
-    m, d, dtype = parameters.m, parameters.d, getattr(torch, parameters.dtype)
-    weights, signs = initial_weights("symmetric", (m, 1 + d, d), parameters.sigma, seed)
-    W = torch.as_tensor(weights, dtype=dtype, device=device)  # (m, 1 + d)
-    a = torch.as_tensor(signs, dtype=dtype, device=device)  # (d, m)
-    net = Network(cast("Activation", parameters.model), W[None], a[None])
-    output_scale = 1.0 if parameters.output_scale == "paper" else m**-0.5
+    weights, signs = initial_weights("symmetric", (p.m, 1 + p.d, p.d), p.sigma, seed)
+    kind = {"dtype": getattr(torch, p.dtype), "device": device}
+    W = torch.as_tensor(weights, **kind)[None]  # (1, m, 1 + d)
+    a = torch.as_tensor(signs, **kind)[None]  # (1, d, m)
     norms = np.linalg.norm(network_inputs(train.noisy, train.times, 1.0), axis=1)  # (points,)
-    return NetworkDenoiser(net, output_scale, float(norms.max()))
+    c = 1.0 if p.output_scale == "paper" else p.m**-0.5
+    return NetworkDenoiser(Network(cast("Activation", p.model), W, a), c, float(norms.max()))
 
 
-def tangent_spectrum(
-    parameters: SoftmaxDiffusionParameters, train: Pairs, radius: float
-) -> tuple[float, float]:
+def tangent_spectrum(p: P, train: Pairs, radius: float) -> tuple[float, float]:
     """Return the largest and the smallest eigenvalue of H for infinitely many hidden units.
 
     Of more than `IN_SPECTRUM` training inputs the first are taken: the largest eigenvalue grows as
@@ -114,8 +109,8 @@ def tangent_spectrum(
     """
     X = torch.as_tensor(network_inputs(train.noisy, train.times, radius))  # (points, 1 + d)
     first = X[None, :IN_SPECTRUM]  # (1, n, 1 + d)
-    sigma = torch.tensor([parameters.sigma], dtype=X.dtype)  # (1,)
-    H = limit_gram_matrix(cast("Activation", parameters.model), first, first, sigma, 1)  # (1, n, n)
+    sigma = torch.tensor([p.sigma], dtype=X.dtype)  # (1,)
+    H = limit_gram_matrix(cast("Activation", p.model), first, first, sigma, 1)  # (1, n, n)
     if not H.isfinite().all():
         return math.nan, math.nan
     eigenvalues = torch.linalg.eigvalsh(H[0])  # increasing, (n,)
@@ -124,23 +119,21 @@ def tangent_spectrum(
 
 def tuned_network(
     start: NetworkDenoiser,
-    parameters: SoftmaxDiffusionParameters,
+    p: P,
     curvature: float,
     problem: Problem,
-    log: Log,
+    log: Callable[[int, Mapping[str, float]], None],
 ) -> Tuned | None:
     """Train a cell's network with each step size; None where all of them diverge.
 
     Gradient descent's step sizes are in units of 1 / λ_max(JJᵀ), one over the curvature. The losses
     of the step size that is best at a logged step are logged there.
     """
-    optimiser = parameters.optimiser
-    # Adam's η as it is; gradient descent's in units of 1 / λ_max(JJᵀ)
-    unit = 1.0 if optimiser == "adam" else curvature
-    nets = [_InTraining(start, optimiser, eta / unit, problem) for eta in STEP_SIZES[optimiser]]
-    logged = set(logged_steps(parameters.training_steps, ratio=1.1))
+    unit = 1.0 if p.optimiser == "adam" else curvature
+    nets = [_InTraining(start, p.optimiser, eta / unit, problem) for eta in STEP_SIZES[p.optimiser]]
+    logged = set(logged_steps(p.training_steps, ratio=1.1))
     best: Tuned | None = None
-    for step in range(parameters.training_steps + 1):
+    for step in range(p.training_steps + 1):
         if step in logged:
             leader = min((net.measure(step) for net in nets), key=lambda tuned: tuned.rank)
             if not math.isfinite(leader.rank):
@@ -162,33 +155,26 @@ class _InTraining:
         W = start.net.weights.clone()  # (1, m, 1 + d), changed in place
         self._denoiser = replace(start, net=replace(start.net, weights=W))
         self._step_size = step_size
-        self._train = self._tensors(problem.train)  # X and Y
-        self._validation = self._tensors(problem.validation)  # X and Y
+        self._draws = {
+            name: (start.inputs(pairs.noisy, pairs.times), torch.as_tensor(pairs.clean)[None].to(W))
+            for name, pairs in (("train", problem.train), ("validation", problem.validation))
+        }  # X, (1, points, 1 + d), and Y, (1, points, d)
         kind = torch.optim.Adam if optimiser == "adam" else torch.optim.SGD
         self._optimiser = kind([W], lr=step_size)
 
     def take_step(self) -> None:
         """Take a step down L = ½‖c F − Y‖², with c the output scale: ∂L/∂W = c (c F − Y) ∂F/∂W."""
         net, c = self._denoiser.net, self._denoiser.output_scale
-        X, Y = self._train  # (1, points, 1 + d), (1, points, d)
+        X, Y = self._draws["train"]
         out = net.forward(X)
-        residual = c * out.values - Y  # (1, points, d)
-        net.weights.grad = c * out.gradient(residual)  # (1, m, 1 + d)
+        net.weights.grad = c * out.gradient(c * out.values - Y)  # (1, m, 1 + d)
         self._optimiser.step()
 
     def measure(self, step: int) -> Tuned:
+        row = {
+            f"{name}_loss": float((self._denoiser.outputs(X) - Y).square().sum(-1).mean())
+            for name, (X, Y) in self._draws.items()
+        }
         net = self._denoiser.net
         kept = replace(self._denoiser, net=replace(net, weights=net.weights.clone()))
-        train_loss, validation_loss = self._loss(*self._train), self._loss(*self._validation)
-        return Tuned(kept, self._step_size, step, train_loss, validation_loss)
-
-    def _loss(self, X: Tensor, Y: Tensor) -> float:
-        F = self._denoiser.output_scale * self._denoiser.net.forward(X).values  # (1, points, d)
-        return float((F - Y).square().sum(-1).mean())
-
-    def _tensors(self, pairs: Pairs) -> tuple[Tensor, Tensor]:
-        weights = self._denoiser.net.weights
-        # (points, 1 + d)
-        X = torch.as_tensor(network_inputs(pairs.noisy, pairs.times, self._denoiser.radius))
-        Y = torch.as_tensor(pairs.clean)  # (points, d)
-        return X[None].to(weights), Y[None].to(weights)
+        return Tuned(kept, row | {"step_size": self._step_size}, step)

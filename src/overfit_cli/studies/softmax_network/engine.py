@@ -6,8 +6,8 @@ In comments, N = outputs · n is the number of rows of H.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -20,8 +20,8 @@ from overfit_cli.studies.softmax_network.activations import (
     gram_matrix,
     limit_gram_matrix,
 )
-from overfit_cli.studies.softmax_network.convergence.data import Problem
-from overfit_cli.studies.softmax_network.convergence.parameters import (
+from overfit_cli.studies.softmax_network.data import Problem
+from overfit_cli.studies.softmax_network.parameters import (
     RADII,
     SoftmaxConvergenceParameters,
 )
@@ -33,19 +33,15 @@ class Comparison:
     """Networks of one shape and their kernel regressions: tensors whose first axis is the cell."""
 
     net: Network  # the networks in training; their weights are changed in place
-    start: Network  # the same before the first step
-    # inputs, tests: X and the test inputs, (cells, n, d) and (cells, test samples, d)
-    inputs: Tensor
-    tests: Tensor
+    start: Tensor  # W(0), (cells, m, d)
+    inputs: Tensor  # X, (cells, n, d)
+    tests: Tensor  # (cells, test samples, d)
     labels: Tensor  # Y, (cells, n, outputs)
     offsets: Tensor  # F(0), which is subtracted; zero but for round-off where it begins symmetric
     test_start: Tensor  # F at the test inputs before the first step, (cells, test samples, outputs)
-    # gram, cross: H* between training inputs, (cells, N, N), and between test and training
-    # inputs, (cells, N′, N)
-    gram: Tensor
-    cross: Tensor
+    gram: Tensor  # H* between training inputs, (cells, N, N)
+    cross: Tensor  # H* between test and training inputs, (cells, N′, N)
     regression: KernelRegression  # with H*, from the same F(0)
-    limit: KernelRegression  # with the kernel of infinitely many hidden units
     step_sizes: Tensor  # η, (cells,)
 
     def residual(self, out: Outputs) -> Tensor:
@@ -66,24 +62,19 @@ def set_up(
     """Return the cells of a batch before their first step."""
     first = settings[0]
 
-    def tensor(values: Sequence[object]) -> Tensor:
-        dtype = getattr(torch, first.dtype)
-        return torch.stack([torch.as_tensor(value, dtype=dtype) for value in values]).to(device)
+    def tensor(name: str) -> Tensor:
+        values = np.stack([getattr(problem, name) for problem in problems])
+        return torch.as_tensor(values, dtype=getattr(torch, first.dtype), device=device)
 
-    X = tensor([problem.inputs for problem in problems])  # (cells, n, d)
-    tests = tensor([problem.test_inputs for problem in problems])  # (cells, test samples, d)
-    Y = tensor([problem.labels for problem in problems])  # (cells, n, outputs)
-    W = tensor([problem.weights for problem in problems])  # (cells, m, d)
-    a = tensor([problem.signs for problem in problems])  # (cells, outputs, m)
-    sigma = tensor([each.sigma for each in settings])  # (cells,)
+    X, Y, tests = tensor("inputs"), tensor("labels"), tensor("test_inputs")
+    W, a = tensor("weights"), tensor("signs")
     net = Network(first.activation, W, a)
     out, tested = net.forward(X), net.forward(tests)
     H = gram_matrix(out)  # H*, (cells, N, N)
-    H_limit = limit_gram_matrix(first.activation, X, X, sigma, first.outputs)  # (cells, N, N)
-    regression = _regression(settings, H, Y)
+    regression = regression_with(settings, H, Y)
     return Comparison(
         net=net,
-        start=Network(net.activation, W.clone(), a),
+        start=W.clone(),
         inputs=X,
         tests=tests,
         labels=Y,
@@ -92,9 +83,18 @@ def set_up(
         gram=H,
         cross=gram_matrix(tested, out),  # (cells, N′, N)
         regression=regression,
-        limit=_regression(settings, H_limit, Y),
         step_sizes=regression.rates / first.m,
     )
+
+
+def steps_at_infinite_width(
+    settings: Sequence[SoftmaxConvergenceParameters], cells: Comparison
+) -> list[float]:
+    """Return the steps to ε of regression with the kernel of infinitely many hidden units."""
+    X, first = cells.inputs, settings[0]
+    sigma = X.new_tensor([each.sigma for each in settings])  # (cells,)
+    H = limit_gram_matrix(first.activation, X, X, sigma, first.outputs)  # (cells, N, N)
+    return regression_with(settings, H, cells.labels).steps_to(first.epsilon)
 
 
 def flat(values: Tensor) -> Tensor:
@@ -102,7 +102,7 @@ def flat(values: Tensor) -> Tensor:
     return values.mT.flatten(1)
 
 
-def _regression(
+def regression_with(
     settings: Sequence[SoftmaxConvergenceParameters], gram: Tensor, labels: Tensor
 ) -> KernelRegression:
     """Regression with the step sizes that the rules give for this kernel.
@@ -113,8 +113,7 @@ def _regression(
     is_paper = gram.new_tensor([float(each.step_rule == "paper") for each in settings])  # (cells,)
     c = gram.new_tensor([each.step_factor for each in settings])  # (cells,)
     stated = 0.1 * start.smallest / labels[0].numel() ** 2  # (cells,)
-    rates = c * torch.where(is_paper > 0, stated, 1 / start.largest)  # (cells,)
-    return KernelRegression(start.eigenvalues, start.vectors, start.labels, rates)
+    return replace(start, rates=c * torch.where(is_paper > 0, stated, 1 / start.largest))
 
 
 _ROUNDS = 30
@@ -163,24 +162,17 @@ def _flipped(net: Network, inputs: Tensor, radius: float) -> Tensor:
 
 def drift_checks(cells: Comparison, seeds: Sequence[int]) -> dict[str, Tensor]:
     """Return the largest changes of H within `RADII`, from the radial and a random direction."""
-    drawn = np.stack(
-        [
-            named_rng(seed, "worst", "directions").standard_normal(
-                tuple(cells.net.weights.shape[1:])
-            )
-            for seed in seeds
-        ]
-    )
-    random = torch.as_tensor(drawn).to(cells.net.weights)  # (cells, m, d)
-    directions = torch.stack([cells.net.weights, random])  # (2, cells, m, d)
+    W = cells.net.weights
+    draws = [named_rng(seed, "worst", "directions") for seed in seeds]
+    drawn = np.stack([draw.standard_normal(tuple(W.shape[1:])) for draw in draws])  # (cells, m, d)
+    directions = torch.stack([W, torch.as_tensor(drawn).to(W)])  # (2, cells, m, d)
     return {
         name: largest_drift(cells.net, cells.inputs, directions, radius)
         for name, radius in zip(("worst_drift", "worst_drift_far"), RADII, strict=True)
     }
 
 
-@dataclass(frozen=True)
-class StepParts:
+class StepParts(NamedTuple):
     """What a step of gradient descent does to ‖F − Y‖² of softmax networks, each (cells,).
 
     They are two of the four parts of its change (Lemma E.1). With S = softmax(z), dz = −η X Δwᵀ and

@@ -1,0 +1,87 @@
+"""Powers of the width: whether the bounds of Lemmas 5.1 and 5.3 and Theorem F.2 are tight."""
+
+from __future__ import annotations
+
+from overfit_cli.claims.papers import Claims, on
+from overfit_cli.studies.softmax_network import NAMES
+from overfit_cli.studies.softmax_network.parameters import SoftmaxConvergenceParameters
+from overfit_cli.studies.softmax_network.study import COLUMNS
+
+cao = Claims("softmax", "Cao et al. 2024", SoftmaxConvergenceParameters, COLUMNS, "kernel-drift")
+
+MET = on(
+    "softmax-small-weights",
+    "rate_ratio <= 1",
+    "movement <= 0.01",
+    "2 * kernel_drift <= lambda_start",
+)
+TAKEN = (
+    "‖F − Y‖² falls by 1 − m η λ/2 at every step, weights move by less than 0.01, and H by at most "
+    "λ/2, as the proofs use it; Theorem 4.2's m and η and Lemma C.2's D < R = λ/(2nd e^(10B)) are "
+    "not met"
+)
+HALF = "half the way to the next multiple of 1/2"
+
+
+def one_over_m(column: str) -> str:
+    """Return the sentence that a column falls as 1/m."""
+    return f"mean of power of m in {column} is -1 within 0.25 with at least 10 seeds"
+
+
+for name, column, place, figure, bounded in (
+    ("drift", "kernel_drift", "Lemmas 5.1 and 5.3", "kernel-drift", "‖H − H*‖_F"),
+    (
+        "gap",
+        "test_gap",
+        "Theorem F.2 with Lemmas 5.1 and 5.3",
+        "ntk-gap",
+        "the test gap between the network and kernel regression",
+    ),
+    ("movement", "movement", "Lemma 5.3", "kernel-drift", "max_r ‖w_r − w_r(0)‖"),
+):
+    cao.sharp(
+        f"{name}-tight",
+        place,
+        f"The bound on {bounded} by 1/m is tight: it falls no faster.",
+        one_over_m(column),
+        on=MET,
+        because=HALF,
+        figure=figure,
+        hypotheses=TAKEN,
+    )
+cao.sharp(
+    "theorem-f2-tight",
+    "Theorem F.2",
+    "The worst test gap over the kernel's change does not fall with the width.",
+    "mean of power of m in test_gap_most / kernel_drift is 0 within 0.1 with at least 10 seeds",
+    on=MET,
+    because="a tenth",
+    figure="ntk-gap",
+    hypotheses=TAKEN,
+)
+
+WORDS = {
+    "drift": ("kernel_drift", "Lemma 5.1", "kernel-drift", "‖H − H*‖_F falls as 1/m"),
+    "gap": ("test_gap", "Theorem F.2", "ntk-gap", "‖F − F_ntk‖ at test inputs falls as 1/m"),
+}
+for kind, name, way, activations in (
+    ("drift", "symmetric", "symmetric", ("softmax", "exp")),
+    ("drift", "relu-symmetric", "symmetric", ("relu",)),
+    ("gap", "symmetric", "symmetric", ("softmax", "exp")),
+    ("gap", "relu-symmetric", "symmetric", ("relu",)),
+    ("drift", "independent", "independent", ("softmax", "exp", "relu")),
+):
+    column, place, figure, falls = WORDS[kind]
+    networks = [NAMES[activation] for activation in activations]
+    cao.ours(
+        f"{kind}-{name}",
+        place,
+        f"{', '.join(networks)}, {way} initialisation, σ = 1: {falls}.",
+        one_over_m(column),
+        on={
+            NAMES[each]: on("softmax-drift", activation=each, initialisation=way)
+            for each in activations
+        },
+        because=HALF,
+        figure=figure,
+    )
