@@ -85,8 +85,12 @@ MEASUREMENTS = (
 _INDICES = {"signal": "+", "noise": "n,2"}
 TRAJECTORY = (
     *_OUTCOME,
-    Column("attention_signal", "attention on the signal, of all tokens", label="on the signal"),
-    Column("attention_noise", "attention on token 2, of all tokens", label="on token 2"),
+    Column(
+        "attention_signal",
+        "attention on the signal, of all tokens",
+        label="attention on the signal",
+    ),
+    Column("attention_noise", "attention on token 2, of all tokens", label="attention on token 2"),
     *_VALUES,
     *(
         Column(
@@ -109,7 +113,11 @@ TRAJECTORY = (
         label="least lead of token 2",
     ),
     *(
-        Column(f"attention_{of}_{by}", f"attention of the {of} on the {by}", "", f"{of}'s on {by}")
+        Column(
+            f"attention_{of}_{by}",
+            f"attention of the {of} on the {by}",
+            label=f"attention of {of} on {by}",
+        )
         for of, by in itertools.product(TOKEN_CLASSES, repeat=2)
     ),
     *(
