@@ -34,8 +34,8 @@ jiang = Claims("cnn", "Jiang et al. 2024", BenignCnnParameters, figure="boundary
 
 BOTH = on("cnn-samples", free=("max_steps",))
 HYPOTHESES = (
-    "orthogonal noise, one noise token a sample and balanced labels; the setting is this tool's, as "
-    "the paper shows no CNN, and does not meet items 1, 3, 8 and 10 of Condition 4.1"
+    "orthogonal noise, one noise token a sample and balanced labels; the setting is this tool's, "
+    "as the paper shows no CNN, and does not meet items 1, 3, 8 and 10 of Condition 4.1"
 )
 SECTION = "section 4, on Cao et al. 2022"
 
