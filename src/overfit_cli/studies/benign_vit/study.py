@@ -19,6 +19,7 @@ from overfit_cli.core.figure import (
     CUTOFF,
     HEATMAP,
     LINES,
+    Figure,
     defaults_but,
 )
 from overfit_cli.core.study import Study
@@ -301,7 +302,7 @@ class BenignVit(Study[P]):
         "attention_noise",
     )
     claims_in = ".claims"
-    drawn = FIGURES
+    drawn: Sequence[Figure] = FIGURES
 
     def notes(self, cells: Batch[P]) -> Sequence[str]:
         """Go through Condition 4.1 where the weights are drawn as it requires."""
