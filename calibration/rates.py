@@ -102,12 +102,10 @@ def errors(truth: Truth, measured: Rates) -> dict[Verdict, float]:
 MODULES: Mapping[str, str] = {
     "benign-vit": "benign_vit",
     "benign-cnn": "benign_cnn",
-    "benign-vit-images": "benign_vit_images",
     "kernel-landscape": "kernel_landscape",
     "kernel-pathfinder": "kernel_classifier",
     "kernel-regression": "kernel_regression",
     "kernel-text": "kernel_classifier",
-    "positional-semantic": "positional_semantic",
     "softmax-convergence": "softmax_convergence",
     "softmax-diffusion": "softmax_diffusion",
 }
