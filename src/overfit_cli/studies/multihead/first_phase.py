@@ -244,7 +244,11 @@ def random_attention_columns(problem: Problem, W: Tensor) -> dict[str, float]:
     U = torch.as_tensor(first_gradient(problem.first).copy())  # of a head with α = 1, (T, d)
     head = derivatives(inputs, U, inputs.new_zeros(2 * inputs.shape[2:]))
     after, _ = tangent_margins(problem, head, FirstSteps(np.ones(1), np.ones(1)))
-    return {"ntk_margin": math.sqrt(2) * output_margin(problem, W), "ntk_margin_first": after}
+    return {
+        "ntk_margin": math.sqrt(2) * output_margin(problem, W),
+        "ntk_margin_first": after,
+        "gamma_attention": problem.margin,
+    }
 
 
 def output_margin(problem: Problem, W: Tensor) -> float:

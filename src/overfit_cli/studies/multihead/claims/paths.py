@@ -87,6 +87,8 @@ paths.paper(
     figure="lines",
     hypotheses=CONDITIONS.format(0.4),
 )
+
+
 paths.paper(
     "theorem2",
     "Theorems 2 and 4",
