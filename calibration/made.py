@@ -92,7 +92,7 @@ def _world(
     presets = dict.fromkeys(claim.preset for claim in claims)
     plans = [design(preset) for preset in presets] if len(presets) > 1 else [planned]
     frame = pd.concat(plans, ignore_index=True).drop_duplicates(ignore_index=True)
-    frame = frame[frame["seed"].isin(planned["seed"])].reset_index(drop=True).assign(steps=100)
+    frame = frame[frame["seed"].isin(planned["seed"])].reset_index(drop=True).assign(steps=100.0)
     clauses = [(claim, clause) for claim in claims for clause in claim.measure.sentence.clauses]  # type: ignore[attr-defined]
     wrong = int(random.integers(len(clauses))) if is_false else -1
     for index, (claim, clause) in enumerate(clauses):

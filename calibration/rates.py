@@ -102,7 +102,6 @@ def errors(truth: Truth, measured: Rates) -> dict[Verdict, float]:
 MODULES: Mapping[str, str] = {
     "benign-vit": "benign_vit",
     "benign-cnn": "benign_cnn",
-    "benign-vit-images": "benign_vit_images",
     "kernel-landscape": "kernel_landscape",
     "kernel-pathfinder": "kernel_classifier",
     "kernel-regression": "kernel_regression",

@@ -13,7 +13,6 @@ from typing import Any, Literal, TypeGuard
 from overfit_cli.core.cell import Batch, Cell, CellResult
 from overfit_cli.core.figure import BOUNDARY, CURVES, HEATMAP
 from overfit_cli.core.parameters import parameter
-from overfit_cli.core.study import Study
 from overfit_cli.core.text import percent, plural
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.study import BenignVit
@@ -64,7 +63,6 @@ class BenignCnn(BenignVit):
     parameters = BenignCnnParameters
     progress_columns = ("train_loss", "test_loss", "train_margin_min")
     trained_in, claims_in = ".cnn_engine", ".claims.cnn"
-    train, claims, figures = Study.train, Study.claims, Study.figures
     drawn = (
         BOUNDARY.showing(
             title="The boundaries of both models on the same data, and the power laws fitted",
