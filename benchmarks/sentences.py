@@ -14,10 +14,7 @@ from functools import partial
 from benchmarks.timing import timed
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.training import Execution, Training, training_conditions
-from overfit_cli.studies.positional_semantic.parameters import (
-    PositionalSemanticCell,
-    PositionalSemanticParameters,
-)
+from overfit_cli.studies.positional_semantic.parameters import Parameters
 from overfit_cli.studies.positional_semantic.reference import train_plainly
 from overfit_cli.studies.positional_semantic.study import study
 
@@ -27,15 +24,15 @@ AGREE = 1e-3
 BATCH = 16
 
 
-def cell_of(d: int, alpha: float, steps: int, omega: float = 0.3) -> PositionalSemanticCell:
+def cell_of(d: int, alpha: float, steps: int, omega: float = 0.3) -> Cell[Parameters]:
     """Return a cell of rank 1, without the replica equations, which the loop does not solve."""
-    parameters = PositionalSemanticParameters(
+    parameters = Parameters(
         d=d, alpha=alpha, training_steps=steps, omega=omega, start="agnostic", test_samples=100
     )
     return Cell(study.name, study.version, parameters, 0)
 
 
-def trained(cells: list[PositionalSemanticCell]) -> list[float]:
+def trained(cells: list[Cell[Parameters]]) -> list[float]:
     """Train cells as one batch; return their θ."""
     results = study.train(cells, Training(Execution()))
     return [result.measurements["theta"] for result in results]

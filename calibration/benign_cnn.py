@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from calibration.benign_vit_figures import GUESS
+from calibration.benign_vit import GUESS
 from calibration.rates import Worlds
 from calibration.worlds import number_worlds
-from overfit_cli.studies.benign_vit.cnn.claims import FEWER, WHOLE
+from overfit_cli.studies.benign_vit.claims.cnn import FEWER, WHOLE
 from overfit_cli.studies.benign_vit.theory import FIGURE_1_THRESHOLD
 
 MIDDLE_N = 11.0

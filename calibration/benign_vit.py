@@ -1,135 +1,231 @@
-"""Made-up worlds for all claims of `benign-vit`, in which the truth is known.
+"""Made-up worlds for the claims of `benign-vit` on boundaries, in which the truth is known.
 
-Here are those on Theorems 4.1 and 4.2 where their condition is met;
-`benign_vit_propositions.py` has those on propositions, `benign_vit_every_token.py` those on every
-token, `benign_vit_wide.py` those on wide heads, and `benign_vit_figures.py` the others.
+Figure 1's noise is as it was measured on forty seeds; its boundary is moved along other parameters
+too, and is that of the theorems' regime with half of the noise. Worlds of other claims are made
+from their sentences.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import ndtr
+from scipy.stats import binom
 
-from calibration.benign_vit_every_token import EVERY_TOKEN
-from calibration.benign_vit_figures import BOUNDARIES, DYNAMICS, FIGURE_1, shifts, test_loss
-from calibration.benign_vit_propositions import PROPOSITIONS
-from calibration.benign_vit_wide import WIDE_HEADS
 from calibration.rates import Worlds
-from calibration.worlds import number_worlds
-from overfit_cli.claims.parts import tolerance_margin
-from overfit_cli.core.parameters import map_parameters
-from overfit_cli.studies.benign_vit.claims import theorem_regime as claims
-from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.theory import T_POWERS, Regime, predicted_steps
+from calibration.worlds import margins_of, number_worlds, worlds_from
+from overfit_cli.studies.benign_vit.claims import CLAIMS
+from overfit_cli.studies.benign_vit.claims.figures import EXPONENT
+from overfit_cli.studies.benign_vit.claims.limits import TRANSITION
+from overfit_cli.studies.benign_vit.theory import (
+    FIGURE_1_CONSTANT,
+    FIGURE_1_EXPONENT,
+    FIGURE_1_STRONG_NOISE,
+    learning_balance,
+)
 
-MIDDLE_N, MIDDLE_SNR = 64.0, 1.8
-"""Where the boundaries of worlds of any power meet."""
+GUESS = 0.69
+"""The test loss of a guess, which curves come down from."""
+
+SHAPE = (
+    (-1.45, -0.95, -0.65, -0.45, -0.35, -0.25, -0.15, -0.05, 0.0, 0.05, 0.15, 0.25, 0.45, 0.75),
+    (-3.60, -2.70, -2.10, -1.50, -1.10, -0.60, 0.0, 0.57, 0.896, 1.29, 1.60, 1.72, 1.93, 2.20),
+)
+"""How curves come down, as measured: log(SNR) beyond the crossing, and log(0.69/loss − 1) there."""
+
+LATE = 0.42
+"""The power of N / (2 min(N₊, N₋)) in the SNR at the crossing, as fitted over 40 seeds."""
+
+OF_SEEDS, OF_ROWS = 0.02, 0.04
+"""Standard deviations of log(SNR) at the crossing with balanced labels: of seeds, and of curves."""
+
+MIDDLE_N = 10.0
+"""Where the boundaries of worlds with other powers meet figure 1's."""
 
 
-def _cells(design: pd.DataFrame) -> pd.DataFrame:
-    """Cells that are fitted and of which nothing else is known."""
-    return design.assign(train_loss=design["epsilon"], test_error=0.0, steps=1e6)
-
-
-def _steps(
+def figure_1(
     design: pd.DataFrame,
-    ratios: NDArray[np.float64],
     random: np.random.Generator,
-    side: Regime,
+    *,
+    power: float = FIGURE_1_EXPONENT,
+    factor: float = 1.0,
+    noise: float = 1.0,
 ) -> pd.DataFrame:
-    """Cells that take so many times T steps; samples are fitted by the stronger noise."""
-    predicted = np.array(
-        map_parameters(
-            BenignVitParameters,
-            design,
-            lambda cell: predicted_steps(cell, cell.output_scale, side),
-        )
+    """Return cells whose median boundary is N · SNR^p = C.
+
+    Args:
+        design: parameters and seeds.
+        random: the source of its noise.
+        power: p.
+        factor: C over figure 1's, at the middle N.
+        noise: how many times as strong as measured.
+    """
+    middle = np.sqrt(factor * FIGURE_1_CONSTANT / MIDDLE_N)
+    median = np.log(middle) - np.log(design["n"] / MIDDLE_N) / power
+    crossing = median + noise * shifts(design, random)
+    away = np.log(design["snr"]) - crossing
+    return design.assign(steps=10, train_loss=0.009, test_loss=test_loss(away.to_numpy()))
+
+
+def test_loss(away: np.ndarray) -> np.ndarray:
+    """Return the test loss where log(SNR) is so far beyond the crossing."""
+    odds = np.exp(np.interp(away, *SHAPE) + 1.8 * np.minimum(away - SHAPE[0][0], 0))
+    return np.asarray(GUESS / (1 + odds))
+
+
+def shifts(design: pd.DataFrame, random: np.random.Generator) -> np.ndarray:
+    """Draw by how much each cell's curve crosses beyond the median one, in log(SNR).
+
+    Labels are fair coins, and a seed's samples come in one order: the rarer label's count decides.
+    """
+    ns, row = np.unique(design["n"], return_inverse=True)
+    seeds, column = np.unique(design["seed"], return_inverse=True)
+    ones = np.cumsum(random.random((ns[-1], len(seeds))) < 0.5, axis=0)[ns - 1]  # (n, seeds)
+    late = _late(np.minimum(ones, ns[:, None] - ones), ns[:, None])
+    late -= np.array([_median_late(n) for n in ns])[:, None]
+    noise = OF_SEEDS * random.standard_normal(len(seeds)) + _curve_shifts(
+        random, len(ns), len(seeds)
     )
-    if side == "harmful":
-        predicted /= (design["sigma_p_tilde"] / design["sigma_p"]).to_numpy() ** 2
-    return _cells(design).assign(steps=ratios * predicted)
+    return np.asarray((late + noise)[row, column])
 
 
-def _powers(
-    design: pd.DataFrame, powers: NDArray[np.float64], random: np.random.Generator, side: Regime
+def _late(rarer: np.ndarray, n: np.ndarray | int) -> np.ndarray:
+    """By how much log(SNR) at the crossing grows with lopsided labels; infinite with one label."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(LATE * np.log(n / (2 * rarer)))
+
+
+@functools.cache
+def _median_late(n: int) -> float:
+    """The median of that and the noise, over draws of N labels."""
+    ones = np.arange(n + 1)
+    late = _late(np.minimum(ones, n - ones), n)
+    shift = np.linspace(-0.2, 2.0, 2201)[:, None]
+    below = ndtr((shift - late) / np.hypot(OF_SEEDS, OF_ROWS)) @ binom.pmf(ones, n, 0.5)
+    return float(np.interp(0.5, below, shift[:, 0]))
+
+
+def _curve_shifts(random: np.random.Generator, rows: int, seeds: int) -> np.ndarray:
+    """Curves' own shifts, (rows, seeds): neighbouring N share samples, and correlate by a half."""
+    steps = OF_ROWS * random.standard_normal((rows, seeds))
+    for row in range(1, rows):
+        steps[row] = 0.5 * steps[row - 1] + np.sqrt(0.75) * steps[row]
+    return steps
+
+
+def unfitted(design: pd.DataFrame, random: np.random.Generator, *, share: float) -> pd.DataFrame:
+    """Return cells of which one is not fitted on that share of the seeds."""
+    cells = figure_1(design, random)
+    seeds = np.sort(cells["seed"].unique())
+    missed = seeds[random.random(len(seeds)) < share]
+    first = ~cells.duplicated("seed") & cells["seed"].isin(missed)
+    return cells.assign(train_loss=np.where(first, 0.5, cells["train_loss"]))
+
+
+def falling(
+    design: pd.DataFrame, random: np.random.Generator, *, n: float, snr: float
 ) -> pd.DataFrame:
-    """Cells whose steps scale with ‖μ‖ by a power of their own, and with the rest as T does."""
-    theory = {**T_POWERS[side], "snr": powers}
-    logs = sum(theory[name] * np.log(design[name].to_numpy(dtype=np.float64)) for name in theory)
-    return _cells(design).assign(
-        steps=1e8 * np.exp(logs + 0.01 * random.standard_normal(len(design)))
-    )
+    """Return cells whose losses fall along both axes by these slopes, for the average seed."""
+    seeds = design["seed"].to_numpy()
+    logs = random.normal(size=seeds.max() + 1)[seeds] + random.normal(size=len(design))
+    for axis, slope in (("n", n), ("snr", snr)):
+        slopes = 0.1 * random.normal(size=seeds.max() + 1) * np.log(design[axis].max()) - slope
+        logs = logs + slopes[seeds] * np.log(design[axis].to_numpy())
+    return figure_1(design, random).assign(test_loss=np.exp(logs))
 
 
-def _benign_loss(
-    design: pd.DataFrame, rates: NDArray[np.float64], random: np.random.Generator
+def falling_along_one(design: pd.DataFrame, random: np.random.Generator) -> pd.DataFrame:
+    """Return cells whose losses do not fall along one of the axes, either as often."""
+    flat = random.random() < 1 / 2
+    return falling(design, random, n=float(flat), snr=float(not flat))
+
+
+AS_WELL = ({"power": 1.7}, {"power": 2.3})
+"""Worlds of which a ratio to the power 1.5 or 2.5 tells the side as well as 2."""
+
+
+def mixed_worlds(
+    design: pd.DataFrame, random: np.random.Generator, *, worlds: Sequence[Mapping[str, float]]
 ) -> pd.DataFrame:
-    """Cells whose test loss falls with ε by so many times the proof's power."""
-    share = (design["epsilon"] / design["epsilon"].max()).to_numpy()
-    scatter = np.exp(1e-5 * random.standard_normal(len(design)))
-    losses = 0.2 * share ** (rates / _inverse_rates(design)) * scatter
-    return _cells(design).assign(test_loss=losses)
+    """Return cells of one of several worlds, each as likely: see `figure_1` for what they set."""
+    return figure_1(design, random, **worlds[int(random.integers(len(worlds)))])
 
 
-def _harmful_loss(
-    design: pd.DataFrame, losses: NDArray[np.float64], random: np.random.Generator
+_POWERS_AT_THE_ENDS = [{"power": end} for end in (EXPONENT.least, EXPONENT.most)]
+_FACTORS_AT_THE_ENDS = [{"factor": 1 / 1.25}, {"factor": 1.25}]
+
+
+def _curves(
+    design: pd.DataFrame,
+    random: np.random.Generator,
+    *,
+    factors: NDArray[np.float64] | float = 1.0,
 ) -> pd.DataFrame:
-    """Cells whose test loss is the same at every ε."""
-    scatter = np.exp(1e-5 * random.standard_normal(len(design)))
-    return _cells(design).assign(test_loss=np.abs(losses) * scatter)
+    """Cells whose curves cross at N·SNR² = C.
+
+    Args:
+        design: parameters and seeds.
+        random: the source of its noise, the same seeds' shifts at each value of the axis.
+        factors: C over figure 1's, at the middle N, for each cell.
+    """
+    crossing = np.log(np.sqrt(FIGURE_1_CONSTANT * factors / MIDDLE_N))
+    crossing = crossing - np.log(design["n"].to_numpy() / MIDDLE_N) / FIGURE_1_EXPONENT
+    crossing = crossing + shifts(design, random)
+    away = np.log(design["snr"].to_numpy()) - crossing
+    return design.assign(train_loss=0.009, test_loss=test_loss(away))
 
 
-def _inverse_rates(design: pd.DataFrame) -> NDArray[np.float64]:
-    """2M² of each cell."""
-    return 2 * design["tokens"].to_numpy(dtype=np.float64) ** 2
+def _at_largest_dimension(design: pd.DataFrame, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The values where d is largest, and 1 elsewhere."""
+    return np.where(design["d"] == design["d"].max(), values, 1.0)
 
 
-def _test_margin(
-    design: pd.DataFrame, slopes: NDArray[np.float64], random: np.random.Generator
+def _constants(
+    design: pd.DataFrame, factors: NDArray[np.float64], random: np.random.Generator
 ) -> pd.DataFrame:
-    slopes = slopes / _inverse_rates(design)
-    return _cells(design).assign(test_margin=2 + slopes * np.log(1 / design["epsilon"]))
+    return _curves(design, random, factors=_at_largest_dimension(design, factors))
 
 
-def _boundary(
+def _balance(
+    design: pd.DataFrame, powers: NDArray[np.float64], random: np.random.Generator
+) -> pd.DataFrame:
+    """Both the onset and the crossing scale with a power of the balance of learning."""
+    strong = design["sigma_p_tilde"] / design["sigma_p"]
+    balance = learning_balance(strong, design["tokens"])
+    figure_1 = learning_balance(FIGURE_1_STRONG_NOISE, design["tokens"])
+    return _curves(design, random, factors=(balance / figure_1) ** powers)
+
+
+def _transition(
     design: pd.DataFrame, powers: NDArray[np.float64], random: np.random.Generator
 ) -> pd.DataFrame:
     """Cells whose boundary is N·SNR^p = C, with half of figure 1's noise."""
-    crossing = np.log(MIDDLE_SNR) - np.log(design["n"] / MIDDLE_N) / powers[0]
+    crossing = np.log(1.8) - np.log(design["n"] / 64) / powers[0]
     away = np.log(design["snr"]) - crossing - shifts(design, random) / 2
-    return _cells(design).assign(test_loss=test_loss(away.to_numpy()))
+    loss = test_loss(away.to_numpy())
+    return design.assign(train_loss=design["epsilon"], steps=1e6, test_loss=loss)
 
 
-def _side_worlds(side: Regime) -> dict[str, Worlds]:
-    power = tolerance_margin(T_POWERS[side]["snr"], claims.TOLERANCE, "")
-    return {
-        f"theorem-{side}-steps": number_worlds(
-            partial(_steps, side=side), claims.AT_MOST_T, 0.001, logs=True
-        ),
-        f"theorem-{side}-powers": number_worlds(partial(_powers, side=side), power, 0.001),
-    }
-
-
-THEOREM_REGIME: Mapping[str, Worlds] = {
-    **_side_worlds("benign"),
-    **_side_worlds("harmful"),
-    "theorem-benign-test-loss": number_worlds(_benign_loss, claims.RATE, 0.05),
-    "theorem-harmful-test-loss": number_worlds(_harmful_loss, claims.AT_LEAST, 0.002),
-    "theorem-benign-test-margin": number_worlds(_test_margin, claims.RATE, 0.05),
-    "theorem-transition": number_worlds(_boundary, claims.TRANSITION, 0.0),
-}
-
+MARGINS = margins_of(CLAIMS)
 
 WORLDS: Mapping[str, Worlds] = {
-    **FIGURE_1,
-    **DYNAMICS,
-    **THEOREM_REGIME,
-    **PROPOSITIONS,
-    **EVERY_TOKEN,
-    **WIDE_HEADS,
-    **BOUNDARIES,
+    "fig1-fitted": worlds_from(
+        partial(unfitted, share=0.0), partial(unfitted, share=1 - MARGINS["fig1-fitted"].least), 17
+    ),
+    "fig1-contour": worlds_from(figure_1, partial(mixed_worlds, worlds=_FACTORS_AT_THE_ENDS), 6),
+    "fig1-exponent": worlds_from(
+        figure_1, partial(mixed_worlds, worlds=_POWERS_AT_THE_ENDS), EXPONENT.fewest_seeds
+    ),
+    "fig1-sides": worlds_from(figure_1, partial(figure_1, noise=2.28), 6),
+    "fig1-sides-power": worlds_from(figure_1, partial(mixed_worlds, worlds=AS_WELL), 5),
+    "fig1-falls-with-n": worlds_from(partial(falling, n=1.0, snr=1.0), falling_along_one, 5),
+    "dimension-constant": number_worlds(_constants, MARGINS["dimension-constant"], 0.05, logs=True),
+    "transition-balance": number_worlds(_balance, MARGINS["transition-balance"], 0.03),
+    "constant-balance": number_worlds(_balance, MARGINS["constant-balance"], 0.03),
+    "theorem-transition": number_worlds(_transition, TRANSITION, 0.0),
 }

@@ -89,10 +89,11 @@ def _world(
     planned: pd.DataFrame, random: Random, claims: list[Claim], is_false: bool
 ) -> pd.DataFrame:
     """The cells of all presets of a claim; where it is false one of its clauses is."""
-    presets = dict.fromkeys(claim.preset for claim in claims)
-    plans = [design(preset) for preset in presets] if len(presets) > 1 else [planned]
+    presets = dict.fromkeys((claim.preset, claim.profile) for claim in claims)
+    is_told = len(presets) == 1 and claims[0].profile == "quick"
+    plans = [planned] if is_told else [design(*each) for each in presets]
     frame = pd.concat(plans, ignore_index=True).drop_duplicates(ignore_index=True)
-    frame = frame[frame["seed"].isin(planned["seed"])].reset_index(drop=True).assign(steps=100)
+    frame = frame[frame["seed"].isin(planned["seed"])].reset_index(drop=True).assign(steps=100.0)
     clauses = [(claim, clause) for claim in claims for clause in claim.measure.sentence.clauses]  # type: ignore[attr-defined]
     wrong = int(random.integers(len(clauses))) if is_false else -1
     for index, (claim, clause) in enumerate(clauses):
@@ -220,7 +221,7 @@ class _Made:
             elif isinstance(test, Extreme):
                 swept = np.unique(self.frame[test.name])
                 factor = np.where(self.frame[test.name] == swept[len(swept) // 2], 1.0, 1.5)
-        before = self.frame[ref.name].to_numpy(float) if ref.name in self.columns else np.nan
+        before = self.frame[ref.name].to_numpy(float) if ref.name in self.frame else np.nan
         self.frame[ref.name] = np.where(rows, values * factor, before)
         self.columns.append(ref.name)
 

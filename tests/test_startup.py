@@ -64,6 +64,6 @@ def test_a_sweep_without_a_study_loads_the_default_one_alone(tmp_path: Path) -> 
     sweeps = ["sweep --help", "sweep --dry-run --n=2 --snr=5 --set=test_samples=2 --jobs=1"]
     assert all("benign-vit" in said(sweep, tmp_path) for sweep in sweeps)
     studies = "overfit_cli.studies"
-    others = ["attention_kernel", "benign_vit.cnn", "multihead", "softmax_network"]
+    others = ["attention_kernel", "benign_vit.cnn_study", "multihead", "softmax_network"]
     heavy = ["matplotlib", *(f"{studies}.{each}" for each in others)]
     check_imports(sweeps, heavy, tmp_path)

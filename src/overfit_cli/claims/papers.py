@@ -26,7 +26,7 @@ from overfit_cli.core.cell import Column
 from overfit_cli.core.cells import NoCellsError
 from overfit_cli.core.claim import Claim, Kind, Measurement, not_run
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.expressions import read_conditions
+from overfit_cli.core.expressions import ANY, read_conditions
 from overfit_cli.core.files import preset_folder, read_toml
 from overfit_cli.core.parameters import StudyParameters, describe
 
@@ -176,6 +176,7 @@ class Claims:
         measure: Callable[[pd.DataFrame], Measurement] | None = None,
         between: Mapping[str, tuple[str, str]] | None = None,
         drawn: bool = True,
+        among: int = 1,
         **fields: Any,
     ) -> None:
         """Add a claim.
@@ -191,6 +192,7 @@ class Claims:
             cells: from the chosen cells, or from their logged steps where the claim reads those.
             between: of columns those with the least and the most that an unknown number may be.
             drawn: whether the cells depend on their seeds.
+            among: of how many choices, such as step sizes, what is judged is the best.
             **fields: further attributes of the claim, such as `hypotheses` and `reads`.
         """
         places = {"": on} if isinstance(on, On) else on
@@ -206,7 +208,8 @@ class Claims:
             else:
                 stated = read(text) if target is None else read(text).with_target(target)
                 holds_where = stated.holds_where(number, because)
-                measured = Measure(stated, self.model, choose, self.columns, between or {}, drawn)
+                ends = between or {}
+                measured = Measure(stated, self.model, choose, self.columns, ends, drawn, among)
             after = "after " if kind == "ours" else ""
             given = {"figure": self.figure, "preset": chosen.preset, "profile": chosen.profile}
             parts[" ".join(filter(None, (label, at)))] = Claim(
@@ -233,11 +236,18 @@ def _chosen(
 
 
 def without_rows(measure: Measure) -> Measure:
-    """Return a measure that takes the chosen cells as they are, without a function of its own."""
+    """Return a measure that takes cells by their parameters, without a function of its own."""
     choose = measure.choose
     if isinstance(choose, functools.partial) and choose.func is _chosen:
-        choose = functools.partial(_chosen, **{**choose.keywords, "rows": None})
+        cells, model = choose.keywords["on"], measure.model.model_fields.keys()
+        told = [text for text in cells.conditions if _names(text) <= model]
+        bare = {"rows": None, "on": replace(cells, conditions=tuple(told))}
+        choose = functools.partial(_chosen, **choose.keywords | bare)
     return replace(measure, choose=choose)
+
+
+def _names(condition: str) -> set[str]:
+    return {ref.name for test in read_conditions(condition, ANY) for ref in test.refs}
 
 
 def _measured(

@@ -41,7 +41,11 @@ Choose = Callable[[pd.DataFrame], pd.DataFrame]
 
 @dataclass(frozen=True)
 class Measure:
-    """The function that measures a sentence on a study's cells, or on those that it chooses."""
+    """The function that measures a sentence on a study's cells, or on those that it chooses.
+
+    Attributes:
+        among: of how many choices, on the same seeds, what is judged was the best.
+    """
 
     sentence: Sentence
     model: type[StudyParameters]
@@ -49,6 +53,7 @@ class Measure:
     columns: Sequence[Column] = ()
     between: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     drawn: bool = True
+    among: int = 1
 
     def cells(self, rows: pd.DataFrame) -> Cells:
         """Return the cells that the sentence is about, before its own conditions."""
@@ -72,7 +77,7 @@ class Measure:
         details = {"seeds": len(parts[0].low)}
         if unknown := sum(part.unknown for part in parts):
             details["numbers that are not known"] = unknown
-        return judge(parts, details=details)
+        return judge(parts, details=details, among=self.among)
 
 
 def cells_of(

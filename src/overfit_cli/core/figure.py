@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
-from overfit_cli.core.errors import BadValue
+from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.options import Band, Mean, checked, option, read_options
 from overfit_cli.core.text import shorten
 
@@ -144,10 +144,11 @@ class Figure:
         return replace(self, **named | own, options=replace(self.options, **given))
 
 
-def drawn_in(module: str, name: str, title: str, **other: Any) -> Figure:
+def drawn_in(module: str, name: str, title: str, preset: str = "", **other: Any) -> Figure:
     """Return the figure that `draw_NAME` of a module draws, of data that `has_NAME` accepts.
 
-    It reads cells, unless `reads` says otherwise; without such a test it fits any data.
+    It reads cells, unless `reads` says otherwise. Without such a test it fits any data; with one it
+    needs cells as those of the preset.
     """
     underlined = name.replace("-", "_")
 
@@ -155,7 +156,11 @@ def drawn_in(module: str, name: str, title: str, **other: Any) -> Figure:
         test = getattr(importlib.import_module(module), f"has_{underlined}", None)
         return test is None or test(data)
 
-    draw = lazily(f"{module}:draw_{underlined}")
+    def draw(data: Any, options: FigureOptions) -> Any:
+        if not fits(data):
+            raise UserError(f"The figure `{name}` needs cells as in `overfit sweep {preset}`.")
+        return getattr(importlib.import_module(module), f"draw_{underlined}")(data, options)
+
     return Figure(name, title, **{"reads": "cells", "draw": draw, "fits": fits, **other})
 
 

@@ -329,14 +329,20 @@ class BatchedTraining(ABC, Generic[P, State, Pass]):
     """Cells of one shape in training. `cells` are those that go on, in the order of the tensors.
 
     A study whose cells all take all steps needs neither `ends` nor `select`: they end at step
-    `last`, which is None where `ends` says so of each.
+    `last`, which is None where `ends` says so of each. PyTorch records nothing for gradients.
     """
 
     def __init__(
-        self, cells: Sequence[State], training: Training, logged: Container[int], last: int | None
+        self,
+        cells: Sequence[State],
+        training: Training,
+        logged: Container[int] | None = None,
+        last: int | None = None,
     ) -> None:
         self.cells = list(cells)
         self.training = training
+        if logged is None:
+            logged = frozenset(logged_steps(last or 0) if training.logs else ())
         self._logged, self._last = logged, last
 
     @abstractmethod
@@ -376,6 +382,9 @@ class BatchedTraining(ABC, Generic[P, State, Pass]):
 
     def train(self) -> Results[P]:
         """Take all steps, and give the results in the order in which the cells end."""
+        return without_gradients(self._all_steps)
+
+    def _all_steps(self) -> Results[P]:
         for step in itertools.count():
             self.training.check_time()
             now = self.forward(step)

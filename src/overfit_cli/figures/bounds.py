@@ -1,9 +1,9 @@
 """The figure `bounds`: a point for each cell, at what was measured over a bound, a row per bound.
 
-A row is a sentence: `drift <= 10 * bound if movement <= 0.01 where sigma = 0.03`. Its left side is
-drawn over its right side. Over a bound of 0 the left side is a number of decades. Cells that don't
-meet the `if` have open markers, and a bound whose `if` no cell meets is called vacuous, with the
-decades that are missing. Cells outside of the `where` are left out.
+A row is the sentence of a claim on all seeds: `drift <= 10 * bound if movement <= 0.01 where sigma
+= 0.03`. Its left side is drawn over its right side. Cells that don't meet the `if` have open
+markers, and a bound whose `if` no cell meets is called vacuous, with the decades that are missing.
+Cells outside of the `where` are left out.
 """
 
 from __future__ import annotations
@@ -18,16 +18,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from overfit_cli.claims.bounds import Bound
+from overfit_cli.claims.sentences import read
 from overfit_cli.core.cells import Cells, NoCellsError
-from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.expressions import read_conditions
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.text import plural
 from overfit_cli.figures import labels, style
 from overfit_cli.figures.axes import legend_below, log_ticks
 from overfit_cli.figures.picture import Picture
-
-_ROW = re.compile(r"(?P<bound>.+? <= .+?)(?: if (?P<conditions>.+?))?(?: where (?P<where>.+))?")
 
 _FARTHEST = 300.0
 """The most decades over a bound, or under it, that are drawn."""
@@ -79,35 +78,23 @@ class Row:
 def read_rows(rows: Mapping[str, str], data: Cells) -> list[Row]:
     """Return the bounds of which cells have numbers; sentences are given by their labels."""
     found = []
-    for label, sentence in rows.items():
-        match = _ROW.fullmatch(sentence)
-        if match is None:
-            raise BadValue("value", sentence, "it takes Q <= B, with `if` and `where` behind it.")
-        bound, conditions = match["bound"], match["conditions"]
-        conditions = conditions.split(" and ") if conditions else []
-        tests = read_conditions(" and ".join([bound, *conditions]), data.schema.placed)
-        if not all(test.names <= {*data.frame} for test in tests):  # an older run
+    for label, text in rows.items():
+        sentence = read(re.sub(" if | where |$", r" on all seeds\g<0>", text, count=1))
+        bound = sentence.clauses[0].quantity
+        assert isinstance(bound, Bound)
+        unknown = {ref.name for ref in bound.refs} - {*data.frame}
+        if unknown and not unknown - {*data.schema.named("measured")}:  # an older run
             continue
         try:
-            cells = data.where(match["where"]) if match["where"] else data
+            cells = data.where(*sentence.where)
         except NoCellsError:
             continue
-        over = _decades_over(cells, bound).dropna()
-        missed = {text: _decades_over(cells, text).loc[over.index] for text in conditions}
+        over = bound.bound.decades(cells).fillna(-np.inf)  # of 0 or less there are none
+        over = over[bound.bound.states(cells)["known"]]
+        missed = {str(one): one.decades(cells).loc[over.index] for one in bound.conditions}
         if len(over):
             found.append(Row(label, over, missed))
     return found
-
-
-def _decades_over(data: Cells, comparison: str) -> pd.Series[float]:
-    """By how many decades the left side of `A <= B` lies above the right one, of each cell."""
-    left, right = comparison.split(" <= ")
-    number = data.with_column(left).trained[left].astype(float)
-    if right == "0":
-        return number
-    ratio = number / data.with_column(right).trained[right].astype(float)
-    with np.errstate(divide="ignore"):
-        return pd.Series(np.log10(ratio.clip(lower=0)), ratio.index)
 
 
 def has_bounds(rows: Mapping[str, str], data: Cells) -> bool:

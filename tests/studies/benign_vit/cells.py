@@ -1,11 +1,15 @@
-"""Cells of `benign-vit` and the verdicts on them, for tests."""
+"""Cells of `benign-vit` and the numbers that formulas give for them, for tests."""
 
 from __future__ import annotations
 
 import tomllib
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+
 from overfit_cli.core.cell import Cell
+from overfit_cli.core.expressions import ANY, read_expression
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.study import study
 from overfit_cli.sweeps.grid import Grid
@@ -34,7 +38,23 @@ def settings(cells: list[Cell[BenignVitParameters]]) -> list[BenignVitParameters
     return [cell.parameters for cell in cells]
 
 
+def frame_of(cells: list[Cell[BenignVitParameters]]) -> pd.DataFrame:
+    """Rows of cells that are done, of which nothing else is known."""
+    rows = [cell.parameters.model_dump() | {"seed": cell.seed} for cell in cells]
+    return pd.DataFrame(rows).assign(status="done", reason="", steps=1)
+
+
 def small(**values: object) -> BenignVitParameters:
-    """Parameters sampled in law, with weights as Condition 4.1 asks for."""
+    """Parameters sampled in law, with weights as Condition 4.1 requires."""
     fixed = {"initialisation": "condition", "sampling": "law"}
     return BenignVitParameters.model_validate(fixed | values)
+
+
+def number(formula: str, parameters: BenignVitParameters) -> float:
+    """The value of a formula in parameters."""
+    expression = read_expression(formula, ANY, "formula")
+    return float(
+        expression.value(
+            {each.name: np.float64(getattr(parameters, each.name)) for each in expression.refs}
+        )
+    )

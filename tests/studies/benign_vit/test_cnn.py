@@ -7,8 +7,7 @@ import pytest
 from scipy.special import log_expit
 
 from overfit_cli.core.cell import Cell
-from overfit_cli.studies.benign_vit.cnn.parameters import BenignCnnParameters
-from overfit_cli.studies.benign_vit.cnn.study import study
+from overfit_cli.studies.benign_vit.cnn_study import BenignCnnParameters, study
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.reference import train_one_cnn
 from overfit_cli.studies.benign_vit.study import study as vit_study

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 import torch
 
@@ -21,7 +19,6 @@ from overfit_cli.studies.benign_vit.parameters import (
 )
 from overfit_cli.studies.benign_vit.reference import VisionTransformer, logistic_loss
 from overfit_cli.studies.benign_vit.study import study
-from overfit_cli.studies.benign_vit.theory import stage_ends
 from overfit_cli.studies.benign_vit.training import VitsTogether
 from tests.training import cell_of, train
 
@@ -187,22 +184,6 @@ def test_leads_are_those_of_the_lemmas_at_the_worst_sample() -> None:
         margins = oracle.labels * oracle.model(oracle.x).detach()
         assert got["loss_slope"][step] == pytest.approx(float(torch.sigmoid(-margins).mean()))
         oracle.step()
-
-
-def test_stages_end_where_the_lemmas_say() -> None:
-    steps = pd.DataFrame(
-        {
-            "step": [0, 10, 20, 30],
-            "signal_lead": [-1.0, 8.9, 9.0, 12.0],
-            "noise_lead": [-1.0, 0.1, 0.2, 0.2],
-            "loss_slope": [0.5, 0.45, 0.4, 0.39],
-        }
-    )
-    benign = stage_ends(steps, tokens=3, regime="benign")
-    assert (benign.first, benign.second, benign.lead) == (20, 30, 12.0)
-    harmful = stage_ends(steps, tokens=3, regime="harmful")
-    assert np.isnan(harmful.first)
-    assert harmful.lead == 0.2
 
 
 @pytest.mark.parametrize(

@@ -7,43 +7,41 @@ import pandas as pd
 import pytest
 
 import overfit_cli
-from calibration import positional_semantic as worlds
 from calibration.rates import design
 from overfit_cli.core.cell import Cell
-from overfit_cli.studies.positional_semantic.claims import published_theory
+from overfit_cli.studies.positional_semantic.claims import published
 from overfit_cli.studies.positional_semantic.data import draw_problem, draw_test_sentences
-from overfit_cli.studies.positional_semantic.parameters import PositionalSemanticParameters
+from overfit_cli.studies.positional_semantic.parameters import Parameters
 from overfit_cli.studies.positional_semantic.reference import train_plainly
 from overfit_cli.studies.positional_semantic.study import study
 from overfit_cli.studies.positional_semantic.transition import transitions
-from tests.judged import measure
+from tests.judged import claims_by_name
 from tests.training import cell_of, train
 
 SMALL: dict[str, object] = {"d": 60, "alpha": 0.2, "training_steps": 300, "dtype": "float64"}
 SMALL |= {"test_samples": 2000}
 
 
-def cell(seed: int = 0, **settings: object) -> Cell[PositionalSemanticParameters]:
-    return cell_of(study, PositionalSemanticParameters.model_validate({**SMALL, **settings}), seed)
+def cell(seed: int = 0, **settings: object) -> Cell[Parameters]:
+    return cell_of(study, Parameters.model_validate({**SMALL, **settings}), seed)
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        {"start": "agnostic"},
-        {},
-        {"start": "positional"},
-        {"alpha": 0.02},
-        {"rank": 2, "start": "positional", "alpha": 1.4},
-        {"mixing": "cross", "omega": 0.6},
-        {"sigma": 1.3, "weight_decay": 0.2, "learning_rate": 0.05},
-        {"optimiser": "adam", "learning_rate": 0.01, "rank": 2, "start": "agnostic"},
+        "start=agnostic",
+        "",
+        "start=positional",
+        "alpha=0.02",
+        "rank=2 start=positional alpha=1.4",
+        "mixing=cross omega=0.6",
+        "sigma=1.3 weight_decay=0.2 learning_rate=0.05",
+        "optimiser=adam learning_rate=0.01 rank=2 start=agnostic",
     ],
-    ids=lambda other: ", ".join(f"{name}={value}" for name, value in other.items()) or "default",
 )
 @pytest.mark.one_in(4)
-def test_it_trains_as_in_the_autograd_loop(other: dict[str, object]) -> None:
-    trained = cell(3, **other)
+def test_it_trains_as_in_the_autograd_loop(other: str) -> None:
+    trained = cell(3, **dict(each.split("=") for each in other.split()))
     [result] = train(study, trained)
     expected = train_plainly(trained.parameters, 3)
     assert (result.status, result.steps) == ("done", 300)
@@ -62,17 +60,10 @@ def test_draws_in_law_have_the_moments_of_direct_ones(d: int, alpha: float) -> N
         problem = draw_problem(p, seed)
         x, teacher = problem.train.tokens, problem.teacher[:, 0]
         first, second = x[:, 0], x[:, 1]
-        return [
-            float((first[0] ** 2).sum()),
-            float(first[0] @ second[1]) ** 2,
-            float(first[0] @ teacher) ** 2,
-            float(second[1] @ problem.ones),
-            float(teacher @ problem.ones) ** 2,
-            float(teacher @ teacher),
-            float(problem.noise[:, 0] @ teacher) ** 2,
-            float(problem.train.gap.mean()),
-            float(problem.train.tilt[0]) ** 2,
-        ]
+        products = [first[0] @ second[1], first[0] @ teacher, teacher @ problem.ones]
+        products += [problem.noise[:, 0] @ teacher, problem.train.tilt[0]]
+        means = [first[0] @ first[0], second[1] @ problem.ones, teacher @ teacher]
+        return [*map(float, means), problem.train.gap.mean(), *(float(x) ** 2 for x in products)]
 
     direct, law = (
         np.array([moments(sampling, seed) for seed in range(600)]) for sampling in ("direct", "law")
@@ -93,7 +84,7 @@ def test_more_samples_extend_fewer_with_either_sampling() -> None:
 
 @pytest.mark.slow
 def test_fresh_samples_in_law_have_the_error_of_direct_ones() -> None:
-    p = PositionalSemanticParameters(d=40, alpha=0.5, test_samples=200_000, start="positional")
+    p = Parameters(d=40, alpha=0.5, test_samples=200_000, start="positional")
     problem = draw_problem(p, 0)
     fresh, weights = draw_test_sentences(p, 0, problem, problem.teacher)
     assert np.allclose(weights.T @ weights, problem.teacher.T @ problem.teacher)
@@ -120,14 +111,25 @@ def test_cells_of_many_features_train_in_law() -> None:
 # Claims on Cui et al. 2024, on cells in which they are true, false, or not to be told
 
 
-RANDOM = np.random.default_rng(0)
+RANDOM, CLAIMS = np.random.default_rng(0), claims_by_name(study.name)
 
 
 def crossing(preset: str, ratio: float) -> pd.DataFrame:
-    """Cells whose transitions lie at so many times the limit's, a little off by seed."""
+    """Cells whose transitions, at 4 ω in the limit, lie at so many times that, by seed nearly."""
     cells = design(preset)
     ratios = ratio * np.exp(0.01 * RANDOM.standard_normal(1000))[cells["seed"]]
-    return worlds._crossing(cells, ratios, RANDOM)
+    logs = np.log(cells["alpha"].to_numpy() / (4 * cells["omega"].to_numpy()))
+    measured, is_semantic = logs - np.log(ratios), cells["start"] == "semantic"
+    return cells.assign(
+        m=0.25,
+        replica_m=0.25,
+        linear_test_error=0.002,
+        replica_linear_error=0.002,
+        test_error=0.002 * np.exp(-measured),
+        replica_test_error=0.002 * np.exp(-logs),
+        train_loss=cells["d"] * np.where(is_semantic, 0.003 - 0.002 * measured, 0.003),
+        replica_loss=cells["d"] * np.where(is_semantic, 0.003 - 0.002 * logs, 0.003),
+    )
 
 
 @pytest.mark.parametrize("claim", ["transition", "beats-linear"])
@@ -135,11 +137,11 @@ def crossing(preset: str, ratio: float) -> pd.DataFrame:
 def test_a_transition_is_held_to_the_limit_from_both_sides(
     claim: str, ratio: float, verdict: str
 ) -> None:
-    assert measure(claim, crossing("positional-published", ratio)).verdict == verdict
+    assert CLAIMS[claim].judge(crossing("positional-published", ratio)).verdict == verdict
 
 
 def test_measured_transitions_are_where_they_were_put() -> None:
-    table = transitions(crossing("positional-phase", 1.1), "energy", "omega")
+    table = transitions(crossing("positional-phase", 1.1), "energy")
     inside = table[(table["limit"] < 1.5) & (table["alpha"] > 0)]
     assert len(inside) >= 12
     assert inside["limit"].to_numpy() == pytest.approx(4 * inside["omega"].to_numpy(), rel=0.02)
@@ -149,21 +151,19 @@ def test_measured_transitions_are_where_they_were_put() -> None:
 def test_a_seeds_transition_lies_between_the_alphas_where_its_losses_change_places() -> None:
     """And a seed with a failed cell there has none."""
     cells = overfit_cli.load("results/positional-phase-quick")
-    table = transitions(cells, "energy", "omega").set_index(["omega", "seed"])["alpha"]
+    table = transitions(cells, "energy").set_index(["omega", "seed"])["alpha"]
     losses = cells.set_index(["omega", "seed", "alpha", "start"])["train_loss"].unstack()
-    simple = 0
-    differences = losses["semantic"] - losses["positional"]
+    simple, differences = 0, losses["semantic"] - losses["positional"]
     for omega, seed in table.index:
         gaps = differences.loc[omega].loc[seed]
-        ahead = np.sign(gaps.to_numpy())
-        if (np.diff(ahead) != 0).sum() == 1:
-            before = int(np.argmax(np.diff(ahead) < 0))
-            assert gaps.index[before] <= table[omega, seed] <= gaps.index[before + 1]
+        turns = np.flatnonzero(np.diff(np.sign(gaps.to_numpy())))
+        if len(turns) == 1:
+            assert gaps.index[turns[0]] <= table[omega, seed] <= gaps.index[turns[0] + 1]
             simple += 1
     assert simple > 10
     lost = cells["seed"].eq(0) & cells["omega"].eq(0.3) & cells["start"].eq("semantic")
     cells["train_loss"] = cells["train_loss"].mask(lost)
-    table = transitions(cells, "energy", "omega").set_index(["omega", "seed"])["alpha"]
+    table = transitions(cells, "energy").set_index(["omega", "seed"])["alpha"]
     assert pd.isna(table[0.3, 0])
     assert table[0.3][1:].notna().all()
 
@@ -172,8 +172,8 @@ def test_a_crossing_below_the_sampled_values_decides_nothing() -> None:
     cells = crossing("positional-published", 1.0)
     early = cells["seed"].eq(0) & cells["start"].eq("positional")
     cells["train_loss"] = cells["train_loss"].mask(early, 1e3 * cells["train_loss"])
-    assert (transitions(cells, "energy", "omega").query("seed == 0")["alpha"] == 0).all()
-    assert measure("transition", cells).verdict == "inconclusive"
+    assert (transitions(cells, "energy").query("seed == 0")["alpha"] == 0).all()
+    assert CLAIMS["transition"].judge(cells).verdict == "inconclusive"
 
 
 def test_a_jump_of_one_overlap_alone_is_no_first_order() -> None:
@@ -181,19 +181,19 @@ def test_a_jump_of_one_overlap_alone_is_no_first_order() -> None:
     is_semantic, noise = cells["start"] == "semantic", 1e-4 * RANDOM.standard_normal(len(cells))
     theta, m = np.where(is_semantic, 0.5, 0.01), np.where(is_semantic, 0.01, 0.25)
     both = cells.assign(theta=theta + noise, m=m + noise, slope=0.001 + noise)
-    assert measure("first-order", both).verdict == "holds"
-    assert measure("first-order", both.assign(m=0.25 + noise)).verdict == "fails"
-    assert measure("first-order", both.assign(theta=0.5 + noise)).verdict == "fails"
-    assert measure("first-order", both.assign(slope=0.2 + noise)).verdict == "fails"
+    assert CLAIMS["first-order"].judge(both).verdict == "holds"
+    for name, value in {"slope": 0.2, "m": 0.25, "theta": 0.5}.items():
+        changed = both.assign(**{name: value + noise})
+        assert CLAIMS["first-order"].judge(changed).verdict == "fails", name
 
 
 def test_the_authors_solution_is_met_between_their_values_of_alpha() -> None:
     """The oracle is a straight line between the two nearest of their values."""
     cells = design("positional-published")
     for (start, column), unit in {("semantic", "theta"): 0.004, ("positional", "m"): 0.002}.items():
-        solution = published_theory().query(f"start == '{start}'")
+        solution = published("published_theory").query(f"start == '{start}'")
         line = np.interp(cells["alpha"].astype(float), solution["alpha"], solution[column])
         for shift, verdict in ((0.0, "holds"), (20 * unit, "fails"), (-20 * unit, "fails")):
             noise = unit * RANDOM.standard_normal(len(cells))
             made = cells.assign(**{column: line + shift + noise})
-            assert measure(f"{start}-{column}", made).verdict == verdict
+            assert CLAIMS[f"{start}-{column}"].judge(made).verdict == verdict

@@ -29,7 +29,8 @@ def test_the_contradiction_of_the_gradient_is_one_sentence() -> None:
     claim = CLAIMS["softmax-gradient-of-23"]
     cells = true_cells(claim.name)
     far = 0.4 + 0.01 * named_rng(0, "far").standard_normal(cells["seed"].max() + 1)
-    measured = claim.judge(cells.assign(gradient_gap=far[cells["seed"].to_numpy()]))
+    gaps = far[cells["seed"].to_numpy()]
+    measured = claim.judge(cells.assign(train_gap=0.0, gradient_gap=gaps))
     assert measured.verdict == "fails"
     assert "η/(m λ_max)" in claim.hypotheses
     assert ": The update (24) is gradient descent on the loss (23)" in claim.contradiction(measured)

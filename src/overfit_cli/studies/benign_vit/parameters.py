@@ -38,37 +38,26 @@ _LEAST_SCALE = 1e-33
 class BenignVitParameters(StudyParameters):
     """Definition 3.1's data, equation (1)'s model and section 6's training."""
 
-    n: int = parameter(20, "training samples", symbol="N", at_least=1, at_most=100_000)
-    snr: float = parameter(
-        10.0, "signal-to-noise ratio", symbol=r"\mathrm{SNR}", above=0, at_most=1e9
-    )
-    tokens: int = parameter(16, "tokens of a sample", symbol="M", at_least=2, at_most=10_000)
-    d: int = parameter(1024, "features of a token", symbol="d", at_least=2, at_most=MOST)
+    n: int = parameter(20, "training samples", "N", within="[1, 1e5]")
+    snr: float = parameter(10.0, "signal-to-noise ratio", r"\mathrm{SNR}", within="(0, 1e9]")
+    tokens: int = parameter(16, "tokens of a sample", "M", within="[2, 1e4]")
+    d: int = parameter(1024, "features of a token", "d", within=f"[2, {MOST}]")
     d_h: int = parameter(
-        512,
-        "width of the queries and keys",
-        symbol="d_h",
-        label="width of queries and keys",
-        at_least=1,
-        at_most=MOST,
+        512, "width of the queries and keys", "d_h", "width of queries and keys", f"[1, {MOST}]"
     )
-    d_v: int = parameter(512, "width of the values", symbol="d_v", at_least=1, at_most=10**6)
-    sigma_p: float = parameter(
-        0.2, "noise of tokens 3 to M", symbol=r"\sigma_p", above=0, at_most=1e6
-    )
+    d_v: int = parameter(512, "width of the values", "d_v", within="[1, 1e6]")
+    sigma_p: float = parameter(0.2, "noise of tokens 3 to M", r"\sigma_p", within="(0, 1e6]")
     sigma_p_tilde: float = parameter(
-        4.0, "noise of token 2", symbol=r"\tilde{\sigma}_p", above=0, at_most=1e6
+        4.0, "noise of token 2", r"\tilde{\sigma}_p", within="(0, 1e6]"
     )
     noise_per: Literal["feature", "token"] = parameter(
         "feature",
         "unit of σ_p and σ̃_p: a feature, or a whole token, which is √d features",
         label="unit of the noise",
     )
-    learning_rate: float = parameter(0.1, "step size", symbol=r"\eta", above=0, at_most=1e6)
-    epsilon: float = parameter(
-        0.01, "training loss to stop at", symbol=r"\epsilon", above=0, at_most=0.69
-    )
-    test_samples: int = parameter(100, "test samples", at_least=1, at_most=100_000)
+    learning_rate: float = parameter(0.1, "step size", r"\eta", within="(0, 1e6]")
+    epsilon: float = parameter(0.01, "training loss to stop at", r"\epsilon", within="(0, 0.69]")
+    test_samples: int = parameter(100, "test samples", within="[1, 1e5]")
     initialisation: Literal["pytorch", "gaussian", "condition"] = parameter(
         "pytorch",
         "PyTorch's default, divided; Gaussian; or Gaussian as Condition 4.1 requires it",
@@ -79,37 +68,27 @@ class BenignVitParameters(StudyParameters):
         16.0,
         "divisor of PyTorch's default initialisation",
         label="divisor of initial weights",
-        above=0,
-        at_most=1e9,
+        within="(0, 1e9]",
     )
     sigma_h: float = parameter(
         0.00113,
         "deviation of a Gaussian W_Q and W_K",
-        symbol=r"\sigma_h",
-        label="deviation of W_Q and W_K",
-        above=0,
-        at_most=1e6,
+        r"\sigma_h",
+        "deviation of W_Q and W_K",
+        "(0, 1e6]",
     )
     sigma_v: float = parameter(
-        0.00113,
-        "deviation of a Gaussian W_V",
-        symbol=r"\sigma_V",
-        label="deviation of W_V",
-        above=0,
-        at_most=1e6,
+        0.00113, "deviation of a Gaussian W_V", r"\sigma_V", "deviation of W_V", "(0, 1e6]"
     )
     output_scale: float = parameter(
         0.577,
         "norm of w_O, with Gaussian weights",
-        symbol=r"\Vert w_O\Vert",
-        label="norm of the output layer",
-        above=0,
-        at_most=1e6,
+        r"\Vert w_O\Vert",
+        "norm of the output layer",
+        "(0, 1e6]",
     )
     sampling: Literal["direct", "law"] = parameter(
-        "direct",
-        "draw every feature, or draw inner products in law, for any d and d_h",
-        label="sampling",
+        "direct", "draw every feature, or draw inner products in law, for any d and d_h"
     )
     noise: Literal["isotropic", "orthogonal"] = parameter(
         "isotropic",
@@ -125,22 +104,16 @@ class BenignVitParameters(StudyParameters):
         0.0,
         "chance that a training label is flipped",
         label="chance of a flipped label",
-        at_least=0,
-        at_most=0.5,
+        within="[0, 0.5]",
     )
     max_steps: int = parameter(
-        10_000,
-        "most steps before a cell fails",
-        label="most steps of a cell",
-        at_least=1,
-        at_most=10**18,
+        10_000, "most steps before a cell fails", label="most steps of a cell", within="[1, 1e18]"
     )
     leap: float = parameter(
         0.0,
         "largest change of a score or margin in one stride of many steps; 0 takes single steps",
         label="largest change in a stride",
-        at_least=0,
-        at_most=1,
+        within="[0, 1]",
     )
     dtype: Literal["float32", "float64"] = parameter("float32", "floating-point precision")
 
@@ -189,59 +162,32 @@ class BenignVitParameters(StudyParameters):
 
     def refusals(self) -> Iterator[BadValue]:
         """Give sentences on what can't be drawn or computed, and on values that nothing uses."""
-        yield from self._refused_dimensions()
-        yield from self._refused_values()
-
-    def _refused_dimensions(self) -> Iterator[BadValue]:
-        if self.noise == "orthogonal" and self.d < 3:
-            yield BadValue(
-                "d",
-                self.d,
-                "with noise=orthogonal, d takes a whole number of at least 3, "
-                "because the two signals take two features.",
-            )
-        if self.sampling == "law" and self.initialisation == "pytorch":
-            yield BadValue(
-                "initialisation",
-                self.initialisation,
-                "with sampling=law, initialisation takes gaussian or condition, because only "
-                "Gaussian weights are rotation invariant; set initialisation=gaussian.",
-            )
         least = self.noise_tokens + 2
+        if self.noise == "orthogonal" and self.d < 3:
+            accepts = "d takes a whole number of at least 3, because the two signals take two"
+            yield self.refuse("d", f"with noise=orthogonal, {accepts} features.")
+        if self.sampling == "law" and self.initialisation == "pytorch":
+            accepts = "initialisation takes gaussian or condition, because only Gaussian weights"
+            accepts += " are rotation invariant; set initialisation=gaussian."
+            yield self.refuse("initialisation", f"with sampling=law, {accepts}")
         if self.sampling == "law" and self.d < least:
-            yield BadValue(
-                "d",
-                self.d,
-                f"with sampling=law, d takes a whole number of at least {least}: "
-                f"{self.n} training and {self.test_samples} test samples have {least - 2} noise "
-                "tokens, and there are two signals. In fewer features, sampling=direct draws less.",
-            )
+            accepts = f"d takes a whole number of at least {least}: {self.n} training and "
+            accepts += f"{self.test_samples} test samples have {least - 2} noise tokens, and there "
+            accepts += "are two signals. In fewer features, sampling=direct draws less."
+            yield self.refuse("d", f"with sampling=law, {accepts}")
         for name, size in (("d", self.d), ("d_h", self.d_h)):
             if self.sampling == "direct" and size > MOST_DRAWN:
-                yield BadValue(
-                    name,
-                    size,
-                    f"with sampling=direct, {name} takes a whole number up to "
-                    f"{MOST_DRAWN}; with sampling=law, up to {MOST}.",
-                )
-
-    def _refused_values(self) -> Iterator[BadValue]:
-        if self.dtype == "float32" and score_scale(self) < _LEAST_SCALE:
-            yield BadValue(
-                "dtype",
-                self.dtype,
-                f"with noise and weights so small dtype takes float64: "
-                f"the square of both is {score_scale(self):.1g}, and float32 takes "
-                f"{_LEAST_SCALE:g} and more.",
-            )
+                accepts = f"{name} takes a whole number up to {MOST_DRAWN}; with sampling=law, up "
+                yield self.refuse(name, f"with sampling=direct, {accepts}to {MOST}.")
+        if self.dtype == "float32" and (scale := score_scale(self)) < _LEAST_SCALE:
+            accepts = f"dtype takes float64: the square of both is {scale:.1g}, and float32 takes "
+            accepts += f"{_LEAST_SCALE:g} and more."
+            yield self.refuse("dtype", f"with noise and weights so small {accepts}")
         for name, (needed, kinds) in _USED_WITH.items():
             given, kind = getattr(self, name), getattr(self, needed)
             if kind not in kinds and given != type(self).model_fields[name].default:
-                yield BadValue(
-                    name,
-                    given,
-                    f"{name} is used with {needed}={' or '.join(kinds)}; here it is {kind}.",
-                )
+                used = f"is used with {needed}={' or '.join(kinds)}; here it is {kind}."
+                yield self.refuse(name, f"{name} {used}")
 
 
 _USED_WITH = {

@@ -1,18 +1,18 @@
-"""The study `benign-vit` of Jiang et al. 2024: figures, batches, cost and summary."""
+"""The study `benign-vit` of Jiang et al. 2024: columns, figures, batches, cost and summary.
+
+Token classes in columns: the signal (token 1), the noise (token 2, the strong one) and the rest
+(tokens 3 to M).
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from overfit_cli.core.cell import Batch, Batches, Cell, CellResult, Column, Results
-from overfit_cli.core.claim import Claim
+from overfit_cli.core.cell import Batch, Batches, Cell, CellResult, Column
 from overfit_cli.core.figure import (
     BOUNDARY,
     CURVES,
@@ -20,19 +20,21 @@ from overfit_cli.core.figure import (
     HEATMAP,
     LINES,
     Figure,
-    FigureOptions,
-    collect_figures,
     defaults_but,
-    lazily,
 )
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import percent, plural
-from overfit_cli.core.training import Training, group_cells
+from overfit_cli.core.training import group_cells, shared_values
 from overfit_cli.studies.benign_vit import PAPER, theory
-from overfit_cli.studies.benign_vit.columns import MEASUREMENTS, TRAJECTORY
-from overfit_cli.studies.benign_vit.parameters import REALISATIONS_KEPT, BenignVitParameters
+from overfit_cli.studies.benign_vit.parameters import (
+    REALISATIONS_KEPT,
+    TOKEN_CLASSES,
+    BenignVitParameters,
+)
 from overfit_cli.studies.benign_vit.theory import (
+    DEFICIT,
     FIGURE_1_THRESHOLD,
+    WIDE_HEADS_LOSS,
     condition_in_words,
     condition_items,
     predicted_boundary,
@@ -43,13 +45,123 @@ if TYPE_CHECKING:
 
 P = BenignVitParameters
 
+_OUTCOME = (
+    Column("train_loss", "training loss", "L_S", diverges=True),
+    Column("test_loss", "test loss", "L_D", diverges=True),
+    Column("test_error", "test error", diverges=True),
+    Column("train_margin", "mean training margin", "y f(X)"),
+    Column("train_margin_min", "smallest training margin"),
+)
+_VALUES = (
+    Column("value_plus", "value of the + signal", r"\mu_+^\top W_V w_O"),
+    Column("value_minus", "value of the − signal", r"\mu_-^\top W_V w_O"),
+    Column("value_noise", "mean size of noise's value", r"|\xi_2^\top W_V w_O|"),
+)
+MEASUREMENTS = (
+    *_OUTCOME,
+    Column("label_imbalance", "how lopsided the training labels are: 0 is balanced, 1 one class"),
+    Column(
+        "updates",
+        "gradients computed: one a step, or one for many where `leap` allows",
+        label="gradients computed",
+    ),
+    Column("test_margin", "mean test margin"),
+    Column("train_attention_signal", "training attention on signal", r"\bar{a}_{\mathrm{train}}"),
+    Column("train_attention_noise", "training attention on token 2"),
+    Column("test_attention_signal", "test attention on the signal"),
+    Column("test_attention_noise", "test attention on token 2"),
+    Column(
+        "test_signal_attention_min",
+        "attention of the signal on itself, at the worst test sample",
+        label="signal's least attention",
+    ),
+    Column(
+        "test_noise_value_max",
+        "largest size of the value of a test sample's noise token",
+        label="largest value of test noise",
+    ),
+    *_VALUES,
+    Column("output_norm", "norm of the fixed output layer", r"\Vert w_O\Vert"),
+)
+_INDICES = {"signal": "+", "noise": "n,2"}
+TRAJECTORY = (
+    *_OUTCOME,
+    Column(
+        "attention_signal",
+        "attention on the signal, of all tokens",
+        label="attention on the signal",
+    ),
+    Column("attention_noise", "attention on token 2, of all tokens", label="attention on token 2"),
+    *_VALUES,
+    *(
+        Column(
+            f"product_{of}_{by}",
+            f"score of the {of} query with the {by} key",
+            rf"\langle q_{{{_INDICES[of]}}}, k_{{{_INDICES[by]}}}\rangle",
+            label=f"score of {of} with {by}",
+        )
+        for of, by in itertools.product(_INDICES, repeat=2)
+    ),
+    Column("loss_slope", "mean slope of the loss", r"-\ell'(y f)"),
+    Column(
+        "signal_lead",
+        "signal value over the greatest noise value, at the worst sample",
+        label="least lead of the signal",
+    ),
+    Column(
+        "noise_lead",
+        "value of token 2 over the greatest other value, at the worst sample",
+        label="least lead of token 2",
+    ),
+    *(
+        Column(
+            f"attention_{of}_{by}",
+            f"attention of the {of} on the {by}",
+            label=f"attention of {of} on {by}",
+        )
+        for of, by in itertools.product(TOKEN_CLASSES, repeat=2)
+    ),
+    *(
+        Column(
+            f"{wins}_gap_{of}",
+            f"score of the {of} with the {wins} less any other, at the worst token",
+            label=f"{of}'s least gap to {wins}",
+        )
+        for wins, of in itertools.product(_INDICES, TOKEN_CLASSES)
+    ),
+    Column(
+        "signal_score_rise",
+        "least rise of a score with the signal, or fall of another, since the last logged step",
+        label="least rise to the signal",
+    ),
+    Column(
+        "noise_score_rise",
+        "least rise of a score with token 2, less twice another's, since the last logged step",
+        label="least rise to token 2",
+    ),
+    Column("head_norm_least", "square of a query or key over its first, the least token"),
+    Column("head_norm_most", "square of a query or key over its first, the most"),
+    Column(
+        "stray_product_move",
+        "how far training moved a product of two queries, two keys, or tokens of different samples",
+        label="largest move of a product",
+    ),
+    Column("score_most", "size of a score, the largest", label="largest score"),
+    Column("score_range_most", "range of a token's scores, the largest"),
+    Column("noise_value_most", "size of a noise token's value, the largest"),
+    Column("rest_value_most", "size of a value other than token 2's, the largest"),
+    Column("strong_value_least", "value of token 2 times the label, the least sample"),
+)
+
 
 def predicted_curve(data: Cells) -> tuple[str, str]:
     """Return the curve on either side of which a regime is predicted: see `predicted_boundary`.
 
     The sentence says where its constant comes from, unless it is the paper's.
     """
-    if _is_as_figure_1(data):
+    strong_noise = data.trained["sigma_p_tilde"] / data.trained["sigma_p"]
+    constants = predicted_boundary(strong_noise, data.trained["tokens"])
+    if (constants == theory.FIGURE_1_CONSTANT).all():
         return f"n * snr**2 = {theory.FIGURE_1_CONSTANT:.4g}", ""
     return f"n * snr**2 = {theory.BALANCE}", (
         "On that line a first step learns signal and noise equally fast; Theorems 4.1 and 4.2 "
@@ -57,94 +169,105 @@ def predicted_curve(data: Cells) -> tuple[str, str]:
     )
 
 
-def _is_as_figure_1(data: Cells) -> bool:
-    strong_noise = data.trained["sigma_p_tilde"] / data.trained["sigma_p"]
-    constants = np.unique(predicted_boundary(strong_noise, data.trained["tokens"]))
-    return bool((constants == theory.FIGURE_1_CONSTANT).all())
+def _has_several_d(data: Cells) -> bool:
+    return data.trained["d"].nunique() > 1
+
+
+def _has_wide_heads(data: Cells) -> bool:
+    """Whether d_h is an axis, with the weights of Condition 4.1."""
+    cells = data.trained
+    return cells["d_h"].nunique() > 1 and bool((cells["initialisation"] == "condition").all())
 
 
 _FREE = ("n", "snr", "labels", "test_samples")
 _SIZES = ("tokens", "d", "d_h", "d_v", "sigma_p", "sigma_p_tilde")
 """The parameters that differ between figures 1, 3 and 4 of the paper."""
 
-_PANELS = "label_flip,epsilon,sigma_p_tilde,d"
-_GRID = FigureOptions(x="snr", y="n", value="test_loss")
-_CUT = replace(_GRID, threshold=FIGURE_1_THRESHOLD)
-
-_ALL_LOGS = frozenset({"x", "value"})
-
-WIDE_HEADS_LOSS = "log(1 + (exp(epsilon) - 1)**((2 * tokens - 1) / tokens**2))"
-
-FIGURES = collect_figures(
-    replace(
-        HEATMAP,
-        title="Test loss over samples and signal-to-noise ratio",
-        source="Jiang et al. 2024, figure 1a",
-        reproduces=defaults_but(*_FREE),
-        options=replace(_GRID, by=_PANELS),
-        equation_of=predicted_curve,
-    ),
-    replace(
-        CUTOFF,
-        title="Test loss above and below the threshold",
-        source="Jiang et al. 2024, figure 1b",
-        reproduces=defaults_but(*_FREE),
-        options=replace(_CUT, by=_PANELS),
-        equation_of=predicted_curve,
-    ),
-    replace(
-        BOUNDARY,
-        title="Where the test loss crosses the threshold, and the power law fitted to it",
-        options=_CUT,
-        equation_of=predicted_curve,
-    ),
-    Figure(
-        name="dynamics",
-        title="Attention, inner products and values against gradient steps",
-        source="Jiang et al. 2024, figures 3 and 4",
-        reproduces=defaults_but(*_FREE, *_SIZES),
-        reads="trajectories",
-        draw=lazily("overfit_cli.studies.benign_vit.figures:draw_dynamics"),
-        fits=lazily("overfit_cli.studies.benign_vit.figures:has_dynamics"),
-    ),
-    Figure(
-        name="dimension",
-        title="The boundary's constant and exponent against the dimension",
-        source="Jiang et al. 2024, Theorems 4.1 and 4.2, and figure 1b",
-        reads="cells",
-        options=FigureOptions(threshold=FIGURE_1_THRESHOLD),
-        accepts=frozenset({"threshold"}),
-        draw=lazily("overfit_cli.studies.benign_vit.figures_dimension:draw_dimension"),
-        fits=lazily("overfit_cli.studies.benign_vit.figures_dimension:has_dimensions"),
-    ),
-    replace(LINES, options=FigureOptions(value="test_loss")),
-    replace(
-        LINES,
-        name="wide-heads",
-        title="Test loss against the training loss, and its limit as heads grow wide",
-        options=FigureOptions(
-            x="epsilon",
-            value="test_loss",
-            by="d_h",
-            theory=WIDE_HEADS_LOSS,
-            log=_ALL_LOGS,
-            mean="median",
-            band="quartiles",
-        ),
-        axes=0,
-        draw=lazily("overfit_cli.studies.benign_vit.figures:draw_wide_heads"),
-        fits=lazily("overfit_cli.studies.benign_vit.figures:has_wide_heads"),
-        labels={WIDE_HEADS_LOSS: r"limit, $\log(1 + (e^\epsilon - 1)^{(2M - 1) / M^2})$"},
-    ),
-    Figure(
-        name="deficit",
-        title="What training attention on the signal misses of 1, with a formula and the paper's",
-        reads="cells",
-        draw=lazily("overfit_cli.studies.benign_vit.figures:draw_deficit"),
-        fits=lazily("overfit_cli.studies.benign_vit.figures:has_wide_heads"),
-    ),
-    replace(CURVES, title="Training and test loss against gradient steps"),
+_GRID: dict[str, Any] = {"x": "snr", "y": "n", "value": "test_loss", "equation_of": predicted_curve}
+_FIGURE_1: dict[str, Any] = {
+    "by": "label_flip,epsilon,sigma_p_tilde,d",
+    "reproduces": defaults_but(*_FREE),
+}
+_DYNAMICS = ";".join(
+    (
+        "attention_signal_signal,attention_signal_noise,"
+        "attention_noise_signal,attention_noise_noise",
+        "product_signal_signal,product_signal_noise,product_noise_signal,product_noise_noise",
+        "value_plus,value_minus,value_noise",
+    )
 )
+_IN_LOGS: dict[str, Any] = {"log": frozenset({"x", "value"}), "axes": 0, "fits": _has_wide_heads}
+
+FIGURES = (
+    HEATMAP.showing(
+        title="Test loss over samples and signal-to-noise ratio",
+        source=f"{PAPER}, figure 1a",
+        **_GRID,
+        **_FIGURE_1,
+    ),
+    CUTOFF.showing(
+        title="Test loss above and below the threshold",
+        source=f"{PAPER}, figure 1b",
+        threshold=FIGURE_1_THRESHOLD,
+        **_GRID,
+        **_FIGURE_1,
+    ),
+    BOUNDARY.showing(
+        title="Where the test loss crosses the threshold, and the power law fitted to it",
+        threshold=FIGURE_1_THRESHOLD,
+        **_GRID,
+    ),
+    CURVES.showing(
+        "dynamics",
+        "Attention, inner products and values against gradient steps",
+        source=f"{PAPER}, figures 3 and 4",
+        reproduces=defaults_but(*_FREE, *_SIZES),
+        value=_DYNAMICS,
+        by="snr,n",
+    ),
+    BOUNDARY.showing(
+        "dimension",
+        "The boundary at each dimension",
+        source=f"{PAPER}, Theorems 4.1 and 4.2, and figure 1b",
+        threshold=FIGURE_1_THRESHOLD,
+        by="d",
+        fits=_has_several_d,
+        **_GRID,
+    ),
+    LINES.showing(value="test_loss"),
+    LINES.showing(
+        "wide-heads",
+        "Test loss against the training loss, and its limit as heads grow wide",
+        x="epsilon",
+        value="test_loss",
+        by="d_h",
+        theory=WIDE_HEADS_LOSS,
+        mean="median",
+        band="quartiles",
+        labels={WIDE_HEADS_LOSS: r"limit, $\log(1 + (e^\epsilon - 1)^{(2M - 1) / M^2})$"},
+        **_IN_LOGS,
+    ),
+    LINES.showing(
+        "deficit",
+        "What training attention on the signal misses of 1, with a formula",
+        x="d_h",
+        value="1 - train_attention_signal",
+        by="tokens",
+        theory=DEFICIT,
+        labels={
+            DEFICIT: r"$\overline{N M \Vert w_O\Vert^2 / (2 s^2 \sigma_h^2 d_h V^2)}$, "
+            r"$V = -\log(e^\epsilon - 1)$"
+        },
+        **_IN_LOGS,
+    ),
+    CURVES.showing(title="Training and test loss against gradient steps"),
+)
+
+_APART = {
+    *("n", "snr", "sigma_p", "sigma_p_tilde", "noise_per"),
+    *("learning_rate", "epsilon", "label_flip", "max_steps", "leap"),
+}
+"""The parameters in which cells may differ that have one shape but for N, and one seed's draws."""
 
 _STEP_OVERHEAD = 5e6
 _CELL_OVERHEAD = 2e7
@@ -162,17 +285,14 @@ _CPU_NUMBERS = 150_000  # of all queries of a batch, which stay in a core's cach
 
 
 class BenignVit(Study[P]):
-    """A two-layer Vision Transformer on signal and noise tokens; see `Study` for the members."""
+    """A two-layer Vision Transformer on signal and noise tokens."""
 
-    name = "benign-vit"
-    version = 4
+    name, version = "benign-vit", 4
     title = "Benign and harmful overfitting of a two-layer Vision Transformer"
-    paper = PAPER
-    parameters = BenignVitParameters
+    paper, parameters = PAPER, BenignVitParameters
     columns: tuple[Column, ...] = MEASUREMENTS
     trajectory_columns: tuple[Column, ...] = TRAJECTORY
-    headline = "test_loss"
-    threshold = theory.FIGURE_1_THRESHOLD
+    headline, threshold = "test_loss", FIGURE_1_THRESHOLD
     sides = ("benign", "harmful")
     progress_columns: tuple[str, ...] = (
         "train_loss",
@@ -181,14 +301,8 @@ class BenignVit(Study[P]):
         "attention_signal",
         "attention_noise",
     )
-
-    def figures(self) -> Mapping[str, Figure]:
-        return FIGURES
-
-    def claims(self) -> Sequence[Claim]:
-        from overfit_cli.studies.benign_vit.claims import CLAIMS
-
-        return CLAIMS
+    claims_in = ".claims"
+    drawn: Sequence[Figure] = FIGURES
 
     def notes(self, cells: Batch[P]) -> Sequence[str]:
         """Go through Condition 4.1 where the weights are drawn as it requires."""
@@ -205,74 +319,67 @@ class BenignVit(Study[P]):
         A batch is trained as one tensor, so it has one shape. On a CPU it fits the processor's
         cache, and its cells share one seed's projections; on a GPU it fits the memory.
         """
-        if device == "cpu":
-            groups = itertools.groupby(sorted(cells, key=_alike), key=_alike)
-            return [batch for _, group in groups for batch in _spread(list(group))]
 
         def shape(cell: Cell[P]) -> tuple[object, ...]:
-            return (cell.seed // REALISATIONS_KEPT, *_shape(cell))
+            return (*shared_values(cell, _APART), -cell.parameters.n)
 
-        return group_cells(cells, shape, self.memory, _batch_bytes())
+        if device != "cpu":
+            return group_cells(
+                cells,
+                lambda cell: (cell.seed // REALISATIONS_KEPT, *shape(cell)),
+                self.memory,
+                _batch_bytes(),
+            )
+
+        def alike(cell: Cell[P]) -> tuple[object, ...]:
+            return (cell.seed, *shape(cell), cell.parameters.leap > 0)
+
+        groups = itertools.groupby(sorted(cells, key=alike), key=alike)
+        return [batch for _, group in groups for batch in _spread(list(group))]
 
     def cost(self, cell: Cell[P]) -> float:
-        settings = cell.parameters
-        rows, width = _matrix(settings)
+        p = cell.parameters
+        rows, width = _matrix(p)
         step = rows * rows * width + _STEP_OVERHEAD
-        test = settings.test_samples * settings.tokens * rows * width + _CELL_OVERHEAD
-        return 2.0 * (_expected_updates(settings) * step + test)
+        test = p.test_samples * p.tokens * rows * width + _CELL_OVERHEAD
+        return 2.0 * (_expected_updates(p) * step + test)
 
     def probe(self, cell: Cell[P]) -> Cell[P]:
-        settings = cell.parameters
-        if _expected_updates(settings) <= _PROBED_UPDATES:
+        if _expected_updates(cell.parameters) <= _PROBED_UPDATES:
             return cell
-        shortened = settings.model_copy(update={"max_steps": _PROBED_UPDATES, "leap": 0.0})
-        return replace(cell, parameters=shortened)
+        return cell.with_at_most(max_steps=_PROBED_UPDATES, leap=0.0)
 
     def memory(self, cell: Cell[P]) -> float:
-        settings = cell.parameters
-        rows = settings.capacity * settings.tokens
-        test_rows = settings.test_samples * settings.tokens
-        features, width, values = settings.d, settings.d_h, settings.d_v
-        if settings.sampling == "law":
-            samples = settings.capacity + settings.test_samples
-            features = samples * (settings.tokens - 1) + 2
-            width, values = min(2 * features, settings.d_h), 1
+        p = cell.parameters
+        rows, test_rows = p.capacity * p.tokens, p.test_samples * p.tokens
+        features, width, values = p.d, p.d_h, p.d_v
+        if p.sampling == "law":
+            features = (p.capacity + p.test_samples) * (p.tokens - 1) + 2
+            width, values = min(2 * features, p.d_h), 1
         weights = features * (2 * width + values)
         projections = (rows + test_rows) * (2 * features + 3 * width + 2 * rows)
-        state = settings.n * settings.tokens * 6 * width
-        return 8.0 * (weights + projections + state)
-
-    def train(self, batch: Batch[P], training: Training) -> Results[P]:
-        from overfit_cli.studies.benign_vit.training import train_batch
-
-        return train_batch(batch, training)
+        return 8.0 * (weights + projections + p.n * p.tokens * 6 * width)
 
     def summary(self, result: CellResult[P]) -> str:
-        settings = result.cell.parameters
-        measured = result.measurements
+        p, measured = result.cell.parameters, result.measurements
+        steps = plural(result.steps, "step")
         if result.status == "failed":
             loss = measured.get("train_loss", math.nan)
-            return (
-                f"Not fitted ({result.reason}): training loss {loss:.3g} "
-                f"after {plural(result.steps, 'step')}."
-            )
+            return f"Not fitted ({result.reason}): training loss {loss:.3g} after {steps}."
         regime = theory.measured_regime(measured["test_loss"])
-        product = theory.boundary_product(settings.n, settings.snr)
-        predicted = theory.predicted_regime(settings)
         cut = f"test loss {'up to' if regime == 'benign' else 'above'} {FIGURE_1_THRESHOLD}"
+        boundary = float(predicted_boundary(p.strong_noise, p.tokens))
+        curve = "signal and noise are learned equally fast where it is"
+        if boundary == theory.FIGURE_1_CONSTANT:
+            curve = "figure 1's curve is N·SNR² ="
         return (
             f"{regime.capitalize()} overfitting by figure 1b's cut ({cut}): fitted to a training "
-            f"loss of {measured['train_loss']:.4f} in {plural(result.steps, 'step')}, with a test "
-            f"loss of {measured['test_loss']:.3f} and a test error of "
-            f"{percent(measured['test_error'])} on {settings.test_samples} samples. "
-            f"N·SNR² = {product:.4g}; "
-            f"{_boundary_in_words(settings)}, which predicts {predicted} overfitting. "
-            f"{_theory_in_words(settings, measured['output_norm'])}"
+            f"loss of {measured['train_loss']:.4f} in {steps}, with a test loss of "
+            f"{measured['test_loss']:.3f} and a test error of {percent(measured['test_error'])} "
+            f"on {p.test_samples} samples. N·SNR² = {theory.boundary_product(p.n, p.snr):.4g}; "
+            f"{curve} {boundary:.4g}, which predicts {theory.predicted_regime(p)} overfitting. "
+            f"{_theory_in_words(p, measured['output_norm'])}"
         )
-
-
-def _alike(cell: Cell[P]) -> tuple[object, ...]:
-    return (cell.seed, *_shape(cell), cell.parameters.leap > 0)
 
 
 def _spread(group: Batch[P]) -> Batches[P]:
@@ -280,67 +387,49 @@ def _spread(group: Batch[P]) -> Batches[P]:
 
     Cells that leap are trained alone: the end of a stride may round differently in a batch.
     """
-    settings = group[0].parameters
-    size = max(1, min(_CPU_CELLS, _CPU_NUMBERS // math.prod(_matrix(settings))))
-    alone = settings.leap > 0 or not _rounds_alike(settings)
+    p = group[0].parameters
+    size = max(1, min(_CPU_CELLS, _CPU_NUMBERS // math.prod(_matrix(p))))
+    alone = p.leap > 0 or not _rounds_alike(p)
     batches = len(group) if alone else -(-len(group) // size)
     return [list(group[first::batches]) for first in range(batches)]
 
 
-def _rounds_alike(settings: P) -> bool:
+def _rounds_alike(p: P) -> bool:
     """Whether cells give the same bits together as alone.
 
     A product is rounded otherwise where there is one sample in all, or where a cell's samples
     begin off a cache line.
     """
-    size = 4 if settings.dtype == "float32" else 8
-    samples = (settings.n, settings.test_samples)
-    return all(n > 1 and n * settings.tokens * size % _CACHE_LINE == 0 for n in samples)
+    size = 4 if p.dtype == "float32" else 8
+    return all(n > 1 and n * p.tokens * size % _CACHE_LINE == 0 for n in (p.n, p.test_samples))
 
 
-def _matrix(settings: P) -> tuple[int, int]:
-    distinct = 2 + settings.n * (settings.tokens - 1)
-    return settings.n * settings.tokens, min(2 * distinct, settings.d_h)
+def _matrix(p: P) -> tuple[int, int]:
+    distinct = 2 + p.n * (p.tokens - 1)
+    return p.n * p.tokens, min(2 * distinct, p.d_h)
 
 
-def _shape(cell: Cell[P]) -> tuple[object, ...]:
-    settings = cell.parameters
-    weights = (settings.init_divisor, settings.sigma_h, settings.sigma_v, settings.output_scale)
-    sizes = (settings.tokens, settings.d, settings.d_h, settings.d_v, settings.test_samples)
-    kinds = (settings.initialisation, settings.sampling, settings.noise, settings.labels)
-    return (*sizes, *weights, *kinds, settings.dtype, -settings.n)
-
-
-def _expected_updates(parameters: P) -> float:
+def _expected_updates(p: P) -> float:
     """About how many updates a cell takes: 5 to 30 times what the theorems' T depends on.
 
     Samples are fitted by what is learned first, the signal or the strong noise (token 2). The
     paper's cells take 5 times T where that is the noise, 11 where both are equally strong, and up
     to 30 where it is the signal. Their ‖w_O‖² is 1/3.
     """
-    signal = parameters.signal_norm**2
-    noise = parameters.strong_noise_norm**2 / parameters.n
-    common = parameters.learning_rate * parameters.epsilon / 3
+    signal, noise = p.signal_norm**2, p.strong_noise_norm**2 / p.n
     times = min(max(11 * (signal / noise) ** 0.25, 5.0), 30.0) if noise else 30.0
-    steps = min(times / (common * max(signal, noise)), float(parameters.max_steps))
-    return min(steps, _LEAPS / parameters.leap) if parameters.leap else steps
+    rate = p.learning_rate * p.epsilon / 3 * max(signal, noise)
+    steps = min(times / rate, float(p.max_steps))
+    return min(steps, _LEAPS / p.leap) if p.leap else steps
 
 
-def _boundary_in_words(parameters: P) -> str:
-    boundary = float(theory.predicted_boundary(parameters.strong_noise, parameters.tokens))
-    if boundary == theory.FIGURE_1_CONSTANT:
-        return f"figure 1's curve is N·SNR² = {boundary:.4g}"
-    return f"signal and noise are learned equally fast where it is {boundary:.4g}"
-
-
-def _theory_in_words(parameters: P, output_norm: float) -> str:
-    items = condition_items(parameters, output_norm)
+def _theory_in_words(p: P, output_norm: float) -> str:
+    items = condition_items(p, output_norm)
     missed = [item for item in items if item.decades]
     met = f"{len(items) - len(missed)} of {len(items)} items are met"
-    theorem = theory.THEOREMS[theory.predicted_regime(parameters)]
     lines = [
-        f"Theorem {theorem}'s T, with a constant of 1, is "
-        f"{theory.predicted_steps(parameters, output_norm):.3g} steps.",
+        f"Theorem {theory.THEOREMS[theory.predicted_regime(p)]}'s T, with a constant of 1, is "
+        f"{theory.predicted_steps(p, output_norm):.3g} steps.",
         f"Condition 4.1, with all constants 1: {met}{'; missed:' if missed else '.'}",
         *(f"  {item}" for item in missed),
     ]

@@ -28,7 +28,7 @@ from scipy.special import expit
 
 from overfit_cli.core.arrays import Floats, bartlett_rows
 from overfit_cli.core.training import named_rng
-from overfit_cli.studies.positional_semantic.parameters import PositionalSemanticParameters
+from overfit_cli.studies.positional_semantic.parameters import Parameters
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class Problem:
     noise: Floats  # standard normal, for random first weights, (features, rank)
 
 
-def draw_problem(parameters: PositionalSemanticParameters, seed: int) -> Problem:
+def draw_problem(parameters: Parameters, seed: int) -> Problem:
     """Draw a seed's problem; more samples extend fewer, whatever ω and the start are."""
     p = parameters
     draw_vectors = _vectors if p.sampling == "direct" else _vectors_in_law
@@ -63,7 +63,7 @@ def draw_problem(parameters: PositionalSemanticParameters, seed: int) -> Problem
     return Problem(sentences, ones[0], teacher.T, noise.T)
 
 
-def _vectors(p: PositionalSemanticParameters, seed: int) -> Floats:
+def _vectors(p: Parameters, seed: int) -> Floats:
     draws = (
         named_rng(seed, "init", "teacher").standard_normal((p.rank, p.d)),
         named_rng(seed, "init", "weights").standard_normal((p.rank, p.d)),
@@ -75,7 +75,7 @@ def _vectors(p: PositionalSemanticParameters, seed: int) -> Floats:
     return np.asarray(np.linalg.qr(vectors.T, mode="r")).T  # lower triangular
 
 
-def _vectors_in_law(p: PositionalSemanticParameters, seed: int) -> Floats:
+def _vectors_in_law(p: Parameters, seed: int) -> Floats:
     """The same vectors up to a rotation, (1 + 2 rank + 2 n, at most d)."""
     rows = 2 * p.rank + 2 * p.n
     along = named_rng(seed, "train", "along the positions").standard_normal(rows)
@@ -87,9 +87,7 @@ def _vectors_in_law(p: PositionalSemanticParameters, seed: int) -> Floats:
     return vectors
 
 
-def _sentences(
-    p: PositionalSemanticParameters, words: Floats, ones: Floats, teacher: Floats
-) -> Sentences:
+def _sentences(p: Parameters, words: Floats, ones: Floats, teacher: Floats) -> Sentences:
     """Sentences of the vectors ξ, (2 samples, features), of which two in turn are a sample's."""
     xi = words.reshape(-1, 2, words.shape[1])  # (samples, 2, features)
     positions = np.stack([ones, -ones]) / math.sqrt(p.d)  # p_l / √d, (2, features)
@@ -109,7 +107,7 @@ def _sentences(
 
 
 def draw_test_sentences(
-    parameters: PositionalSemanticParameters, seed: int, problem: Problem, weights: Floats
+    parameters: Parameters, seed: int, problem: Problem, weights: Floats
 ) -> tuple[Sentences, Floats]:
     """Draw fresh samples as they are seen along p₁, Q⋆ and a cell's weights, exactly in law.
 

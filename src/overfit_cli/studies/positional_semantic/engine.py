@@ -28,13 +28,10 @@ import torch
 from torch import Tensor
 
 from overfit_cli.core.arrays import Floats
+from overfit_cli.core.cell import Cell
 from overfit_cli.core.matrix_products import product
 from overfit_cli.studies.positional_semantic.data import Problem, Sentences
-from overfit_cli.studies.positional_semantic.parameters import (
-    MIXINGS,
-    PositionalSemanticCell,
-    PositionalSemanticParameters,
-)
+from overfit_cli.studies.positional_semantic.parameters import MIXINGS, Parameters
 
 BETAS, ADAM_EPSILON = (0.9, 0.999), 1e-8
 """Adam's decay rates and what it adds to the root, as in the common libraries."""
@@ -77,9 +74,7 @@ class Targets:
         return by_kept.mul_(torch.addcmul(P, P, P, value=-1))
 
 
-def targets(
-    sentences: Sentences, cells: list[PositionalSemanticParameters], like: Tensor
-) -> Targets:
+def targets(sentences: Sentences, cells: list[Parameters], like: Tensor) -> Targets:
     """Return the targets of cells: T_ll = (1 − ω) softmax(χ χᵀ)_ll + ω A_ll."""
 
     def tensor(values: Floats) -> Tensor:
@@ -102,7 +97,7 @@ def kept_shares(scores: Tensor) -> Tensor:
 class Attention:
     """Cells of one seed and one shape in training, with weights Q, (features, cells, rank)."""
 
-    def __init__(self, batch: list[PositionalSemanticCell], problem: Problem, device: str) -> None:
+    def __init__(self, batch: list[Cell[Parameters]], problem: Problem, device: str) -> None:
         cells = [cell.parameters for cell in batch]
         dtype = getattr(torch, cells[0].dtype)
         features = len(problem.ones)
@@ -162,7 +157,7 @@ class Attention:
         self.Q -= self._rate * mean / (square.sqrt() + ADAM_EPSILON)
 
 
-def _first_weights(cells: list[PositionalSemanticParameters], problem: Problem) -> Floats:
+def _first_weights(cells: list[Parameters], problem: Problem) -> Floats:
     """Q at the start, (features, cells, rank): Q⋆, p₁ / √d in the first column, or 0.1 N(0, I).
 
     Further columns of the positional start are 0.01 N(0, I): at 0 they would stay there.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from overfit_cli.core.cell import Cell
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.parameters import StudyParameters, parameter
 
@@ -24,7 +23,7 @@ MOST_SAMPLES, MOST_DRAWN = 20_000, 10**9
 """The most training samples, and the most of their numbers that are drawn one by one."""
 
 
-class PositionalSemanticParameters(StudyParameters):
+class Parameters(StudyParameters):
     """One layer of tied dot-product attention on sentences of two tokens.
 
     With `sampling=law` float64 tells as many as 10¹⁵ features from one less.
@@ -92,6 +91,3 @@ class PositionalSemanticParameters(StudyParameters):
         if self.sampling == "law" and self.optimiser == "adam":
             takes = "takes gd: Adam's steps depend on the features' axes."
             yield self.refuse("optimiser", f"with sampling=law it {takes}")
-
-
-PositionalSemanticCell = Cell[PositionalSemanticParameters]

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from overfit_cli.core.training import named_rng
-from overfit_cli.studies.positional_semantic.parameters import PositionalSemanticParameters
+from overfit_cli.studies.positional_semantic.parameters import Parameters
 
 MAPS = {"stay": [[0.6, 0.4], [0.4, 0.6]], "cross": [[0.3, 0.7], [0.8, 0.2]]}
 """The positional map A."""
@@ -19,9 +19,7 @@ def plain_attention(x: Tensor, Q: Tensor) -> Tensor:
     return torch.softmax(a @ a.mT, dim=-1) @ x
 
 
-def draw_sentences(
-    p: PositionalSemanticParameters, xi: Tensor, teacher: Tensor
-) -> tuple[Tensor, Tensor]:
+def draw_sentences(p: Parameters, xi: Tensor, teacher: Tensor) -> tuple[Tensor, Tensor]:
     """Return x and y, both (samples, 2, d), of words ξ of that shape."""
     ones = xi.new_ones(p.d)
     x = xi + torch.stack([ones, -ones]) / p.d**0.5  # (samples, 2, d)
@@ -31,7 +29,7 @@ def draw_sentences(
     return x, T @ xi
 
 
-def train_plainly(p: PositionalSemanticParameters, seed: int) -> dict[str, float]:
+def train_plainly(p: Parameters, seed: int) -> dict[str, float]:
     """Train a cell of `sampling=direct` by autograd; return its measurements.
 
     Fresh samples are drawn in all features: they are others than the engine's, of the same law.

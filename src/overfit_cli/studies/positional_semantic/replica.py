@@ -36,7 +36,7 @@ from scipy.special import expit, logit, ndtri
 from scipy.stats import qmc
 
 from overfit_cli.core.arrays import Floats
-from overfit_cli.studies.positional_semantic.parameters import MIXINGS, PositionalSemanticParameters
+from overfit_cli.studies.positional_semantic.parameters import MIXINGS, Parameters
 
 Branch = Literal["semantic", "positional"]
 
@@ -88,7 +88,7 @@ class Solution:
     residual: float  # the largest change in another iteration, in the overlaps' sizes
 
 
-def replica_columns(parameters: PositionalSemanticParameters) -> dict[str, float]:
+def replica_columns(parameters: Parameters) -> dict[str, float]:
     """Return the columns of a cell's own branch; nan where it has none, or no solution is found.
 
     An agnostic start has no branch of its own, and the equations here are those of rank 1.

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from overfit_cli.core.arrays import Floats
-from overfit_cli.core.cell import Batch, CellResult, Results
+from overfit_cli.core.cell import Batch, Cell, CellResult, Results
 from overfit_cli.core.training import (
     BatchedTraining,
     CellState,
@@ -16,8 +16,6 @@ from overfit_cli.core.training import (
     Training,
     failure,
     known_numbers,
-    logged_steps,
-    without_gradients,
 )
 from overfit_cli.studies.positional_semantic.data import (
     Problem,
@@ -31,35 +29,25 @@ from overfit_cli.studies.positional_semantic.engine import (
     kept_shares,
     targets,
 )
-from overfit_cli.studies.positional_semantic.parameters import (
-    MIXINGS,
-    PositionalSemanticCell,
-    PositionalSemanticParameters,
-)
+from overfit_cli.studies.positional_semantic.parameters import MIXINGS, Parameters
 from overfit_cli.studies.positional_semantic.replica import replica_columns
 
 RIDGE = 1e-4
 
-P = PositionalSemanticParameters
 
-
-def train_batch(batch: Batch[P], training: Training) -> Results[P]:
+def train_batch(batch: Batch[Parameters], training: Training) -> Results[Parameters]:
     """Train cells of one seed that share their samples."""
     training.say("Drawing the sentences")
     problem = draw_problem(batch[0].parameters, batch[0].seed)
-    yield from without_gradients(lambda: CellsInTraining(list(batch), problem, training).train())
+    return CellsInTraining(list(batch), problem, training).train()
 
 
-class CellsInTraining(BatchedTraining[P, CellState[P], ForwardPass]):
+class CellsInTraining(BatchedTraining[Parameters, CellState[Parameters], ForwardPass]):
     """Cells of one seed and one shape, which all take all steps."""
 
-    def __init__(
-        self, batch: list[PositionalSemanticCell], problem: Problem, training: Training
-    ) -> None:
-        steps = batch[0].parameters.training_steps
-        logged = frozenset(logged_steps(steps) if training.logs else ())
-        states = [CellState(cell) for cell in batch]
-        super().__init__(states, training, logged, steps)
+    def __init__(self, batch: list[Cell[Parameters]], problem: Problem, training: Training) -> None:
+        states, last = [CellState(cell) for cell in batch], batch[0].parameters.training_steps
+        super().__init__(states, training, last=last)
         self._problem = problem
         self._attention = Attention(batch, problem, training.device)
 
@@ -82,14 +70,14 @@ class CellsInTraining(BatchedTraining[P, CellState[P], ForwardPass]):
             for index in due
         ]
 
-    def results(self, step: int, now: ForwardPass, rows: Mapping[int, Row]) -> Results[P]:
+    def results(self, step: int, now: ForwardPass, rows: Mapping[int, Row]) -> Results[Parameters]:
         for index, row in rows.items():
             cell = self.cells[index].cell
             measured = {**row, **replica_columns(cell.parameters)}
             yield CellResult(cell, known_numbers(measured), step, failure(row["train_loss"]))
 
 
-def measure_weights(cell: PositionalSemanticCell, problem: Problem, Q: Floats) -> Row:
+def measure_weights(cell: Cell[Parameters], problem: Problem, Q: Floats) -> Row:
     """Return the overlaps of a cell's weights, (features, rank), and the errors on fresh samples.
 
     With rank r, θ is the mean singular value of Q⋆ᵀ Q / d, which no rotation of columns changes,
@@ -112,7 +100,7 @@ def measure_weights(cell: PositionalSemanticCell, problem: Problem, Q: Floats) -
     }
 
 
-def linear_test_error(p: P, train: Sentences, fresh: Sentences) -> float:
+def linear_test_error(p: Parameters, train: Sentences, fresh: Sentences) -> float:
     """Return the test error of B x with B in R^{2×2} fitted by ridge regression to y = T ξ.
 
     B = (Σ y xᵀ) (Σ x xᵀ + ridge)⁻¹, all products divided by d.
@@ -124,7 +112,7 @@ def linear_test_error(p: P, train: Sentences, fresh: Sentences) -> float:
     return float(squared) / (2 * len(fresh.gap))
 
 
-def _moments(p: P, sentences: Sentences) -> tuple[Floats, Floats, float]:
+def _moments(p: Parameters, sentences: Sentences) -> tuple[Floats, Floats, float]:
     signs = np.array([1.0, -1.0])  # of p₁ and p₂
     A = np.array(MIXINGS[p.mixing])
     kept = (1 - p.omega) * sentences.teacher.T + p.omega * A  # T_ll, (samples, 2)

@@ -63,17 +63,17 @@ def linear_ratios(cells: pd.DataFrame) -> pd.DataFrame:
     return rows[KEYS].assign(**ratios, status="done")
 
 
-def transitions(cells: pd.DataFrame, transition: Transition, along: str) -> pd.DataFrame:
-    """Return where each seed's curve along α crosses, at each value of `along`: `omega` or `d`.
+def transitions(cells: pd.DataFrame, transition: Transition) -> pd.DataFrame:
+    """Return where each seed's curve along α crosses, at each ω.
 
-    Columns `along` and `seed`; `alpha`, infinite beyond the sampled values, 0 before them, nan
+    Columns `omega` and `seed`; `alpha`, infinite beyond the sampled values, 0 before them, nan
     where it is not known; `limit`, that of many features; and `ratio`, alpha over limit.
     """
     curves = loss_gaps(cells) if transition == "energy" else linear_ratios(cells)
     threshold = THRESHOLDS[transition]
-    measured = crossings(curves, "alpha", along, "gap", threshold)
-    known = curves.dropna(subset="limit").drop_duplicates([along, "alpha"]).assign(seed=0)
-    limits = crossings(known, "alpha", along, "limit", threshold).set_index(along)["crossing"]
-    table = measured[[along, "seed"]].assign(alpha=measured["crossing"].clip(lower=0))
-    limit = table[along].map(limits).where(np.isfinite, np.nan)
+    measured = crossings(curves, "alpha", "omega", "gap", threshold)
+    known = curves.dropna(subset="limit").drop_duplicates(["omega", "alpha"]).assign(seed=0)
+    limits = crossings(known, "alpha", "omega", "limit", threshold).set_index("omega")["crossing"]
+    table = measured[["omega", "seed"]].assign(alpha=measured["crossing"].clip(lower=0))
+    limit = table["omega"].map(limits).where(np.isfinite, np.nan)
     return table.assign(limit=limit, ratio=table["alpha"] / limit)

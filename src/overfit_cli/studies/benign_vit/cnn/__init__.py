@@ -1,1 +1,1 @@
-"""The two-layer CNN on the data of Jiang et al. 2024, beside their Vision Transformer."""
+"""The place of the study in installations that are not renewed."""

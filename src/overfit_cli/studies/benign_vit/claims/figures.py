@@ -1,0 +1,275 @@
+"""Claims on figure 1 and section 6, and on figures 3 and 4 and appendix A (Jiang et al. 2024)."""
+
+from __future__ import annotations
+
+import itertools
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from overfit_cli.claims.cells import ABSENT, finite_numbers, is_unknown, require_done
+from overfit_cli.claims.papers import Claims, on
+from overfit_cli.claims.parts import Margin, tolerance_margin
+from overfit_cli.claims.quantities import LEAST_FOR_POWER
+from overfit_cli.claims.rules import judge_estimate
+from overfit_cli.core.claim import Measurement, add_remark, inconclusive, not_run
+from overfit_cli.stats.boundaries import crossings, fit_power_law
+from overfit_cli.stats.intervals import middle
+from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.stages import grown
+from overfit_cli.studies.benign_vit.theory import FIGURE_1_CONSTANT, FIGURE_1_THRESHOLD
+
+jiang = Claims("", "Jiang et al. 2024", BenignVitParameters, figure="cutoff")
+
+SETTING = (
+    "section 6's values: M 16, d 1024, d_h = d_v = 512, σ_p 0.2, σ̃_p 4, η 0.1, ε 0.01, 100 test "
+    "samples, and PyTorch's initial weights divided by 16; one reading is this tool's: the last "
+    "layer is not divided (divided, the test loss never reaches 0.2; at d = 10⁶ and 5 seeds the "
+    "crossing is at 5590 with half of its norm of 0.577, at 1120 with it, and at 795 with twice)"
+)
+FIG1: dict[str, Any] = {
+    "on": on("fig1", alike=("labels", "max_steps")),
+    "hypotheses": SETTING,
+}
+SMALLEST_N = 5
+MOST_FAILED = 0.1
+FALLS = "mean of test_loss falls along {} on average"
+RIVALS = (1.0, 1.5, 2.5, 3.0)
+"""Other powers of the signal-to-noise ratio."""
+
+
+def coarse_grid(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells of a grid without what refinement added, and without incomplete seeds.
+
+    A refined sweep has many further ratios, each with a few cells near the boundary, and most of
+    its seeds have no other cells. In a mean over a grid these would count too much.
+    """
+    there = _grid(cells)
+    values = there.groupby("snr")["n"].transform("nunique")
+    grid = there[values >= values.max() / 2]
+    sizes = grid.groupby("seed")["seed"].transform("size")
+    complete: pd.DataFrame = grid[sizes == sizes.max()]
+    return complete
+
+
+def _grid(cells: pd.DataFrame) -> pd.DataFrame:
+    """The cells that are there, of enough values along both axes."""
+    there: pd.DataFrame = cells[cells["reason"] != ABSENT]
+    for axis in ("n", "snr"):
+        if there[axis].nunique() < LEAST_FOR_POWER:
+            raise not_run(f"It needs {LEAST_FOR_POWER} values of {axis}.")
+    return there
+
+
+def fitted_cells(grid: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells with whether each reaches a training loss of ε; unknown of lost ones."""
+    ended = grid["status"] == "done"
+    finite_numbers(grid[ended], "train_loss")
+    fitted = (ended & (grid["train_loss"] <= grid["epsilon"])).astype(float)
+    return grid.assign(fitted=fitted, status=grid["status"].where(is_unknown(grid), "done"))
+
+
+def two_sides(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the grid with whether each cell is fitted, and on the side that figure 1b predicts.
+
+    A cell that failed may lie on either side: `never`, `always`.
+    """
+    grid = coarse_grid(cells)
+    predicted = grid["n"] * grid["snr"] ** 2 > FIGURE_1_CONSTANT
+    if predicted.all() or not predicted.any():
+        raise inconclusive("All cells lie on one side of N·SNR² = 1000.")
+    benign = (grid["test_loss"] < FIGURE_1_THRESHOLD).where(grid["status"] == "done")
+    right = (predicted == benign).where(benign.notna()).astype(float)
+    return fitted_cells(grid).assign(benign=benign, right=right, never=0.0, always=1.0)
+
+
+def leads(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return by how much N·SNR² = 1000 is right where the best N·SNR^p = C is not.
+
+    p is one of `RIVALS`, and C the constant that suits the cells best.
+    """
+    grid = two_sides(cells)
+    done = grid["benign"].notna()
+    cuts = {p: _best_cut(grid[done], grid["n"] * grid["snr"] ** p) for p in RIVALS}
+    power = max(cuts, key=lambda p: float((cuts[p] == grid["benign"])[done].mean()))
+    add_remark(f"The best other power is {power:g}.")
+    best = cuts[power]
+    other = (best == grid["benign"]).where(done).astype(float)
+    differ = (best != (grid["n"] * grid["snr"] ** 2 > FIGURE_1_CONSTANT)).astype(float)
+    return grid.assign(lead=grid["right"] - other, never=-differ, always=differ)
+
+
+def _best_cut(done: pd.DataFrame, products: pd.Series[float]) -> pd.Series[bool]:
+    """Which products lie above the constant that puts most cells on their side."""
+    order = np.argsort(products[done.index].to_numpy())
+    benign = done["benign"].to_numpy(dtype=bool)[order]
+    # With C below the k-th smallest product, the cells from there on are predicted benign.
+    right = np.cumsum(np.r_[0, ~benign]) + np.cumsum(np.r_[0, benign[::-1]])[::-1]
+    ordered = np.append(products[done.index].to_numpy()[order], np.inf)
+    above: pd.Series[bool] = products >= ordered[np.argmax(right)]
+    return above
+
+
+def boundary(cells: pd.DataFrame, threshold: float = FIGURE_1_THRESHOLD) -> pd.DataFrame:
+    """Return where the test loss of each N and seed crosses a threshold along the ratio."""
+    done = require_done(_grid(cells), MOST_FAILED)
+    finite_numbers(done, "test_loss")
+    return crossings(done, "snr", "n", "test_loss", threshold)
+
+
+def with_table(cells: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a table, with the parameters of the first cell for those that it lacks."""
+    first = cells.iloc[:1].drop(columns=[*table], errors="ignore").assign(status="done", reason="")
+    return table.merge(first, how="cross")
+
+
+def products_at_crossing(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return N·SNR² where the test loss crosses figure 1b's cut: a seed's median over N ≥ 5.
+
+    A curve that never crosses has its crossing beyond the grid: between its edge and infinity, or
+    between 0 and its edge.
+    """
+    crossed = boundary(cells).query(f"n >= {SMALLEST_N}")
+    if not (crossed["side"] != "unknown").any():
+        raise inconclusive(f"There is no curve at n ≥ {SMALLEST_N}.")
+    edges = cells.groupby("n")["snr"].agg(["min", "max"]).loc[crossed["n"]]
+    ratios = {
+        "least": crossed["crossing"].fillna(0.0).clip(0.0, edges["max"].to_numpy()),
+        "most": crossed["crossing"].fillna(np.inf).clip(lower=edges["min"].to_numpy()),
+    }
+    products = {name: crossed["n"] * ratio**2 for name, ratio in ratios.items()}
+    table = crossed[["seed"]].assign(**products).groupby("seed").agg(middle).reset_index()
+    known = table["least"] == table["most"]
+    return with_table(cells, table.assign(product=table["least"].where(known)))
+
+
+def judge_exponent(cells: pd.DataFrame, margin: Margin) -> Measurement:
+    """Judge p of N·SNR^p = C through the median crossings.
+
+    A curve that never crosses counts as beyond the grid.
+    """
+    fit = fit_power_law(boundary(cells), "n")
+    if fit is None:
+        raise inconclusive(
+            "No power fits: the median curve crosses the threshold at fewer than three values of "
+            "n, or at the same ratio whatever n is."
+        )
+    details = {
+        "values of n that are fitted": fit.rows,
+        "values of n whose median crosses beyond the grid": fit.left_out,
+        "C": fit.constant.value,
+        "C, from": fit.constant.low,
+        "C, to": fit.constant.high,
+    }
+    return judge_estimate(fit.exponent, margin, details=details)
+
+
+EXPONENT = tolerance_margin(
+    2.0, 0.25, "half the way to the next power that is a multiple of 1/2", 40
+)
+"""The margin of an exponent that is 2."""
+
+jiang.paper(
+    "fig1-fitted",
+    "section 6",
+    "Training reaches ε in every cell, where overfitting is benign and where it is harmful.",
+    "share of seeds with fitted > 0 everywhere >= 0.8 with at least 17 seeds",
+    cells=two_sides,
+    number="the share of seeds whose cells are all fitted",
+    because="four draws of five",
+    **FIG1,
+)
+CURVE = "The curve N·SNR² = 1000 almost follows the line between test losses above and below 0.2"
+jiang.paper(
+    "fig1-contour",
+    "figure 1b",
+    f"{CURVE}: the middle of that line lies on it.",
+    "product is 1000 within a factor of 1.25",
+    cells=products_at_crossing,
+    between={"product": ("least", "most")},
+    number="the median over seeds of N·SNR² at the crossing, a seed's median over N ≥ 5,",
+    **FIG1,
+)
+jiang.paper(
+    "fig1-sides",
+    "figure 1b",
+    f"{CURVE}: most cells lie on the side that it predicts.",
+    "right >= 0.9 on average",
+    cells=two_sides,
+    between={"right": ("never", "always")},
+    number="the share of a seed's cells on their side, the median over seeds,",
+    because="nine cells of ten",
+    **FIG1,
+)
+jiang.sharp(
+    "fig1-sides-power",
+    "figure 1b",
+    "N·SNR² = 1000 tells the side of a cell better than N·SNR^p = C does for p of 1, 1.5, 2.5 and "
+    "3, each with the C that suits the cells best.",
+    "mean of lead >= 0 on average",
+    cells=leads,
+    between={"lead": ("never", "always")},
+    number="the share of a seed's cells on the predicted side, less that by the best other power,",
+    **FIG1,
+)
+jiang.paper(
+    "fig1-exponent",
+    "section 6 and figure 1b",
+    "The line between test losses above and below 0.2 is N·SNR² = C: the exponent of the "
+    "signal-to-noise ratio is 2.",
+    EXPONENT.in_words("the exponent"),
+    measure=partial(judge_exponent, margin=EXPONENT),
+    **{**FIG1, "figure": "boundary"},
+)
+jiang.paper(
+    "fig1-falls-with-n",
+    "section 6",
+    "The test loss tends to fall as N grows, and as the signal-to-noise ratio grows.",
+    {"N": FALLS.format("n"), "SNR": FALLS.format("snr")},
+    cells=coarse_grid,
+    **{**FIG1, "figure": "heatmap"},
+)
+
+APPENDIX_A = (
+    "appendix A's values: M 4, d 2048, d_h 1024, d_v 256, σ_p 0.05, σ̃_p 1, {}; others are section "
+    "6's"
+)
+for regime, number, point, token, other in (
+    ("benign", 3, "n 16, ‖μ‖ 25", "signal", "noise"),
+    ("harmful", 4, "n 10, ‖μ‖ 15", "noise", "signal"),
+):
+    values = {"signal": ("value_plus", "value_minus"), "noise": ("value_noise",)}
+    for name, statement, pairs in (
+        (
+            "products",
+            f"the products ⟨q, k⟩ with the key of the {token} grow faster than those with that of "
+            f"the {other}, whichever of the two has the query",
+            [(f"product_{query}_{token}", f"product_{query}_{other}") for query in values],
+        ),
+        (
+            "value-growth",
+            f"the value x W_V w_O of the {token} grows faster than the {other}'s",
+            [*itertools.product(values[token], values[other])],
+        ),
+        (
+            "attention-growth",
+            f"more and more attention is paid to the {token}",
+            [(f"attention_{token}", f"attention_{other}")],
+        ),
+    ):
+        faster = " and ".join(f"{grows} > {than} and {grows} > 0" for grows, than in pairs)
+        jiang.paper(
+            f"dynamics-{regime}-{name}",
+            f"appendix A, figure {number}",
+            f"Where overfitting is {regime}, {statement}.",
+            f"share of seeds with {faster} everywhere >= 2/3 with at least 10 seeds",
+            on=on(f"dynamics-{regime}"),
+            cells=grown,
+            number="the share of seeds on which this is so, from the first step to the last",
+            because="two draws of three",
+            hypotheses=APPENDIX_A.format(point),
+            figure="dynamics",
+            reads="trajectories",
+        )

@@ -1,0 +1,290 @@
+"""Claims on the stages of training: lemmas of section 5, propositions of appendices D and E.
+
+They are judged on logged steps, at the worst sample, token and key (see `stages.py`). The cells
+meet items 1 and 3 to 10 of Condition 4.1, and on the benign side what Lemma 5.2 and stage 3 require
+too: a test computes it. The lemmas leave constants open but for those of T₁, so that powers, ratios
+and orders of magnitude are judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from overfit_cli.claims.papers import Claims, on
+from overfit_cli.studies.benign_vit.claims.theorems import BENIGN_SIDE, HARMFUL_SIDE, SMALL_ERROR
+from overfit_cli.studies.benign_vit.parameters import TOKEN_CLASSES, BenignVitParameters
+from overfit_cli.studies.benign_vit.stages import numbers, until_stage_2_ends
+
+jiang = Claims("", "Jiang et al. 2024", BenignVitParameters, figure="dynamics")
+
+SIDES: Mapping[str, Mapping[str, Any]] = {
+    side: {"on": on(f"theorem-dynamics-{side}"), "hypotheses": required, "reads": "trajectories"}
+    for side, required in (("benign", BENIGN_SIDE), ("harmful", HARMFUL_SIDE))
+}
+BENIGN, HARMFUL = SIDES.values()
+STAGE_3 = {**BENIGN, "hypotheses": f"{BENIGN_SIDE}; {SMALL_ERROR}"}
+ROUNDING = "1e-14"
+"""How far a score may seem to move the other way, over the largest one.
+
+A score is rounded by up to 4e-16 of the largest one, as a test measures, and what is judged is made
+of up to six scores; four times that allows for other orders of summation.
+"""
+
+T1 = "T₁ comes before stage 2 ends, as the lemma has it in stage 1"
+SMALL_HARMFUL_ERROR = (
+    "the error log(6N²M²/δ)³/(SNR²‖w_O‖²√d_h) of (169), with its logarithms and a constant of 1, "
+    "is below 1"
+)
+HARMFUL_WINS = "Where overfitting is harmful,"
+
+# Values
+
+for name, place, statement, cells in (
+    (
+        "lemma52-lead",
+        "Lemmas 5.2 and 5.3",
+        "From T₁ = 10M(3M+1)N/(η d_h^¼ (N‖μ‖² − 60M²C_p²σ_p²d) ‖w_O‖²) until stage 2 ends, the "
+        "signal's value is at least 3M times any other of its sample.",
+        BENIGN,
+    ),
+    (
+        "lemma-e3-lead",
+        "Lemma E.3 and J(t) of E.2",
+        f"{HARMFUL_WINS} token 2's value is at least 3M times any other of its sample from "
+        "T₁ = 4M(3M+1)N/(η d_h^¼ (C_p² − 24M) σ_p²d ‖w_O‖²) until stage 2 ends.",
+        HARMFUL,
+    ),
+):
+    jiang.paper(
+        name,
+        place,
+        statement,
+        "geometric mean of lead >= 1",
+        cells=until_stage_2_ends,
+        number="the least lead over 3M, at the worst sample,",
+        **{**cells, "hypotheses": f"{cells['hypotheses']}; {T1}"},
+    )
+jiang.paper(
+    "lemma53-values",
+    "Lemma 5.3 and proposition B(t) of D.2",
+    "In stage 2 the signals' values grow linearly in the steps since stage 1 ended: the slower one "
+    "at least so, and the faster one at most so.",
+    {
+        "slower signal": "mean of slower_value >= 0.9",
+        "faster signal": "mean of faster_value <= 1.1",
+    },
+    cells=numbers("slower_value", "faster_value"),
+    number="the power of the steps since stage 1 ended",
+    because="the lemma's 1, and a tenth",
+    target=1.0,
+    **BENIGN,
+)
+jiang.paper(
+    "harmful-values",
+    "proposition J(t) of E.2",
+    f"{HARMFUL_WINS} token 2's value, the mean over samples, grows linearly in stage 2 in the "
+    "steps since stage 1 ended: at least so, and at most so.",
+    {
+        "at least linear": "mean of slower_value >= 0.9",
+        "at most linear": "mean of slower_value <= 1.1",
+    },
+    cells=numbers("slower_value"),
+    number="the power of the steps since stage 1 ended",
+    because="the proposition's 1, and a tenth",
+    target=1.0,
+    **HARMFUL,
+)
+for side, place, token in (
+    ("benign", "proposition F(t) of D.3", "signal's"),
+    ("harmful", "proposition N(t) of E.3", "strong noise token's"),
+):
+    jiang.paper(
+        f"stage3-lead-{side}",
+        place,
+        f"In stage 3 the {token} value stays at least 3M times any other of its sample.",
+        "geometric mean of stage_3_lead >= 1",
+        cells=numbers("stage_3_lead"),
+        number="the least lead over 3M, at the worst sample,",
+        **SIDES[side],
+    )
+jiang.paper(
+    "lemma54-values",
+    "Lemma 5.4",
+    "In stage 3 the exponential of either signal's value grows at least linearly in the steps "
+    "since T₂.",
+    "mean of stage_3_value >= 0.9",
+    cells=numbers("stage_3_value"),
+    number="the power of t − T₂, of the slower signal,",
+    because="the lemma's 1, less a tenth",
+    target=1.0,
+    **STAGE_3,
+)
+jiang.paper(
+    "harmful-values-stage3",
+    "proposition N(t) of E.3",
+    f"{HARMFUL_WINS} exp of token 2's value grows in stage 3 at least linearly in the steps since "
+    "T₂, in every sample.",
+    "mean of stage_3_value >= 0.9",
+    cells=numbers("stage_3_value"),
+    number="the power of t − T₂, at the worst sample,",
+    because="the proposition's 1, less a tenth",
+    target=1.0,
+    **HARMFUL,
+)
+jiang.paper(
+    "harmful-largest-values",
+    "proposition N(t) of E.3",
+    f"{HARMFUL_WINS} no noise token's value ever passes 2 log(C/ε), with C = 1.",
+    "value_over_bound <= 1 on all seeds",
+    cells=numbers("value_over_bound"),
+    **HARMFUL,
+)
+for side, place in (("benign", "Lemmas C.2 and D.3"), ("harmful", "Lemmas C.2 and E.1")):
+    jiang.paper(
+        f"values-until-t0-{side}",
+        place,
+        "Up to T₀ every value is O(d_h^(−1/4)): at most its tail at initialisation and what is "
+        "learned by T₀.",
+        "mean of first_value <= 1",
+        cells=numbers("first_value"),
+        number="the largest value over 2σ_V‖w_O‖s √(log(2NM/δ)) + d_h^(−1/4)",
+        because="the tail in the proof of Lemma C.2, and T₀'s constant is 1",
+        **SIDES[side],
+    )
+
+# Scores ⟨q, k⟩, and attention
+
+QUADRATIC = {
+    "number": "the power of the steps since stage 1 ended",
+    "because": "2, less a tenth",
+    "target": 2.0,
+}
+jiang.paper(
+    "lemma53-every-product",
+    "Lemma 5.3 and proposition D(t) of D.2",
+    "In stage 2 exp(Λ), Λ = ⟨q, k₊⟩ − ⟨q, k_n,j⟩ (or with k₋), grows at least as the square of the "
+    "steps since stage 1 ended, for the query of every token and every noise key, and so does "
+    "exp(⟨q, k₊⟩ − ⟨q, k_n,2⟩) in the mean over samples, of the + signal's and of token 2's query.",
+    {
+        "every token": "mean of every_query >= 1.9",
+        "signal's query": "mean of signal_query >= 1.9",
+        "token 2's query": "mean of noise_query >= 1.9",
+    },
+    cells=numbers("every_query", "signal_query", "noise_query"),
+    **QUADRATIC,
+    **BENIGN,
+)
+jiang.paper(
+    "harmful-every-product",
+    "proposition L(t) of E.2, (160) to (164)",
+    f"{HARMFUL_WINS} exp(Ψ), Ψ = ⟨q, k_n,2⟩ − ⟨q, k⟩, grows in stage 2 at least as the square of "
+    "the steps since stage 1 ended, for the query of every token and every other key, and so does "
+    "exp(⟨q, k_n,2⟩ − ⟨q, k₊⟩) in the mean over samples, of the + signal's query.",
+    {"every token": "mean of every_query >= 1.9", "signal's query": "mean of signal_query >= 1.9"},
+    cells=numbers("every_query", "signal_query"),
+    **QUADRATIC,
+    **HARMFUL,
+)
+jiang.paper(
+    "harmful-noise-products",
+    "proposition L(t) of E.2, (160) to (164)",
+    f"{HARMFUL_WINS} exp(⟨q, k_n,2⟩ − ⟨q, k₊⟩) of token 2's query grows in stage 2 at least as the "
+    "square of the steps since stage 1 ended.",
+    "mean of noise_query >= 1.9",
+    cells=numbers("noise_query"),
+    **QUADRATIC,
+    **HARMFUL,
+)
+jiang.paper(
+    "stage3-attention",
+    "section 5.3, stage 3, (108) to (111)",
+    "In stage 3 the attention of all tokens on the signal is nearly 1, at least nine tenths.",
+    "; ".join(f"mean of attention_{query}_signal >= 0.9" for query in TOKEN_CLASSES),
+    cells=numbers(),
+    **STAGE_3,
+)
+jiang.paper(
+    "harmful-attention",
+    "E.3, (169) and (170)",
+    f"{HARMFUL_WINS} the attention of all tokens on token 2 ends nearly at 1, at least at nine "
+    "tenths.",
+    "; ".join(f"mean of attention_{query}_noise >= 0.9" for query in TOKEN_CLASSES),
+    cells=numbers(),
+    **{**HARMFUL, "hypotheses": f"{HARMFUL_SIDE}; {SMALL_HARMFUL_ERROR}"},
+)
+for side, place in (("benign", "proof of Lemma D.5"), ("harmful", "proof of Lemma E.3")):
+    jiang.sharp(
+        f"even-attention-until-t1-{side}",
+        place,
+        "At this d_h, T₁ with its printed constants is still so early that the attention of every "
+        "class of query is 1/M ± o(1) up to it.",
+        "mean of attention_off <= 0.5",
+        cells=numbers("attention_off"),
+        number="the most by which a class's attention differs from 1/M up to T₁, times M,",
+        because="our reading of o(1): half of 1/M",
+        **SIDES[side],
+    )
+
+# Without exception, of every sample, token and step
+
+for side, place, statement in (
+    (
+        "benign",
+        "propositions D(t) and H(t) of D.2 and D.3",
+        "From T₁ on, every score with the signal's key rises, and every score with noise's falls, "
+        "at every sample and step.",
+    ),
+    (
+        "harmful",
+        "propositions L(t) and P(t) of E.2 and E.3",
+        "From T₁ on, every score with token 2's key rises, by twice what any other of its query "
+        "does, at every sample and step.",
+    ),
+):
+    jiang.paper(
+        f"scores-rise-{side}",
+        place,
+        statement,
+        f"rise >= -{ROUNDING} on all seeds",
+        cells=numbers("rise"),
+        **SIDES[side],
+    )
+for side, place in (
+    ("benign", "Lemma D.4, propositions C(t) and G(t) of D.2 and D.3"),
+    ("harmful", "Lemma E.2, propositions K(t) and O(t) of E.2 and E.3"),
+):
+    jiang.paper(
+        f"norms-stay-{side}",
+        place,
+        "‖q‖² and ‖k‖² of every token stay Θ(s² σ_h² d_h) in all of training: they change by less "
+        "than a factor of 2.",
+        "norm_change <= 1 on all seeds",
+        cells=numbers("norm_change"),
+        **SIDES[side],
+    )
+for side, place in (
+    ("benign", "propositions C(t), E(t), G(t) and I(t) of D.2 and D.3"),
+    ("harmful", "propositions K(t), M(t), O(t) and Q(t) of E.2 and E.3"),
+):
+    jiang.paper(
+        f"stray-products-{side}",
+        place,
+        "Training moves no product of two queries, of two keys, or of a query and a key that meet "
+        "in no sample by more than o(1), which is below 1: drawn small, they stay small.",
+        "move <= 1 on all seeds",
+        cells=numbers("move"),
+        **SIDES[side],
+    )
+for side, place, bounded in (
+    ("benign", "propositions E(t) and I(t) of D.2 and D.3", "score"),
+    ("harmful", "propositions M(t) and Q(t) of E.2 and E.3", "difference Ψ of two scores"),
+):
+    jiang.paper(
+        f"largest-scores-{side}",
+        place,
+        f"No {bounded} passes log(√d_h) in stage 2, or log(√d_h/ε) after it.",
+        "score_over_bound <= 1 on all seeds",
+        cells=numbers("score_over_bound"),
+        **SIDES[side],
+    )
