@@ -97,11 +97,7 @@ def test_the_worst_token_is_that_of_loops_over_trained_weights(
     settings: BenignVitParameters,
 ) -> None:
     oracle = Autograd(settings)
-    oracle.labels = torch.where(
-        torch.from_numpy(oracle.samples.flip_draws) < settings.label_flip,
-        -oracle.labels,
-        oracle.labels,
-    )
+    oracle.labels = torch.from_numpy(oracle.samples.observed(settings.label_flip))
     first, drawn, last, before = norms(oracle), products(oracle), None, None
     for trained, now in engine(settings):
         row, scores = logged_row(trained.tokens, now, last), scores_of(oracle)
