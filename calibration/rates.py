@@ -102,6 +102,7 @@ def errors(truth: Truth, measured: Rates) -> dict[Verdict, float]:
 MODULES: Mapping[str, str] = {
     "benign-vit": "benign_vit",
     "benign-cnn": "benign_cnn",
+    "benign-vit-images": "benign_vit",
     "multihead-mixture": "multihead_mixture",
     "multihead-paths": "multihead_paths",
     "multihead-planted": "multihead_planted",

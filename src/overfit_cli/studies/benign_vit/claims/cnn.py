@@ -17,10 +17,9 @@ from overfit_cli.claims.quantities import LEAST_FOR_POWER
 from overfit_cli.claims.rules import judge, judge_estimate
 from overfit_cli.core.claim import Measurement, inconclusive, not_run
 from overfit_cli.stats.boundaries import crossing_table, crossings, fit_power_law
+from overfit_cli.studies.benign_vit.claims.figures import MOST_FAILED
 from overfit_cli.studies.benign_vit.cnn_study import BenignCnnParameters
 from overfit_cli.studies.benign_vit.theory import FIGURE_1_EXPONENT, FIGURE_1_THRESHOLD
-
-MOST_FAILED = 0.1
 
 WHOLE = tolerance_margin(0.0, 0.5, "half the way to the next whole power", 10)
 

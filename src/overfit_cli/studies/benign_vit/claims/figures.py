@@ -80,7 +80,8 @@ def two_sides(cells: pd.DataFrame) -> pd.DataFrame:
     predicted = grid["n"] * grid["snr"] ** 2 > FIGURE_1_CONSTANT
     if predicted.all() or not predicted.any():
         raise inconclusive("All cells lie on one side of N·SNR² = 1000.")
-    benign = (grid["test_loss"] < FIGURE_1_THRESHOLD).where(grid["status"] == "done")
+    known = (grid["status"] == "done") & grid["test_loss"].notna()
+    benign = (grid["test_loss"] < FIGURE_1_THRESHOLD).where(known)
     right = (predicted == benign).where(benign.notna()).astype(float)
     return fitted_cells(grid).assign(benign=benign, right=right, never=0.0, always=1.0)
 
@@ -259,7 +260,7 @@ for regime, number, point, token, other in (
             [(f"attention_{token}", f"attention_{other}")],
         ),
     ):
-        faster = " and ".join(f"{grows} > {than} and {grows} > 0" for grows, than in pairs)
+        faster = " and ".join(f"{grows} > 0 and {grows} > {than}" for grows, than in pairs)
         jiang.paper(
             f"dynamics-{regime}-{name}",
             f"appendix A, figure {number}",

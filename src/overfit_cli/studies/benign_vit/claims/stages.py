@@ -87,9 +87,9 @@ jiang.paper(
     "steps since stage 1 ended: at least so, and at most so.",
     {
         "at least linear": "mean of slower_value >= 0.9",
-        "at most linear": "mean of slower_value <= 1.1",
+        "at most linear": "mean of faster_value <= 1.1",
     },
-    cells=numbers("slower_value"),
+    cells=numbers("slower_value", "faster_value"),
     number="the power of the steps since stage 1 ended",
     because="the proposition's 1, and a tenth",
     target=1.0,

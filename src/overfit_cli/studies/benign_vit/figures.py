@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -16,8 +16,8 @@ from overfit_cli.core.text import plural
 from overfit_cli.figures.labels import brief
 from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.style import COLUMN
-from overfit_cli.studies.benign_vit.images.data import image_task
-from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
+from overfit_cli.studies.benign_vit.images_data import image_task
+from overfit_cli.studies.benign_vit.images_study import BenignVitImagesParameters
 
 ACROSS = 6
 MOST_ROWS = 4
@@ -56,7 +56,10 @@ def draw_images(data: Cells, options: FigureOptions) -> Picture:
 def _draw_row(all_axes: Sequence[Axes], cell: pd.Series, data: Cells) -> None:
     parameters = parameters_from_row(BenignVitImagesParameters, cell)
     task = image_task(parameters, int(cell["seed"]))
-    _check(task.collections, data)
+    for name, fingerprint in task.collections.items():
+        if data.run.collections.get(name, fingerprint) != fingerprint:
+            accepts = "has other content than when the cells were trained; name the folder that was"
+            raise BadValue("data", None, f"{name} {accepts} used then.")
     share = parameters.snr / (1 + parameters.snr)
     noise = 2 * parameters.noise_deviation * (1 - share)
     for axes, image in zip(all_axes, task.train.pixels, strict=False):
@@ -64,14 +67,3 @@ def _draw_row(all_axes: Sequence[Axes], cell: pd.Series, data: Cells) -> None:
     for axes in all_axes:
         axes.set(xticks=[], yticks=[])
     all_axes[0].set_ylabel(f"SNR {brief(parameters.snr)}", fontsize="small")
-
-
-def _check(collections: Mapping[str, str], data: Cells) -> None:
-    for name, fingerprint in collections.items():
-        if data.run.collections.get(name, fingerprint) != fingerprint:
-            raise BadValue(
-                "data",
-                None,
-                f"{name} has other content than when the cells were trained; name the folder "
-                "that was used then.",
-            )

@@ -1,7 +1,8 @@
-"""Handwritten digits as grey images of 28 × 28 pixels: scikit-learn's, and MNIST (LeCun et al.).
+"""Images of `benign-vit-images`: handwritten digits times a, in a ring of noise times 1 − a.
 
-MNIST's digits lie in the middle 20 × 20 pixels, and scikit-learn's are scaled and placed likewise.
-MNIST is read from its IDX files, plain or gzipped.
+Digits are grey images of 28 × 28 pixels: scikit-learn's, or MNIST's (LeCun et al.). MNIST's digits
+lie in the middle 20 × 20 pixels, and scikit-learn's are scaled and placed likewise. MNIST is read
+from its IDX files, plain or gzipped. The ring is what lies around (section 6 of Jiang et al. 2024).
 """
 
 from __future__ import annotations
@@ -11,25 +12,32 @@ import gzip
 import math
 import struct
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from overfit_cli.core.errors import MissingError, UserError
-from overfit_cli.core.files import fingerprint, name_data_in_errors
+from overfit_cli.core.errors import BadValue, MissingError, UserError
+from overfit_cli.core.files import data_folder, fingerprint, name_data_in_errors
+from overfit_cli.core.training import named_rng
+from overfit_cli.studies.benign_vit.images_study import BenignVitImagesParameters
 
 SIZE = 28
 INNER = 20
+RING = (SIZE - INNER) // 2
 CLASSES = 10
+
+Pixels = NDArray[np.float32]
+"""Grey images, (images, 28, 28)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Digits:
     """Grey levels from 0 to 1, shape (images, 28, 28), and labels, shape (images,)."""
 
-    pixels: NDArray[np.float32]
+    pixels: Pixels
     labels: NDArray[np.int64]
 
     def take(self, rows: NDArray[np.int64]) -> Digits:
@@ -45,8 +53,7 @@ def built_in_digits() -> Digits:
 
     bundle = load_digits()
     pixels = np.zeros((len(bundle.images), SIZE, SIZE), dtype=np.float32)
-    margin = (SIZE - INNER) // 2
-    central = slice(margin, margin + INNER)
+    central = slice(RING, RING + INNER)
     for row, image in enumerate(bundle.images):
         small = Image.fromarray((image / 16).astype(np.float32))
         scaled = small.resize((INNER, INNER), Image.Resampling.BILINEAR)
@@ -125,3 +132,64 @@ def read_idx(path: Path, dimensions: int) -> NDArray[np.uint8]:
             f"{len(content)} bytes."
         )
     return np.frombuffer(content, dtype=np.uint8, offset=length).reshape(shape)
+
+
+# The images of a cell
+
+
+@dataclass(frozen=True, eq=False)
+class ImageTask:
+    """The images of a cell, noise included.
+
+    `collections` has a fingerprint of the data that they were taken from, by its name; the built-in
+    digits have none.
+    """
+
+    train: Digits
+    test: Digits
+    collections: Mapping[str, str]
+
+
+def image_task(p: BenignVitImagesParameters, seed: int) -> ImageTask:
+    """Return a cell's task. More samples extend fewer, and every ratio has the same noise."""
+    splits, collections = {"digits": built_in_digits()}, dict[str, str]()
+    if p.source == "mnist":
+        splits, collections = mnist_splits(data_folder("source=mnist"))
+    share = p.snr / (1 + p.snr)  # a, so that SNR = a / (1 − a)
+
+    def noisy(clean: Digits, split: str) -> Digits:
+        noise = ring_noise(seed, split, len(clean.labels)) * np.float32(p.noise_deviation)
+        pixels = clean.pixels * np.float32(share) + noise * np.float32(1 - share)
+        return Digits(pixels, clean.labels)
+
+    train, test = _chosen(splits, p.n, p.test_samples, seed)
+    return ImageTask(noisy(train, "train"), noisy(test, "test"), collections)
+
+
+def ring_noise(seed: int, split: str, count: int) -> Pixels:
+    """Return standard normal noise on the outer ring of `count` images, (count, 28, 28)."""
+    drawn = named_rng(seed, split, "ring").standard_normal((count, SIZE, SIZE), dtype=np.float32)
+    drawn[:, RING:-RING, RING:-RING] = 0
+    return drawn
+
+
+def _chosen(
+    splits: Mapping[str, Digits], n: int, test_samples: int, seed: int
+) -> tuple[Digits, Digits]:
+    """Choose samples in an order of the seed's: of two splits, or from the two ends of one."""
+    if len(splits) == 1:
+        (digits,) = splits.values()
+        present = len(digits.labels)
+        if n + test_samples > present:
+            accepts = f"with test_samples={test_samples}, there are {present} such images."
+            raise BadValue("n", n, accepts)
+        order = named_rng(seed, "train", "images").permutation(present)
+        return digits.take(order[:n]), digits.take(order[present - test_samples :])
+    chosen = list[Digits]()
+    for split, name, count in (("train", "n", n), ("test", "test_samples", test_samples)):
+        present = len(splits[split].labels)
+        if count > present:
+            raise BadValue(name, count, f"there are {present} such images.")
+        rows = named_rng(seed, split, "images").permutation(present)[:count]
+        chosen.append(splits[split].take(rows))
+    return chosen[0], chosen[1]

@@ -10,7 +10,7 @@ from typing import Any
 
 from overfit_cli.claims.papers import Claims, on
 from overfit_cli.studies.benign_vit.claims.figures import FALLS, fitted_cells
-from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
+from overfit_cli.studies.benign_vit.images_study import BenignVitImagesParameters
 
 STAND_IN = (
     "scikit-learn's 1797 digits of 8 × 8 pixels, scaled to 20 × 20, in the place of MNIST (MNIST "
