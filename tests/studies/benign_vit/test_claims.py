@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 from overfit_cli.core.cell import Cell, CellResult
-from overfit_cli.stats.boundaries import seeds_exponents
 from overfit_cli.studies.benign_vit.claims.theorems import along_epsilon
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters, weight_deviations
 from overfit_cli.studies.benign_vit.study import study
@@ -214,29 +213,6 @@ def test_a_conclusion_names_the_regime_and_its_numbers() -> None:
     assert harmful.startswith("Harmful overfitting by figure 1b's cut (test loss above 0.2)")
     failed = study.summary(CellResult(cell, numbers, 9, "step limit"))
     assert failed.startswith("Not fitted (step limit)")
-
-
-# Powers of several axes, T, and Condition 4.1 by hand
-
-
-def test_exponents_are_those_that_made_the_numbers() -> None:
-    draws = np.random.default_rng(0)
-    rows = [
-        {"seed": seed, "a": a, "b": b, "value": a**1.5 * b**-0.5 * np.exp(draws.normal(0, 0.01))}
-        for seed in range(6)
-        for a in (1.0, 2.0, 5.0)
-        for b in (0.1, 0.4, 0.7)
-    ]
-    actual = seeds_exponents(pd.DataFrame(rows), ["a", "b"], "value")
-    assert actual is not None
-    for name, truth in (("a", 1.5), ("b", -0.5)):
-        assert actual[name].shape == (6,)
-        assert actual[name] == pytest.approx(truth, abs=0.05)
-
-
-def test_axes_that_move_together_have_no_exponents() -> None:
-    rows = [{"seed": 0, "a": a, "b": a**2, "value": a} for a in (1.0, 2.0, 3.0)]
-    assert seeds_exponents(pd.DataFrame(rows), ["a", "b"], "value") is None
 
 
 def test_the_theorems_steps_are_their_formula() -> None:
