@@ -204,12 +204,27 @@ def values_row(oracle: Autograd) -> dict[str, float]:
         leads.append((signal / max(map(abs, noise)), y * first / rivals))
     margins = oracle.labels * oracle.model(oracle.x).detach()
     return {
+        "value_plus": signals[0],
+        "value_minus": signals[1],
+        "value_noise": float(np.mean([abs(sample[1]) for sample in values])),
         "noise_value_most": max(abs(v) for sample in values for v in sample[1:]),
         "rest_value_most": max(rest),
         "strong_value_least": min(strong),
         "signal_lead": min(lead for lead, _ in leads),
         "noise_lead": min(lead for _, lead in leads),
         "loss_slope": float(torch.sigmoid(-margins).mean()),
+    }
+
+
+def products_row(oracle: Autograd) -> dict[str, float]:
+    """Definition 5.1's inner products of the + signal and of token 2, means over its samples."""
+    (q, queries), (k, keys) = map(oracle.projected, (oracle.model.query, oracle.model.key))
+    plus = oracle.x[:, 0].argmax(1) == 0  # e₁ or e₂
+    return {
+        "product_signal_signal": float(q[0] @ k[0]),
+        "product_signal_noise": float((keys[plus, 1] @ q[0]).mean()),
+        "product_noise_signal": float((queries[plus, 1] @ k[0]).mean()),
+        "product_noise_noise": float((queries[:, 1] * keys[:, 1]).sum(-1).mean()),
     }
 
 
@@ -243,7 +258,7 @@ def test_the_worst_token_is_that_of_loops_over_trained_weights(
     for trained, now in engine(settings):
         row, scores = logged_row(trained.tokens, now, last), scores_of(oracle)
         growth, products = heads(oracle)[0] / squares, heads(oracle)[1]
-        expected = values_row(oracle) | scores_row(scores, before)
+        expected = values_row(oracle) | products_row(oracle) | scores_row(scores, before)
         expected |= {"head_norm_least": growth.min(), "head_norm_most": growth.max()}
         expected["stray_product_move"] = np.abs(products - drawn).max()
         assert {name: row[name] for name in expected} == pytest.approx(expected, abs=1e-9)
