@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from benchmarks.timing import timed
-from overfit_cli.studies.attention_kernel.classifier import CLASSES, Shape, Transformer
-from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
+from overfit_cli.studies.attention_kernel.classifier import CLASSES, Transformer
+from overfit_cli.studies.attention_kernel.classifier_parameters import KernelTextParameters
 
 SAMPLES, TOKENS, WORDS, PADDED = 16, 256, 1000, 56
 ROUNDS = 15
@@ -53,8 +53,8 @@ class PyTorchs(nn.Module):
 
 def ours(kernel: str, dropout: float) -> nn.Module:
     """Return overfit's transformer."""
-    shape = Shape(WORDS, TOKENS, SIZES.layers, SIZES.heads, SIZES.d, SIZES.hidden)
-    return Transformer(shape, kernel, dropout, 0, torch.float32)
+    parameters = SIZES.model_copy(update={"kernel": kernel, "dropout": dropout})
+    return Transformer(parameters, WORDS, TOKENS, 0)
 
 
 def training_step(model: nn.Module, mask: Tensor | None) -> Callable[[], None]:

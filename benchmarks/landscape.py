@@ -17,15 +17,16 @@ from torch.nn import functional
 from benchmarks.timing import timed
 from overfit_cli.core.classification import move_to_device
 from overfit_cli.studies.attention_kernel.classifier import Layer, Transformer, build_model
-from overfit_cli.studies.attention_kernel.landscape.engine import (
+from overfit_cli.studies.attention_kernel.classifier_parameters import KernelLandscapeParameters
+from overfit_cli.studies.attention_kernel.classifiers import landscape as study
+from overfit_cli.studies.attention_kernel.plane import (
     Directions,
     Plane,
     draw_directions,
     fixed_batch,
+    grid,
+    offsets,
 )
-from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
-from overfit_cli.studies.attention_kernel.landscape.study import study
-from overfit_cli.studies.attention_kernel.landscape.theory import grid, offsets
 
 SIZES = ((16, 4), (16, 16), (64, 4), (64, 16), (64, 64), (64, 256))
 """Tokens of a sample, and samples of the fixed batch."""

@@ -13,10 +13,9 @@ from functools import partial
 import numpy as np
 
 from benchmarks.timing import timed
-from overfit_cli.studies.attention_kernel.pathfinder.data import stream_of
-from overfit_cli.studies.attention_kernel.pathfinder.paddles import PathfinderSettings
-from overfit_cli.studies.attention_kernel.pathfinder.samples import CHUNK, chunk_scenes, render
-from overfit_cli.studies.attention_kernel.pathfinder.scenes import Scenes
+from overfit_cli.studies.attention_kernel.classifier_parameters import PathfinderSettings
+from overfit_cli.studies.attention_kernel.images import CHUNK, chunk_scenes, render, stream_of
+from overfit_cli.studies.attention_kernel.scenes import Scenes
 from tests.studies.attention_kernel import pathfinder_oracle as oracle
 
 HARD = PathfinderSettings()

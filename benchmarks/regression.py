@@ -12,12 +12,12 @@ import torch
 from benchmarks.timing import timed
 from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.training import Execution
-from overfit_cli.studies.attention_kernel.regression.parameters import (
+from overfit_cli.studies.attention_kernel.parameters import (
     KernelRegressionParameters,
     RegressionCell,
 )
-from overfit_cli.studies.attention_kernel.regression.reference import plain_descent
-from overfit_cli.studies.attention_kernel.regression.study import study
+from overfit_cli.studies.attention_kernel.reference import plain_descent
+from overfit_cli.studies.attention_kernel.study import study
 from overfit_cli.sweeps.worker import train_all
 
 RATES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)

@@ -224,6 +224,7 @@ WORLDS: Mapping[str, Worlds] = {
     "fig1-sides": worlds_from(figure_1, partial(figure_1, noise=2.28), 6),
     "fig1-sides-power": worlds_from(figure_1, partial(mixed_worlds, worlds=AS_WELL), 5),
     "fig1-falls-with-n": worlds_from(partial(falling, n=1.0, snr=1.0), falling_along_one, 5),
+    "fig2-falls-with-n": worlds_from(partial(falling, n=1.0, snr=1.0), falling_along_one, 5),
     "dimension-constant": number_worlds(_constants, MARGINS["dimension-constant"], 0.05, logs=True),
     "transition-balance": number_worlds(_balance, MARGINS["transition-balance"], 0.03),
     "constant-balance": number_worlds(_balance, MARGINS["constant-balance"], 0.03),

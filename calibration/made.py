@@ -89,8 +89,9 @@ def _world(
     planned: pd.DataFrame, random: Random, claims: list[Claim], is_false: bool
 ) -> pd.DataFrame:
     """The cells of all presets of a claim; where it is false one of its clauses is."""
-    presets = dict.fromkeys(claim.preset for claim in claims)
-    plans = [design(preset) for preset in presets] if len(presets) > 1 else [planned]
+    presets = dict.fromkeys((claim.preset, claim.profile) for claim in claims)
+    is_told = len(presets) == 1 and claims[0].profile == "quick"
+    plans = [planned] if is_told else [design(*each) for each in presets]
     frame = pd.concat(plans, ignore_index=True).drop_duplicates(ignore_index=True)
     frame = frame[frame["seed"].isin(planned["seed"])].reset_index(drop=True).assign(steps=100.0)
     clauses = [(claim, clause) for claim in claims for clause in claim.measure.sentence.clauses]  # type: ignore[attr-defined]

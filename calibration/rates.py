@@ -102,10 +102,7 @@ def errors(truth: Truth, measured: Rates) -> dict[Verdict, float]:
 MODULES: Mapping[str, str] = {
     "benign-vit": "benign_vit",
     "benign-cnn": "benign_cnn",
-    "kernel-landscape": "kernel_landscape",
-    "kernel-pathfinder": "kernel_classifier",
-    "kernel-regression": "kernel_regression",
-    "kernel-text": "kernel_classifier",
+    "benign-vit-images": "benign_vit",
     "softmax-convergence": "softmax_convergence",
     "softmax-diffusion": "softmax_diffusion",
 }
@@ -165,8 +162,8 @@ def damaged_rate(
 
 
 @functools.cache
-def design(preset_name: str) -> pd.DataFrame:
-    """Return the cells of a preset's quick profile, done but not measured.
+def design(preset_name: str, profile: str = "quick") -> pd.DataFrame:
+    """Return the cells of a preset's profile, done but not measured, with the quick one's seeds.
 
     Raises:
         UserError: if there is no such preset.
@@ -175,9 +172,7 @@ def design(preset_name: str) -> pd.DataFrame:
     if preset is None:
         raise UserError(f"There is no preset {preset_name!r}.")
     study = find_study(preset.study)
-    texts = preset.profile("quick").texts
-    quick = preset.profile("quick")
-    seeds = parse_seeds(str(quick.seeds))
-    grid = Grid.read(study, texts, seeds, quick.together, quick.only)
+    chosen, seeds = preset.profile(profile), parse_seeds(str(preset.profile("quick").seeds))
+    grid = Grid.read(study, chosen.texts, seeds, chosen.together, chosen.only)
     rows = [{**cell.parameters.model_dump(), "seed": cell.seed} for cell in grid.cells()]
     return pd.DataFrame(rows).assign(study=study.name, status="done", reason="")

@@ -6,7 +6,9 @@ Each reference here was an attack: an import of it acts, or finds code that came
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
+import marshal
 import os
 import sys
 from collections.abc import Iterator
@@ -242,6 +244,56 @@ def test_a_package_that_has_changed_is_not_imported_to_compare_its_code(
     call(*command.split(), cwd=folder, expect={0, 1})
     assert not (folder / "executed").exists()
     forget()
+
+
+def test_byte_code_beside_an_unchanged_module_is_not_executed(folder: Path) -> None:
+    """An archive may hold it: Python compares unchecked byte code with no source."""
+    (folder / "lab").mkdir()
+    for name in ("__init__", "outside"):
+        file = written(folder, OUTSIDE if name == "outside" else "", f"lab/{name}.py")
+        code = compile(f"open('executed', 'w')\n{file.read_text()}", str(file), "exec")
+        compiled = Path(importlib.util.cache_from_source(str(file)))
+        compiled.parent.mkdir(exist_ok=True)
+        header = importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + bytes(8)
+        compiled.write_bytes(header + marshal.dumps(code))
+    how = ("--n=1:3", "--seeds=6", "--jobs=1", "--out=run")
+    call("sweep", "lab.outside:train", *how, cwd=folder)
+    assert (folder / "executed").exists(), "a module that is named is imported as Python does"
+    (folder / "executed").unlink()
+    forget()
+    assert call("judge", "run", cwd=folder).stderr == ""
+    assert not (folder / "executed").exists()
+    forget()
+
+
+def test_each_run_of_a_function_is_judged_once_by_what_it_recorded_and_its_preset_says(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(folder, 'title = "Own"\nstudy = "outside.py"\nclaims.low = "loss < 9"\n', "own.toml")
+    for name, loss in (("a", 5), ("b", 50)):
+        written(folder, OUTSIDE.replace("loss < 5", f"loss < {loss}"), "outside.py")
+        how = ("--n=1:3", "--seeds=6", "--jobs=1", "--claim=loss < 7", f"--out={name}")
+        call("sweep", "own.toml", *how, cwd=folder)
+    monkeypatch.setenv("OVERFIT_CACHE", str(folder / "cache-of-another-user"))
+    forget()
+    with pytest.warns(UserWarning, match=RECORDED):
+        judged = overfit_cli.judge(folder / "a", folder / "b")
+    names = [(one.name, one.run.directory.path.name) for one in judged if one.run]
+    both = [("loss-lt-7", "a"), ("loss-lt-7", "b"), ("low", "a"), ("low", "b")]
+    assert sorted(names) == sorted([("loss-lt-5", "a"), ("loss-lt-50", "b"), *both])
+    assert not [one.measurement.note for one in judged if "after the first" in one.measurement.note]
+    forget()
+
+
+@pytest.mark.parametrize(
+    ("reference", "said"),
+    [("lab.outside:train", "--study MODULE:FUNCTION` loads"), ("", "study=FUNCTION)` loads")],
+)
+def test_how_to_load_a_function_is_said_as_it_can_be_named(
+    sent: Path, reference: str, said: str
+) -> None:
+    record(sent, reference=reference)
+    assert said in call("judge", "run", cwd=sent.parent).stderr
 
 
 def test_a_cache_at_no_whole_path_holds_no_consent(

@@ -201,14 +201,14 @@ def test_a_name_without_words_has_its_own_and_keeps_an_underscore_at_its_end() -
     assert {name: spaced(name) for name in words} == words
 
 
-ODD = """
+SLASHED = """
 from overfit_cli import experiment
 
 @experiment(name="lab/ridge", claims=["e < 5 where a < 9", "`loss (%` < 9", "`x|a` < 90"])
 def train(a: float = 1.0, seed: int = 0):
     return {"e": a + seed, "loss (%": a, "x|a": a, "(a+)+b": a}
 """
-ON_ODD = (
+ON_SLASHED = (
     *("runs", "runs {}", "judge {} --out=j.png", "report {} --out=page", "compare {} {}"),
     *("export {} --means --to=latex --out=a.tex", "plot lines --from={} --value=x|a --out=a.png"),
 )
@@ -218,10 +218,10 @@ ON_ODD = (
 def test_a_name_with_a_slash_and_columns_that_read_like_patterns_work_everywhere(
     tmp_path: Path,
 ) -> None:
-    written(tmp_path, ODD)
+    written(tmp_path, SLASHED)
     done = call("sweep", "mine.py", "--a=1,2", "--seeds=6", "--jobs=1", cwd=tmp_path)
     assert "results/lab_ridge-a" in done.stdout
-    for command in ON_ODD:
+    for command in ON_SLASHED:
         call(*command.replace("{}", "results/lab_ridge-a").split(), cwd=tmp_path)
     judged = overfit_cli.judge(tmp_path / "results" / "lab_ridge-a")
     assert [one.name for one in judged] == ["e-lt-5-where-a-lt-9", "loss-percent-lt-9", "x-a-lt-90"]

@@ -44,73 +44,28 @@ stray-products-*: move=1.1 where seed == 3 => fails
 largest-scores-*: score_over_bound=1.1 where seed == 3 => fails
 harmful-largest-values: value_over_bound=1.1 where seed == 3 => fails
 
-# Song et al. 2024: theorems where their conditions are met, missed, or cannot be told
-theorem3-gaussian-zero theorem3-rate example-gradient: condition_12=800 => vacuous
-theorem3-gaussian-zero: relative_loss=0.5 train_loss=0.5 gradient=0 => fails
-theorem3-gaussian-zero: relative_loss=0.5 train_loss=0.5 gradient=0.1 => inconclusive
-theorem3-rate: violations_gamma=5 => fails
-theorem3-rate: violations_gamma=5 descent=0.1 => inconclusive
-theorem3-rate: violations_gamma=nan => inconclusive
-theorem3-rate: log10_gamma=nan => inconclusive
-theorem3-rate: log10_gamma=-8 => holds by far
-theorem[12]*-two theorem[12]*-four: violations_paper=7 violations_corrected=7 => fails
-theorem[12]*-two theorem[12]*-four: lambda_b=0 => vacuous
-theorem[12]*-two theorem[12]*-four: stability=0.9 => inconclusive
-theorem1-*-two theorem1-*-four: condition_8=18 => holds
+# Song et al. 2024: hypotheses that are missed, and cells of other settings
+theorem3-gaussian-zero theorem3-rate: condition_12=800 => vacuous
+theorem[12]*-two theorem[12]*-four corollary1-linear: lambda_b=0 => vacuous
 theorem2-*-two theorem2-*-four: condition_8=18 => vacuous
 theorem2-corrected-four: condition_8=18 where seed != 4 => inconclusive
-zero-softmax-all: condition_8=18 => holds
-theorem1-paper-two: violations_paper=7 where heads == 4 => fails
-theorem1-corrected-four: violations_paper=7 where heads == 4 => holds
-theorem1-paper-two: rate_margin=0.9 => fails
-theorem1-paper-two: rate_margin=nan => inconclusive
-theorem2-paper-two: rate_margin=0.9 => inconclusive
-theorem2-paper-two: rate_margin=nan => inconclusive
-theorem[12]-corrected-four theorem2-gaussian-corrected-four: rate_margin=0.9 => holds
 eigenvalue-theorem1 eigenvalue-proved: rate_margin=1.01 => fails
 eigenvalue-theorem1: rate_margin=nan => inconclusive
 eigenvalue-theorem1: lambda_b=0 => vacuous
 eigenvalue-proved: condition_8=20 => vacuous
 eigenvalue-proved: rate_margin=0.3 => fails
 eigenvalue-proved: rate_margin=0.2 => holds
-example-gradient: gradient_key_start=1e-17 => fails
-example-gradient: train_loss=0.999 => fails
+lemma1-value-several: pl_ratio_min=0.9 rate_paper=1 => fails
+lemma1-value-several: lambda_b=0 => vacuous
+lemma2-gradients lemma7-gradients: lemma_gradients=1e-4 => holds by far
+lemma3-outputs lemma8-outputs: lemma_outputs=1.1 where seed == 3 => fails
+zero-gaussian-below: heads=2 => not run
 example-gradient: weights=drawn => not run
-example-escape: relative_loss=1 => fails
-sizes-lambda-b: lambda_b=0 => fails
-sizes-delta: delta=1e-17 => fails
-tangent-slower remark2-rate: steps_to_millionth=nan => inconclusive
-corollary1-linear: lambda_b=0 => vacuous
-corollary1-linear: steps_to_trillionth=1e5 where trained != 'all' => fails
-corollary1-linear: steps_to_trillionth=nan relative_loss=0.1 gradient=1 \
-    where trained != 'all' => inconclusive
-corollary1-linear: steps_to_trillionth=nan relative_loss=0.1 gradient=0 \
-    where trained != 'all' => fails
-corollary1-linear: steps_to_trillionth=nan relative_loss=0.1 gradient=0 \
-    where trained != 'all' and learning_rate > 0.005 => holds
-corollary1-linear: steps_to_trillionth=nan relative_loss=0.1 gradient=1 steps=1e7 \
-    where trained != 'all' => fails
-corollary1-linear: steps_to_trillionth=nan relative_loss=1e-13 gradient=0 \
-    where trained != 'all' => inconclusive
-corollary1-linear: status=failed reason=worker_killed steps_to_trillionth=nan \
-    where trained != 'all' and seed < 15 => inconclusive
-remark2-rate: steps_to_millionth=nan where trained != 'all' => fails
-remark2-rate: steps_to_millionth=1e7 where trained != 'all' => fails
-remark2-rate: steps_to_millionth=10 where trained != 'all' => holds
-remark2-rate: steps_to_millionth=nan where trained == 'all' => holds
-
-# and its claims on the paper's own data and training
 text-imdb-gaussian-faster: tokens=32 => not run
-text-imdb-gaussian-faster: d=8 => not run
-text-imdb-gaussian-faster: layers=1 => not run
-text-imdb-gaussian-faster: batch_size=32 => not run
 text-imdb-gaussian-faster: training_steps=100 => not run
-text-imdb-gaussian-faster: source=generated => not run
 landscape-minima landscape-curvature: task=pathfinder => not run
 landscape-minima landscape-curvature: source=imdb => not run
-landscape-real-minima landscape-real-curvature: optimiser=adamw => not run
 landscape-real-minima landscape-real-curvature: learning_rate=1e-3 => not run
-landscape-real-minima landscape-real-curvature: d=32 => not run
 
 # Deora et al. 2024: each lemma is held to its own conditions
 paths-theorem1: mean_train_loss=2 => fails

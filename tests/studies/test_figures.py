@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -54,14 +55,14 @@ def test_cells_that_a_figure_has_nothing_of_are_refused(
         drawn(tmp_path / "run", figure, study, **given)
 
 
-def test_a_figure_of_other_columns_or_parameters_says_what_varies() -> None:
-    for figure, run, cause in (
-        ("tangent-steps", "kernel-example-quick", "KeyError: 'tangent_steps'"),
-        ("eigenvalue", "kernel-theorem2-quick", "ValueError: Index contains duplicate entries"),
-    ):
-        varies = f"^{figure} is no figure of these cells; here varies kernel, .*learning_rate"
-        with pytest.raises(UserError, match=rf"{varies} \({cause}"):
-            overfit_cli.draw(figure, RESULTS / run)
+@pytest.mark.parametrize("error", [KeyError("depth"), ValueError("Index contains duplicates")])
+def test_a_figure_of_other_columns_or_parameters_says_what_varies(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("overfit_cli.figures.lines.draw_lines", mock.Mock(side_effect=error))
+    varies = "^lines is no figure of these cells; here varies kernel, .*learning_rate"
+    with pytest.raises(UserError, match=rf"{varies} \({type(error).__name__}: "):
+        overfit_cli.draw("lines", RESULTS / "kernel-example-quick")
 
 
 @pytest.mark.slow

@@ -147,9 +147,6 @@ def error_text(error: OSError) -> str:
     return error.strerror or type(error).__name__
 
 
-_WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
-
-
 class _Lock(FileLock):
     """A lock whose errors name its file."""
 
@@ -157,7 +154,7 @@ class _Lock(FileLock):
         try:
             super()._acquire()
         except OSError as error:
-            lacks = error.errno in _WITHOUT_LOCKS
+            lacks = error.errno in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
             why = "the file system has no file locks" if lacks else error_text(error)
             raise OSError(error.errno, why, self.lock_file) from error
 

@@ -128,8 +128,20 @@ class FunctionStudy(Study[experiment.FunctionParameters]):
 
     @functools.cached_property
     def loaded(self) -> FunctionStudy | None:
-        """The study with the function of a record, if that may be loaded; see `study_of_record`."""
-        return study_of_record(self.record, self.identity.source)
+        """The study of a record with its function; None where nobody consented to load that.
+
+        The function was given or named in this process, or this user named the very file: a record
+        alone has nothing loaded.
+        """
+        record, study = self.record, _given.get(self.record.name)
+        with contextlib.suppress(UserError):  # its file is gone, or can't be loaded any more
+            study = study_of_reference(_named[record.name]) if record.name in _named else study
+        if study is not None and study.record.parameters == record.parameters:
+            return study
+        with contextlib.suppress(UserError):
+            if files := references.files_of_own(record.reference, self.identity.source):
+                return _study_of_files(record.reference, files)
+        return None
 
     def train(
         self, batch: rows.Batch[experiment.FunctionParameters], training: Training
@@ -211,17 +223,14 @@ def _number(value: Any, description: str) -> float | None:
     raise TypeError(f"{description}, which is not a number")
 
 
-def study_of_reference(reference: str, folder: Path | None = None) -> FunctionStudy:
-    """Return the study of the function that `FILE.py:NAME` or `package.module:NAME` names.
+def study_of_reference(reference: str) -> FunctionStudy:
+    """Return the study of the function that the user names: `FILE.py:NAME`, `package.module:NAME`.
 
-    A file is loaded again after it has changed. Without `folder`, which `files_of_reference` has,
-    the user names it.
+    A file is loaded again after it has changed.
     """
-    files = references.files_of_reference(reference, folder)
-    study = _study_of_files(reference, files)
-    if folder is None:
-        _named[study.name] = study.record.reference
-        references.remember(study.record.reference, study.identity)
+    study = _study_of_files(reference, references.files_of_reference(reference))
+    _named[study.name] = study.record.reference
+    references.remember(study.record.reference, study.identity)
     return study
 
 
@@ -263,26 +272,6 @@ _named: dict[str, str] = {}
 """References that were named in this process, by the names of their studies."""
 _given: dict[str, FunctionStudy] = {}
 """Studies of functions that were given in this process, by name."""
-
-
-def study_of_record(record: experiment.FunctionRecord, digest: str) -> FunctionStudy | None:
-    """Return the study of a record, with its function; None where nobody consented to load that.
-
-    The function was given or named in this process, or this user named the very file: a record
-    alone has nothing loaded.
-
-    Args:
-        digest: of the code that the run directory records.
-    """
-    study = _given.get(record.name)
-    with contextlib.suppress(UserError):  # its file is gone, or can't be loaded any more
-        study = study_of_reference(_named[record.name]) if record.name in _named else study
-    if study is not None and study.record.parameters == record.parameters:
-        return study
-    with contextlib.suppress(UserError):
-        if folder := references.folder_of_own(record.reference, digest):
-            return study_of_reference(record.reference, folder)
-    return None
 
 
 def _make_study(function: references.Function, source: references.Source) -> FunctionStudy:

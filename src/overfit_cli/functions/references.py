@@ -82,8 +82,8 @@ def remember(reference: str, code: Identity) -> None:
         mark.write_text(source.digest_of_all(code.files))
 
 
-def folder_of_own(reference: str, digest: str) -> Path | None:
-    """Return where imports find a function that this user named on this machine; else None.
+def files_of_own(reference: str, digest: str) -> tuple[SourceFile, ...]:
+    """Return the files of a function that this user named on this machine; none of another one.
 
     It is the very file, its code is still of the digest, and nothing else that it executes has
     changed. Without the mark of `remember` nothing of it is read; nothing is imported.
@@ -92,14 +92,12 @@ def folder_of_own(reference: str, digest: str) -> Path | None:
     with contextlib.suppress(*_NO_MARK):  # what nobody has named
         mark, path, package, name = _mark(reference, digest)
         whole = mark.read_text()
-        if path.is_file():
-            folder = path.parents[len(package.split(".")) if package else 0]
-            import_from(folder)
-            code = source.code_of_file(path, package, name)
-            if (code.source, source.digest_of_all(code.files)) == (digest, whole):
-                return folder
+        import_from(path.parents[len(package.split(".")) if package else 0])
+        code = source.code_of_file(path, package, name)
+        if (code.source, source.digest_of_all(code.files)) == (digest, whole):
+            return code.files
     sys.path[:] = before
-    return None
+    return ()
 
 
 _NO_MARK = (UserError, OSError, ValueError, RuntimeError)
@@ -122,18 +120,14 @@ def _mark(reference: str, digest: str) -> tuple[Path, Path, str, str]:
 # Loading
 
 
-def files_of_reference(reference: str, folder: Path | None = None) -> tuple[SourceFile, ...]:
-    """Return the file of a reference and those of the user's that it imports; none of a module.
-
-    Args:
-        folder: where a module is found that is installed nowhere; None for the working folder.
-    """
+def files_of_reference(reference: str) -> tuple[SourceFile, ...]:
+    """Return the file of a reference and those of the user's that it imports; none of a module."""
     where, _ = split_reference(reference)
     path = Path(where).resolve() if where.endswith(".py") else None
     if path and not path.is_file():
         raise UserError(f"{where}: there is no such file.")
     importlib.invalidate_caches()
-    import_from(path.parent if path else folder or Path.cwd())
+    import_from(path.parent if path else Path.cwd())
     return tuple(source.own_files(path)) if path else ()
 
 
@@ -147,10 +141,10 @@ def find_function(reference: str, files: Sequence[SourceFile]) -> tuple[Function
     """Return the function that a reference names, and where it comes from.
 
     Args:
-        files: those of `files_of_reference`, of which modules are made.
+        files: of which modules are made: not of byte code beside them, which may have been sent.
     """
     where, name = split_reference(reference)
-    texts = source.Texts(files, where)
+    texts = source.Texts(() if where in sys.modules else files, where)
     with telling_why(where), texts.importing():
         module = importlib.import_module(texts.main)
     for each in texts.files:  # one that it imported inside of a function is of before

@@ -340,9 +340,14 @@ def judge_runs(
         by_path = {
             run.directory.path: run for run in runs if (run.cells["study"] == study.name).all()
         }
+        # Runs of one function may have recorded other claims: each is judged on those that have it.
+        bearing = dict[tuple[str, str], tuple[Claim, dict[Path, JudgedRun]]]()
+        for of, on in [(study, {}), *((run.study, {path: run}) for path, run in by_path.items())]:
+            for claim in claims_of(of):
+                bearing.setdefault((claim.name, claim.wording), (claim, {}))[1].update(on)
         asked = [
-            (claim, [by_path[path] for path in sort_runs(by_path, claim, profile)])
-            for claim in claims_of(study)
+            (claim, [on[path] for path in sort_runs(on, claim, profile)])
+            for claim, on in bearing.values()
         ]
         asked += [(claim, [run]) for run in by_path.values() for claim in run.sentences()]
         claims = [

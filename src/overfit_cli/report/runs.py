@@ -210,8 +210,9 @@ class JudgedRun:
         if any(claim is removed for removed in self._removed):
             return f"This claim was removed {AFTER_THE_FIRST_CELL}; it is judged as it was then."
         study = self.study
-        if isinstance(study, FunctionStudy) and study.loaded is None and claim in study.claims():
-            return ""  # it is judged as it was recorded
+        is_recorded = isinstance(study, FunctionStudy) and study.loaded is None
+        if is_recorded and claim.name in {one.name for one in study.claims()}:
+            return ""  # it is judged as it was then
         state = self.manifest.state_of(claim)
         if state not in ("changed", "added"):
             return ""
@@ -246,11 +247,14 @@ def load_runs(
         if isinstance(run.study, FunctionStudy):
             loaded.append(run.study.loaded)
             if run.study.record.claims and loaded[-1] is None:
-                command = shell_line(command_words("judge", directory.path, study="FILE.py"))
+                file = "FILE.py" if ".py:" in run.study.record.reference else "MODULE:FUNCTION"
+                how = shell_line(command_words("judge", directory.path, study=file))
+                if not run.study.record.reference:
+                    how = f"overfit_cli.judge({str(directory.path)!r}, study=FUNCTION)"
                 why = "its claims are judged as they were recorded: its function is not loaded"
-                warnings.warn(f"{directory.path}: {why}; `{command}` loads it.", stacklevel=2)
+                warnings.warn(f"{directory.path}: {why}; `{how}` loads it.", stacklevel=2)
     if study is not None and study.record not in [one.record for one in loaded if one]:
-        names = ", ".join(sorted({run.study.name for run in runs}))
+        names = ", ".join(sorted({run.study.name for run in runs})) or "none"
         accepts = f"no run here is of this function with its parameters; here is {names}."
         raise BadValue("study", study.name, accepts)
     return runs

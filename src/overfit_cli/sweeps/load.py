@@ -83,8 +83,9 @@ def study_in(directory: RunDirectory) -> AnyStudy:
     measured = [name for name in directory.columns(CELLS) if name not in shared]
     logged = [name for name in directory.columns(STEPS) if name not in NEEDED[STEPS]]
     code = Identity(manifest.runs[-1].source if manifest.runs else "")
-    known: Any = {"measured": measured, "logged": logged, "wordings": manifest.wordings}
-    return FunctionStudy(function, code=code, **known)
+    others = {**manifest.sentences, **manifest.stated}
+    own = {name: text for name, text in manifest.wordings.items() if name not in others}
+    return FunctionStudy(function, code=code, measured=measured, logged=logged, wordings=own)
 
 
 def logged_steps(directory: RunDirectory, cells: pd.DataFrame) -> pd.DataFrame:

@@ -218,7 +218,7 @@ class Manifest(BaseModel):
         frames = [pd.DataFrame(columns=["seed", *describe(study.parameters)])]
         points = sum(run.size // max(1, len(run.seeds)) for run in runs.values())
         if points > MOST_PLANNED or len(runs) > MOST_GRIDS:
-            words = f"Runs of {self.study} plan more than {MOST_PLANNED} points"
+            words = f"{self.study}: over {MOST_PLANNED} points, or {MOST_GRIDS} grids, are planned"
             warnings.warn(f"{words}: missing points aren't shown.", UserWarning, stacklevel=3)
             return frames[0]
         for run in runs.values():

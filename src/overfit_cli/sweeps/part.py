@@ -156,9 +156,9 @@ def read_part(path: Path, kind: str, columns: list[str] | None = None) -> Part:
         version, of, study, source, stamp = (found.get(f"overfit.{mark}", "") for mark in MARKS)
         if version != FORMAT:
             raise NotAPartError(f"it has schema {version!r}; this overfit reads {FORMAT}")
-        problem = "" if of == kind else f"it isn't marked as {kind}"
-        if problem := problem or _problem(facts, schema, kind, len(content)):
-            raise NotAPartError(problem)
+        if of != kind:
+            raise NotAPartError(f"it isn't marked as {kind}")
+        _check_schema(facts, schema, kind, len(content))
         # A part without a value of a parameter is none, whatever is asked of it.
         fixed = parameter_columns(schema.names) if kind == CELLS else []
         asked = columns and [*dict.fromkeys([*columns, *fixed])]
@@ -168,43 +168,40 @@ def read_part(path: Path, kind: str, columns: list[str] | None = None) -> Part:
         raise
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         raise NotAPartError("it isn't a whole parquet file") from error
-    if problem := _problem_of_rows(part, kind):
-        raise NotAPartError(problem)
+    _check_rows(part, kind)
     kept = [name for name in rows.column_names if columns is None or name in columns]
     return replace(part, rows=rows.select(kept))
 
 
-def _problem_of_rows(part: Part, kind: str) -> str:
-    """Why rows that were read are none of a part; empty if they may be."""
+def _check_rows(part: Part, kind: str) -> None:
+    """Refuse rows that were read and are none of a part."""
     rows, parameters = part.rows, part.parameters if kind == CELLS else {}
     for name in rows.column_names:
         column, is_fixed = rows[name], name in NEEDED[kind] or name in parameters
         if is_fixed and column.null_count:
-            return f"its column {name!r} has an empty place"
+            raise NotAPartError(f"its column {name!r} has an empty place")
         if parameters.get(name) == REAL and not pc.all(pc.is_finite(column)).as_py():
-            return f"its column {name!r} has a number that is not finite"
+            raise NotAPartError(f"its column {name!r} has a number that is not finite")
     order = ORDER[kind]
     if {*order} <= {*rows.column_names} and rows.group_by(order).aggregate([]).num_rows < len(rows):
-        return "a cell, or a logged step of one, stands in it twice"
-    return ""
+        raise NotAPartError("a cell, or a logged step of one, stands in it twice")
 
 
-def _problem(facts: pq.FileMetaData, schema: pa.Schema, kind: str, size: int) -> str:
-    """Why a file of so many bytes that somebody made is no part; empty if it may be one."""
+def _check_schema(facts: pq.FileMetaData, schema: pa.Schema, kind: str, size: int) -> None:
+    """Refuse a file of so many bytes that somebody made and that can be no part."""
     once_read = sum(facts.row_group(group).total_byte_size for group in range(facts.num_row_groups))
     keys = facts.num_rows if kind == CELLS else 0
     if facts.num_rows > MOST_ROWS or once_read > MOST_BYTES or keys * BYTES_OF_KEY > size:
-        return "it has more rows than a part, or a file of its size, can hold"
+        raise NotAPartError("it has more rows than a part, or a file of its size, can hold")
     fixed, start = NEEDED[kind] | {TRACEBACK: TEXT}, schema.get_field_index("status")
     for name in NEEDED[kind]:
         if schema.names.count(name) != 1:
-            return f"it lacks the column {name!r}"
+            raise NotAPartError(f"it lacks the column {name!r}")
     for place, column in enumerate(schema):
         # What is measured is a number.
         free = {WHOLE, REAL} if place >= start else {WHOLE, REAL, TEXT, pa.bool_()}
         if column.type not in ({fixed[column.name]} if column.name in fixed else free):
-            return f"its column {column.name!r} holds {column.type}"
-    return ""
+            raise NotAPartError(f"its column {column.name!r} holds {column.type}")
 
 
 def joined(rows: Iterable[pa.Table], kind: str) -> pa.Table:

@@ -367,11 +367,10 @@ class RunDirectory:
         present = (pc.unique(part.rows["version"]).to_pylist() for part in parts)
         version = self.shown_version(version for versions in present for version in versions)
         function, study, shown = self.manifest.function, self._installed(), list[Part]()
-        is_own = study is not None and study.version == version
-        described = (
-            parameters.describe(study.parameters).values() if study is not None and is_own else ()
-        )
-        now = parquet.parameter_types(described if function is None else function.parameters)
+        described: Iterable[Any] = function.parameters if function is not None else ()
+        if function is None and study is not None and study.version == version:
+            described = parameters.describe(study.parameters).values()
+        now = parquet.parameter_types(described)
         for part in parts:
             # What an installed study has no more was at its default.
             known = part.parameters if function is not None else now

@@ -8,8 +8,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from overfit_cli.studies.attention_kernel.pathfinder.paddles import PathfinderSettings
-from overfit_cli.studies.attention_kernel.pathfinder.scenes import Scenes
+from overfit_cli.studies.attention_kernel.classifier_parameters import PathfinderSettings
+from overfit_cli.studies.attention_kernel.scenes import Scenes
 
 Segment = tuple[complex, complex]
 Disc = tuple[complex, float]

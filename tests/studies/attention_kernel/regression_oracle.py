@@ -9,22 +9,27 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from overfit_cli.studies.attention_kernel.parameters import KERNELS
-from overfit_cli.studies.attention_kernel.reference import attention_by_definition
-from overfit_cli.studies.attention_kernel.regression.data import Problem, draw_problem
-from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
-from overfit_cli.studies.attention_kernel.regression.reference import TRAINED, MultiHeadAttention
+from overfit_cli.studies.attention_kernel.data import Problem, draw_problem
+from overfit_cli.studies.attention_kernel.parameters import KernelRegressionParameters
+from overfit_cli.studies.attention_kernel.reference import (
+    TRAINED,
+    MultiHeadAttention,
+    plain_attention,
+)
+
+
+def attention_of(problem: Problem, kernel: str, sample: int) -> np.ndarray:
+    """S of one sample, (heads, tokens, tokens)."""
+    x = problem.inputs[sample]
+    q, k = torch.tensor(x @ problem.query), torch.tensor(x @ problem.key)
+    return np.asarray(plain_attention(kernel, q, k))
 
 
 def mixed_tokens(problem: Problem, kernel: str) -> np.ndarray:
     """B = [S_ih X_i] over samples and heads, (samples · tokens, heads · features)."""
     rows = []
-    for x in problem.inputs:
-        heads = [
-            attention_by_definition(kernel, x @ query, x @ key) @ x
-            for query, key in zip(problem.query, problem.key, strict=True)
-        ]
-        rows.append(np.concatenate(heads, axis=1))
+    for sample, x in enumerate(problem.inputs):
+        rows.append(np.concatenate([*attention_of(problem, kernel, sample) @ x], axis=1))
     return np.concatenate(rows)
 
 
@@ -51,7 +56,7 @@ def plain_path(
 ) -> Iterator[tuple[float, Tensor, Tensor, Tensor]]:
     """The loss, the outputs, what is trained and its gradient, each a vector, at each step."""
     problem = draw_problem(parameters, seed)
-    model = MultiHeadAttention(problem, KERNELS[parameters.kernel], torch.float64)
+    model = MultiHeadAttention(problem, parameters.kernel, torch.float64)
     x, y = torch.tensor(problem.inputs), torch.tensor(problem.labels)
     moved = [getattr(model, name) for name in TRAINED[parameters.trained]]
     for _ in range(parameters.training_steps + 1):
@@ -104,7 +109,7 @@ def _operator_norm(jacobian: Tensor) -> float:
 
 def gradient_of_sample(problem: Problem, kernel: str, sample: int, which: str) -> np.ndarray:
     """∂f(M; X_i)/∂W by autograd, (heads, features, width)."""
-    model = MultiHeadAttention(problem, KERNELS[kernel], torch.float64)
+    model = MultiHeadAttention(problem, kernel, torch.float64)
     x, y = (torch.tensor(one[sample : sample + 1]) for one in (problem.inputs, problem.labels))
     loss = (model(x) - y).square().sum() / 2
     return np.asarray(torch.autograd.grad(loss, getattr(model, which))[0])
@@ -112,11 +117,7 @@ def gradient_of_sample(problem: Problem, kernel: str, sample: int, which: str) -
 
 def residual_of_sample(problem: Problem, kernel: str, sample: int) -> float:
     """‖MH(M; X_i) − y_i‖."""
-    x = problem.inputs[sample]
-    outputs = sum(
-        attention_by_definition(kernel, x @ query, x @ key) @ x @ value @ output
-        for query, key, value, output in zip(
-            problem.query, problem.key, problem.value, problem.output, strict=True
-        )
-    )
+    values = problem.inputs[sample] @ problem.value  # (heads, tokens, width)
+    mixed = attention_of(problem, kernel, sample) @ values
+    outputs = np.einsum("htw,hw->t", mixed, problem.output)
     return float(np.linalg.norm(outputs - problem.labels[sample]))

@@ -15,15 +15,14 @@ from overfit_cli.core.classification import Examples, minibatches
 from overfit_cli.core.training import named_rng
 from overfit_cli.studies.attention_kernel import classifier, reference
 from overfit_cli.studies.attention_kernel.attention import attend, attention
-from overfit_cli.studies.attention_kernel.classifier import Dropout, Shape, Transformer
+from overfit_cli.studies.attention_kernel.classifier import Dropout, Transformer
+from overfit_cli.studies.attention_kernel.classifier_parameters import KernelTextParameters
+from overfit_cli.studies.attention_kernel.classifiers import text as study
 from overfit_cli.studies.attention_kernel.parameters import KERNELS
-from overfit_cli.studies.attention_kernel.reference import attention_by_definition
-from overfit_cli.studies.attention_kernel.text.data import text_task
-from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
-from overfit_cli.studies.attention_kernel.text.study import study
+from overfit_cli.studies.attention_kernel.reviews import text_task
 from tests.training import cell_of, train
 
-SHAPE = Shape(vocabulary=11, length=6, layers=2, heads=2, d=6, hidden=5)
+WORDS, TOKENS, HEADS = 11, 6, 2
 SMALL = {
     "tokens": 12,
     "n": 40,
@@ -41,8 +40,9 @@ def settings(**values: object) -> KernelTextParameters:
     return KernelTextParameters.model_validate({**SMALL, **values})
 
 
-def build(kernel: str, dropout: float = 0.0, seed: int = 0) -> Transformer:
-    return Transformer(SHAPE, kernel, dropout, seed, torch.float64)
+def build(kernel: str, seed: int = 0) -> Transformer:
+    sizes = {"layers": 2, "heads": HEADS, "d": 6, "hidden": 5, "dropout": 0.0}
+    return Transformer(settings(kernel=kernel, **sizes), WORDS, TOKENS, seed)
 
 
 def shaken(kernel: str) -> Transformer:
@@ -54,10 +54,11 @@ def shaken(kernel: str) -> Transformer:
     return model.eval()
 
 
-def samples(count: int = 4) -> tuple[np.ndarray, np.ndarray]:
+def samples(count: int = 4) -> tuple[Tensor, Tensor]:
     """Tokens, and a mask that leaves 6, 5, 4, ... of them."""
-    tokens = np.random.default_rng(2).integers(0, SHAPE.vocabulary, (count, SHAPE.length))
-    return tokens, np.arange(SHAPE.length) < (SHAPE.length - np.arange(count))[:, None]
+    tokens = np.random.default_rng(2).integers(0, WORDS, (count, TOKENS))
+    mask = np.arange(TOKENS) < (TOKENS - np.arange(count))[:, None]
+    return torch.tensor(tokens), torch.tensor(mask)
 
 
 # The model
@@ -68,17 +69,16 @@ def test_logits_are_those_of_the_loop_over_samples_heads_and_tokens(kernel: str)
     model = shaken(kernel)
     tokens, lengths = samples()
     mask = None if kernel == "softmax" else lengths
-    slow = reference.logits(reference.weights_of(model), kernel, SHAPE.heads, tokens, mask)
-    fast = model(torch.tensor(tokens), None if mask is None else torch.tensor(mask))
-    assert np.abs(slow).max() > 0.1
-    assert fast.detach().numpy() == pytest.approx(slow, abs=1e-10, rel=1e-10)
+    slow = reference.logits(model.state_dict(), kernel, HEADS, tokens, mask)
+    assert slow.abs().max() > 0.1
+    assert torch.allclose(model(tokens, mask), slow, atol=1e-10, rtol=1e-10)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_what_stands_in_the_padding_has_no_influence(kernel: str) -> None:
     model = shaken(kernel)
-    tokens, mask = (torch.tensor(each) for each in samples())
-    other = torch.where(mask, tokens, (tokens + 1) % SHAPE.vocabulary)
+    tokens, mask = samples()
+    other = torch.where(mask, tokens, (tokens + 1) % WORDS)
     assert not torch.equal(tokens, other)
     assert torch.equal(model(tokens, mask), model(other, mask))
     assert not torch.allclose(model(tokens), model(other))
@@ -96,9 +96,8 @@ def test_every_kernel_of_a_seed_starts_from_the_same_weights() -> None:
 
 
 def test_initial_weights_are_drawn_as_they_are_said_to_be() -> None:
-    shape = Shape(vocabulary=200, length=100, layers=1, heads=2, d=64, hidden=128)
-    model = Transformer(shape, "softmax", 0.1, 0, torch.float64)
-    first = model.state_dict()
+    sizes = settings(layers=1, heads=2, d=64, hidden=128)
+    first = Transformer(sizes, vocabulary=200, length=100, seed=0).state_dict()
     for name in ("embedding", "position"):
         assert float(first[name].std()) == pytest.approx(0.02, rel=0.03)
     for name, into in (("head", 64), ("classes", 128), ("layers.0.narrow", 128)):
@@ -167,62 +166,23 @@ def test_a_step_goes_down_the_gradient_of_the_minibatch_and_adams_first_down_its
 # Evaluation
 
 
-def evaluated(model: Transformer, count: int = 4) -> classifier.Evaluation:
-    tokens, mask = samples(count)
-    examples = Examples(tokens, np.arange(count) % 2, mask.sum(1))
-    return classifier.evaluate(model, examples, "cpu")
-
-
 def test_an_evaluation_is_what_the_logits_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = shaken("gaussian")
-    tokens, mask = samples()
-    logits = reference.logits(reference.weights_of(model), "gaussian", SHAPE.heads, tokens, mask)
-    labels = np.arange(4) % 2
-    evaluation = evaluated(model)
-    chances = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
-    assert evaluation.loss == pytest.approx(
-        -np.log(chances[np.arange(4), labels]).mean(), rel=1e-10
-    )
-    assert evaluation.accuracy == (logits.argmax(1) == labels).mean()
-    monkeypatch.setattr(classifier, "EVALUATED_TOKENS", SHAPE.length)
-    piecewise = evaluated(model)
-    assert piecewise.loss == pytest.approx(evaluation.loss, rel=1e-12)
-    assert (piecewise.accuracy, piecewise.silent) == (evaluation.accuracy, evaluation.silent)
+    model, (tokens, mask), labels = shaken("gaussian"), samples(), torch.arange(4) % 2
+    logits = reference.logits(model.state_dict(), "gaussian", HEADS, tokens, mask)
+    examples = Examples(tokens.numpy(), labels.numpy(), mask.sum(1).numpy())
+    for most in (classifier.EVALUATED_TOKENS, TOKENS):  # together, and one by one
+        monkeypatch.setattr(classifier, "EVALUATED_TOKENS", most)
+        found = classifier.evaluate(model, examples, "cpu")
+        assert found["test_loss"] == pytest.approx(
+            functional.cross_entropy(logits, labels).item(), rel=1e-10
+        )
+        assert found["test_accuracy"] == (logits.argmax(1) == labels).double().mean()
 
 
-def test_units_that_no_sample_moves_count_as_silent() -> None:
-    model = shaken("softmax")
-    with torch.no_grad():
-        model.head.bias[:] = 1e6
-        assert evaluated(model).silent == 0
-        model.head.bias[:2] = -1e6
-        assert evaluated(model).silent == pytest.approx(2 / 5)
-        model.head.bias[:] = -1e6
-    evaluation = evaluated(model)
-    assert evaluation.silent == 1
-    labels = torch.arange(4) % 2
-    constant = functional.cross_entropy(model.classes.bias.expand(4, 2), labels)
-    assert evaluation.loss == pytest.approx(constant.item())
-
-
-def test_a_unit_that_one_sample_alone_moves_is_not_silent() -> None:
-    model = shaken("softmax")
-    tokens, mask = (torch.tensor(each) for each in samples())
-    with torch.no_grad():
-        model.head.bias[:] = 100  # No unit is cut off, so that each one's values can be read.
-        highest = model.hidden(tokens, mask)[:, 0].sort().values - 100
-        model.head.bias[:] = -1e6
-        model.head.bias[0] = -float(highest[-2:].mean())
-        assert int((model.hidden(tokens, mask) > 0).sum()) == 1
-    assert evaluated(model).silent == pytest.approx(4 / 5)
-
-
-def test_a_summary_names_accuracy_shortcut_and_a_dead_head() -> None:
-    got = {"test_accuracy": 0.7512, "shortcut_accuracy": 0.6, "silent_head": 0.5}
+def test_a_summary_names_the_accuracy_and_the_shortcut() -> None:
+    got = {"test_accuracy": 0.7512, "shortcut_accuracy": 0.6}
     told = study.summary(CellResult(cell_of(study, settings()), got, 6))
     assert told == "Test accuracy 75.1 % after 6 steps; the shortcut rule has 60.0 %."
-    dead = CellResult(cell_of(study, settings()), {**got, "silent_head": 1.0}, 6)
-    assert "The head is dead" in study.summary(dead)
 
 
 # Attention by each kernel
@@ -248,9 +208,9 @@ def padding(tokens: int) -> Tensor:
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_kernel_is_what_its_definition_says(kernel: str) -> None:
-    [query, key] = np.random.default_rng(1).standard_normal((2, 5, 3))
-    fast = attention(KERNELS[kernel], torch.tensor(query), torch.tensor(key))
-    assert np.allclose(fast, attention_by_definition(kernel, query, key), rtol=1e-13)
+    query, key = torch.tensor(np.random.default_rng(1).standard_normal((2, 5, 3)))
+    fast = attention(KERNELS[kernel], query, key)
+    assert torch.allclose(fast, reference.plain_attention(kernel, query, key), rtol=1e-13)
 
 
 def test_a_masked_key_gets_no_attention() -> None:

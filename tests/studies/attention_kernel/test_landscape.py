@@ -5,9 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import itertools
-import math
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,27 +15,26 @@ import pytest
 import torch
 from torch.nn import functional
 
+from calibration.rates import design
 from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.processes import Interrupted
-from overfit_cli.studies.attention_kernel.classifier import Shape, Transformer, evaluate
-from overfit_cli.studies.attention_kernel.landscape import engine, theory
-from overfit_cli.studies.attention_kernel.landscape.engine import (
+from overfit_cli.studies.attention_kernel import plane
+from overfit_cli.studies.attention_kernel.classifier import Transformer, evaluate
+from overfit_cli.studies.attention_kernel.classifier_parameters import KernelLandscapeParameters
+from overfit_cli.studies.attention_kernel.classifiers import landscape as study
+from overfit_cli.studies.attention_kernel.plane import (
     Plane,
     draw_directions,
     fixed_batch,
 )
-from overfit_cli.studies.attention_kernel.landscape.figures import (
-    _MEASURES,
+from overfit_cli.studies.attention_kernel.surfaces import (
+    MEASURES,
     Surface,
-    _most_typical,
     draw_surfaces,
+    most_typical,
 )
-from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
-from overfit_cli.studies.attention_kernel.landscape.study import study
-from overfit_cli.studies.attention_kernel.landscape.theory import SavedLosses
 from tests.fake_study import corners
-from tests.judged import measure
 from tests.training import cell_of, train
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -69,13 +66,13 @@ IMAGES: dict[str, Value] = {
 def trainings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Note the stage of each training."""
     noted: list[int] = []
-    train_stage = engine._train_stage
+    train_stage = plane._train_stage
 
     def counted(*arguments: Any) -> None:
         noted.append(arguments[4])
         train_stage(*arguments)
 
-    monkeypatch.setattr(engine, "_train_stage", counted)
+    monkeypatch.setattr(plane, "_train_stage", counted)
     return noted
 
 
@@ -105,8 +102,9 @@ def same(
 
 
 def network(kernel: str, layers: int = 2) -> Transformer:
-    shape = Shape(vocabulary=9, length=7, layers=layers, heads=2, d=6, hidden=5)
-    model, draws = Transformer(shape, kernel, 0.5, 0, torch.float64), torch.Generator()
+    sizes: dict[str, Any] = {"kernel": kernel, "layers": layers, "heads": 2, "d": 6, "hidden": 5}
+    parameters = settings({**sizes, "dropout": 0.5})
+    model, draws = Transformer(parameters, 9, 7, 0), torch.Generator()
     with torch.no_grad():
         for values in model.parameters():
             values.add_(torch.randn(values.shape, generator=draws, dtype=values.dtype), alpha=0.3)
@@ -133,7 +131,7 @@ def test_the_plane_is_the_loss_of_the_network_with_its_weights_moved(
     kernel: str, padded: bool, at_a_time: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Points and samples one by one, some at a time, or all at once."""
-    monkeypatch.setitem(engine.MOST_TOKENS, "cpu", at_a_time)
+    monkeypatch.setitem(plane.MOST_TOKENS, "cpu", at_a_time)
     model, (tokens, labels, mask) = network(kernel), fixed(padded)
     before = copy.deepcopy(model.state_dict())
     directions = draw_directions(model, "filter", 0, 0)
@@ -247,9 +245,9 @@ def test_no_second_steps_leave_the_first_stages_weights() -> None:
     )
     first = cell(kernel="softmax", second_steps=0)
     task = study.task(first.parameters, first.seed)
-    model = engine.trained_network(first.parameters, task, first.seed, 1, "cpu")
+    model = plane.trained_network(first.parameters, task, first.seed, 1, "cpu")
     batch = fixed_batch(first.parameters, task, first.seed)
-    at_start = evaluate(model, batch, "cpu").loss
+    at_start = evaluate(model, batch, "cpu")["test_loss"]
     assert softmax.measurements["centre_loss"] == at_start
     assert gaussian.measurements["centre_loss"] != at_start
 
@@ -285,25 +283,19 @@ POINTS = np.random.default_rng(0).standard_normal((20, 2))
 
 @pytest.fixture
 def saved_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(theory, "SAVED_EVERY", -1.0)
-    monkeypatch.setattr(theory, "BLOCK", 4)
+    monkeypatch.setattr(plane, "SAVED_EVERY", -1.0)
+    monkeypatch.setattr(plane, "BLOCK", 4)
 
 
 @pytest.mark.usefixtures("saved_at_once")
 def test_losses_go_on_where_a_kill_broke_off(tmp_path: Path) -> None:
-    file = tmp_path / "deep" / "a.npz"
+    file, rest, after = tmp_path / "deep" / "a.npz", Counted(), Counted()
     with pytest.raises(KeyboardInterrupt):
-        SavedLosses(Counted(breaks_at=12), file)(POINTS)
-    rest = Counted()
-    kept = SavedLosses(rest, file)
-    assert kept(POINTS) == pytest.approx(POINTS.sum(axis=1), rel=1e-15)
+        plane.evaluated(Counted(breaks_at=12), POINTS, file)
+    assert plane.evaluated(rest, POINTS, file) == pytest.approx(POINTS.sum(axis=1), rel=1e-15)
     assert rest.points == 8
-    kept.delete()
-    assert not file.exists()
-    kept.delete()
     assert [path.name for path in file.parent.iterdir()] == []
-    after = Counted()
-    SavedLosses(after, file)(POINTS)
+    plane.evaluated(after, POINTS, file)
     assert after.points == 20
 
 
@@ -315,10 +307,11 @@ def test_a_damaged_file_of_losses_is_no_file(tmp_path: Path, content: bytes | st
     if isinstance(content, str):
         file.mkdir()
     else:
-        SavedLosses(Counted(), file)(POINTS)
+        with pytest.raises(KeyboardInterrupt):
+            plane.evaluated(Counted(breaks_at=12), POINTS, file)
         file.write_bytes(content or file.read_bytes()[:-40])
     again = Counted()
-    assert SavedLosses(again, file)(POINTS) == pytest.approx(POINTS.sum(axis=1))
+    assert plane.evaluated(again, POINTS, file) == pytest.approx(POINTS.sum(axis=1))
     assert again.points == 20
 
 
@@ -349,39 +342,34 @@ def test_a_killed_surface_goes_on_to_the_same_numbers(
 # Metrics
 
 
-AT = theory.offsets(50, 0.02)
+AT = plane.offsets(50, 0.02)
 A, B = np.meshgrid(AT, AT, indexing="ij")
 
 
 def test_offsets_are_the_papers() -> None:
     assert AT.tolist() == pytest.approx([0.02 * (r - 25) for r in range(1, 51)])
     assert (AT[0], AT[24], AT[-1]) == (-0.48, 0, 0.5)
-    assert theory.offsets(5, 1).tolist() == [-1, 0, 1, 2, 3]
+    assert plane.offsets(5, 1).tolist() == [-1, 0, 1, 2, 3]
 
 
-def test_a_bowl_has_one_minimum_and_its_own_laplacian_and_no_residual() -> None:
+def test_a_bowl_has_one_minimum_and_its_own_laplacian() -> None:
     bowl = 2 + (A - 0.1) ** 2 + 3 * (B + 0.2) ** 2 + 0.5 * A * B
-    assert theory.interior_minima(bowl) == 1
-    assert theory.rms_laplacian(bowl, 0.02) == pytest.approx(8, rel=1e-9)
-    assert theory.quadratic_residual(bowl, AT) == pytest.approx(0, abs=1e-12)
-    assert theory.sharpness(bowl, 3.0) == pytest.approx((bowl.max() - 3) / 4)
-    assert theory.interior_minima(-bowl) == 0
+    assert plane.interior_minima(bowl) == 1
+    assert plane.rms_laplacian(bowl, 0.02) == pytest.approx(8, rel=1e-9)
+    assert plane.interior_minima(-bowl) == 0
 
 
 def test_slopes_saddles_and_flat_surfaces_have_no_minimum_and_no_laplacian() -> None:
     for surface in (A + 2 * B, A**2 - B**2, np.full((50, 50), 0.7)):
-        assert theory.interior_minima(surface) == 0
-        assert theory.rms_laplacian(surface, 0.02) == pytest.approx(0, abs=1e-9)
-        assert theory.quadratic_residual(surface, AT) == pytest.approx(0, abs=1e-12)
-    assert theory.sharpness(surface, 0.7) == 0
+        assert plane.interior_minima(surface) == 0
+        assert plane.rms_laplacian(surface, 0.02) == pytest.approx(0, abs=1e-9)
 
 
 def test_waves_have_as_many_minima_as_can_be_counted() -> None:
     """Cos 10πa + cos 10πb is lowest at ±0.1 and ±0.3; those at ±0.5 lie on or off the edge."""
     waves = np.cos(10 * np.pi * A) + np.cos(10 * np.pi * B)
-    assert theory.interior_minima(waves) == 16
-    assert theory.quadratic_residual(waves, AT) > 0.9
-    laplacian = theory.rms_laplacian(waves, 0.02)
+    assert plane.interior_minima(waves) == 16
+    laplacian = plane.rms_laplacian(waves, 0.02)
     assert laplacian == pytest.approx((10 * np.pi) ** 2 * np.sqrt(np.mean(waves**2)), rel=0.1)
 
 
@@ -389,14 +377,14 @@ def test_minima_are_below_all_eight_neighbours_and_off_the_edge() -> None:
     for index in ((0, 2), (2, 0), (4, 2), (2, 4)):
         surface = np.ones((5, 5))
         surface[index] = 0
-        assert theory.interior_minima(surface) == 0
+        assert plane.interior_minima(surface) == 0
     surface = np.ones((5, 5))
     surface[2, 2] = 0
-    assert theory.interior_minima(surface) == 1
+    assert plane.interior_minima(surface) == 1
     for neighbour in ((1, 1), (1, 2), (3, 1), (2, 3)):
         tied = surface.copy()
         tied[neighbour] = 0
-        assert theory.interior_minima(tied) == 0
+        assert plane.interior_minima(tied) == 0
 
 
 # The study
@@ -413,22 +401,21 @@ def test_a_surface_is_logged_point_by_point_around_the_networks_loss(
     logged = result.trajectory
     assert logged.keys() == {"step", *(column.name for column in study.trajectory_columns)}
     assert list(logged["step"]) == list(range(36))
-    index = theory.offsets(6, 0.02)
+    index = plane.offsets(6, 0.02)
     assert list(logged["a"]) == np.repeat(index, 6).tolist()
     assert list(logged["b"]) == np.tile(index, 6).tolist()
     surface = np.array(logged["loss"]).reshape(6, 6)
     got = result.measurements
     assert surface[2, 2] == pytest.approx(got["centre_loss"], rel=1e-12)
-    assert (surface.min(), surface.max()) == (got["lowest_loss"], got["highest_loss"])
-    assert got["rms_laplacian"] == theory.rms_laplacian(surface, 0.02)
-    assert got["interior_minima"] == theory.interior_minima(surface)
+    assert got["rms_laplacian"] == plane.rms_laplacian(surface, 0.02)
+    assert got["interior_minima"] == plane.interior_minima(surface)
     parameters = settings(values)
     task = study.task(parameters, 0)
-    model = engine.trained_network(parameters, task, 0, 2, "cpu")
+    model = plane.trained_network(parameters, task, 0, 2, "cpu")
     batch = fixed_batch(parameters, task, 0)
     assert len(batch.labels) == 5
-    assert got["centre_loss"] == evaluate(model, batch, "cpu").loss
-    assert f"around {got['centre_loss']:.4f}" in study.summary(result)
+    assert got["centre_loss"] == evaluate(model, batch, "cpu")["test_loss"]
+    assert f"around a loss of {got['centre_loss']:.4f}" in study.summary(result)
     [quiet] = train(study, sample_cell)
     assert quiet.trajectory == {}
     assert quiet.measurements == got
@@ -452,7 +439,6 @@ def test_neighbouring_batches_are_of_different_networks() -> None:
     for [item], [next_] in itertools.pairwise(batches):
         assert network_of(item) != network_of(next_)
     assert study.cost(cell(points=50)) > study.cost(cell())
-    assert study.memory(cell()) > 0
 
 
 # The figure
@@ -460,24 +446,21 @@ def test_neighbouring_batches_are_of_different_networks() -> None:
 
 def test_the_surface_that_is_shown_is_the_one_nearest_the_medians() -> None:
     """The first one may be an outlier."""
-    measures = {name: [9.0, 1.0, 2.0, 3.0, 0.0] for name in _MEASURES}
+    measures = {name: [9.0, 1.0, 2.0, 3.0, 0.0] for name in MEASURES}
     cells = pd.DataFrame({"seed": range(5), "pair": 0, "kernel": "softmax", **measures})
-    assert _most_typical(cells, ["kernel"]) == (2, 0)
+    assert most_typical(cells, ["kernel"]) == (2, 0)
 
 
 def ramps() -> list[Surface]:
     """One rises from 0 to 1 along the first direction, the other from 0 to 4 along the second."""
     across, up = np.linspace(-1, 1, 5), np.linspace(-1, 1, 7)
     first, second = np.meshgrid((across + 1) / 2, 2 * (up + 1), indexing="ij")
-    return [
-        Surface("a ramp", {"rise": ("1", "2", "0", "4")}, 12, across, up, first),
-        Surface("a steeper one", {"rise": ("4", "5", "3", "6")}, 12, across, up, second),
-    ]
+    return [Surface("a ramp", across, up, first), Surface("a steeper one", across, up, second)]
 
 
 def test_one_bar_has_the_colours_of_all_surfaces_and_small_heights_a_unit() -> None:
-    small = [replace(surface, heights=surface.heights / 10_000) for surface in ramps()]
-    figure = draw_surfaces(small, ("to the right", "upwards", "height"))
+    small = [surface._replace(heights=surface.heights / 10_000) for surface in ramps()]
+    figure = draw_surfaces(small, "height")
     [bar] = [axes for axes in figure.axes if axes.get_label() == "<colorbar>"]
     assert bar.get_ylabel() == r"$height\ (10^{-4})$"
     [solid, _] = [axes for axes in figure.axes if axes.name == "3d"]
@@ -486,8 +469,8 @@ def test_one_bar_has_the_colours_of_all_surfaces_and_small_heights_a_unit() -> N
 
 
 def test_contours_rise_along_the_direction_that_the_surface_does() -> None:
-    figure = draw_surfaces(ramps(), ("to the right", "upwards", "height"))
-    right, up = (axes for axes in figure.axes if axes.get_xlabel() == "to the right")
+    figure = draw_surfaces(ramps(), "height")
+    right, up = (axes for axes in figure.axes if axes.get_xlabel().startswith("direction"))
     for axes, side in ((right, 0), (up, 1)):
         lowest = corners(axes.collections[0])
         assert lowest[:, side].max() < 0.5
@@ -497,45 +480,14 @@ def test_contours_rise_along_the_direction_that_the_surface_does() -> None:
 # Claims
 
 
-MEASURED = ["interior_minima", "rms_laplacian"]
-
-
-def frame(softmax: float, gaussian: float) -> pd.DataFrame:
-    """Cells both of whose metrics have about these means; networks lie a little apart."""
-    rows = [
-        KernelLandscapeParameters().model_dump()
-        | {"kernel": kernel, "pair": pair, "seed": seed, "status": "done", "reason": ""}
-        | dict.fromkeys(MEASURED, mean * (1 + apart * seed) + 0.01 * pair)
-        for kernel, mean, apart in (("softmax", softmax, 1e-5), ("gaussian", gaussian, 2e-5))
-        for seed in range(6)
-        for pair in range(2)
-    ]
-    return pd.DataFrame(rows)
-
-
 def test_the_interval_is_over_networks_not_over_pairs() -> None:
     """Ratios of two pairs each; with six networks, the median's interval is all they span."""
-    cells = frame(1, 1)
-    for seed, power in enumerate((1, 3, 2, 2, 5, 4)):
-        of_seed = cells["seed"] == seed
-        cells.loc[of_seed, "rms_laplacian"] = 1.0
-        more = 2.0 ** (power + cells["pair"] - 0.5)
-        cells.loc[of_seed & (cells["kernel"] == "softmax"), "rms_laplacian"] = more
-    measurement = measure("landscape-curvature", cells)
-    assert measurement.value == pytest.approx(2.5)
-    assert measurement.interval is not None
-    assert (measurement.interval.low, measurement.interval.high) == pytest.approx((1, 5))
-    one_each = measure("landscape-curvature", cells[cells["pair"] == 0])
-    assert one_each.verdict == "inconclusive"
-    assert "has 1 pair of directions: fewer" in one_each.note
-
-
-def test_a_flat_surface_has_no_ratio_though_its_minima_can_be_counted() -> None:
-    """Such is the loss of a network whose head is dead."""
-    cells = frame(8, 4)
-    cells.loc[(cells["seed"] == 0) & (cells["kernel"] == "gaussian"), MEASURED] = 0.0
-    minima, curvature = (measure(f"landscape-{name}", cells) for name in ("minima", "curvature"))
-    assert minima.interval is not None
-    assert minima.interval.high == pytest.approx(math.log2(9), rel=0.02)
-    assert curvature.verdict == "inconclusive"
-    assert curvature.details["numbers that are not known"] == 1
+    [claim] = [claim for claim in study.claims() if claim.name == "landscape-curvature"]
+    cells = design(claim.preset)
+    more = np.array([1, 3, 2, 2, 5, 4])[cells["seed"]] + cells["pair"] - 0.5
+    measured = claim.judge(
+        cells.assign(rms_laplacian=np.where(cells["kernel"] == "softmax", 2.0**more, 1.0))
+    )
+    assert measured.value == pytest.approx(2.5)
+    assert measured.interval is not None
+    assert (measured.interval.low, measured.interval.high) == pytest.approx((1, 5))

@@ -7,7 +7,6 @@ import io
 import os
 import struct
 import zlib
-from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
@@ -18,26 +17,26 @@ import pytest
 from PIL import Image
 
 from overfit_cli import UserError
-from overfit_cli.studies.attention_kernel.pathfinder import lra
-from overfit_cli.studies.attention_kernel.pathfinder import samples as pathfinder_images
-from overfit_cli.studies.attention_kernel.pathfinder.data import stream_of
-from overfit_cli.studies.attention_kernel.pathfinder.lra import DIRECTORIES, read_lra
-from overfit_cli.studies.attention_kernel.pathfinder.paddles import PathfinderSettings
-from overfit_cli.studies.attention_kernel.pathfinder.positions import (
-    best_accuracy_of_positions,
-    majority_in_bins_accuracy,
-    point_features,
-)
-from overfit_cli.studies.attention_kernel.pathfinder.samples import (
+from overfit_cli.core.parameters import build
+from overfit_cli.studies.attention_kernel import cache as cache_module
+from overfit_cli.studies.attention_kernel import images as pathfinder_images
+from overfit_cli.studies.attention_kernel import lra
+from overfit_cli.studies.attention_kernel.classifier_parameters import PathfinderSettings
+from overfit_cli.studies.attention_kernel.images import (
     CHUNK,
     PathfinderImages,
     Stream,
+    accuracy_in_bins,
+    best_accuracy_of_places,
     chunk_scenes,
     draw,
     images,
+    place_features,
     render,
+    stream_of,
 )
-from overfit_cli.studies.attention_kernel.pathfinder.scenes import Scenes, matches
+from overfit_cli.studies.attention_kernel.lra import DIRECTORIES, read_lra
+from overfit_cli.studies.attention_kernel.scenes import Scenes, matches
 from tests.file_operations import strikes
 from tests.studies.attention_kernel import pathfinder_oracle as oracle
 
@@ -63,7 +62,12 @@ TINY = PathfinderSettings(
 )
 """As in the quick profile of figure 3."""
 
-MIRRORED = [replace(settings, matched="places") for settings in (SMALL, TINY)]
+
+def replaced(settings: PathfinderSettings, **changes: Any) -> PathfinderSettings:
+    return PathfinderSettings.model_validate({**settings.model_dump(), **changes})
+
+
+MIRRORED = [replaced(settings, matched="places") for settings in (SMALL, TINY)]
 EVERY_KIND = pytest.mark.parametrize(
     "settings",
     [HARD, SMALL, TINY, *MIRRORED],
@@ -156,7 +160,7 @@ def test_contours_and_discs_keep_clear_of_each_other_and_of_the_edge(
 
 def test_a_larger_continuity_gives_straighter_contours() -> None:
     def mean_turn(continuity: float) -> float:
-        settings = replace(SMALL, size=24, continuity=continuity, distractors=0)
+        settings = replaced(SMALL, size=24, continuity=continuity, distractors=0)
         ways = scenes_of(settings).paddles.directions[:, : settings.contour_length]
         return float(np.abs(np.angle(ways[:, 1:] / ways[:, :-1])).mean())
 
@@ -164,7 +168,7 @@ def test_a_larger_continuity_gives_straighter_contours() -> None:
 
 
 def test_pixels_agree_with_the_loop_over_pixels_to_a_grey_level() -> None:
-    for settings in (SMALL, replace(SMALL, antialiasing=3, paddle_thickness=1.0)):
+    for settings in (SMALL, replaced(SMALL, antialiasing=3, paddle_thickness=1.0)):
         scenes = scenes_of(settings)
         drawn = render(settings, scenes)
         shapes = (
@@ -177,7 +181,7 @@ def test_pixels_agree_with_the_loop_over_pixels_to_a_grey_level() -> None:
 
 def test_antialiased_pixels_come_near_to_the_area_that_ink_covers() -> None:
     scenes = scenes_of(SMALL)
-    areas = render(replace(SMALL, antialiasing=16), scenes).astype(float)
+    areas = render(replaced(SMALL, antialiasing=16), scenes).astype(float)
     drawn = render(SMALL, scenes).astype(float)
     assert np.abs(drawn - areas).mean() < 3
     assert drawn.mean() == pytest.approx(areas.mean(), rel=0.05)
@@ -197,10 +201,11 @@ def test_every_image_could_have_had_the_other_label_at_the_same_distance() -> No
 @pytest.mark.slow
 def test_neither_the_distance_nor_the_ink_gives_the_label_away() -> None:
     train, test = (draw(SMALL, stream, 0, 16 * CHUNK) for stream in (TRAIN, stream_of(0, "test")))
-    values = train.distances, train.labels, test.distances, test.labels
-    assert majority_in_bins_accuracy(*values) == pytest.approx(0.5, abs=0.03)
+    apart = (np.abs(each.markers[:, 1] - each.markers[:, 0]) for each in (train, test))
+    values = next(apart), train.labels, next(apart), test.labels
+    assert accuracy_in_bins(*values) == pytest.approx(0.5, abs=0.03)
     ink = train.pixels.mean(axis=(1, 2)), test.pixels.mean(axis=(1, 2))
-    by_ink = majority_in_bins_accuracy(ink[0], train.labels, ink[1], test.labels)
+    by_ink = accuracy_in_bins(ink[0], train.labels, ink[1], test.labels)
     assert by_ink == pytest.approx(0.5, abs=0.03)
     assert test.labels.mean() == pytest.approx(0.5, abs=0.03)
 
@@ -215,11 +220,11 @@ def places_of(settings: PathfinderSettings, split: Literal["train", "test"]) -> 
 @pytest.mark.slow
 def test_the_discs_places_give_the_label_away_unless_scenes_are_mirrored() -> None:
     """What the distance tells of the label is left: as much as the tolerance lets through."""
-    mirrored = replace(TINY, matched="places")
+    mirrored = replaced(TINY, matched="places")
     (train, labels), (test, truth) = (places_of(TINY, split) for split in ("train", "test"))
-    assert best_accuracy_of_positions(train, labels, test, truth) > 0.6
+    assert best_accuracy_of_places(train, labels, test, truth) > 0.6
     (train, labels), (test, truth) = (places_of(mirrored, split) for split in ("train", "test"))
-    assert best_accuracy_of_positions(train, labels, test, truth) == pytest.approx(0.5, abs=0.02)
+    assert best_accuracy_of_places(train, labels, test, truth) == pytest.approx(0.5, abs=0.02)
     assert truth.mean() == pytest.approx(0.5, abs=0.03)
 
 
@@ -227,28 +232,24 @@ def test_the_discs_places_give_the_label_away_unless_scenes_are_mirrored() -> No
 def test_places_have_no_order_and_may_be_unknown_or_of_one_label() -> None:
     random = np.random.default_rng(0)
     places = (random.uniform(0, 10, (600, 2, 2)) @ [1, 1j]).astype(np.complex64)
-    assert np.array_equal(point_features(places), point_features(places[:, ::-1]))
+    assert np.array_equal(place_features(places), place_features(places[:, ::-1]))
     above = (places.imag.mean(axis=1) > 5).astype(np.int64)
-    accuracy = best_accuracy_of_positions(
-        places[:400], above[:400], places[400:, ::-1], above[400:]
-    )
+    accuracy = best_accuracy_of_places(places[:400], above[:400], places[400:, ::-1], above[400:])
     assert accuracy > 0.95
-    assert accuracy == best_accuracy_of_positions(
-        places[:400], above[:400], places[400:], above[400:]
-    )
+    assert accuracy == best_accuracy_of_places(places[:400], above[:400], places[400:], above[400:])
     ones = np.ones(400, dtype=np.int64)
-    alike = best_accuracy_of_positions(places[:400], ones, places[400:], above[400:])
+    alike = best_accuracy_of_places(places[:400], ones, places[400:], above[400:])
     assert alike == above[400:].mean()
     unknown = np.full((5, 2), np.nan, dtype=np.complex64)
-    assert np.isnan(best_accuracy_of_positions(unknown, ones[:5], unknown, ones[:5]))
+    assert np.isnan(best_accuracy_of_places(unknown, ones[:5], unknown, ones[:5]))
 
 
 def test_the_distance_rule_finds_a_shortcut_where_there_is_one() -> None:
     near, far = np.random.default_rng(0).uniform(0, 10, (2, 1000))
-    assert majority_in_bins_accuracy(near, near > 5, far, far > 5) > 0.97
+    assert accuracy_in_bins(near, near > 5, far, far > 5) > 0.97
     middle = np.abs(near - 5) < 2, np.abs(far - 5) < 2
-    assert majority_in_bins_accuracy(near, middle[0], far, middle[1]) > 0.9
-    assert np.isnan(majority_in_bins_accuracy([np.nan], [1], [1.0], [1]))
+    assert accuracy_in_bins(near, middle[0], far, middle[1]) > 0.9
+    assert np.isnan(accuracy_in_bins([np.nan], [1], [1.0], [1]))
 
 
 # What can't be drawn
@@ -257,24 +258,25 @@ def test_the_distance_rule_finds_a_shortcut_where_there_is_one() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"distractors": 40}, ["size 32", "40 distractors", "larger size"]),
-        ({"size": 9}, ["size 9", "seed_distance 7", "larger size"]),
-        ({"size": 20.5}, ["size 20.5", "a whole number"]),
-        ({"contour_length": 1}, ["contour_length 1", "from 2"]),
-        ({"paddle_length": float("nan")}, ["paddle_length nan", "a number above 0"]),
-        ({"continuity": 0.5}, ["continuity 0.5", "from 1"]),
+        ({"distractors": 40}, ["size=32", "40 distractors", "larger size"]),
+        ({"size": 9}, ["size=9", "seed_distance 7", "larger size"]),
+        ({"size": 600}, ["size=600", "more than 1024 points"]),
+        ({"size": 20.5}, ["size=20.5", "a whole number"]),
+        ({"contour_length": 1}, ["contour_length=1", "of at least 2"]),
+        ({"paddle_length": float("nan")}, ["paddle_length=nan", "a number above 0"]),
+        ({"continuity": 0.5}, ["continuity=0.5", "of at least 1"]),
     ],
 )
 def test_impossible_settings_are_refused_in_a_sentence(
     changes: dict[str, Any], words: list[str]
 ) -> None:
     with pytest.raises(UserError) as refused:
-        replace(HARD, **changes)
+        build(PathfinderSettings, changes)
     assert all(word in str(refused.value) for word in words), refused.value
 
 
 def test_contours_that_hardly_ever_fit_are_given_up() -> None:
-    tight = replace(SMALL, distractors=9)
+    tight = replaced(SMALL, distractors=9)
     with pytest.raises(UserError, match=r"size 18: two contours of 4 paddles .* hardly ever fit"):
         draw(tight, TRAIN, 0, 1)
 
@@ -296,7 +298,7 @@ def test_kinds_of_images_are_kept_apart(cache: Path, drawn: list[tuple[int, int]
     images(SMALL, TRAIN, 1)
     images(SMALL, stream_of(0, "test"), 1)
     images(SMALL, stream_of(1, "train"), 1)
-    images(replace(SMALL, continuity=2), TRAIN, 1)
+    images(replaced(SMALL, continuity=2), TRAIN, 1)
     assert len(drawn) == len(list(cache.rglob("images.npz"))) == 4
 
 
@@ -328,7 +330,7 @@ def test_a_cache_that_cannot_be_written_is_no_cache(
     assert same(images(SMALL, TRAIN, 4), images(SMALL, TRAIN, 4))
     monkeypatch.setenv("OVERFIT_CACHE", str(tmp_path / "full"))
     no_space = OSError(28, "No space left on device")
-    monkeypatch.setattr(pathfinder_images, "write_file", mock.Mock(side_effect=no_space))
+    monkeypatch.setattr(cache_module, "write_file", mock.Mock(side_effect=no_space))
     assert len(images(SMALL, TRAIN, 4)) == 4
     assert not list(tmp_path.rglob("*.npz"))
     assert len(drawn) == 3
@@ -450,7 +452,6 @@ def test_metadata_without_end_is_named_in_a_sentence(
 def test_missing_directories_are_named_in_a_sentence(tmp_path: Path) -> None:
     refused(tmp_path / "nowhere", "hard", ["nowhere", "curv_contour_length_14", "curv_baseline"])
     refused(tmp_path, "hard", [str(tmp_path), "curv_contour_length_14", "pathfinder32"])
-    refused(tmp_path, "harder", ["difficulty harder", "did you mean 'hard'"])
     root = write_lra(tmp_path, as_array=False)
     refused(tmp_path, "easy", [str(tmp_path), "curv_baseline"])
     for path in (root / "metadata").iterdir():

@@ -10,23 +10,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from overfit_cli.studies.attention_kernel.parameters import KERNELS
-from overfit_cli.studies.attention_kernel.reference import attention_by_definition
-from overfit_cli.studies.attention_kernel.regression import (
-    lemmas,
-    linear_layers,
-    reference,
-    tangent,
-    theory,
-)
-from overfit_cli.studies.attention_kernel.regression.data import Problem, draw_problem
-from overfit_cli.studies.attention_kernel.regression.parameters import (
+from overfit_cli.studies.attention_kernel import layers, reference, spectra, theory
+from overfit_cli.studies.attention_kernel.data import Problem, draw_problem
+from overfit_cli.studies.attention_kernel.parameters import (
+    KERNELS,
     LAYERS,
     KernelRegressionParameters,
 )
-from overfit_cli.studies.attention_kernel.regression.reference import MultiHeadAttention
-from overfit_cli.studies.attention_kernel.regression.study import study
-from overfit_cli.studies.attention_kernel.regression.theory import lacks_rank, lacks_width
+from overfit_cli.studies.attention_kernel.reference import MultiHeadAttention, plain_attention
+from overfit_cli.studies.attention_kernel.study import study
+from overfit_cli.studies.attention_kernel.theory import lacking
 from tests.studies.attention_kernel.regression_oracle import mixed_tokens
 from tests.studies.attention_kernel.test_regression import at_start, settings
 from tests.training import cell_of, train
@@ -51,11 +44,11 @@ def test_layers_take_the_steps_that_autograd_takes(kernel: str, trained: str) ->
 def test_outputs_begin_as_without_layers(trained: str) -> None:
     with_layers = settings(kernel="softmax", trained=trained, heads=3)
     problem = draw_problem(with_layers, 5)
-    layers = linear_layers.draw_layers(with_layers, problem, 5)
-    assert len(layers.weights) == LAYERS[trained]
-    product = np.linalg.multi_dot([np.eye(with_layers.d_h), *layers.weights])[:, 0]
-    assert np.allclose(layers.mixing @ product, problem.output, rtol=1e-12)
-    assert np.linalg.matrix_rank(layers.mixing[0]) == with_layers.d_h
+    drawn = layers.draw_layers(with_layers, problem, 5)
+    assert len(drawn.weights) == LAYERS[trained]
+    product = np.linalg.multi_dot([np.eye(with_layers.d_h), *drawn.weights])[:, 0]
+    assert np.allclose(drawn.mixing @ product, problem.output, rtol=1e-12)
+    assert np.linalg.matrix_rank(drawn.mixing[0]) == with_layers.d_h
     alone = with_layers.model_copy(update={"trained": "all"})
     [first], [second] = (train(study, cell_of(study, each, 5)) for each in (with_layers, alone))
     assert first.measurements["start_loss"] == pytest.approx(second.measurements["start_loss"])
@@ -132,7 +125,7 @@ def test_27_and_50_are_the_gradient_of_an_unrestricted_matrix(kernel: str, heads
     printed = mixed.T @ r[:, None] @ problem.output.flatten()[None]  # (27), (50)
     assert value.grad is not None
     assert np.allclose(value.grad, printed, rtol=1e-10)
-    model = reference.MultiHeadAttention(problem, KERNELS[kernel], torch.float64)
+    model = reference.MultiHeadAttention(problem, kernel, torch.float64)
     x, y = torch.tensor(problem.inputs), torch.tensor(problem.labels)
     ((model(x) - y).square().sum() / 2).backward()
     assert model.value.grad is not None
@@ -159,7 +152,7 @@ def test_29_to_31_and_52_and_53_are_the_gradients_in_scores_and_in_w_q(kernel: s
     for sample, x in enumerate(problem.inputs):
         for head in range(2):
             q, k = x @ problem.query[head], x @ problem.key[head]
-            attention = attention_by_definition(kernel, q, k)
+            attention = np.asarray(plain_attention(kernel, torch.tensor(q), torch.tensor(k)))
             values = x @ problem.value[head] @ problem.output[head]  # V' W_O of this head
             outer = np.outer(r[sample], values)  # (MH − y) W_Oᵀ V'ᵀ
             printed = outer * attention  # (53), and the first line of (31)
@@ -185,7 +178,8 @@ def test_a_large_w_o_and_a_small_w_v_leave_12_and_68_as_they_are(trade: float) -
     problem = draw_problem(settings(n=2, tokens=3, d=9), 0)
     traded = replace(problem, value=problem.value / trade, output=trade * problem.output)
     before, after = (
-        theory.condition_12(each, residual=1e-3, delta=[0.2, 0.3]) for each in (problem, traded)
+        theory.condition_12(theory.norms_of(each), residual=1e-3, delta=[0.2, 0.3])
+        for each in (problem, traded)
     )
     assert before > 0
     assert after == pytest.approx(before, abs=1e-9)
@@ -218,7 +212,7 @@ def near_settings(**values: object) -> KernelRegressionParameters:
 
 def tangent_by_autograd(problem: Problem, kernel: str) -> np.ndarray:
     """∂MH/∂W_Q times its transpose, (samples · tokens)²."""
-    model = MultiHeadAttention(problem, KERNELS[kernel], torch.float64)
+    model = MultiHeadAttention(problem, kernel, torch.float64)
     out = model(torch.tensor(problem.inputs)).flatten()
     rows = [torch.autograd.grad(one, model.query, retain_graph=True)[0].flatten() for one in out]
     jacobian = torch.stack(rows)
@@ -252,7 +246,7 @@ def test_its_trace_at_small_weights_is_the_mean_over_draws(kernel: str) -> None:
         )
         for _ in range(60)
     ]
-    expected = tangent.trace_at_small_weights(KERNELS[kernel], problem, sigma)
+    expected = spectra.trace_at_small_weights(KERNELS[kernel], problem, sigma)
     error = np.std(traces) / math.sqrt(len(traces))
     assert abs(np.mean(traces) - expected) < 4 * error
     assert error < 0.1 * expected
@@ -264,18 +258,18 @@ def test_predicted_steps_are_those_of_the_recursion(learning_rate: float) -> Non
     basis = np.linalg.qr(draws.standard_normal((5, 5)))[0]
     theta = basis @ np.diag([2.0, 1.0, 0.5, 0.3, 0.2]) @ basis.T
     start = draws.standard_normal(5)
-    predicted = tangent.predicted_steps(theta, start, learning_rate)
+    predicted = spectra.predicted_steps(theta, start, learning_rate)
     residual, steps = start, 0
     while 1e-6 * start @ start < residual @ residual < 1e6:
         residual, steps = residual - learning_rate * theta @ residual, steps + 1
     assert math.isnan(predicted) if learning_rate > 1 else predicted == steps
-    assert math.isnan(tangent.predicted_steps(theta, np.zeros(5), learning_rate))
+    assert math.isnan(spectra.predicted_steps(theta, np.zeros(5), learning_rate))
 
 
 def test_the_best_step_size_lies_between_one_and_two_over_the_largest_eigenvalue() -> None:
     theta, start = np.diag([4.0, 1.0, 0.5]), np.ones(3)
     sizes = np.linspace(0.02, 0.6, 30)
-    steps = np.array([tangent.predicted_steps(theta, start, size) for size in sizes])
+    steps = np.array([spectra.predicted_steps(theta, start, size) for size in sizes])
     assert np.isnan(steps[sizes >= 0.5]).all()
     assert 0.25 <= sizes[np.nanargmin(steps)] <= 0.5
 
@@ -302,17 +296,15 @@ def test_scores_have_full_rank_exactly_at_the_sizes_that_the_derivation_gives(ke
         parameters = near_settings(
             n=n, tokens=tokens, d=d, d_h=width, kernel=kernel, trained="value", heads=1
         )
-        full = float(lemmas.smallest_of_scores(*at_start(parameters)[:2])) > 1e-9
+        full = float(spectra.smallest_of_scores(*at_start(parameters)[:2])) > 1e-9
         arrays = [np.array(size) for size in (n, tokens, d, width)]
-        normalised = kernel == "softmax"
-        lacks = any(one.any() for one in lacks_rank(normalised, *arrays).values())
-        lacks |= bool(lacks_width(normalised, *arrays))
+        lacks = any(one.any() for one in lacking(kernel == "softmax", *arrays).values())
         assert full == (not lacks), (n, tokens, d, width)
 
 
 def test_the_gaussians_size_of_symmetric_and_skew_tensors_is_a_square() -> None:
     n, tokens, features = (axis.ravel() for axis in np.mgrid[2:9, 2:9, 1:60])
-    lacks = lacks_rank(False, n, tokens, features, np.full_like(n, 99))["Sym² and Λ²"]
+    lacks = lacking(False, n, tokens, features, np.full_like(n, 99))["Sym² and Λ²"]
     np.testing.assert_array_equal(lacks, features**2 < n * tokens * (tokens - 1))
 
 

@@ -16,14 +16,14 @@ import pytest
 from numpy.typing import NDArray
 
 from overfit_cli import UserError
-from overfit_cli.studies.attention_kernel.text import imdb
-from overfit_cli.studies.attention_kernel.text.data import bag_of_words_accuracy, stream_of
-from overfit_cli.studies.attention_kernel.text.imdb import VOCABULARY, read_imdb
-from overfit_cli.studies.attention_kernel.text.reviews import (
+from overfit_cli.studies.attention_kernel import imdb
+from overfit_cli.studies.attention_kernel.imdb import VOCABULARY, Texts, read_imdb
+from overfit_cli.studies.attention_kernel.reviews import (
     NEGATION,
     ReviewSettings,
-    Texts,
+    bag_of_words_accuracy,
     generated_reviews,
+    stream_of,
 )
 
 pytestmark = pytest.mark.usefixtures("cache")

@@ -10,18 +10,20 @@ from PIL import Image
 
 from overfit_cli import UserError
 from overfit_cli.core.parameters import Value
-from overfit_cli.studies.attention_kernel.pathfinder.data import pathfinder_task
-from overfit_cli.studies.attention_kernel.pathfinder.lra import DIRECTORIES
-from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
-from overfit_cli.studies.attention_kernel.pathfinder.study import study as pathfinder
-from overfit_cli.studies.attention_kernel.text.data import (
+from overfit_cli.studies.attention_kernel.classifier_parameters import (
+    KernelPathfinderParameters,
+    KernelTextParameters,
+)
+from overfit_cli.studies.attention_kernel.classifiers import pathfinder, text
+from overfit_cli.studies.attention_kernel.images import pathfinder_task
+from overfit_cli.studies.attention_kernel.lra import DIRECTORIES
+from overfit_cli.studies.attention_kernel.reviews import (
+    ReviewSettings,
     bag_of_words_accuracy,
+    generated_reviews,
     stream_of,
     text_task,
 )
-from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
-from overfit_cli.studies.attention_kernel.text.reviews import ReviewSettings, generated_reviews
-from overfit_cli.studies.attention_kernel.text.study import study as text
 from tests.studies.attention_kernel.test_reviews import REVIEWS, write_folder
 from tests.training import cell_of, train
 

@@ -16,12 +16,16 @@ from torch.nn import functional
 
 from overfit_cli import UserError
 from overfit_cli.core.cell import CellResult
-from overfit_cli.studies.benign_vit.images import digits
-from overfit_cli.studies.benign_vit.images.data import image_task, ring_noise
-from overfit_cli.studies.benign_vit.images.digits import built_in_digits, read_idx, read_mnist
-from overfit_cli.studies.benign_vit.images.engine import AttentionLayer, ImageTransformer
-from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
-from overfit_cli.studies.benign_vit.images.study import study
+from overfit_cli.studies.benign_vit import images_data
+from overfit_cli.studies.benign_vit.images_data import (
+    built_in_digits,
+    image_task,
+    read_idx,
+    read_mnist,
+    ring_noise,
+)
+from overfit_cli.studies.benign_vit.images_engine import AttentionLayer, ImageTransformer
+from overfit_cli.studies.benign_vit.images_study import BenignVitImagesParameters, study
 from tests.command import run
 from tests.training import cell_of, train
 
@@ -154,7 +158,7 @@ def test_what_comes_after_the_images_is_never_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ten megabytes of zeros behind a small header take no memory."""
-    monkeypatch.setattr(digits, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(images_data, "MOST_BYTES", 10_000)
     path = tmp_path / "images.gz"
     path.write_bytes(gzip.compress(idx(IMAGES, (1, 28, 28), bytes(10_000_000))))
     tracemalloc.start()

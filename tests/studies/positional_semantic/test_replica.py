@@ -56,10 +56,8 @@ def test_an_iteration_is_that_of_a_plain_loop_over_samples(
     q_hat = theta_hat = m_hat = slope = 0.0
     for x in fields.tolist():
         chi = [sigma * x[0], sigma * x[1]]
-        kept = [
-            (1 - omega) * logistic(chi[t] * (chi[t] - chi[1 - t])) + omega * diagonal[t]
-            for t in (0, 1)
-        ]
+        own = [logistic(chi[t] * (chi[t] - chi[1 - t])) for t in (0, 1)]
+        kept = [(1 - omega) * own[t] + omega * diagonal[t] for t in (0, 1)]
         h = [theta * chi[0] + spread * x[2] + m, theta * chi[1] + spread * x[3] - m]
         f = (trained_by_search(h, kept, variance, v) - h) / (variance * v)
         q_hat += alpha * variance * float(f @ f) / len(fields)
@@ -68,27 +66,18 @@ def test_an_iteration_is_that_of_a_plain_loop_over_samples(
         m_hat += alpha * float(f[0] - f[1]) / len(fields)
     theta_hat -= theta * variance * slope
     new_v = 1 / max(setting.weight_decay - variance * slope, 1e-3)
-    expected = [
-        (q_hat + theta_hat**2 + m_hat**2) * new_v**2,
-        theta_hat * new_v,
-        m_hat * new_v,
-        new_v,
-    ]
+    q_new = (q_hat + theta_hat**2 + m_hat**2) * new_v**2
+    expected = [q_new, theta_hat * new_v, m_hat * new_v, new_v]
     iterated = replica.Equations(setting, fields).iterate(np.array(overlaps))
     assert iterated == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("branch", ["semantic", "positional"])
 @pytest.mark.one_in(2)
-def test_the_energy_changes_with_the_penalty_by_half_the_squared_length(
-    branch: replica.Branch,
-) -> None:
+def test_the_energy_changes_with_the_penalty_by_half_of_q(branch: replica.Branch) -> None:
     """The energy is a minimum, so that ∂e/∂λ = q/2, whatever the overlaps do."""
-    less, more = (
-        solve(branch, HALF._replace(alpha=1.6, weight_decay=decay)) for decay in (0.0098, 0.0102)
-    )
-    slope = (more.energy - less.energy) / 0.0004
-    assert slope == pytest.approx((less.q + more.q) / 4, rel=2e-3)
+    less, more = (solve(branch, HALF._replace(alpha=1.6, weight_decay=w)) for w in (0.0098, 0.0102))
+    assert (more.energy - less.energy) / 0.0004 == pytest.approx((less.q + more.q) / 4, rel=2e-3)
 
 
 SOLUTIONS = [

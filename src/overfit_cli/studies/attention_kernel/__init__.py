@@ -25,9 +25,10 @@ PAPER = Paper(
         ),
         Finding(
             "On generated reviews, which stand in for IMDb, Gaussian attention learns faster "
-            "(mean test loss less softmax's {text-gaussian-faster}); whether its landscape is "
-            "flatter is undecided there. What the paper measured on IMDb and LRA's Pathfinder is "
-            "not run.",
+            "(mean test loss less softmax's {text-gaussian-faster}). Its landscape is the rougher "
+            "one there, against figure 4 (log₂ ratio of Laplacians {landscape-curvature}), which "
+            "all claims together leave open. What the paper measured on IMDb and LRA's Pathfinder "
+            "is not run.",
             {"text-gaussian-faster": "holds", "landscape-curvature": "inconclusive"},
         ),
     ),

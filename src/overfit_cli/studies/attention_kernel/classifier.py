@@ -11,7 +11,6 @@ with S the attention kernel of each head, GELU in the MLP and ReLU in the head.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -34,22 +33,11 @@ from overfit_cli.core.classification import (
 from overfit_cli.core.matrix_products import Linear
 from overfit_cli.core.training import Training, known_numbers, named_rng
 from overfit_cli.studies.attention_kernel.attention import attend
-from overfit_cli.studies.attention_kernel.parameters import KERNELS, ClassifierParameters, Kernel
+from overfit_cli.studies.attention_kernel.classifier_parameters import ClassifierParameters
+from overfit_cli.studies.attention_kernel.parameters import KERNELS
 
 CLASSES = 2
 EMBEDDING_DEVIATION = 0.02
-
-
-@dataclass(frozen=True)
-class Shape:
-    """The sizes of a transformer: tokens that occur, tokens of a sample, and widths."""
-
-    vocabulary: int
-    length: int
-    layers: int
-    heads: int
-    d: int
-    hidden: int
 
 
 class Dropout(nn.Module):
@@ -87,17 +75,17 @@ class Dropout(nn.Module):
 class Layer(nn.Module):
     """One layer: attention and a perceptron, each on a normalised input and added to it."""
 
-    def __init__(self, shape: Shape, kernel: Kernel, dropout: Dropout) -> None:
+    def __init__(self, p: ClassifierParameters, dropout: Dropout) -> None:
         super().__init__()
-        self.kernel, self.heads, self.dropout = kernel, shape.heads, dropout
-        self.attention_norm = nn.LayerNorm(shape.d)
-        self.query = Linear(shape.d, shape.d)
-        self.key = Linear(shape.d, shape.d)
-        self.value = Linear(shape.d, shape.d)
-        self.output = Linear(shape.d, shape.d)
-        self.perceptron_norm = nn.LayerNorm(shape.d)
-        self.widen = Linear(shape.d, shape.hidden)
-        self.narrow = Linear(shape.hidden, shape.d)
+        self.kernel, self.heads, self.dropout = KERNELS[p.kernel], p.heads, dropout
+        self.attention_norm = nn.LayerNorm(p.d)
+        self.query = Linear(p.d, p.d)
+        self.key = Linear(p.d, p.d)
+        self.value = Linear(p.d, p.d)
+        self.output = Linear(p.d, p.d)
+        self.perceptron_norm = nn.LayerNorm(p.d)
+        self.widen = Linear(p.d, p.hidden)
+        self.narrow = Linear(p.hidden, p.d)
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """Map (samples, tokens, d) to the same; `mask` has shape (samples, 1, 1, tokens)."""
@@ -128,21 +116,16 @@ class Layer(nn.Module):
 class Transformer(nn.Module):
     """The classifier; its initial weights depend on the seed and the sizes, not on the kernel."""
 
-    def __init__(
-        self, shape: Shape, kernel: str, dropout: float, seed: int, dtype: torch.dtype
-    ) -> None:
+    def __init__(self, p: ClassifierParameters, vocabulary: int, length: int, seed: int) -> None:
         super().__init__()
-        self.dropout = Dropout(dropout, named_rng(seed, "train", "dropout"))
-        # E, (vocabulary, d)
-        self.embedding = nn.Parameter(torch.empty(shape.vocabulary, shape.d, dtype=dtype))
-        # P, (tokens, d)
-        self.position = nn.Parameter(torch.empty(shape.length, shape.d, dtype=dtype))
-        self.layers = nn.ModuleList(
-            Layer(shape, KERNELS[kernel], self.dropout) for _ in range(shape.layers)
-        )
-        self.norm = nn.LayerNorm(shape.d)
-        self.head = Linear(shape.d, shape.hidden)
-        self.classes = Linear(shape.hidden, CLASSES)
+        dtype = getattr(torch, p.dtype)
+        self.dropout = Dropout(p.dropout, named_rng(seed, "train", "dropout"))
+        self.embedding = nn.Parameter(torch.empty(vocabulary, p.d, dtype=dtype))  # E
+        self.position = nn.Parameter(torch.empty(length, p.d, dtype=dtype))  # P
+        self.layers = nn.ModuleList(Layer(p, self.dropout) for _ in range(p.layers))
+        self.norm = nn.LayerNorm(p.d)
+        self.head = Linear(p.d, p.hidden)
+        self.classes = Linear(p.hidden, CLASSES)
         self.to(dtype)
         _initialise(self, seed)
 
@@ -152,20 +135,17 @@ class Transformer(nn.Module):
         return embedded
 
     def read_out(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """Return the head's ReLU units, (samples, hidden), of the last layer's output."""
-        return functional.relu(self.head(_mean(self.norm(x), mask)))
+        """Return logits, (samples, classes), of the last layer's output (samples, tokens, d)."""
+        units = functional.relu(self.head(_mean(self.norm(x), mask)))  # (samples, hidden)
+        logits: Tensor = self.classes(units)
+        return logits
 
-    def hidden(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Return the head's ReLU units, (samples, hidden), of tokens (samples, tokens)."""
+    def forward(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Return logits, (samples, classes); `mask` (samples, tokens) is true where a token is."""
         x = self.embed(tokens)
         for layer in self.layers:
             x = layer(x, key_mask(mask))
         return self.read_out(x, mask)
-
-    def forward(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Return logits, (samples, classes); `mask` (samples, tokens) is true where a token is."""
-        logits: Tensor = self.classes(self.hidden(tokens, mask))
-        return logits
 
 
 def key_mask(mask: Tensor | None) -> Tensor | None:
@@ -204,29 +184,12 @@ P = TypeVar("P", bound=ClassifierParameters)
 EVALUATED_TOKENS = 2**17
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """Measurements on the test samples."""
-
-    loss: float  # mean cross-entropy
-    accuracy: float  # the share that is right
-    silent: float  # the share of the head's units that are zero on every test sample
-
-
 def build_model(
     parameters: ClassifierParameters, task: Task, seed: int, device: str
 ) -> Transformer:
     """Return the transformer with a cell's initial weights."""
-    shape = Shape(
-        vocabulary=task.vocabulary,
-        length=task.train.tokens.shape[1],
-        layers=parameters.layers,
-        heads=parameters.heads,
-        d=parameters.d,
-        hidden=parameters.hidden,
-    )
-    dtype = getattr(torch, parameters.dtype)
-    return Transformer(shape, parameters.kernel, parameters.dropout, seed, dtype).to(device)
+    length = task.train.tokens.shape[1]
+    return Transformer(parameters, task.vocabulary, length, seed).to(device)
 
 
 def make_optimiser(model: Transformer, parameters: ClassifierParameters) -> torch.optim.Optimizer:
@@ -257,23 +220,18 @@ def training_steps(
     return gradient_steps(make_optimiser(model, parameters), loss_of, minibatch_rows)
 
 
-def evaluate(model: Transformer, test: Examples, device: str) -> Evaluation:
-    """Measure the model on all test samples, without dropout."""
+def evaluate(model: Transformer, test: Examples, device: str) -> dict[str, float]:
+    """Return the loss and the accuracy on all test samples, without dropout."""
     model.eval()
-    # units that are above 0 on some sample, (1,), then (hidden,)
-    active = torch.zeros(1, dtype=torch.bool, device=device)
 
     def logits_of(part: Examples) -> Tensor:
-        nonlocal active
         tokens, _, mask = move_to_device(part, device)
-        hidden = model.hidden(tokens, mask)  # (samples, hidden)
-        active = active | (hidden > 0).any(0)
-        logits: Tensor = model.classes(hidden)  # (samples, classes)
+        logits: Tensor = model(tokens, mask)  # (samples, classes)
         return logits
 
     at_a_time = max(1, EVALUATED_TOKENS // test.tokens.shape[1])
     loss, accuracy = loss_and_accuracy(logits_of, test, at_a_time)
-    return Evaluation(loss, accuracy, float((~active).double().mean()))
+    return {"test_loss": loss, "test_accuracy": accuracy}
 
 
 def train_cell(cell: Cell[P], task: Task, training: Training) -> CellResult[P]:
@@ -283,7 +241,7 @@ def train_cell(cell: Cell[P], task: Task, training: Training) -> CellResult[P]:
     rows = minibatches(len(task.train.labels), parameters.batch_size, cell.seed)
     course = train_with_evaluations(
         training_steps(model, parameters, task.train, rows, device),
-        lambda: _row(evaluate(model, task.test, device)),
+        lambda: evaluate(model, task.test, device),
         parameters.training_steps,
         parameters.evaluate_every,
         partial(training.log, cell),
@@ -291,11 +249,3 @@ def train_cell(cell: Cell[P], task: Task, training: Training) -> CellResult[P]:
     measured = {} if course.reason else course.measured()
     measurements = known_numbers({**measured, "shortcut_accuracy": task.shortcut}, infinite=True)
     return CellResult(cell, measurements, course.steps, course.reason)
-
-
-def _row(evaluation: Evaluation) -> dict[str, float]:
-    return {
-        "test_loss": evaluation.loss,
-        "test_accuracy": evaluation.accuracy,
-        "silent_head": evaluation.silent,
-    }

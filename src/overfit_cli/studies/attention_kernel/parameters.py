@@ -1,18 +1,21 @@
-"""Attention kernels by name (Song et al. 2024, section 4.2.1), and parameters of a classifier.
+"""Parameters of the studies of Song et al. 2024, and their attention kernels (section 4.2.1).
 
-Besides the paper's two there are controls, which separate the causes of a difference: a Gaussian
-whose rows sum to one, a softmax as large as a sum of n terms, and a Gaussian as small as a mean of
-them. Naming them needs no torch; `attention.py` computes them.
+Besides the paper's two kernels there are controls, which separate the causes of a difference: a
+Gaussian whose rows sum to one, a softmax as large as a sum of n terms, and a Gaussian as small as a
+mean of them. `attention.py` computes them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+from pydantic import model_validator
+
+from overfit_cli.core.cell import Cell
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.parameters import StudyParameters, Value, parameter
+from overfit_cli.core.parameters import StudyParameters, parameter
 
 KernelName = Literal[
     "softmax",
@@ -22,8 +25,6 @@ KernelName = Literal[
     "softmax-times-n",
     "gaussian-over-n",
 ]
-
-
 KERNEL_LABELS: Mapping[str, str] = {
     "gaussian": "Gaussian",
     "gaussian-eq11": "Gaussian of (11)",
@@ -47,7 +48,7 @@ class Kernel:
         return float(tokens) ** self.power_of_n
 
 
-KERNELS: dict[str, Kernel] = {
+KERNELS: Mapping[str, Kernel] = {
     "softmax": Kernel(distance=None, normalised=True),
     "gaussian": Kernel(distance=0.5, normalised=False),
     "gaussian-eq11": Kernel(distance=1.0, normalised=False),
@@ -57,81 +58,149 @@ KERNELS: dict[str, Kernel] = {
 }
 """By name; `gaussian` is section 4.2.1's and the appendix's, `gaussian-eq11` equation (11)'s."""
 
+SOFTMAX, GAUSSIAN = KERNELS["softmax"], KERNELS["gaussian"]
 
-_MODEL: Mapping[str, Value] = {"layers": 2, "heads": 2, "d": 64, "hidden": 128}
 
-PAPER_TRAINING: Mapping[str, Mapping[str, Value]] = {
-    "text": {
-        "source": "imdb",
-        "tokens": 4000,
-        "n": 25_000,
-        "optimiser": "sgd",
-        "batch_size": 16,
-        **_MODEL,
-    },
-    "pathfinder": {
-        "source": "lra",
-        "size": 32,
-        "n": 160_000,
-        "optimiser": "adam",
-        "batch_size": 128,
-        **_MODEL,
-    },
+# The theorems' setting at a size that can be run
+
+EXAMPLE = {"n": 1, "tokens": 2, "d": 2, "d_h": 2, "heads": 1, "target": "below"}
+"""Values that section 4.2.2's example fixes: its sizes, and the side on which its labels lie."""
+
+OF_THE_EXAMPLE: Mapping[str, tuple[object, str]] = {
+    "value_gap": (0, "it sets the example's two token values apart."),
+    "label": (2, "it is the label of the example's tokens."),
+    "weights": ("drawn", "only the example's weights can be told."),
 }
-"""Data, model and training of section 5.2, by task; lengths and counts are the Long Range Arena's,
-whose setting the paper follows."""
+"""Parameters that no random instance has: the value they keep there, and their meaning."""
 
-PAPER_RATES: Mapping[str, float] = {"text": 1e-4, "pathfinder": 2e-4}
-"""The step sizes of section 5.2, the same for both kernels."""
+NEAR = 3e-9
+"""The distance of labels that are near the outputs at the start: so far, condition (12) is met."""
 
-PAPER_STEPS = 20_000
-"""Steps of the first experiment, by section 5.3.1."""
+LAYERS: Mapping[str, int] = {"layers-1": 1, "layers-2": 2, "layers-4": 4}
+"""The number L of linear layers on top of attention, by what is trained."""
+
+_TRAINED = {
+    "query": "$W_Q$",
+    "value": "$W_V$",
+    "all": "$W_Q, W_K, W_V$",
+    "layers-1": "these and 1 linear layer",
+    "layers-2": "these and 2 linear layers",
+    "layers-4": "these and 4 linear layers",
+}
+_TARGETS = {
+    "below": "below the hull",
+    "inside": "inside the hull",
+    "mixed-sign": "of random sign",
+    "near": "near the first outputs",
+}
 
 
-class ClassifierParameters(StudyParameters):
-    """A transformer of two layers, as in Song et al. 2024, section 5.2, and its training."""
+class KernelRegressionParameters(StudyParameters):
+    """Problem (4) of Song et al. 2024: one layer of attention, W_O fixed, one label a token."""
 
-    kernel: KernelName = parameter(
-        "softmax", "attention kernel", symbol="S", value_labels=KERNEL_LABELS
+    kernel: KernelName = parameter("gaussian", "attention kernel", "S", value_labels=KERNEL_LABELS)
+    trained: Literal["query", "value", "all", "layers-1", "layers-2", "layers-4"] = parameter(
+        "query",
+        "what is trained: W_Q alone, W_V alone, all three, or they and linear layers on top",
+        label="trained weights",
+        value_labels=_TRAINED,
     )
-    optimiser: Literal["adamw", "adam", "sgd"] = parameter(
-        "adamw", "optimiser", value_labels={"adamw": "AdamW", "adam": "Adam", "sgd": "SGD"}
+    target: Literal["below", "inside", "mixed-sign", "near"] = parameter(
+        "below",
+        "labels below the token values' hull, inside it, of random sign, or near the first outputs",
+        "y",
+        "labels",
+        value_labels=_TARGETS,
     )
-    learning_rate: float = parameter(1e-3, "step size", symbol=r"\eta", above=0, at_most=1e3)
-    batch_size: int = parameter(32, "samples of a gradient step", at_least=1, at_most=100_000)
-    training_steps: int = parameter(600, "gradient steps of a cell", at_least=1, at_most=10**7)
-    evaluate_every: int = parameter(
-        50,
-        "steps between two evaluations",
-        label="steps between evaluations",
-        at_least=1,
-        at_most=10**7,
+    instance: Literal["random", "example"] = parameter(
+        "random",
+        "drawn at random, or section 4.2.2's example, which fixes the sizes and target",
+        label="instance",
     )
-    n: int = parameter(20_000, "training samples", symbol="N", at_least=2, at_most=10**6)
-    test_samples: int = parameter(1000, "test samples", at_least=2, at_most=10**6)
-    layers: int = parameter(2, "transformer layers", at_least=1, at_most=100)
-    heads: int = parameter(2, "attention heads", symbol="H", at_least=1, at_most=100)
-    d: int = parameter(64, "width of a token", symbol="D", at_least=1, at_most=10_000)
-    hidden: int = parameter(128, "width of the hidden layers", at_least=1, at_most=100_000)
-    dropout: float = parameter(
-        0.1, "chance that an activation is dropped", label="dropout", at_least=0, below=1
+    value_gap: float = parameter(
+        0.0,
+        "in the example, how far its two token values lie from 3",
+        r"\epsilon",
+        "half the gap of token values",
+        "[0, 2.5]",
     )
-    weight_decay: float = parameter(
-        0.01,
-        "decay of the weights, for adamw alone",
-        label="decay of the weights",
-        at_least=0,
-        at_most=1,
+    label: float = parameter(
+        2.0, "in the example, the label of both tokens", "y", "label of the example", "[-100, 100]"
     )
-    dtype: Literal["float32", "float64"] = parameter("float32", "floating-point precision")
+    weights: Literal["drawn", "identity"] = parameter(
+        "drawn",
+        "in the example, W_Q and W_K: drawn, or both σ_W times the identity",
+        label="weights of the example",
+    )
+    n: int = parameter(4, "training samples", "N", within="[1, 1000]", shades=(1, 512))
+    tokens: int = parameter(4, "tokens of a sample", "n", within="[2, 1000]", shades=(2, 16))
+    d: int = parameter(24, "features of a token", "D", within="[1, 1e5]")
+    d_h: int = parameter(8, "width of a head", "d", within="[1, 1e4]", shades=(1, 64))
+    heads: int = parameter(1, "attention heads", "H", within="[1, 1000]", shades=(1, 100))
+    sigma_w: float = parameter(
+        0.7,
+        "deviation of the entries of W_Q and W_K",
+        r"\sigma_W",
+        "deviation of W_Q and W_K",
+        "(0, 100]",
+    )
+    learning_rate: float = parameter(0.1, "step size", r"\eta", within="(0, 1e6]")
+    training_steps: int = parameter(3000, "gradient steps of a cell", within="[1, 1e7]")
+    balance: float = parameter(
+        1.0,
+        "factor of W_O and divisor of W_V; the step size is divided by its square",
+        "c",
+        "balance of W_O and W_V",
+        "(0, 1e20]",
+    )
+    distance: float = parameter(
+        NEAR,
+        "with target=near, the distance of the labels from the outputs at the start",
+        r"\|\mathrm{MH}(M_0) - y\|",
+        "distance of the labels",
+        "(0, 100]",
+    )
+    dtype: Literal["float32", "float64"] = parameter("float64", "floating-point precision")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _example_has_its_sizes(cls, given: Any) -> Any:
+        if given.get("instance") != "example":
+            return given
+        for name, value in EXAMPLE.items():
+            if given.get(name, value) != value:
+                accepts = f"with instance=example, {name} takes {value}, which is section 4.2.2's."
+                raise ValueError(BadValue(name, given[name], accepts))
+        return EXAMPLE | given
+
+    @property
+    def step_size(self) -> float:
+        """η: a step on W_V then changes the outputs by as much, whatever the balance c is.
+
+        With c W_O and W_V/c the gradient in W_V is c times as large, so a step of η/c² on W_V/c is
+        one of η on W_V. The gradients in W_Q and W_K stay, so their steps are c² times as short.
+        """
+        return self.learning_rate / self.balance**2
 
     def refusals(self) -> Iterator[BadValue]:
-        """Give a sentence where the heads don't share a token's width."""
-        yield from super().refusals()
-        if self.d % self.heads:
-            yield BadValue(
-                "heads",
-                self.heads,
-                f"the heads share a token's width, so heads takes a "
-                f"divisor of d, which is {self.d}.",
-            )
+        """Give sentences on dependent token rows, and on what only some instances have."""
+        if self.target != "near" and self.distance != NEAR:
+            only = f"with target={self.target}, distance takes {NEAR:g}; only near labels have one."
+            yield self.refuse("distance", only)
+        if self.trained in LAYERS and self.balance != 1:
+            why = "balance takes 1: W_O is not what multiplies W_V."
+            yield self.refuse("balance", f"with trained={self.trained}, {why}")
+        if self.instance == "example":
+            return
+        rows = self.n * self.tokens
+        # what W_V's training is about needs no hull, and so no values that are as they were drawn
+        if self.trained != "value" and self.d < rows:
+            why = f"of at least {rows}, so that token rows are independent (D ≥ N n)."
+            sizes = f"with n={self.n} and tokens={self.tokens}"
+            yield self.refuse("d", f"{sizes}, d takes a whole number {why}")
+        for name, (value, meaning) in OF_THE_EXAMPLE.items():
+            if getattr(self, name) != value:
+                yield self.refuse(name, f"with instance=random, {name} takes {value}; {meaning}")
+
+
+RegressionCell = Cell[KernelRegressionParameters]

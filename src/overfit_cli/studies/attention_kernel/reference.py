@@ -1,120 +1,158 @@
-"""Plain, slow kernel attention and transformer in NumPy, in float64.
+"""Plain, slow models of Song et al. 2024: attention by its definition, gradients by autograd.
 
-Attention is computed entry by entry as its definition says, and the transformer one sample, head
-and token at a time. The fast ones share no code with these.
+    MH(X) = Σ_h S_h(X W_Q,h, X W_K,h) X W_V,h W_O,h,    loss = ½ ‖MH(X) − y‖²    (equation 5)
+
+and, with linear layers on top, G(X) = MH(X) W¹ ⋯ W^L in its place (equation 10). The transformer of
+section 5 is computed one sample and head at a time. The fast ones share no code with these.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-import numpy as np
 import torch
+from torch import Tensor, nn
+
+from overfit_cli.studies.attention_kernel.data import Problem, draw_problem
+from overfit_cli.studies.attention_kernel.layers import Layers, draw_layers
+from overfit_cli.studies.attention_kernel.parameters import LAYERS, KernelRegressionParameters
+
+TRAINED = {"query": ("query",), "value": ("value",), "all": ("query", "key", "value")}
 
 
-def attention_by_definition(kernel: str, query: np.ndarray, key: np.ndarray) -> np.ndarray:
-    """Return S, (tokens, tokens), of one head and sample from queries and keys (tokens, width).
+def plain_attention(kernel: str, query: Tensor, key: Tensor) -> Tensor:
+    """Return S, (..., tokens, tokens), from queries and keys (..., tokens, width).
 
-    Equations 3, 11, 20 and 21 of Song et al. 2024, entry by entry.
+    Equations 3, 11, 20 and 21.
     """
-    tokens, width = key.shape
-    raw = np.zeros((len(query), tokens))
-    for k, j in itertools.product(range(len(query)), range(tokens)):
-        distance = np.sum((query[k] - key[j]) ** 2)
-        raw[k, j] = {
-            "gaussian-eq11": math.exp(-distance / math.sqrt(width)),
-            "softmax": math.exp(query[k] @ key[j] / math.sqrt(width)),
-            "softmax-times-n": math.exp(query[k] @ key[j] / math.sqrt(width)),
-        }.get(kernel, math.exp(-distance / (2 * math.sqrt(width))))
+    tokens, root = key.shape[-2], math.sqrt(key.shape[-1])
+    distance = (query[..., :, None, :] - key[..., None, :, :]).square().sum(-1)  # ‖q_k − k_j‖²
+    if kernel in ("softmax", "softmax-times-n"):
+        raw = torch.exp(query @ key.mT / root)
+    else:
+        raw = torch.exp(-distance / (root if kernel == "gaussian-eq11" else 2 * root))
     if kernel in ("softmax", "gaussian-normalised", "softmax-times-n"):
-        raw /= raw.sum(axis=1, keepdims=True)
-    scaled: np.ndarray = raw * {"softmax-times-n": tokens, "gaussian-over-n": 1 / tokens}.get(
-        kernel, 1
-    )
-    return scaled
+        raw = raw / raw.sum(-1, keepdim=True)
+    return raw * {"softmax-times-n": tokens, "gaussian-over-n": 1 / tokens}.get(kernel, 1)
 
 
-Weights = Mapping[str, np.ndarray]
-_EPSILON = 1e-5  # which LayerNorm adds to the variance
+class MultiHeadAttention(nn.Module):
+    """One layer of multi-head attention with one output a token; W_O is fixed."""
+
+    output: Tensor
+
+    def __init__(self, problem: Problem, kernel: str, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.kernel = kernel
+        self.query = nn.Parameter(torch.tensor(problem.query, dtype=dtype))
+        self.key = nn.Parameter(torch.tensor(problem.key, dtype=dtype))
+        self.value = nn.Parameter(torch.tensor(problem.value, dtype=dtype))
+        self.register_buffer("output", torch.tensor(problem.output, dtype=dtype))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return MH(X), (samples, tokens), of x of shape (samples, tokens, features)."""
+        return torch.einsum("nhtw,hw->nt", self.heads(x), self.output)
+
+    def heads(self, x: Tensor) -> Tensor:
+        """Return S_h X W_V,h, (samples, heads, tokens, width)."""
+        tokens = x[:, None]  # (samples, 1, tokens, features)
+        S = plain_attention(self.kernel, tokens @ self.query, tokens @ self.key)
+        return S @ (tokens @ self.value)
 
 
-def weights_of(model: torch.nn.Module) -> dict[str, np.ndarray]:
-    """Return the weights by name, as arrays."""
-    return {name: value.detach().numpy() for name, value in model.state_dict().items()}
+class AttentionWithLayers(MultiHeadAttention):
+    """The same with W_O as a matrix, which is fixed, and linear layers on top of it."""
+
+    mixing: Tensor
+
+    def __init__(self, problem: Problem, layers: Layers, kernel: str, dtype: torch.dtype) -> None:
+        super().__init__(problem, kernel, dtype)
+        self.register_buffer("mixing", torch.tensor(layers.mixing, dtype=dtype))
+        self.layers = nn.ParameterList(torch.tensor(each, dtype=dtype) for each in layers.weights)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return G(X), (samples, tokens), of x of shape (samples, tokens, features)."""
+        outputs = torch.einsum("nhtw,hwo->nto", self.heads(x), self.mixing)
+        for layer in self.layers:
+            outputs = outputs @ layer
+        return outputs.squeeze(-1)
+
+
+def plain_descent(
+    parameters: KernelRegressionParameters, seed: int
+) -> Iterator[tuple[float, dict[str, Tensor]]]:
+    """Give the loss and the gradients in all weights at each step, from step 0 on."""
+    problem = draw_problem(parameters, seed)
+    dtype, kernel = getattr(torch, parameters.dtype), parameters.kernel
+    names = TRAINED.get(parameters.trained, TRAINED["all"])
+    model = MultiHeadAttention(problem, kernel, dtype)
+    x, y = torch.tensor(problem.inputs, dtype=dtype), torch.tensor(problem.labels, dtype=dtype)
+    weights = {}
+    if parameters.trained in LAYERS:
+        model = AttentionWithLayers(problem, draw_layers(parameters, problem, seed), kernel, dtype)
+        weights = {f"layer {level}": layer for level, layer in enumerate(model.layers, 1)}
+        names = (*names, *weights)
+    weights |= {name: getattr(model, name) for name in TRAINED["all"]}
+    for _ in range(parameters.training_steps + 1):
+        loss = (model(x) - y).square().sum() / 2
+        slopes = torch.autograd.grad(loss, tuple(weights.values()))
+        gradients = dict(zip(weights, slopes, strict=True))
+        yield loss.item(), gradients
+        with torch.no_grad():
+            for name in names:
+                weights[name] -= parameters.step_size * gradients[name]
+
+
+# The transformer
+
+Weights = Mapping[str, Tensor]
+"""By their names in the state of a `Transformer`."""
 
 
 def logits(
-    weights: Weights, kernel: str, heads: int, tokens: np.ndarray, mask: np.ndarray | None = None
-) -> np.ndarray:
-    """Return logits, (samples, classes), of tokens (samples, tokens).
+    weights: Weights, kernel: str, heads: int, tokens: Tensor, mask: Tensor | None = None
+) -> Tensor:
+    """Return logits, (samples, classes), of tokens (samples, tokens); padding is left out.
 
-    The weights are named as in the state of a `Transformer`. The mask is true where a token isn't
-    padding, in the tokens' shape.
+    The mask is true where a token isn't padding, in the tokens' shape.
     """
-    masks = np.ones(tokens.shape, dtype=bool) if mask is None else mask
+    masks = torch.ones_like(tokens, dtype=torch.bool) if mask is None else mask
+    layers = 1 + max(int(name.split(".")[1]) for name in weights if name.startswith("layers."))
     rows = []
     for sample, present in zip(tokens, masks, strict=True):
-        units = head_units(weights, kernel, heads, sample, present)
+        x = (weights["embedding"][sample] + weights["position"])[present]  # (tokens, d)
+        for level in range(layers):
+            name, padded = f"layers.{level}.", len(sample) / len(x)
+            x = x + _attended(weights, name, kernel, heads, x, padded)
+            wide = _linear(weights, f"{name}widen", _normed(weights, f"{name}perceptron_norm", x))
+            bent = wide * (1 + torch.erf(wide / math.sqrt(2))) / 2  # GELU
+            x = x + _linear(weights, f"{name}narrow", bent)
+        units = _linear(weights, "head", _normed(weights, "norm", x).mean(0)).clamp(min=0)
         rows.append(_linear(weights, "classes", units))
-    return np.array(rows)
-
-
-def head_units(
-    weights: Weights, kernel: str, heads: int, sample: np.ndarray, mask: np.ndarray
-) -> np.ndarray:
-    """Return the head's ReLU units, (hidden,), of one sample's tokens; padding is left out."""
-    positions = np.flatnonzero(mask)
-    stream = [
-        weights["embedding"][sample[position]] + weights["position"][position]
-        for position in positions
-    ]
-    layers = 1 + max(int(name.split(".")[1]) for name in weights if name.startswith("layers."))
-    for layer in range(layers):
-        name = f"layers.{layer}."
-        stream = _attended(weights, name, kernel, heads, stream, len(sample))
-        stream = [x + _perceptron(weights, name, x) for x in stream]
-    mean = np.mean([_normalised(weights, "norm", x) for x in stream], axis=0)
-    return np.array([max(unit, 0.0) for unit in _linear(weights, "head", mean)])
+    return torch.stack(rows)
 
 
 def _attended(
-    weights: Weights, name: str, kernel: str, heads: int, stream: list[np.ndarray], padded: int
-) -> list[np.ndarray]:
-    normed = [_normalised(weights, f"{name}attention_norm", x) for x in stream]
+    weights: Weights, name: str, kernel: str, heads: int, x: Tensor, padded: float
+) -> Tensor:
+    """Return what attention adds, (tokens, d); `padded` is the padded length over the tokens'."""
+    normed = _normed(weights, f"{name}attention_norm", x)
     query, key, value = (
-        np.array([_linear(weights, f"{name}{projection}", x) for x in normed])
-        for projection in ("query", "key", "value")
+        _linear(weights, f"{name}{projection}", normed) for projection in ("query", "key", "value")
     )
     # The n in these two kernels' names is the padded length.
-    share = padded / len(stream)
-    scale = {"softmax-times-n": share, "gaussian-over-n": 1 / share}.get(kernel, 1.0)
-    width = query.shape[1] // heads
-    mixed = np.zeros_like(query)
-    for head in range(heads):
-        columns = slice(head * width, (head + 1) * width)
-        attention = scale * attention_by_definition(kernel, query[:, columns], key[:, columns])
-        for position in range(len(stream)):
-            for source in range(len(stream)):
-                mixed[position, columns] += attention[position, source] * value[source, columns]
-    return [
-        x + _linear(weights, f"{name}output", row) for x, row in zip(stream, mixed, strict=True)
-    ]
+    scale = {"softmax-times-n": padded, "gaussian-over-n": 1 / padded}.get(kernel, 1.0)
+    parts = zip(*(each.chunk(heads, dim=1) for each in (query, key, value)), strict=True)
+    mixed = [scale * plain_attention(kernel, q, k) @ v for q, k, v in parts]
+    return _linear(weights, f"{name}output", torch.cat(mixed, 1))
 
 
-def _perceptron(weights: Weights, name: str, x: np.ndarray) -> np.ndarray:
-    wide = _linear(weights, f"{name}widen", _normalised(weights, f"{name}perceptron_norm", x))
-    bent = np.array([unit * (1 + math.erf(unit / math.sqrt(2))) / 2 for unit in wide])
-    return _linear(weights, f"{name}narrow", bent)
-
-
-def _normalised(weights: Weights, name: str, x: np.ndarray) -> np.ndarray:
-    centred = x - x.sum() / len(x)
-    scaled: np.ndarray = centred / math.sqrt((centred**2).sum() / len(x) + _EPSILON)
+def _normed(weights: Weights, name: str, x: Tensor) -> Tensor:
+    centred = x - x.mean(-1, keepdim=True)
+    scaled = centred / (centred.square().mean(-1, keepdim=True) + 1e-5).sqrt()
     return scaled * weights[f"{name}.weight"] + weights[f"{name}.bias"]
 
 
-def _linear(weights: Weights, name: str, x: np.ndarray) -> np.ndarray:
-    product: np.ndarray = weights[f"{name}.weight"] @ x
-    return product + weights[f"{name}.bias"]
+def _linear(weights: Weights, name: str, x: Tensor) -> Tensor:
+    return x @ weights[f"{name}.weight"].mT + weights[f"{name}.bias"]

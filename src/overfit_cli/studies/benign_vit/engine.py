@@ -38,6 +38,7 @@ from torch.nn.functional import softplus
 from overfit_cli.core.matrix_products import add_product
 from overfit_cli.studies.benign_vit.data import draw
 from overfit_cli.studies.benign_vit.parameters import (
+    NOT_PROJECTED,
     REALISATIONS_KEPT,
     BenignVitParameters,
     token_scales,
@@ -96,29 +97,11 @@ class TokenProjections:
         return self._test_scores_outside[width]
 
 
-_NOT_PROJECTED = (
-    "snr",
-    "sigma_p",
-    "sigma_p_tilde",
-    "noise_per",
-    "sigma_h",
-    "sigma_v",
-    "output_scale",
-    "learning_rate",
-    "epsilon",
-    "label_flip",
-    "max_steps",
-    "leap",
-)
-"""Parameters that scale or steer projections, or come after them: cells that differ in them share
-their projections."""
-
-
 def projections_of(parameters: BenignVitParameters, seed: int, device: str) -> TokenProjections:
     """Return the projections that the cell shares with all cells of its seed and shape."""
     kind = "pytorch" if parameters.initialisation == "pytorch" else "gaussian"
     declared = type(parameters).model_fields
-    defaults = {name: declared[name].default for name in _NOT_PROJECTED}
+    defaults = {name: declared[name].default for name in NOT_PROJECTED}
     shared = {"n": parameters.capacity, "initialisation": kind, **defaults}
     return _unit_scale_projections(parameters.model_copy(update=shared), seed, device)
 

@@ -28,6 +28,13 @@ SMALLEST_CAPACITY = 32
 REALISATIONS_KEPT = 4
 """For how many seeds a process keeps what it has drawn."""
 
+NOT_PROJECTED = frozenset(
+    {"snr", "sigma_p", "sigma_p_tilde", "noise_per", "sigma_h", "sigma_v", "output_scale"}
+    | {"learning_rate", "epsilon", "label_flip", "max_steps", "leap"}
+)
+"""Parameters that scale or steer projections, or come after them: cells that differ in them share
+their projections."""
+
 TOKEN_CLASSES = ("signal", "noise", "rest")
 """Token 1, the signal; token 2, the strong noise; tokens 3 to M."""
 

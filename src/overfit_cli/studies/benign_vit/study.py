@@ -27,6 +27,7 @@ from overfit_cli.core.text import percent, plural
 from overfit_cli.core.training import group_cells, shared_values
 from overfit_cli.studies.benign_vit import PAPER, theory
 from overfit_cli.studies.benign_vit.parameters import (
+    NOT_PROJECTED,
     REALISATIONS_KEPT,
     TOKEN_CLASSES,
     BenignVitParameters,
@@ -36,7 +37,6 @@ from overfit_cli.studies.benign_vit.theory import (
     FIGURE_1_THRESHOLD,
     WIDE_HEADS_LOSS,
     condition_in_words,
-    condition_items,
     predicted_boundary,
 )
 
@@ -60,93 +60,54 @@ _VALUES = (
 MEASUREMENTS = (
     *_OUTCOME,
     Column("label_imbalance", "how lopsided the training labels are: 0 is balanced, 1 one class"),
-    Column(
-        "updates",
-        "gradients computed: one a step, or one for many where `leap` allows",
-        label="gradients computed",
-    ),
+    Column("updates", "gradients computed: one a step, or one for many where `leap` allows"),
     Column("test_margin", "mean test margin"),
     Column("train_attention_signal", "training attention on signal", r"\bar{a}_{\mathrm{train}}"),
     Column("train_attention_noise", "training attention on token 2"),
     Column("test_attention_signal", "test attention on the signal"),
     Column("test_attention_noise", "test attention on token 2"),
     Column(
-        "test_signal_attention_min",
-        "attention of the signal on itself, at the worst test sample",
-        label="signal's least attention",
+        "test_signal_attention_min", "attention of the signal on itself, at the worst test sample"
     ),
-    Column(
-        "test_noise_value_max",
-        "largest size of the value of a test sample's noise token",
-        label="largest value of test noise",
-    ),
+    Column("test_noise_value_max", "largest size of the value of a test sample's noise token"),
     *_VALUES,
     Column("output_norm", "norm of the fixed output layer", r"\Vert w_O\Vert"),
 )
-_INDICES = {"signal": "+", "noise": "n,2"}
+_SYMBOLS = {"signal": "+", "noise": "n,2"}
 TRAJECTORY = (
     *_OUTCOME,
-    Column(
-        "attention_signal",
-        "attention on the signal, of all tokens",
-        label="attention on the signal",
-    ),
-    Column("attention_noise", "attention on token 2, of all tokens", label="attention on token 2"),
+    Column("attention_signal", "attention on the signal, of all tokens"),
+    Column("attention_noise", "attention on token 2, of all tokens"),
     *_VALUES,
     *(
         Column(
             f"product_{of}_{by}",
             f"score of the {of} query with the {by} key",
-            rf"\langle q_{{{_INDICES[of]}}}, k_{{{_INDICES[by]}}}\rangle",
-            label=f"score of {of} with {by}",
+            rf"\langle q_{{{_SYMBOLS[of]}}}, k_{{{_SYMBOLS[by]}}}\rangle",
+            f"score of {of} with {by}",
         )
-        for of, by in itertools.product(_INDICES, repeat=2)
+        for of, by in itertools.product(_SYMBOLS, repeat=2)
     ),
     Column("loss_slope", "mean slope of the loss", r"-\ell'(y f)"),
-    Column(
-        "signal_lead",
-        "signal value over the greatest noise value, at the worst sample",
-        label="least lead of the signal",
-    ),
-    Column(
-        "noise_lead",
-        "value of token 2 over the greatest other value, at the worst sample",
-        label="least lead of token 2",
-    ),
+    Column("signal_lead", "signal value over the greatest noise value, at the worst sample"),
+    Column("noise_lead", "value of token 2 over the greatest other value, at the worst sample"),
     *(
-        Column(
-            f"attention_{of}_{by}",
-            f"attention of the {of} on the {by}",
-            label=f"attention of {of} on {by}",
-        )
+        Column(f"attention_{of}_{by}", f"attention of {of} on {by}")
         for of, by in itertools.product(TOKEN_CLASSES, repeat=2)
     ),
     *(
         Column(
             f"{wins}_gap_{of}",
-            f"score of the {of} with the {wins} less any other, at the worst token",
-            label=f"{of}'s least gap to {wins}",
+            f"score of {of} with {wins} less any other, at the worst token",
         )
-        for wins, of in itertools.product(_INDICES, TOKEN_CLASSES)
+        for wins, of in itertools.product(_SYMBOLS, TOKEN_CLASSES)
     ),
-    Column(
-        "signal_score_rise",
-        "least rise of a score with the signal, or fall of another, since the last logged step",
-        label="least rise to the signal",
-    ),
-    Column(
-        "noise_score_rise",
-        "least rise of a score with token 2, less twice another's, since the last logged step",
-        label="least rise to token 2",
-    ),
+    Column("signal_score_rise", "least rise in a step of scores with the signal, fall of others"),
+    Column("noise_score_rise", "least rise in a step of scores with token 2 less twice another's"),
     Column("head_norm_least", "square of a query or key over its first, the least token"),
     Column("head_norm_most", "square of a query or key over its first, the most"),
-    Column(
-        "stray_product_move",
-        "how far training moved a product of two queries, two keys, or tokens of different samples",
-        label="largest move of a product",
-    ),
-    Column("score_most", "size of a score, the largest", label="largest score"),
+    Column("stray_product_move", "move of products of two queries, two keys, or different samples"),
+    Column("score_most", "size of a score, the largest"),
     Column("score_range_most", "range of a token's scores, the largest"),
     Column("noise_value_most", "size of a noise token's value, the largest"),
     Column("rest_value_most", "size of a value other than token 2's, the largest"),
@@ -169,10 +130,6 @@ def predicted_curve(data: Cells) -> tuple[str, str]:
     )
 
 
-def _has_several_d(data: Cells) -> bool:
-    return data.trained["d"].nunique() > 1
-
-
 def _has_wide_heads(data: Cells) -> bool:
     """Whether d_h is an axis, with the weights of Condition 4.1."""
     cells = data.trained
@@ -188,11 +145,11 @@ _FIGURE_1: dict[str, Any] = {
     "by": "label_flip,epsilon,sigma_p_tilde,d",
     "reproduces": defaults_but(*_FREE),
 }
+_OF_TWO = [f"{of}_{by}" for of, by in itertools.product(_SYMBOLS, repeat=2)]
 _DYNAMICS = ";".join(
     (
-        "attention_signal_signal,attention_signal_noise,"
-        "attention_noise_signal,attention_noise_noise",
-        "product_signal_signal,product_signal_noise,product_noise_signal,product_noise_noise",
+        ",".join(f"attention_{pair}" for pair in _OF_TWO),
+        ",".join(f"product_{pair}" for pair in _OF_TWO),
         "value_plus,value_minus,value_noise",
     )
 )
@@ -231,7 +188,7 @@ FIGURES = (
         source=f"{PAPER}, Theorems 4.1 and 4.2, and figure 1b",
         threshold=FIGURE_1_THRESHOLD,
         by="d",
-        fits=_has_several_d,
+        fits=lambda data: data.trained["d"].nunique() > 1,
         **_GRID,
     ),
     LINES.showing(value="test_loss"),
@@ -242,8 +199,6 @@ FIGURES = (
         value="test_loss",
         by="d_h",
         theory=WIDE_HEADS_LOSS,
-        mean="median",
-        band="quartiles",
         labels={WIDE_HEADS_LOSS: r"limit, $\log(1 + (e^\epsilon - 1)^{(2M - 1) / M^2})$"},
         **_IN_LOGS,
     ),
@@ -262,12 +217,6 @@ FIGURES = (
     ),
     CURVES.showing(title="Training and test loss against gradient steps"),
 )
-
-_APART = {
-    *("n", "snr", "sigma_p", "sigma_p_tilde", "noise_per"),
-    *("learning_rate", "epsilon", "label_flip", "max_steps", "leap"),
-}
-"""The parameters in which cells may differ that have one shape but for N, and one seed's draws."""
 
 _STEP_OVERHEAD = 5e6
 _CELL_OVERHEAD = 2e7
@@ -321,7 +270,7 @@ class BenignVit(Study[P]):
         """
 
         def shape(cell: Cell[P]) -> tuple[object, ...]:
-            return (*shared_values(cell, _APART), -cell.parameters.n)
+            return (*shared_values(cell, NOT_PROJECTED), -cell.parameters.n)
 
         if device != "cpu":
             return group_cells(
@@ -366,19 +315,19 @@ class BenignVit(Study[P]):
         if result.status == "failed":
             loss = measured.get("train_loss", math.nan)
             return f"Not fitted ({result.reason}): training loss {loss:.3g} after {steps}."
-        regime = theory.measured_regime(measured["test_loss"])
-        cut = f"test loss {'up to' if regime == 'benign' else 'above'} {FIGURE_1_THRESHOLD}"
+        regime, at = theory.measured_regime(measured["test_loss"]), FIGURE_1_THRESHOLD
         boundary = float(predicted_boundary(p.strong_noise, p.tokens))
         curve = "signal and noise are learned equally fast where it is"
         if boundary == theory.FIGURE_1_CONSTANT:
             curve = "figure 1's curve is N·SNR² ="
         return (
-            f"{regime.capitalize()} overfitting by figure 1b's cut ({cut}): fitted to a training "
+            f"{regime.capitalize()} overfitting by figure 1b's cut (test loss "
+            f"{'up to' if regime == 'benign' else 'above'} {at}): fitted to a training "
             f"loss of {measured['train_loss']:.4f} in {steps}, with a test loss of "
             f"{measured['test_loss']:.3f} and a test error of {percent(measured['test_error'])} "
             f"on {p.test_samples} samples. N·SNR² = {theory.boundary_product(p.n, p.snr):.4g}; "
             f"{curve} {boundary:.4g}, which predicts {theory.predicted_regime(p)} overfitting. "
-            f"{_theory_in_words(p, measured['output_norm'])}"
+            f"{theory.in_words(p, measured['output_norm'])}"
         )
 
 
@@ -421,19 +370,6 @@ def _expected_updates(p: P) -> float:
     rate = p.learning_rate * p.epsilon / 3 * max(signal, noise)
     steps = min(times / rate, float(p.max_steps))
     return min(steps, _LEAPS / p.leap) if p.leap else steps
-
-
-def _theory_in_words(p: P, output_norm: float) -> str:
-    items = condition_items(p, output_norm)
-    missed = [item for item in items if item.decades]
-    met = f"{len(items) - len(missed)} of {len(items)} items are met"
-    lines = [
-        f"Theorem {theory.THEOREMS[theory.predicted_regime(p)]}'s T, with a constant of 1, is "
-        f"{theory.predicted_steps(p, output_norm):.3g} steps.",
-        f"Condition 4.1, with all constants 1: {met}{'; missed:' if missed else '.'}",
-        *(f"  {item}" for item in missed),
-    ]
-    return "\n".join(lines)
 
 
 def _batch_bytes() -> float:

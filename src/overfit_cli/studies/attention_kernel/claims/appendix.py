@@ -1,0 +1,88 @@
+"""The appendix: Lemmas 1, 2, 3, 7 and 8.
+
+(27) of Lemma 1 is the gradient of an unrestricted W_V. Where W_V is block-diagonal, as in (5), it
+is too large, which is the slip behind Theorems 1 and 2. The other lemmas are bounds with explicit
+constants. The other equations of Lemmas 1 and 6 are exact: unit tests hold them.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from overfit_cli.claims.papers import on
+from overfit_cli.studies.attention_kernel.claims.cells import song
+
+SOFTMAX = on("kernel-theorem2", kernel="softmax")
+GAUSSIAN = on("kernel-theorem2", kernel="gaussian")
+QUERY = on("kernel-theorem3", kernel="gaussian")
+
+song.paper(
+    "lemma1-value-several",
+    "Lemma 1, (27), and the last steps of appendix 1.3",
+    "With 2 or 4 heads softmax attention's gradient in W_V is Bᵀ (MH − y) W_Oᵀ, so that ‖∇f‖² is "
+    "at least 2f ‖W_O‖² λ_B² at every step.",
+    "pl_ratio_min / rate_paper >= 0.999999999 on all seeds if lambda_b >= 1e-10",
+    on=on("kernel-theorem1", heads=(2, 4)),
+    hypotheses="λ_B > 0; W_V is block-diagonal over heads, as in (5)",
+)
+
+
+def _with_a_path(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells that did not diverge: the constants are those of a path that ends."""
+    return cells[cells["reason"] != "diverged"]
+
+
+for name, place, column, cells, statement in (
+    (
+        "lemma2-gradients",
+        "Lemma 2 (4, 5)",
+        "lemma_gradients",
+        SOFTMAX,
+        "A sample's gradients in W_Q and W_K are at most Q_i and K_i times its residual.",
+    ),
+    (
+        "lemma3-outputs",
+        "Lemma 3 (1), constant (90)",
+        "lemma_outputs",
+        SOFTMAX,
+        "From a step to the next the outputs change by at most Z times the change of the weights.",
+    ),
+    (
+        "lemma3-gradients",
+        "Lemma 3 (2), constant (98)",
+        "lemma_change",
+        SOFTMAX,
+        "From a step to the next the gradient changes by at most G times the change of weights.",
+    ),
+    (
+        "lemma7-gradients",
+        "Lemma 7 (4)",
+        "lemma_gradients",
+        GAUSSIAN,
+        "A sample's gradient in W_Q is at most Q'_i times its residual.",
+    ),
+    (
+        "lemma8-outputs",
+        "Lemma 8 (1), constant in its proof",
+        "lemma_outputs",
+        QUERY,
+        "With W_Q alone, the Gaussian's outputs change by at most Z' times the change of weights.",
+    ),
+    (
+        "lemma8-gradients",
+        "Lemma 8 (2), constant in its proof",
+        "lemma_change",
+        QUERY,
+        "With W_Q alone, the Gaussian's gradient changes by at most G' times that of the weights.",
+    ),
+):
+    song.paper(
+        name,
+        f"appendix, {place}",
+        statement,
+        f"{column} <= 1.000000001 on all seeds",
+        on=cells,
+        cells=_with_a_path,
+        hypotheses="the weights are bounded: by their start, and by the length of their path",
+        figure="",
+    )

@@ -1,0 +1,109 @@
+"""Cells of the claims on `kernel-regression`: which loss has gone to zero, and at which step size.
+
+The theorems say that a step size exists, so a seed refutes one where it breaks it at every one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from overfit_cli.claims.cells import is_unknown
+from overfit_cli.claims.papers import Claims
+from overfit_cli.core.arrays import varying
+from overfit_cli.studies.attention_kernel.parameters import KernelRegressionParameters
+from overfit_cli.studies.attention_kernel.study import COLUMNS
+
+song = Claims("", "Song et al. 2024", KernelRegressionParameters, COLUMNS, "curves")
+
+ZERO = 1e-6
+"""The share of its start at which a loss counts as having gone to zero."""
+
+STOPPED = 0.05
+"""A loss has stopped where as many steps again, at the last gradient, lower it by less than this
+share of its distance to where it could go."""
+
+SUBOPTIMAL = 1e-3
+"""A loss that stops so far above its optimum, as a share of its start, has stopped too early."""
+
+LINEAR = 30.0
+"""Steps to 1e-12 are at most so many times those to 1e-6 where a loss falls linearly.
+
+One mode takes twice as many, and several take more where the slower ones begin low. A power law t⁻ᵖ
+takes 10^(6/p) + 1 times as many, which is more than 30 for p up to 4.
+"""
+
+
+def at_some_step_size(cells: pd.DataFrame, column: str, most: float = 0.0) -> pd.DataFrame:
+    """Return of each setting and seed the cell at whose step size a column is least.
+
+    A cell of which it is not known comes behind those at most `most`, and before all others.
+    """
+    numbers = cells[column].astype(float)
+    diverged = cells["reason"] == "diverged"
+    rank = numbers.mask(diverged & numbers.isna(), np.inf).fillna(np.nextafter(most, np.inf))
+    names = varying(cells, [*KernelRegressionParameters.model_fields])
+    keys = [cells[name] for name in names if name != "learning_rate"]
+    chosen: pd.DataFrame = cells.loc[rank.groupby([*keys, cells["seed"]]).idxmin()]
+    return chosen.assign(learning_rate=cells["learning_rate"].min())
+
+
+def has_stopped(cells: pd.DataFrame, above: pd.Series[float]) -> pd.Series[bool]:
+    """Return which losses no longer fall, so far `above` where they could go; see `STOPPED`."""
+    step_size = cells["learning_rate"] / cells["balance"] ** 2
+    fall = step_size * cells["steps"] * cells["gradient"].astype(float) ** 2
+    return fall < STOPPED * above
+
+
+def stops_above_zero(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return whether a loss stops above `ZERO`, 0 or 1; not known of one that still falls."""
+    loss = cells["relative_loss"].astype(float)
+    falls = (loss >= ZERO) & ~has_stopped(cells, cells["train_loss"].astype(float))
+    stops = (loss >= ZERO).astype(float).mask(loss.isna() | falls)
+    return at_some_step_size(cells.assign(stops_above_zero=stops), "stops_above_zero")
+
+
+def above_bound(cells: pd.DataFrame) -> pd.DataFrame:
+    """Count a cell's steps above the paper's bound, and one more that comes sooner or later.
+
+    With W_V alone the loss is a sum of decaying modes, and the slowest is below the paper's rate
+    exactly where `rate_margin` is below 1: then every step size breaks the bound in the end.
+    """
+    margin = cells["rate_margin"].astype(float)
+    later = (margin < 1).astype(float).mask(margin.isna())
+    above = cells["violations_paper"].astype(float) + later
+    return at_some_step_size(cells.assign(steps_above_bound=above), "steps_above_bound")
+
+
+def slowdown(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the steps to 1e-12 over those to 1e-6, infinite of a loss that stops or falls slower.
+
+    It is not known of one that falls on.
+    """
+    first, second = (
+        cells[f"steps_to_{name}"].astype(float) for name in ("millionth", "trillionth")
+    )
+    above = cells["relative_loss"].astype(float) > 1e-12  # else a count may be lost
+    stopped = has_stopped(cells, cells["train_loss"].astype(float))
+    short = second.isna() & above & (stopped | (cells["steps"] > LINEAR * first))
+    over = (second / first).mask(short, np.inf)
+    return at_some_step_size(cells.assign(slowdown=over), "slowdown", LINEAR)
+
+
+def stops_above_optimum(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per seed: whether, for some labels, its loss stops above its optimum.
+
+    It is the lowest loss of all step sizes. The optimum over W_Q is ½ Σ dist(y, hull)²: a loss that
+    comes down to it has found a global optimum, however far above zero that is.
+    """
+    problems = [cells["target"], cells["seed"]]
+    loss = cells["train_loss"].astype(float)
+    best = cells.loc[loss.fillna(np.inf).groupby(problems).idxmin()]
+    above = (best["train_loss"] - best["floor"]).astype(float)
+    stopped = has_stopped(best, above) & (above > SUBOPTIMAL * best["start_loss"].astype(float))
+    lost = is_unknown(cells).groupby(problems).any().to_numpy()  # it may have served better
+    known = stopped.astype(float).mask(lost | above.isna().to_numpy())
+    by_seed = known.groupby(best["seed"])
+    trapped = by_seed.max().mask(by_seed.max().ne(1) & known.isna().groupby(best["seed"]).any())
+    rows = best.drop_duplicates("seed").set_index("seed").assign(learning_rate=0.0, target="")
+    return rows.assign(stops_above_optimum=trapped, status="done", reason="").reset_index()
