@@ -70,8 +70,8 @@ class Clause:
             raise inconclusive("A number is 0 or less, which has no logarithm.")
         return combine(parts, self.over)
 
-    def holds_where(self) -> str:
-        """Return the condition on the seeds' numbers in words."""
+    def holds_where(self, *, named: bool = False) -> str:
+        """Return the condition on the seeds' numbers in words, with the quantity if wanted."""
         if isinstance(self.quantity, Bound | Powers):
             return self.quantity.holds_where()
         if isinstance(self.quantity, Trend):
@@ -82,7 +82,8 @@ class Clause:
                 "large as half of its range"
             )
         else:
-            condition = f"the {self.statistic} over seeds{IN_MARGIN}{self.quantity.margin}"
+            of = f" of {self.quantity}" * named
+            condition = f"the {self.statistic} over seeds{of}{IN_MARGIN}{self.quantity.margin}"
         return f"{condition}, {_OVER[self.over]}{self.at_the_end}"
 
     @property
@@ -203,7 +204,8 @@ class Sentence:
             first = self.clauses[0]
             margin = replace(first.quantity.margin, because=because, fewest_seeds=self.seeds)
             return f"{margin.in_words(number)}{first.at_the_end}"
-        conditions = "; ".join(clause.holds_where() for clause in self.clauses)
+        several = len(self.clauses) > 1
+        conditions = "; ".join(clause.holds_where(named=several) for clause in self.clauses)
         return f"{conditions}; at least {plural(self.seeds, 'seed')}"
 
 

@@ -171,24 +171,25 @@ class BenignVitParameters(StudyParameters):
         """Give sentences on what can't be drawn or computed, and on values that nothing uses."""
         least = self.noise_tokens + 2
         if self.noise == "orthogonal" and self.d < 3:
-            accepts = "d takes a whole number of at least 3, because the two signals take two"
-            yield self.refuse("d", f"with noise=orthogonal, {accepts} features.")
+            accepts = "d takes a whole number of at least 3, because the signals take two features."
+            yield self.refuse("d", f"with noise=orthogonal, {accepts}")
         if self.sampling == "law" and self.initialisation == "pytorch":
             accepts = "initialisation takes gaussian or condition, because only Gaussian weights"
             accepts += " are rotation invariant; set initialisation=gaussian."
             yield self.refuse("initialisation", f"with sampling=law, {accepts}")
         if self.sampling == "law" and self.d < least:
-            accepts = f"d takes a whole number of at least {least}: {self.n} training and "
-            accepts += f"{self.test_samples} test samples have {least - 2} noise tokens, and there "
-            accepts += "are two signals. In fewer features, sampling=direct draws less."
-            yield self.refuse("d", f"with sampling=law, {accepts}")
+            accepts = f"with sampling=law, d takes a whole number of at least {least}: {self.n} "
+            accepts += f"training and {self.test_samples} test samples have {least - 2} noise "
+            accepts += "tokens, and there are two signals. sampling=direct draws fewer features."
+            yield self.refuse("d", accepts)
         for name, size in (("d", self.d), ("d_h", self.d_h)):
             if self.sampling == "direct" and size > MOST_DRAWN:
                 accepts = f"{name} takes a whole number up to {MOST_DRAWN}; with sampling=law, up "
                 yield self.refuse(name, f"with sampling=direct, {accepts}to {MOST}.")
-        if self.dtype == "float32" and (scale := score_scale(self)) < _LEAST_SCALE:
-            accepts = f"dtype takes float64: the square of both is {scale:.1g}, and float32 takes "
-            accepts += f"{_LEAST_SCALE:g} and more."
+        if self.dtype == "float32" and score_scale(self) < _LEAST_SCALE:
+            accepts = (
+                f"dtype takes float64: the square of both is below float32's {_LEAST_SCALE:g}."
+            )
             yield self.refuse("dtype", f"with noise and weights so small {accepts}")
         for name, (needed, kinds) in _USED_WITH.items():
             given, kind = getattr(self, name), getattr(self, needed)

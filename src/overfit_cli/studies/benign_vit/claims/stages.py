@@ -37,7 +37,7 @@ SMALL_HARMFUL_ERROR = (
     "is below 1"
 )
 LEAD = {"number": "the least lead over 3M, at the worst sample,"}
-POWER = "the power of the steps since the stage began, at the worst sample,"
+POWER = "the power of the steps since the stage began"
 LINEAR: dict[str, Any] = {"number": POWER, "because": "1, up to a tenth", "target": 1.0}
 QUADRATIC: dict[str, Any] = {"number": POWER, "because": "2, less a tenth", "target": 2.0}
 HARMFUL_WINS = "Where overfitting is harmful,"
