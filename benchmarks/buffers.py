@@ -25,6 +25,7 @@ from benchmarks.heads import FIGURES, SEED, STUDIES, AnyMultihead, cell_of, task
 from benchmarks.timing import timed
 from overfit_cli.core.matrix_products import product
 from overfit_cli.studies.attention_kernel.attention import _PowerAttention
+from overfit_cli.studies.multihead.data import draw_problem
 from overfit_cli.studies.multihead.engine import HeadGradients, _Part, initial_heads
 
 SECONDS = 0.05
@@ -116,12 +117,12 @@ def gradients_of_heads(
         cell_of(study, count).parameters.model_copy(update={"separate_heads": separate})
         for count in heads
     ]
-    first = study.draw(settings[0], SEED).first
+    first = draw_problem(settings[0], SEED).first
     drawn = initial_heads(settings, SEED, first, dtype=torch.float64, device="cpu")
     normals = torch.Generator().manual_seed(SEED)
     U, W = (
         torch.randn(weights.shape, dtype=torch.float64, generator=normals)
-        for weights in drawn.weights.values()
+        for weights in (drawn.U, drawn.W)
     )  # (cells, classes, T, d), (cells, classes, d, d)
     task = task_of(study, heads[0], 0)
 

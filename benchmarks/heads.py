@@ -22,17 +22,10 @@ from torch.nn import functional
 from benchmarks.timing import timed
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.training import Execution
-from overfit_cli.studies.multihead.engine import (
-    Gradients,
-    HeadGradients,
-    full_matrices,
-    gradients_of,
-    initial_heads,
-)
-from overfit_cli.studies.multihead.mixture.study import study as mixture
-from overfit_cli.studies.multihead.planted.study import study as planted
+from overfit_cli.studies.multihead.data import draw_problem
+from overfit_cli.studies.multihead.engine import Gradients, HeadGradients, initial_heads
 from overfit_cli.studies.multihead.reference import plain_model
-from overfit_cli.studies.multihead.study import MultiheadStudy
+from overfit_cli.studies.multihead.study import MultiheadStudy, mixture, planted
 from overfit_cli.studies.multihead.training import Steps
 from overfit_cli.sweeps.worker import train_all
 
@@ -89,7 +82,7 @@ Contestant = Callable[[Task], Trained]
 def task_of(study: AnyMultihead, heads: int, steps: int) -> Task:
     """Draw a study's samples."""
     cell = cell_of(study, heads)
-    samples = study.draw(cell.parameters, SEED).train
+    samples = draw_problem(cell.parameters, SEED).train
     return Task(cell, steps, torch.tensor(samples.inputs), torch.tensor(samples.labels))
 
 
@@ -139,22 +132,20 @@ def steps_of_each_head(task: Task) -> Trained:
 def engine_steps(task: Task, *, separate: bool) -> Trained:
     """Take the engine's steps and measure nothing but the loss."""
     settings = task.cell.parameters.model_copy(update={"separate_heads": separate})
-    first = STUDIES[task.cell.study].draw(settings, SEED).first
+    first = draw_problem(settings, SEED).first
     heads = initial_heads([settings], SEED, first, dtype=torch.float64, device="cpu")
     step_size, momentum = (heads.heads.new_tensor([one]) for one in (settings.step_size, 0.0))
-    optimiser = Steps(settings.optimiser, step_size, momentum, heads.counts)
+    optimiser = Steps(settings.optimiser, step_size, momentum)
     gradients = HeadGradients(task.inputs, task.labels, *heads.counts.shape)
 
     def look() -> Gradients:
-        u, w = full_matrices(heads.weights)
-        return gradients(u, w, heads.mixing, heads.heads, optimiser.divides_by_loss)
+        scaled = optimiser.divides_by_loss
+        return gradients(heads.U, heads.W, heads.mixing, heads.heads, scaled)
 
     def train() -> float:
         for _ in range(task.steps):
             found = look()
-            optimiser.take(
-                heads.weights, gradients_of(heads.weights, found.projection, found.attention)
-            )
+            optimiser.take((heads.U, heads.W), (found.projection, found.attention))
         return look().loss.item()
 
     seconds, loss = timed(train)

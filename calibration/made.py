@@ -95,25 +95,28 @@ def _world(
     frame = pd.concat(plans, ignore_index=True).drop_duplicates(ignore_index=True)
     frame = frame[frame["seed"].isin(planned["seed"])].reset_index(drop=True).assign(steps=100.0)
     clauses = [(claim, clause) for claim in claims for clause in claim.measure.sentence.clauses]  # type: ignore[attr-defined]
-    wrong = int(random.integers(len(clauses))) if is_false else -1
+    wrong, filled = int(random.integers(len(clauses))) if is_false else -1, list[str]()
     for index, (claim, clause) in enumerate(clauses):
         measure = claim.measure
         assert isinstance(measure, Measure)
         rows = frame.index if measure.choose is None else measure.choose(frame).index
         parameters = [*measure.model.model_fields]
-        made = _Made(frame.loc[rows], parameters, random)
+        made = _Made(frame.loc[rows], parameters, random, filled)
         made.fill(clause, is_false=index == wrong)
         for name in made.columns:
             frame.loc[rows, name] = made.frame[name]
+        filled = made.columns
     return frame
 
 
 class _Made:
     """Cells whose columns are filled so that a clause's quantity has a chosen number."""
 
-    def __init__(self, frame: pd.DataFrame, parameters: list[str], random: Random) -> None:
+    def __init__(
+        self, frame: pd.DataFrame, parameters: list[str], random: Random, filled: list[str]
+    ) -> None:
         self.frame, self.parameters, self.random = frame.copy(), parameters, random
-        self.columns = list[str]()
+        self.columns, self.bases = [*filled], dict[str, float]()
 
     def fill(self, clause: Clause, *, is_false: bool) -> None:
         """Fill the columns of a clause."""
@@ -179,13 +182,25 @@ class _Made:
         return np.exp(numbers) if logs else numbers
 
     def _compare(self, stated: Comparison, broken: Any, *, keep: bool = False) -> None:
-        """Have a comparison met by a factor of 2 or by 1, and broken by as much where it is."""
-        for ref in stated.right.refs:
-            self._at_base(ref)
-        right = self._value(stated.right.tree)
+        """Have a comparison met by a factor of 2 or by 1, and broken by as much where it is.
+
+        Its left side is solved for, or the right one where that has columns alone; between
+        parameters the design decides.
+        """
+        solved, given = stated.left, stated.right
         larger = np.where(broken, -1.0, 1.0) * (1.0 if stated.sign[0] == "<" else -1.0)
-        left = np.where(right > 0, right * 2.0**-larger, right - larger)
-        self._solve(stated.left, left, keep=keep)
+        if not self._free(solved):
+            solved, given, larger = given, solved, -larger
+        if not self._free(solved):
+            return
+        for ref in given.refs:
+            self._at_base(ref)
+        other = self._value(given.tree)
+        numbers = np.where(other > 0, other * 2.0**-larger, other - larger)
+        self._solve(solved, numbers, keep=keep)
+
+    def _free(self, expression: Expression) -> list[Ref]:
+        return [ref for ref in expression.refs if ref.name not in self.parameters]
 
     # One column is solved for
 
@@ -195,7 +210,7 @@ class _Made:
         Args:
             keep: whether a smaller value that the column has already stays.
         """
-        free = [ref for ref in expression.refs if ref.name not in self.parameters]
+        free = self._free(expression)
         unset = [ref for ref in free if ref.name not in self.columns]
         chosen = (unset or free)[0]
         for ref in free:
@@ -207,8 +222,11 @@ class _Made:
         self._assign(chosen, values)
 
     def _at_base(self, ref: Ref) -> None:
+        """Give a column its base; those in brackets have others each, so that none cancel."""
         if ref.name not in self.parameters and (ref.at or ref.name not in self.columns):
-            self._assign(ref, np.full(len(self.frame), BASE))
+            if ref.at:
+                self.bases.setdefault(str(ref), BASE / 2 ** (1 + len(self.bases)))
+            self._assign(ref, np.full(len(self.frame), self.bases.get(str(ref), BASE)))
 
     def _assign(self, ref: Ref, values: Numbers) -> None:
         rows, factor = np.ones(len(self.frame), dtype=bool), np.ones(len(self.frame))
@@ -220,7 +238,12 @@ class _Made:
                 rows &= self.frame[test.name].astype(str).isin(map(str, test.values)).to_numpy()
             elif isinstance(test, Extreme):
                 swept = np.unique(self.frame[test.name])
-                factor = np.where(self.frame[test.name] == swept[len(swept) // 2], 1.0, 1.5)
+                at = {"largest": -1, "smallest": 0}.get(test.which, len(swept) // 2)
+                is_there = (self.frame[test.name] == swept[at]).to_numpy()
+                if test.which == "best":
+                    factor = np.where(is_there, 1.0, 1.5)
+                else:
+                    rows &= is_there
         before = self.frame[ref.name].to_numpy(float) if ref.name in self.frame else np.nan
         self.frame[ref.name] = np.where(rows, values * factor, before)
         self.columns.append(ref.name)
@@ -229,7 +252,9 @@ class _Made:
         """The value of a tree in each row; a column that is not solved for is at its base."""
         names = {str(ref): ref for ref in _refs(node)}
         known = {
-            text: self.frame[ref.name].to_numpy(float) if ref.name in self.parameters else BASE
+            text: self.frame[ref.name].to_numpy(float)
+            if ref.name in self.parameters
+            else self.bases.get(text, BASE)
             for text, ref in names.items()
         }
         for text, ref in names.items():
@@ -255,7 +280,7 @@ class _Made:
             ),
             "*": lambda: numbers / other,
             "/": lambda: numbers * other if at == 0 else other / numbers,
-            "**": lambda: numbers ** (1 / other),
+            "**": lambda: numbers ** (1 / other) if at == 0 else np.log(numbers) / np.log(other),
             "log": lambda: np.exp(numbers),
             "exp": lambda: np.log(numbers),
             "sqrt": lambda: numbers**2,

@@ -103,10 +103,6 @@ MODULES: Mapping[str, str] = {
     "benign-vit": "benign_vit",
     "benign-cnn": "benign_cnn",
     "benign-vit-images": "benign_vit",
-    "multihead-mixture": "multihead_mixture",
-    "multihead-paths": "multihead_paths",
-    "multihead-planted": "multihead_planted",
-    "multihead-sst2": "multihead_sst2",
     "softmax-convergence": "softmax_convergence",
     "softmax-diffusion": "softmax_diffusion",
 }

@@ -17,7 +17,6 @@ from tests.fake_study import words
 
 RESULTS = Path(__file__).parents[2] / "results"
 HEADS: dict[str, Any] = {"n": 20, "test_samples": 10, "training_steps": 12}
-CERTIFIED: dict[str, Any] = {**HEADS, "first_phase": "signs", "certify": True}
 STARTS: dict[str, Any] = {"d": 20, "alpha": 0.5, "training_steps": 2}
 SCORES: dict[str, Any] = {"n": 20, "m": 16, "validation": 10, "training_steps": 4}
 
@@ -36,7 +35,7 @@ def drawn(out: Path, figure: str, study: str, seeds: int = 1, **given: Any) -> P
 @pytest.mark.parametrize(
     ("study", "figure", "given", "words"),
     [
-        ("multihead-mixture", "certificates", {**HEADS, "optimiser": "adam"}, "certify=true"),
+        ("multihead-mixture", "bounds", {**HEADS, "optimiser": "adam"}, "No cell here has"),
         ("positional-semantic", "phase", STARTS, "needs both starts over ω and α, as in `overfit"),
         ("positional-semantic", "overlaps", STARTS, "needs both starts along α, as in `overfit"),
         ("positional-semantic", "sizes", STARTS, "needs both starts along d and α, as in `over"),
@@ -92,16 +91,6 @@ def test_rows_of_curves_share_steps_and_colours_and_have_columns_for_other_param
         overfit_cli.draw("heads", tmp_path / "run", theory="test_loss")
 
 
-@pytest.mark.slow
-def test_certificates_tell_two_parameters_apart_and_name_a_third(tmp_path: Path) -> None:
-    varied: dict[str, Any] = {"heads": [1, 4], "sigma": [0.02, 0.1], "first_samples": [10, 20]}
-    figure = drawn(tmp_path / "run", "certificates", "multihead-mixture", **CERTIFIED, **varied)
-    shapes = {line.get_marker() for line in figure.axes[0].lines} - {"None", ""}
-    assert shapes == {"o", "s"}, "a marker for each σ"
-    assert "attention heads, deviation of the noise" in words(figure)
-    assert " Together: n_1 = 10, 20." in " ".join(figure.caption.split())
-
-
 def test_a_difference_is_of_the_column_that_the_figure_draws(tmp_path: Path) -> None:
     """Steps to the target: not the headline, which is the training loss."""
     axes: dict[str, Any] = {"heads": [1, 5, 20], "learning_rate": [1.0, 3.0], "target_loss": 0.5}
@@ -116,17 +105,6 @@ def test_a_difference_is_of_the_column_that_the_figure_draws(tmp_path: Path) -> 
     assert np.ptp(shown) > 0
     assert shown == pytest.approx((means[0] - means[1]).to_numpy(), nan_ok=True)
     assert "\nattention heads H\n" in words(figure)
-
-
-def test_required_heads_of_few_seeds_lie_between_the_least_and_the_greatest() -> None:
-    """The median of fewer than six has no interval."""
-    run = RESULTS / "heads-least-margin-quick"
-    for seeds, band in (
-        ("0:2", "3 seeds, with the least and the greatest"),
-        ("0:9", "10 seeds, with its 95 % interval"),
-    ):
-        figure = overfit_cli.draw("least-margin", run, where=[f"seed={seeds}"])
-        assert f"the median of {band}" in words(figure)
 
 
 @pytest.mark.slow

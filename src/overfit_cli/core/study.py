@@ -71,7 +71,7 @@ class Study(ABC, Generic[P]):
     """
 
     claims_in: str = ""
-    """The module with its `CLAIMS`, spelled likewise; empty for none."""
+    """The module with its `CLAIMS`, spelled likewise, or `module:NAME`; empty for none."""
 
     drawn: Sequence[Figure] = ()
     """Its figures; without any, those that any grid can have."""
@@ -144,7 +144,8 @@ class Study(ABC, Generic[P]):
 
     def claims(self) -> Sequence[Claim]:
         """Return the claims of the paper that its cells can decide."""
-        claims: Sequence[Claim] = self._module(self.claims_in).CLAIMS if self.claims_in else ()
+        module, _, name = self.claims_in.partition(":")
+        claims: Sequence[Claim] = getattr(self._module(module), name or "CLAIMS") if module else ()
         return claims
 
     def column_problem(self, name: object, *, logged: bool = False) -> str:

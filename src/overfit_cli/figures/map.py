@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,8 +29,6 @@ from overfit_cli.figures.map_data import MOST_PRINTED, Map, MapPanel, Mask, lay_
 from overfit_cli.figures.picture import Picture, label_outer, new_panels, title_panels
 from overfit_cli.stats import boundaries, intervals
 
-Overlay = Callable[[Axes, MapPanel], style.Legend]
-"""A study's drawing on a panel of its data; it returns the entries of the legend."""
 Drawn = Sequence[tuple[Axes, MapPanel]]
 """Panels with their axes."""
 HATCHES = {"lost": "//////", "missing": "......"}
@@ -64,9 +62,7 @@ def draw_cutoff(data: Cells, options: FigureOptions) -> Picture:
     return draw_map(data, options, sides=True)
 
 
-def draw_map(
-    data: Cells, options: FigureOptions, overlay: Overlay | None = None, *, sides: bool = False
-) -> Picture:
+def draw_map(data: Cells, options: FigureOptions, *, sides: bool = False) -> Picture:
     """Draw a statistic over seeds of `options.value` as colours over the parameters x and y.
 
     There is a panel for each run directory and each value of the parameter `by`, all with the same
@@ -82,10 +78,9 @@ def draw_map(
     crossing with its interval.
 
     Args:
-        overlay: what a study draws on each panel; no numbers are printed under it.
         sides: whether it is a cutoff.
     """
-    plan = lay_out_map(data, options, to_scale=overlay is not None)
+    plan = lay_out_map(data, options)
     figure, all_axes = new_panels(len(plan.panels), height=2.6)
     for axes in all_axes:
         plan.x.dress(axes, "x")
@@ -102,16 +97,11 @@ def draw_map(
     if sides and level is not None:  # its default is a number
         legend += _draw_sides(figure, drawn, plan, level)
     else:
-        mesh = _draw_colours(figure, drawn, plan)
-        if overlay is None:
-            _print_numbers(drawn, mesh)
+        _print_numbers(drawn, _draw_colours(figure, drawn, plan))
     if level is not None and data.refined:
         legend += _draw_crossings(drawn, plan, level)
     elif level is not None and not sides:
         legend += _draw_contours(figure, drawn, plan, level, options)
-    if overlay is not None:
-        entries = [overlay(axes, part) for axes, part in drawn]
-        legend += next((each for each in entries if each), [])
     places = [Place(axes, part.data.trained) for axes, part in drawn]
     legend += draw_equations(figure, places, data, options, (plan.x, plan.y))
     legend_below(figure, legend + _draw_marks(drawn, plan))

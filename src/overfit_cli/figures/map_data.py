@@ -152,21 +152,17 @@ class Map:
         return facts
 
 
-def lay_out_map(data: Cells, options: FigureOptions, *, to_scale: bool = False) -> Map:
+def lay_out_map(data: Cells, options: FigureOptions) -> Map:
     """Return the numbers of a map with these options.
 
     The statistic is the mean; the median where colours are logarithmic or a seed has no number; or
     the one that the user names.
-
-    Args:
-        to_scale: whether few uneven values stand at their places, as an overlay needs it, and not
-            in cells of one width.
     """
     x, y = inputs.two_axes(data, options)
     inputs.require_grid(data, options, x, y)
     value, label = inputs.measured_column(data, options.value)
     inputs.require_numbers(data, value)
-    if not (to_scale or options.law or options.log is not None or data.refined):
+    if not (options.law or options.log is not None or data.refined):
         x, y = x.spread(), y.spread()
 
     def averaged(mean: Mean) -> Map:

@@ -7,7 +7,7 @@ the median crossings is y · x^p = C.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -319,27 +319,3 @@ def _fits(log_y: Floats, medians: Floats) -> Floats:
         slope[(count < FEWEST_FOR_LAW) | (spread < 1e-12) | (np.abs(slope) < 1e-12)] = np.nan
         intercept = (sum_v - slope * sum_u) / count
         return np.stack([slope, centre - intercept / slope], axis=1)
-
-
-def seeds_exponents(
-    cells: pd.DataFrame, axes: Sequence[str], value: str
-) -> dict[str, Floats] | None:
-    """Fit log(value) = c + Σ p_axis log(axis) by least squares, for each seed by itself.
-
-    Seeds are independent and the cells of a seed are not: the spread of a power is that of its
-    seeds.
-
-    Args:
-        cells: one row per cell that is done; axes and value are positive.
-
-    Returns:
-        The powers p of value ∝ axis^p for each axis, shape (seeds,), of the seeds whose cells
-        separate the axes; None without any.
-    """
-    logs = np.log(cells[[*axes, value]].to_numpy(dtype=np.float64))  # (cells, axes + 1)
-    slopes = []
-    for rows in cells.groupby("seed").indices.values():
-        design = np.column_stack([np.ones(len(rows)), logs[rows, :-1]])
-        solution, _, rank, _ = np.linalg.lstsq(design, logs[rows, -1], rcond=None)
-        slopes += [solution[1:]] if rank == design.shape[1] else []
-    return dict(zip(axes, np.transpose(slopes), strict=True)) if slopes else None

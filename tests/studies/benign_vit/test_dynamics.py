@@ -1,15 +1,19 @@
-"""The coefficients of the paper's proof, its stages, and the figure of both."""
+"""The coefficients of the proof, its stages, and the worst of every token, sample and key."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 import overfit_cli
+from overfit_cli.core.arrays import Floats
 from overfit_cli.core.training import Execution, Training
+from overfit_cli.studies.benign_vit.claims.stages import ROUNDING
 from overfit_cli.studies.benign_vit.data import draw_samples, draw_weights
 from overfit_cli.studies.benign_vit.engine import ForwardPass
 from overfit_cli.studies.benign_vit.parameters import (
@@ -19,24 +23,15 @@ from overfit_cli.studies.benign_vit.parameters import (
 )
 from overfit_cli.studies.benign_vit.reference import VisionTransformer, logistic_loss
 from overfit_cli.studies.benign_vit.study import study
+from overfit_cli.studies.benign_vit.theory import Regime
 from overfit_cli.studies.benign_vit.training import VitsTogether
+from overfit_cli.studies.benign_vit.true_scale import logged_row
+from tests.studies.benign_vit.cells import preset, settings
 from tests.training import cell_of, train
 
-SMALL: dict[str, object] = {
-    "n": 6,
-    "snr": 1.5,
-    "tokens": 4,
-    "d": 40,
-    "d_h": 24,
-    "d_v": 8,
-    "sigma_p": 1.0,
-    "sigma_p_tilde": 2.0,
-    "init_divisor": 4.0,
-    "learning_rate": 0.3,
-    "epsilon": 0.1,
-    "dtype": "float64",
-    "test_samples": 3,
-}
+SMALL: dict[str, object] = {"n": 6, "snr": 1.5, "tokens": 4, "d": 40, "d_h": 24, "d_v": 8}
+SMALL |= {"sigma_p": 1.0, "sigma_p_tilde": 2.0, "init_divisor": 4.0, "test_samples": 3}
+SMALL |= {"learning_rate": 0.3, "epsilon": 0.1, "dtype": "float64"}
 SEED = 3
 
 
@@ -46,27 +41,28 @@ def small(**settings: object) -> BenignVitParameters:
 
 def engine(settings: BenignVitParameters) -> Iterator[tuple[VitsTogether, ForwardPass]]:
     """The engine and its forward passes, step by step; each is changed by the next."""
-    cell = cell_of(study, settings, SEED)
-    trained, count = VitsTogether([cell], Training(Execution())), 0
-    while True:
+    trained = VitsTogether([cell_of(study, settings, SEED)], Training(Execution()))
+    for count in itertools.count():
         now = trained.forward(count)
         yield trained, now
         if trained.ends(now)[0]:
             break
         trained.take_step(now)
-        count += 1
     assert count > 5, "too few steps to tell"
 
 
 class Autograd:
-    """The same training by autograd, one step at a time."""
+    """The same training by autograd, one step at a time, with some matrices held still."""
 
-    def __init__(self, settings: BenignVitParameters) -> None:
-        self.samples = draw_samples(settings, SEED, "train", settings.n)
-        self.x = torch.from_numpy(self.samples.tokens * token_scales(settings)[:, None])
-        self.labels = torch.from_numpy(self.samples.labels)
-        self.model = VisionTransformer(draw_weights(settings, SEED), torch.float64)
-        self.optimiser = torch.optim.SGD(self.model.parameters(), lr=settings.learning_rate)
+    def __init__(
+        self, settings: BenignVitParameters, seed: int = SEED, still: tuple[str, ...] = ()
+    ) -> None:
+        samples = draw_samples(settings, seed, "train", settings.n)
+        self.x = torch.from_numpy(samples.tokens * token_scales(settings)[:, None])
+        self.labels = torch.from_numpy(samples.observed(settings.label_flip))
+        self.model = VisionTransformer(draw_weights(settings, seed), torch.float64)
+        moving = [each for name, each in self.model.named_parameters() if name not in still]
+        self.optimiser = torch.optim.SGD(moving, lr=settings.learning_rate)
         self.signals = settings.signal_norm * torch.eye(2, settings.d, dtype=torch.float64)
 
     def step(self) -> None:
@@ -165,25 +161,134 @@ def test_up_to_t2_no_step_can_move_the_slope_of_the_loss_far_from_a_half(snr: fl
     assert step > 10
 
 
-def test_leads_are_those_of_the_lemmas_at_the_worst_sample() -> None:
-    """Lemmas 5.2's and E.3's comparisons, from the weights that autograd trains."""
-    settings = small()
-    [result] = train(study, cell_of(study, settings, SEED), trajectories=True)
-    oracle = Autograd(settings)
-    for step in range(result.steps + 1):
-        values = oracle.values(oracle.x)
-        signal_leads, noise_leads = [], []
-        for sample, label in zip(values, oracle.labels, strict=True):
-            noise = sample[1:].abs().max()
-            others = max(sample[0].abs(), sample[2:].abs().max())
-            signal_leads.append(float(label * sample[0] / noise))
-            noise_leads.append(float(label * sample[1] / others))
-        got = result.trajectory
-        assert got["signal_lead"][step] == pytest.approx(min(signal_leads))
-        assert got["noise_lead"][step] == pytest.approx(min(noise_leads))
-        margins = oracle.labels * oracle.model(oracle.x).detach()
-        assert got["loss_slope"][step] == pytest.approx(float(torch.sigmoid(-margins).mean()))
+# The worst of every token, sample and key, by loops over the weights that autograd trains
+
+
+def scores_of(oracle: Autograd) -> Floats:
+    """⟨q_i, k_j⟩ of every sample, (samples, tokens, tokens)."""
+    weights = oracle.model.query, oracle.model.key
+    q, k = (oracle.projected(matrix)[1] for matrix in weights)
+    return np.array([[[float(a @ b) for b in ks] for a in qs] for qs, ks in zip(q, k, strict=True)])
+
+
+def heads(oracle: Autograd) -> tuple[Floats, Floats]:
+    """Squares of queries and keys of distinct tokens; and products of which none is a score.
+
+    These are of two queries, of two keys, and of a query and a key that meet in no sample.
+    """
+    projected = []
+    for matrix in (oracle.model.query, oracle.model.key):
+        signals, tokens = oracle.projected(matrix)
+        noise = [(str(n), row) for n, sample in enumerate(tokens) for row in sample[1:]]
+        projected.append([("+", signals[0]), ("-", signals[1]), *noise])
+    pairs = [pair for kind in projected for pair in itertools.combinations(kind, 2)]
+    pairs += [
+        (a, b)
+        for a, b in itertools.product(*projected)
+        if a[0] != b[0] and (a[0] in "+-") == (b[0] in "+-")
+    ]
+    squares = [float(row @ row) for kind in projected for _, row in kind]
+    return np.array(squares), np.array([float(a @ b) for (_, a), (_, b) in pairs])
+
+
+def values_row(oracle: Autograd) -> dict[str, float]:
+    """Values of the worst token, and Lemmas 5.2's and E.3's comparisons."""
+    signals, values = (oracle.values(part).tolist() for part in (oracle.signals, oracle.x))
+    rest = [abs(v) for sample in values for v in sample[2:]] + [abs(v) for v in signals]
+    labels = oracle.labels.tolist()
+    strong = [y * sample[1] for y, sample in zip(labels, values, strict=True)]
+    leads = list[tuple[float, float]]()
+    for y, (_, *noise) in zip(labels, values, strict=True):
+        signal, (first, *others) = y * signals[y < 0], noise
+        rivals = max([abs(signal), *map(abs, others)])
+        leads.append((signal / max(map(abs, noise)), y * first / rivals))
+    margins = oracle.labels * oracle.model(oracle.x).detach()
+    return {
+        "value_plus": signals[0],
+        "value_minus": signals[1],
+        "value_noise": float(np.mean([abs(sample[1]) for sample in values])),
+        "noise_value_most": max(abs(v) for sample in values for v in sample[1:]),
+        "rest_value_most": max(rest),
+        "strong_value_least": min(strong),
+        "signal_lead": min(lead for lead, _ in leads),
+        "noise_lead": min(lead for _, lead in leads),
+        "loss_slope": float(torch.sigmoid(-margins).mean()),
+    }
+
+
+def products_row(oracle: Autograd) -> dict[str, float]:
+    """Definition 5.1's inner products of the + signal and of token 2, means over its samples."""
+    (q, queries), (k, keys) = map(oracle.projected, (oracle.model.query, oracle.model.key))
+    plus = oracle.x[:, 0].argmax(1) == 0  # e₁ or e₂
+    return {
+        "product_signal_signal": float(q[0] @ k[0]),
+        "product_signal_noise": float((keys[plus, 1] @ q[0]).mean()),
+        "product_noise_signal": float((queries[plus, 1] @ k[0]).mean()),
+        "product_noise_noise": float((queries[:, 1] * keys[:, 1]).sum(-1).mean()),
+    }
+
+
+def scores_row(scores: Floats, before: Floats | None) -> dict[str, float]:
+    """Gaps, rises and sizes of the worst score."""
+    m, row = scores.shape[1], dict[str, float]()
+    classes = {"signal": [0], "noise": [1], "rest": [*range(2, m)]}
+    for (name, wins), (source, of) in itertools.product(
+        (("signal", 0), ("noise", 1)), classes.items()
+    ):
+        gaps = [s[i, wins] - s[i, j] for s in scores for i in of for j in range(m) if j != wins]
+        row |= {f"{name}_gap_{source}": min(gaps)} if gaps else {}
+    row["score_most"] = max(abs(each) for each in scores.ravel())
+    row["score_range_most"] = max(max(line) - min(line) for sample in scores for line in sample)
+    if before is not None:
+        moved = [line for sample in scores - before for line in sample]
+        signal = [each for line in moved for each in (line[0], *-line[1:])]
+        noise = [line[1] - 2 * line[j] for line in moved for j in range(m) if j != 1]
+        row |= {"signal_score_rise": min(signal), "noise_score_rise": min(noise)}
+    return row
+
+
+@pytest.mark.parametrize(
+    "settings", [small(), small(noise="orthogonal", label_flip=0.3), small(tokens=2, epsilon=0.02)]
+)
+def test_the_worst_token_is_that_of_loops_over_trained_weights(
+    settings: BenignVitParameters,
+) -> None:
+    oracle, last, before = Autograd(settings), None, None
+    squares, drawn = heads(oracle)
+    for trained, now in engine(settings):
+        row, scores = logged_row(trained.tokens, now, last), scores_of(oracle)
+        growth, products = heads(oracle)[0] / squares, heads(oracle)[1]
+        expected = values_row(oracle) | products_row(oracle) | scores_row(scores, before)
+        expected |= {"head_norm_least": growth.min(), "head_norm_most": growth.max()}
+        expected["stray_product_move"] = np.abs(products - drawn).max()
+        assert {name: row[name] for name in expected} == pytest.approx(expected, abs=1e-9)
+        last, before = now, scores
         oracle.step()
+
+
+@pytest.mark.parametrize("side", ["benign", "harmful"])
+def test_scores_round_by_less_than_a_claim_allows(side: Regime) -> None:
+    [parameters, *_] = settings(preset(f"theorem-dynamics-{side}"))
+    for trained, now in itertools.islice(engine(parameters), 0, 100, 33):
+        heads = trained.tokens.queries_and_keys()
+        q, k = (part[0].numpy().astype(np.longdouble) for part in heads)
+        exact = np.einsum("nia,nja->nij", q, k)
+        wrong = np.abs(now.scores[0].numpy() - exact).max() / np.abs(exact).max()
+        assert 0 < wrong < float(ROUNDING) / 6
+
+
+def test_lengths_of_tokens_and_step_sizes_are_one_scale() -> None:
+    """C times the length trains like c² times the step size."""
+    base: dict[str, object] = {"n": 6, "tokens": 3, "d": 10**6, "d_h": 10**6, "snr": 2.0}
+    base |= {"sampling": "law", "initialisation": "condition", "noise": "orthogonal"}
+    base |= {"noise_per": "token", "sigma_p": 1.0, "sigma_p_tilde": 4.0, "dtype": "float64"}
+    base |= {"epsilon": 0.1, "max_steps": 10**9, "leap": 0.05, "output_scale": 2.0}
+    first = base | {"learning_rate": 9e-4}
+    longer = base | {"sigma_p": 3.0, "sigma_p_tilde": 12.0, "learning_rate": 1e-4}
+    short, long = train(study, cell_of(study, first), cell_of(study, longer))
+    assert short.steps == long.steps
+    assert short.measurements["test_loss"] == pytest.approx(long.measurements["test_loss"])
+    assert short.steps > 50
 
 
 @pytest.mark.parametrize(
@@ -206,61 +311,30 @@ def test_only_cells_of_the_paper_are_called_its_figure(
 # Section 5.2: W_Q, W_K and W_V promote each other
 
 
-SETTINGS = BenignVitParameters(
-    n=10,
-    snr=3.0,
-    tokens=4,
-    d=100,
-    d_h=60,
-    d_v=8,
-    sigma_p=1.0,
-    sigma_p_tilde=2.0,
-    noise="orthogonal",
-    labels="balanced",
-    init_divisor=4.0,
-    learning_rate=0.002,
-    dtype="float64",
-)
-STEPS = 200
-
-
-def trained(seed: int, still: tuple[str, ...] = ()) -> dict[str, float]:
+def trained(seed: int, still: tuple[str, ...] = ()) -> tuple[float, float]:
     """Train the plain model with some matrices held still.
 
-    Returns:
-        `attention`, that of all tokens on their sample's signal, and `ratio`, what the signals'
-        values gained over what token 2's did, in the mean over samples.
+    Returns what the signals' values gained over what token 2's did, in the mean over samples, and
+    the attention of all tokens on their sample's signal.
     """
-    samples = draw_samples(SETTINGS, seed, "train", SETTINGS.n)
-    x = torch.from_numpy(samples.tokens * token_scales(SETTINGS)[:, None])
-    y = torch.from_numpy(samples.labels)
-    model = VisionTransformer(draw_weights(SETTINGS, seed), torch.float64)
-    for name in still:
-        getattr(model, name).requires_grad_(False)
-
-    def values() -> torch.Tensor:
-        return (y[:, None] * (x @ model.value @ model.output_weight)).detach()  # (n, tokens)
-
-    first = values()
-    moving = [weights for weights in model.parameters() if weights.requires_grad]
-    optimiser = torch.optim.SGD(moving, lr=SETTINGS.learning_rate)
-    for _ in range(STEPS):
-        optimiser.zero_grad()
-        torch.autograd.backward(logistic_loss(y * model(x)))
-        optimiser.step()
-    gained = (values() - first).mean(0)
-    return {
-        "attention": float(model.attention(x)[:, :, 0].detach().mean()),
-        "ratio": float(gained[0] / gained[1]),
-    }
+    settings = small(
+        n=10, snr=3.0, d=100, d_h=60, noise="orthogonal", labels="balanced", learning_rate=0.002
+    )
+    oracle = Autograd(settings, seed, still)
+    first = oracle.labels[:, None] * oracle.values(oracle.x)
+    for _ in range(200):
+        oracle.step()
+    gained = (oracle.labels[:, None] * oracle.values(oracle.x) - first).mean(0)
+    attention = oracle.model.attention(oracle.x)[:, :, 0].detach().mean()
+    return float(gained[0] / gained[1]), float(attention)
 
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.one_in(3)
 def test_each_learns_less_where_the_other_is_held_still(seed: int) -> None:
-    together = trained(seed)
-    even = trained(seed, still=("query", "key"))
-    pointless = trained(seed, still=("value",))
-    assert together["ratio"] > 2 * even["ratio"] > 0, "values follow attention"
-    assert together["attention"] > 1.3 * pointless["attention"], "attention follows values"
-    assert together["attention"] > 0.7
+    ratio, attention = trained(seed)
+    even, _ = trained(seed, still=("query", "key"))
+    _, pointless = trained(seed, still=("value",))
+    assert ratio > 2 * even > 0, "values follow attention"
+    assert attention > 1.3 * pointless, "attention follows values"
+    assert attention > 0.7

@@ -10,12 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from numpy.typing import NDArray
 from scipy.stats import ks_2samp
 
-from overfit_cli.core.arrays import bartlett_rows
+from overfit_cli.core.arrays import Floats, bartlett_rows
 from overfit_cli.core.training import Execution, Training, named_rng
-from overfit_cli.studies.benign_vit.data import Realisation, draw
+from overfit_cli.studies.benign_vit.data import draw
 from overfit_cli.studies.benign_vit.engine import projections_of
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters, token_scales
 from overfit_cli.studies.benign_vit.reference import train_one_cell
@@ -61,16 +60,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "noise orthogonal": {"n": 2, "snr": 0.7, "noise": "orthogonal", "learning_rate": 0.02},
     "two tokens": {"n": 5, "snr": 1.0, "tokens": 2, "d": 25},
 }
-COMPARED = (
-    "steps",
-    "train_loss",
-    "test_loss",
-    "test_error",
-    "train_attention_signal",
-    "test_attention_signal",
-    "test_attention_noise",
-    "value_plus",
-)
+COMPARED = ["steps", "train_loss", "test_loss", "test_error", "value_plus"]
+COMPARED += ["train_attention_signal", "test_attention_signal", "test_attention_noise"]
 
 
 @functools.cache
@@ -226,10 +217,8 @@ def test_more_training_samples_extend_fewer_and_leave_the_test_samples() -> None
     assert not more.test.tokens[:, :, axes:].any()
     assert np.array_equal(more.weights.value[:axes], few.weights.value)
     width = few.weights.query.shape[1]
-    for name in ("query", "key"):
-        assert np.array_equal(
-            getattr(more.weights, name)[:axes, :width], getattr(few.weights, name)
-        )
+    assert np.array_equal(more.weights.query[:axes, :width], few.weights.query)
+    assert np.array_equal(more.weights.key[:axes, :width], few.weights.key)
 
 
 def test_a_cell_at_the_least_d_draws_for_no_more_samples_than_there_is_room_for() -> None:
@@ -253,15 +242,12 @@ def test_a_seeds_cells_share_what_is_sampled() -> None:
 
 def test_noise_given_for_a_token_is_as_long_in_any_dimension() -> None:
     for d in (10**3, 10**12):
-        settings = small(
-            n=2, d=d, sampling="law", noise_per="token", sigma_p=6.4, sigma_p_tilde=128
-        )
+        lengths_of = {"noise_per": "token", "sigma_p": 6.4, "sigma_p_tilde": 128}
+        settings = small(n=2, d=d, sampling="law", **lengths_of)
         assert settings.noise_norm == 6.4
         assert settings.signal_norm == pytest.approx(6.4 * settings.snr)
-        actual = projections_of(settings, 0, "cpu")
-        lengths = (
-            actual.train.G.diagonal().view(-1, 4).sqrt().numpy()[:, 1:] * token_scales(settings)[1:]
-        )
+        unit = projections_of(settings, 0, "cpu").train.G.diagonal().view(-1, 4).sqrt().numpy()
+        lengths = unit[:, 1:] * token_scales(settings)[1:]
         assert float(lengths[:, 0].mean()) == pytest.approx(128, rel=0.02)
         assert float(lengths[:, 1:].mean()) == pytest.approx(6.4, rel=0.02)
 
@@ -296,21 +282,15 @@ def test_a_leap_of_zero_takes_single_steps_whatever_its_neighbours_do() -> None:
     cells = [cell_of(study, small(n=4, leap=leap, learning_rate=1e-3)) for leap in (0.0, 0.05)]
     results = {r.cell.key: r for r in train_together(cells, Training(Execution(device="cpu")))}
     single, leaping = (results[cell.key] for cell in cells)
-    assert (
-        single.measurements["updates"]
-        == single.steps
-        == train(small(n=4, learning_rate=1e-3), 0)["steps"]
-    )
+    alone = train(small(n=4, learning_rate=1e-3), 0)
+    assert single.measurements["updates"] == single.steps == alone["steps"]
     assert leaping.measurements["updates"] < leaping.steps
 
 
 # Lemmas C.1 to C.4 of Jiang et al. 2024 on drawn data and weights, at a probability that tells
 
 
-Floats = NDArray[np.float64]
-
-DELTA, DRAWS = 0.1, 200
-N, M = 30, 4
+DELTA, DRAWS, N, M = 0.1, 200, 30, 4
 DIRECT = BenignVitParameters.model_validate(
     {"n": N, "tokens": M, "d": 1000, "d_h": 250, "d_v": 4, "test_samples": 1}
     | {"initialisation": "gaussian", "noise": "orthogonal"}
@@ -319,54 +299,28 @@ LAW = DIRECT.model_copy(update={"sampling": "law", "d": 10**9, "d_h": 10**4})
 LEMMAS = ("C.1", "C.2", "C.3", "C.4")
 
 
-def noise_tokens(drawn: Realisation) -> Floats:
-    """All noise tokens at unit scale, (N (M − 1), features)."""
-    return drawn.train.tokens[:, 1:].reshape(N * (M - 1), -1)
+def products_and_norms(vectors: Floats, dimension: int, count: int) -> tuple[float, float]:
+    """The largest product over its bound, and the largest norm from its mean, over 1/2."""
+    gram = vectors @ vectors.T
+    norms, products = np.diag(gram) / dimension, gram - np.diag(np.diag(gram))
+    bound = 2 * math.sqrt(dimension * math.log(count * N**2 * M**2 / DELTA))
+    return float(np.abs(products).max() / bound), float(np.abs(norms - 1).max() / 0.5)
 
 
-def lopsided(drawn: Realisation) -> float:
-    """Lemma C.1: how far the share of a label is from 1/2, over 1/4."""
-    return float(abs((drawn.train.labels > 0).mean() - 0.5) / 0.25)
-
-
-def first_values(drawn: Realisation, settings: BenignVitParameters) -> float:
-    """Lemma C.2's proof: the largest first value over its bound, of signals and of noise."""
+def over_bounds(settings: BenignVitParameters, seed: int) -> tuple[float, ...]:
+    """What is bounded over its bound: C.1, C.2, products of C.3 and C.4, and their norms."""
+    drawn = draw(settings, seed)
+    noise = drawn.train.tokens[:, 1:].reshape(N * (M - 1), -1)  # at unit scale
+    lopsided = float(abs((drawn.train.labels > 0).mean() - 0.5) / 0.25)
     w = drawn.weights.value @ drawn.weights.output  # deviation 1, (features,)
     root = math.sqrt(math.log(2 * N * M / DELTA))
-    noise = np.abs(noise_tokens(drawn) @ w) / (2 * math.sqrt(settings.d) * root)
-    return float(max(np.abs(w[:2]).max() / root, noise.max()))
-
-
-def head_products(drawn: Realisation, settings: BenignVitParameters) -> tuple[float, float]:
-    """Lemma C.3: norms from their mean over 1/2, and products over their bound, the largest."""
-    unit = np.concatenate([np.eye(2, drawn.train.tokens.shape[2]), noise_tokens(drawn)])
-    lengths = np.concatenate([np.ones(2), np.full(N * (M - 1), math.sqrt(settings.d))])
-    heads = np.concatenate(
-        [unit @ weight / lengths[:, None] for weight in (drawn.weights.query, drawn.weights.key)]
-    )
-    gram = heads @ heads.T
-    norms, products = np.diag(gram) / settings.d_h, gram - np.diag(np.diag(gram))
-    bound = 2 * math.sqrt(settings.d_h * math.log(6 * N**2 * M**2 / DELTA))
-    return float(np.abs(norms - 1).max() / 0.5), float(np.abs(products).max() / bound)
-
-
-def token_products(drawn: Realisation, settings: BenignVitParameters) -> tuple[float, float]:
-    """Lemma C.4: the same of noise tokens."""
-    gram = noise_tokens(drawn) @ noise_tokens(drawn).T
-    norms, products = np.diag(gram) / settings.d, gram - np.diag(np.diag(gram))
-    bound = 2 * math.sqrt(settings.d * math.log(4 * N**2 * M**2 / DELTA))
-    return float(np.abs(norms - 1).max() / 0.5), float(np.abs(products).max() / bound)
-
-
-def over_bounds(settings: BenignVitParameters) -> Floats:
-    """What is bounded over its bound: C.1, C.2, C.3's and C.4's products and norms; (draws, 6)."""
-    rows = []
-    for seed in range(DRAWS):
-        drawn = draw(settings, seed)
-        heads, tokens = head_products(drawn, settings), token_products(drawn, settings)
-        first = lopsided(drawn), first_values(drawn, settings)
-        rows.append((*first, heads[1], tokens[1], heads[0], tokens[0]))
-    return np.array(rows)
+    noise_values = np.abs(noise @ w) / (2 * math.sqrt(settings.d) * root)
+    first = float(max(np.abs(w[:2]).max() / root, noise_values.max()))
+    unit = np.concatenate([np.eye(2, noise.shape[1]), noise / math.sqrt(settings.d)])
+    weights = (drawn.weights.query, drawn.weights.key)
+    heads = products_and_norms(np.concatenate([unit @ each for each in weights]), settings.d_h, 6)
+    tokens = products_and_norms(noise, settings.d, 4)
+    return lopsided, first, heads[0], tokens[0], heads[1], tokens[1]
 
 
 @pytest.mark.parametrize("settings", [DIRECT, LAW], ids=["direct", "law"])
@@ -375,7 +329,7 @@ def test_draws_break_no_concentration_lemma_more_often_than_it_says(
     settings: BenignVitParameters,
 ) -> None:
     assert 8 * math.log(4 / DELTA) < N, "Lemma C.1's hypothesis"
-    numbers = over_bounds(settings)
+    numbers = np.array([over_bounds(settings, seed) for seed in range(DRAWS)])  # (draws, 6)
     assert ((numbers > 1).mean(axis=0) <= DELTA).all(), dict(zip(LEMMAS, numbers.T, strict=False))
     middle = np.median(numbers[:, :4], axis=0)
     assert (middle[1:] > 0.3).all(), "bounds that draws come near to"

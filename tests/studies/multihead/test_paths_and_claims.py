@@ -11,16 +11,14 @@ import pytest
 import torch
 from torch.nn import functional
 
-from calibration.multihead_paths import MET
 from calibration.rates import design
 from overfit_cli.core.training import Execution, Training
+from overfit_cli.studies.multihead import descent as training
 from overfit_cli.studies.multihead import reference, theory
-from overfit_cli.studies.multihead.claims import with_step_ends
-from overfit_cli.studies.multihead.mixture.data import draw_problem
-from overfit_cli.studies.multihead.paths import bounds, training
-from overfit_cli.studies.multihead.paths.parameters import MultiheadPathsParameters
-from overfit_cli.studies.multihead.paths.study import study
-from tests.judged import all_claims, measure
+from overfit_cli.studies.multihead.data import draw_problem
+from overfit_cli.studies.multihead.parameters import MultiheadPathsParameters
+from overfit_cli.studies.multihead.study import paths as study
+from tests.judged import claims_by_name, measure
 from tests.training import cell_of, train
 
 SETTINGS = {
@@ -117,6 +115,16 @@ def test_segments_are_as_long_as_the_proposition_allows() -> None:
         assert 0.3 * math.sqrt(50) < 2 * beta * square <= math.sqrt(50) * (1 + 1e-9)
 
 
+MET = {
+    "descent": 1.9,
+    "theorem1_heads": -1.0,
+    "lemma9_heads": -9.0,
+    "mean_train_loss": 0.3,
+    "target_loss": 0.01,
+}
+"""Columns of cells that meet the lemmas' conditions."""
+
+
 def test_cells_that_descent_alone_keeps_are_no_evidence() -> None:
     """Nine seeds whose bound is below the start's loss are one too few, whatever the others."""
     cells = design("heads-regret").assign(steps=200, **MET)
@@ -127,55 +135,41 @@ def test_cells_that_descent_alone_keeps_are_no_evidence() -> None:
 
 def test_a_distance_that_steps_can_reach_is_judged() -> None:
     """√(2 η K log 2) is at most 23.5 with the steps of the preset."""
-    preset = all_claims()["paths-lemma10"].preset
-    cells = design(preset).drop_duplicates(["seed", "heads", "learning_rate"])
+    cells = design("heads-regret").drop_duplicates(["seed", "heads", "learning_rate"])
     cells = cells.assign(steps=10_000, **MET, lemma10=0.5)
-    with pytest.MonkeyPatch.context() as patch:
-        for distance, verdict in ((11.7, "holds"), (12.87, "vacuous")):
-            patch.setitem(bounds.SETTINGS[preset], "target_distance", distance)
-            moved = cells.assign(target_distance=distance)
-            assert measure("paths-lemma10", moved).verdict == verdict
+    for distance, verdict in ((11.7, "holds"), (12.87, "vacuous")):
+        moved = cells.assign(target_distance=distance)
+        assert measure("paths-lemma10", moved).verdict == verdict
 
 
-# Claims on worlds in which cells are missing, refuting, irrelevant, turned round or copied
+# Claims on cells that never arrive, that turn, and of which some are derived
 
-
-FOUND = {"alignment_w": 0.99, "alignment_u": 0.99}
-MISSED = {"alignment_w": -0.94, "alignment_u": -0.9, "steps_to_target": np.nan, "train_loss": 0.25}
 PLANTED = {1: 400.0, 2: 280.0, 5: 176.0, 10: 142.0, 20: 126.0, 50: 115.0}
+TURNED = {**PLANTED, 50: 180.0}
+RISING = {heads: 100.0 * heads**0.2 for heads in PLANTED}
 
 
-def trained(preset: str, steps: dict[int, float], **columns: float) -> pd.DataFrame:
-    """Cells of a preset that come to the target after these steps, by H, a few by seed."""
+def trained(preset: str, steps: dict[int, float], lost: tuple[int, ...] = ()) -> pd.DataFrame:
+    """Cells of a preset that come to the target after these steps, by H, a few by seed, or never.
+
+    The heads that are `lost` never do.
+    """
     cells = design(preset)
     noise = 1 + 0.002 * np.random.default_rng(0).standard_normal(len(cells))
     arrival = cells["heads"].map(steps).astype(float) * noise
-    return cells.assign(steps=1000, train_loss=1e-4, steps_to_target=arrival, **columns)
-
-
-def planted(preset: str = "heads-fig4") -> pd.DataFrame:
-    return trained(preset, PLANTED, **FOUND)
-
-
-def without(cells: pd.DataFrame, heads: list[int], seeds: int = 10**9) -> pd.DataFrame:
-    """The cells, of which these H never find the planted head on the first seeds."""
-    lost = cells["heads"].isin(heads) & (cells["seed"] < seeds)
-    return cells.assign(**{name: cells[name].mask(lost, to) for name, to in MISSED.items()})
-
-
-TURNED = {**PLANTED, 50: 180.0}
-RISING = {heads: 100.0 * heads**0.2 for heads in PLANTED}
+    never = cells["heads"].isin(lost)
+    return cells.assign(steps=1000, steps_to_target=arrival.mask(never))
 
 
 @pytest.mark.parametrize(
     ("name", "cells", "verdict"),
     [
-        ("planted-gd-faster", planted(), "holds"),
-        ("planted-gd-faster", without(planted(), [50]), "fails"),
-        ("planted-gd-ever-faster", without(planted(), [20, 50]), "fails"),
-        ("planted-gd-faster", trained("heads-fig4", TURNED, **FOUND), "holds"),
-        ("planted-gd-ever-faster", trained("heads-fig4", TURNED, **FOUND), "fails"),
-        ("planted-gd-faster", trained("heads-fig4", RISING, **FOUND), "fails"),
+        ("planted-gd-faster", trained("heads-fig4", PLANTED), "holds"),
+        ("planted-gd-faster", trained("heads-fig4", PLANTED, (20, 50)), "fails"),
+        ("planted-gd-ever-faster", trained("heads-fig4", PLANTED, (50,)), "fails"),
+        ("planted-gd-faster", trained("heads-fig4", TURNED), "holds"),
+        ("planted-gd-ever-faster", trained("heads-fig4", TURNED), "fails"),
+        ("planted-gd-faster", trained("heads-fig4", RISING), "fails"),
     ],
 )
 def test_more_heads_are_faster_or_slower_up_to_the_largest_number_of_them(
@@ -185,11 +179,16 @@ def test_more_heads_are_faster_or_slower_up_to_the_largest_number_of_them(
     assert measure(name, cells).verdict == verdict
 
 
-def test_a_censored_cell_lies_between_its_steps_and_infinity() -> None:
-    cells = with_step_ends(without(planted(), [50], seeds=1)).set_index(["seed", "heads"])
-    least, most = cells["least_steps"], cells["most_steps"]
-    assert (least[0, 50], most[0, 50]) == (1000, np.inf)
-    assert least[1, 50] == most[1, 50] == cells["steps_to_target"][1, 50]
+def test_momentum_is_compared_at_the_middle_head_and_heads_that_miss_are_slowest() -> None:
+    claim = claims_by_name("multihead-planted")["planted-momentum-sooner"]
+    cells = trained("heads-fig5", PLANTED)
+    with_it = cells["optimiser"] == "momentum"
+    quick = cells.assign(steps_to_target=cells["steps_to_target"].mask(with_it, 50.0))
+    assert claim.judge(quick).verdict == "holds"
+    some = quick.assign(steps_to_target=quick["steps_to_target"].mask(quick["heads"] == 1))
+    assert claim.judge(some).value == pytest.approx(claim.judge(quick).value, rel=0.5)
+    lost = quick["steps_to_target"].mask(with_it & (quick["heads"] > 1))
+    assert claim.judge(quick.assign(steps_to_target=lost)).verdict == "fails"
 
 
 def test_the_coefficient_at_many_samples_is_not_averaged_with_that_at_few() -> None:
@@ -200,4 +199,19 @@ def test_the_coefficient_at_many_samples_is_not_averaged_with_that_at_few() -> N
     size = np.sqrt(2) * 0.5  # ζ ‖u⋆‖
     deviation = np.abs(coefficient - 0.25) * size
     cells = cells.assign(steps=1, first_coefficient=coefficient, first_deviation=deviation)
-    assert measure("mixture-lemma2", cells).verdict == "fails"
+    lemma = claims_by_name("multihead-mixture")["mixture-lemma2"]
+    assert lemma.judge(cells).verdict == "fails"
+
+
+@pytest.mark.parametrize(("power", "verdict"), [(-1.0, "holds"), (-0.8, "fails")])
+def test_the_late_power_is_that_of_the_training_loss_from_step_500_on(
+    power: float, verdict: str
+) -> None:
+    cells = design("heads-fig2").assign(key=lambda cells: range(len(cells)))
+    steps = [100, 500, 700, 1000]
+    rows = cells.loc[cells.index.repeat(len(steps))].assign(step=steps * len(cells))
+    late = rows.assign(log10_train_loss=power * np.log10(rows["step"]) - rows["seed"] / 10)
+    early = late["log10_train_loss"].mask(late["step"] == 100, 0.0)
+    claim = claims_by_name("multihead-mixture")["mixture-constant-rate"]
+    noise = 1 + 1e-4 * np.random.default_rng(0).standard_normal(len(rows))
+    assert claim.judge(late.assign(log10_train_loss=early * noise)).verdict == verdict

@@ -18,7 +18,6 @@ from overfit_cli.core.training import (
     Training,
     known_numbers,
     logged_steps,
-    without_gradients,
 )
 from overfit_cli.studies.attention_kernel import engine, layers, lemmas, spectra, theory
 from overfit_cli.studies.attention_kernel.data import Problem, draw_problem
@@ -56,7 +55,7 @@ def train_batch(batch: Sequence[RegressionCell], training: Training) -> Results[
     """Train cells of one shape together."""
     with_layers = batch[0].parameters.trained in LAYERS
     made = _WithLayers if with_layers else _Attention
-    yield from without_gradients(lambda: made(batch, training).train())
+    return made(batch, training).train()
 
 
 Pass = TypeVar("Pass", Step, layers.Pass)

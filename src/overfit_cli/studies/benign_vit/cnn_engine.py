@@ -44,7 +44,6 @@ class Cnn(Descent[Pass]):
     def __init__(self, cell: Cell[P], p: BenignCnnParameters, device: str) -> None:
         train = draw_samples(p, cell.seed, "train", p.n)
         test = draw_samples(p, cell.seed, "test", p.test_samples)
-        flipped = np.where(train.flip_draws < p.label_flip, -train.labels, train.labels)
         X, X_test = (
             (part.tokens * token_scales(p)[:, None]).reshape(-1, part.tokens.shape[2])
             for part in (train, test)
@@ -55,7 +54,10 @@ class Cnn(Descent[Pass]):
             return torch.from_numpy(values).to(device, getattr(torch, p.dtype))
 
         self.p, self.updates = p, 0
-        self.y, self.y_test = tensor(flipped), tensor(test.labels)  # (samples,)
+        self.y, self.y_test = (
+            tensor(train.observed(p.label_flip)),
+            tensor(test.labels),
+        )  # (samples,)
         self.j = tensor(np.repeat([1.0, -1.0], p.filters))  # (filters,)
         self.z, self.z_test = tensor(X @ w), tensor(X_test @ w)  # at the start
         self.K, self.K_test = tensor(X @ X.T), tensor(X_test @ X.T)  # (…, samples · tokens)

@@ -43,6 +43,10 @@ class Samples:
     # every feature
     tokens: Floats
 
+    def observed(self, label_flip: float) -> Floats:
+        """Return the labels with this share of them flipped, (samples,)."""
+        return np.where(self.flip_draws < label_flip, -self.labels, self.labels)
+
 
 @dataclass(frozen=True)
 class Weights:

@@ -38,8 +38,7 @@ def draw_images(data: Cells, options: FigureOptions) -> Picture:
     fixed = [name for name in describe(BenignVitImagesParameters) if name not in ("n", "snr")]
     alike = (cells[fixed] == cells[fixed].iloc[0]).all(axis=1)
     cells = cells[alike].drop_duplicates("snr").sort_values("snr")
-    rows = np.unique(np.linspace(0, len(cells) - 1, MOST_ROWS).round().astype(int))
-    chosen = cells.iloc[rows]
+    chosen = cells.iloc[np.unique(np.linspace(0, len(cells) - 1, MOST_ROWS).round().astype(int))]
     figure = Picture(COLUMN, 0.15 + 0.95 * COLUMN / ACROSS * len(chosen))
     grid = figure.subplots(len(chosen), ACROSS, squeeze=False)
     for all_axes, (_, cell) in zip(grid, chosen.iterrows(), strict=True):

@@ -12,7 +12,6 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -91,31 +90,22 @@ class Trained:
     train_attention: Floats
 
 
-def flipped_labels(samples: Samples, label_flip: float) -> Floats:
-    """Return the labels with the share `label_flip` of them flipped, shape (samples,)."""
-    return np.where(samples.flip_draws < label_flip, -samples.labels, samples.labels)
-
-
-def train_one_cell(
-    parameters: BenignVitParameters, seed: int, drawn: Realisation | None = None
-) -> Trained:
+def train_one_cell(p: BenignVitParameters, seed: int, drawn: Realisation | None = None) -> Trained:
     """Train one cell by plain autograd until its loss is at most ε."""
-    drawn = draw(parameters, seed) if drawn is None else drawn
-    dtype = getattr(torch, parameters.dtype)
-    model = VisionTransformer(_scaled(drawn.weights, parameters), dtype)
-    scales = token_scales(parameters)[:, None]
-    # (samples, tokens, d)
-    x = torch.tensor(drawn.train.tokens[: parameters.n] * scales, dtype=dtype)
-    labels = flipped_labels(drawn.train, parameters.label_flip)[: parameters.n]
-    y = torch.tensor(labels, dtype=dtype)
-    steps, margins = _descend(model, x, y, parameters.learning_rate, parameters)
-    loss = logistic_loss(margins)
+    drawn = draw(p, seed) if drawn is None else drawn
+    weights, scales = drawn.weights, weight_scales(p)
+    query, key = scales.head * weights.query, scales.head * weights.key
+    dtype = getattr(torch, p.dtype)
+    scaled = Weights(query, key, scales.value * weights.value, scales.output * weights.output)
+    model = VisionTransformer(scaled, dtype)
+    x, x_test = (_tokens(part, p) for part in (drawn.train, drawn.test))
+    labels = drawn.train.observed(p.label_flip)[: p.n]
+    steps, margins = _descend(model, x[: p.n], labels, p.learning_rate, p)
     with torch.no_grad():
-        x_test = torch.tensor(drawn.test.tokens * scales, dtype=dtype)
         test_margins = torch.tensor(drawn.test.labels, dtype=dtype) * model(x_test)
         return Trained(
             steps=steps,
-            train_loss=loss.item(),
+            train_loss=logistic_loss(margins).item(),
             test_loss=logistic_loss(test_margins).item(),
             test_error=(test_margins <= 0).double().mean().item(),
             model=model,
@@ -123,47 +113,38 @@ def train_one_cell(
             train_margins=margins.numpy(),
             test_margins=test_margins.numpy(),
             test_attention=model.attention(x_test).numpy(),
-            train_attention=model.attention(x).numpy(),
+            train_attention=model.attention(x[: p.n]).numpy(),
         )
 
 
-def train_one_cnn(parameters: BenignCnnParameters, seed: int) -> tuple[int, Floats, Floats]:
+def train_one_cnn(p: BenignCnnParameters, seed: int) -> tuple[int, Floats, Floats]:
     """Train the CNN by plain autograd: its steps, and the margins of training and test samples."""
-    dtype = getattr(torch, parameters.dtype)
-    scales = token_scales(parameters)[:, None]
-    train, test = (
-        draw_samples(parameters, seed, "train", parameters.n),
-        draw_samples(parameters, seed, "test", parameters.test_samples),
-    )
-    x, x_test = (torch.tensor(part.tokens * scales, dtype=dtype) for part in (train, test))
-    y = torch.tensor(flipped_labels(train, parameters.label_flip), dtype=dtype)
-    filters = parameters.sigma_0 * draw_filters(parameters, seed, x.shape[2])
-    model = ConvolutionalNetwork(filters, parameters.power, dtype)
-    steps, margins = _descend(model, x, y, parameters.filter_rate, parameters)
+    train = draw_samples(p, seed, "train", p.n)
+    test = draw_samples(p, seed, "test", p.test_samples)
+    x = _tokens(train, p)
+    filters = p.sigma_0 * draw_filters(p, seed, x.shape[2])
+    model = ConvolutionalNetwork(filters, p.power, x.dtype)
+    steps, margins = _descend(model, x, train.observed(p.label_flip), p.filter_rate, p)
     with torch.no_grad():
-        return steps, margins.numpy(), test.labels * model(x_test).numpy()
+        return steps, margins.numpy(), test.labels * model(_tokens(test, p)).numpy()
+
+
+def _tokens(samples: Samples, p: BenignVitParameters) -> Tensor:
+    """x, (samples, tokens, features), at true scale."""
+    return torch.tensor(samples.tokens * token_scales(p)[:, None], dtype=getattr(torch, p.dtype))
 
 
 def _descend(
-    model: nn.Module, x: Tensor, y: Tensor, rate: float, parameters: BenignVitParameters
+    model: nn.Module, x: Tensor, labels: Floats, rate: float, p: BenignVitParameters
 ) -> tuple[int, Tensor]:
     optimiser = torch.optim.SGD(model.parameters(), lr=rate)
+    y = torch.tensor(labels, dtype=x.dtype)  # (samples,)
     for steps in itertools.count():
         margins = y * model(x)  # (samples,)
         loss = logistic_loss(margins)
-        if loss.item() <= parameters.epsilon or steps >= parameters.max_steps:
+        if loss.item() <= p.epsilon or steps >= p.max_steps:
             break
         optimiser.zero_grad()
         torch.autograd.backward(loss)
         optimiser.step()
     return steps, margins.detach()
-
-
-def _scaled(weights: Weights, parameters: BenignVitParameters) -> Weights:
-    scales = weight_scales(parameters)
-    return Weights(
-        scales.head * weights.query,
-        scales.head * weights.key,
-        scales.value * weights.value,
-        scales.output * weights.output,
-    )

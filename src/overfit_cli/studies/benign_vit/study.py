@@ -37,7 +37,6 @@ from overfit_cli.studies.benign_vit.theory import (
     FIGURE_1_THRESHOLD,
     WIDE_HEADS_LOSS,
     condition_in_words,
-    condition_items,
     predicted_boundary,
 )
 
@@ -316,19 +315,19 @@ class BenignVit(Study[P]):
         if result.status == "failed":
             loss = measured.get("train_loss", math.nan)
             return f"Not fitted ({result.reason}): training loss {loss:.3g} after {steps}."
-        regime = theory.measured_regime(measured["test_loss"])
-        cut = f"test loss {'up to' if regime == 'benign' else 'above'} {FIGURE_1_THRESHOLD}"
+        regime, at = theory.measured_regime(measured["test_loss"]), FIGURE_1_THRESHOLD
         boundary = float(predicted_boundary(p.strong_noise, p.tokens))
         curve = "signal and noise are learned equally fast where it is"
         if boundary == theory.FIGURE_1_CONSTANT:
             curve = "figure 1's curve is N·SNR² ="
         return (
-            f"{regime.capitalize()} overfitting by figure 1b's cut ({cut}): fitted to a training "
+            f"{regime.capitalize()} overfitting by figure 1b's cut (test loss "
+            f"{'up to' if regime == 'benign' else 'above'} {at}): fitted to a training "
             f"loss of {measured['train_loss']:.4f} in {steps}, with a test loss of "
             f"{measured['test_loss']:.3f} and a test error of {percent(measured['test_error'])} "
             f"on {p.test_samples} samples. N·SNR² = {theory.boundary_product(p.n, p.snr):.4g}; "
             f"{curve} {boundary:.4g}, which predicts {theory.predicted_regime(p)} overfitting. "
-            f"{_theory_in_words(p, measured['output_norm'])}"
+            f"{theory.in_words(p, measured['output_norm'])}"
         )
 
 
@@ -371,19 +370,6 @@ def _expected_updates(p: P) -> float:
     rate = p.learning_rate * p.epsilon / 3 * max(signal, noise)
     steps = min(times / rate, float(p.max_steps))
     return min(steps, _LEAPS / p.leap) if p.leap else steps
-
-
-def _theory_in_words(p: P, output_norm: float) -> str:
-    items = condition_items(p, output_norm)
-    missed = [item for item in items if item.decades]
-    met = f"{len(items) - len(missed)} of {len(items)} items are met"
-    lines = [
-        f"Theorem {theory.THEOREMS[theory.predicted_regime(p)]}'s T, with a constant of 1, is "
-        f"{theory.predicted_steps(p, output_norm):.3g} steps.",
-        f"Condition 4.1, with all constants 1: {met}{'; missed:' if missed else '.'}",
-        *(f"  {item}" for item in missed),
-    ]
-    return "\n".join(lines)
 
 
 def _batch_bytes() -> float:

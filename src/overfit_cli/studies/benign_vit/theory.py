@@ -193,3 +193,15 @@ def condition_in_words(cells: Sequence[BenignVitParameters]) -> list[str]:
         tightest = min(of_item, key=lambda item: item.slack)
         lines.append(f"  {tightest}" + (f"; {short} cells miss it" if short else ""))
     return lines
+
+
+def in_words(p: BenignVitParameters, output_norm: float) -> str:
+    """Return T of a cell, and the items of Condition 4.1 that it misses, a line each."""
+    items, regime = condition_items(p, output_norm), predicted_regime(p)
+    missed = [f"\n  {item}" for item in items if item.decades]
+    return (
+        f"Theorem {THEOREMS[regime]}'s T, with a constant of 1, is "
+        f"{predicted_steps(p, output_norm):.3g} steps.\n"
+        f"Condition 4.1, with all constants 1: {len(items) - len(missed)} of {len(items)} items "
+        f"are met{'; missed:' if missed else '.'}{''.join(missed)}"
+    )

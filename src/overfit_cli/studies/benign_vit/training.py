@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import torch
 from torch import Tensor
@@ -17,7 +16,6 @@ from overfit_cli.core.training import (
     Row,
     Training,
     failure,
-    without_gradients,
 )
 from overfit_cli.studies.benign_vit.engine import (
     ForwardPass,
@@ -34,12 +32,12 @@ P = BenignVitParameters
 def train_batch(batch: Batch[P], training: Training) -> Results[P]:
     """Train a batch of one shape together; a logged run, which measures at every step, alone."""
     for part in [[cell] for cell in batch] if training.logs else [batch]:
-        yield from without_gradients(partial(train_together, part, training))
+        yield from train_together(part, training)
 
 
 def train_together(cells: Batch[P], training: Training) -> Results[P]:
     """Train cells of one shape as one tensor; each gives its result at the step where it stops."""
-    yield from VitsTogether(cells, training).train()
+    return VitsTogether(cells, training).train()
 
 
 def _projections_of_all(cells: Batch[P], device: str) -> list[TokenProjections]:

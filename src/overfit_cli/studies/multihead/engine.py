@@ -19,7 +19,7 @@ Symbols in the code: T tokens, d features, n samples, C = cells · classes heads
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,21 +28,18 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from overfit_cli.core.arrays import Floats
 from overfit_cli.core.training import named_rng
-from overfit_cli.studies.multihead.parameters import LEVELS, Floats, MultiheadParameters, Samples
-
-Weights = dict[str, Tensor]
-"""Trained tensors by name: `projection` (U) and `attention` (W), or the factors of both.
-
-Each has shape (cells, classes, ...).
-"""
+from overfit_cli.studies.multihead.data import Samples
+from overfit_cli.studies.multihead.parameters import LEVELS, MultiheadParameters
 
 
 @dataclass(frozen=True)
 class Heads:
     """The heads of cells that are trained together."""
 
-    weights: Weights
+    U: Tensor  # (cells, classes, tokens, features)
+    W: Tensor  # (cells, classes, features, features)
     counts: Tensor  # how many heads each class has, (cells, classes)
     heads: Tensor  # H, (cells,)
 
@@ -53,35 +50,11 @@ class Heads:
 
     def select(self, cells: Tensor) -> Heads:
         """Return the heads of some of the cells, given by their indices."""
-        weights = {name: tensor[cells] for name, tensor in self.weights.items()}
-        return Heads(weights, self.counts[cells], self.heads[cells])
+        return Heads(self.U[cells], self.W[cells], self.counts[cells], self.heads[cells])
 
     def copy(self) -> Heads:
         """Return a copy that steps don't change."""
-        weights = {name: tensor.clone() for name, tensor in self.weights.items()}
-        return Heads(weights, self.counts, self.heads)
-
-
-def full_matrices(weights: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
-    """Return U, (cells, classes, tokens, features), and W, (cells, classes, features, features)."""
-    if "projection" in weights:
-        return weights["projection"], weights["attention"]
-    U = weights["places"] @ weights["values"].mT  # P Vᵀ, (cells, classes, T, d)
-    W = weights["queries"] @ weights["keys"].mT  # Q Kᵀ, (cells, classes, d, d)
-    return U, W
-
-
-def gradients_of(weights: Mapping[str, Tensor], grad_U: Tensor, grad_W: Tensor) -> Weights:
-    """Return the gradients in the trained tensors, from those in U and W and in their shapes."""
-    if "projection" in weights:
-        return {"projection": grad_U, "attention": grad_W}
-    return {
-        # each (cells, classes, rows, width), with T rows of P and d of the others
-        "places": grad_U @ weights["values"],  # ∂L/∂P = ∂L/∂U V
-        "values": grad_U.mT @ weights["places"],  # ∂L/∂V = (∂L/∂U)ᵀ P
-        "queries": grad_W @ weights["keys"],  # ∂L/∂Q = ∂L/∂W K
-        "keys": grad_W.mT @ weights["queries"],  # ∂L/∂K = (∂L/∂W)ᵀ Q
-    }
+        return Heads(self.U.clone(), self.W.clone(), self.counts, self.heads)
 
 
 def initial_heads(
@@ -94,16 +67,13 @@ def initial_heads(
 ) -> Heads:
     """Return the heads of a seed's cells, from the first phase's samples, before the first step."""
 
-    def tensor(arrays: Sequence[Floats]) -> Tensor:
-        return torch.tensor(np.stack(arrays), dtype=dtype, device=device)
+    def tensor(arrays: Iterable[Floats]) -> Tensor:
+        return torch.tensor(np.stack(list(arrays)), dtype=dtype, device=device)
 
-    by_cell = [_initial_classes(parameters, seed, first) for parameters in settings]
-    names = by_cell[0][0]
-    return Heads(
-        weights={name: tensor([weights[name] for weights, _ in by_cell]) for name in names},
-        counts=tensor([counts for _, counts in by_cell]),
-        heads=tensor([np.array(float(parameters.heads)) for parameters in settings]),
-    )
+    by_cell = (_initial_classes(parameters, seed, first) for parameters in settings)
+    U, W, counts = zip(*by_cell, strict=True)
+    heads = (np.array(float(parameters.heads)) for parameters in settings)
+    return Heads(tensor(U), tensor(W), tensor(counts), tensor(heads))
 
 
 @dataclass(frozen=True)
@@ -132,15 +102,13 @@ def first_steps(parameters: MultiheadParameters, seed: int) -> FirstSteps:
         positive = int((first_step_sizes(parameters, seed) > 0).sum())
         return FirstSteps(np.array([1.0, -1.0]), np.array([positive, H - positive], np.float64))
     # one class, whose H may be too large for an array of all heads
-    return FirstSteps(np.array([float(parameters.first_phase == "positive")]), np.array([float(H)]))
+    return FirstSteps(np.zeros(1), np.array([float(H)]))
 
 
 def first_step_sizes(parameters: MultiheadParameters, seed: int) -> Floats:
     """Return α_h, the step size of each head in the first phase, (heads,); zeros without it."""
     if parameters.first_phase == "none":
         return np.zeros(parameters.heads)
-    if parameters.first_phase == "positive":
-        return np.ones(parameters.heads)
     if parameters.first_phase == "uniform":
         return named_rng(seed, "init", "sizes").uniform(-1.0, 1.0, parameters.heads)
     return named_rng(seed, "init", "signs").choice([1.0, -1.0], parameters.heads)
@@ -158,40 +126,23 @@ def first_gradient(first: Samples) -> Floats:
 
 def _initial_classes(
     parameters: MultiheadParameters, seed: int, first: Samples
-) -> tuple[dict[str, Floats], Floats]:
-    d, H = parameters.d, parameters.heads
-    if parameters.initialisation != "zero":
-        weights = _gaussian(parameters, seed)
-        if parameters.initialisation == "attention":
-            weights["projection"] = np.zeros_like(weights["projection"])
-        return weights, np.ones(H)
-    steps = first_steps(parameters, seed)
-    return {
-        "projection": steps.sizes[:, None, None] * first_gradient(first),  # (classes, T, d)
-        "attention": np.zeros((len(steps.sizes), d, d)),  # (classes, d, d)
-    }, steps.counts
+) -> tuple[Floats, Floats, Floats]:
+    """U and W of each class, (classes, T, d) and (classes, d, d), and how many heads it has."""
+    T, d, H = parameters.tokens, parameters.d, parameters.heads
+    if parameters.initialisation == "zero":
+        steps = first_steps(parameters, seed)
+        U = steps.sizes[:, None, None] * first_gradient(first)  # (classes, T, d)
+        return U, np.zeros((len(U), d, d)), steps.counts
+    U, W = (
+        parameters.sigma_init * named_rng(seed, "init", name).standard_normal((H, rows, d))
+        for name, rows in (("projection", T), ("attention", d))
+    )
+    return (np.zeros_like(U) if parameters.initialisation == "attention" else U), W, np.ones(H)
 
 
-def _gaussian(parameters: MultiheadParameters, seed: int) -> dict[str, Floats]:
-    T, d = parameters.tokens, parameters.d
-    shapes = {"projection": (T, d), "attention": (d, d)}
-    if parameters.head_width == "shared":
-        width = d // parameters.heads
-        shapes = {"places": (T, width), **dict.fromkeys(("values", "queries", "keys"), (d, width))}
-    normals = {
-        name: named_rng(seed, "init", name).standard_normal((parameters.heads, *shape))
-        for name, shape in shapes.items()
-    }  # each (heads, *shape)
-    return {name: parameters.sigma_init * drawn for name, drawn in normals.items()}
-
-
-def squared_norm(weights: Mapping[str, Tensor], counts: Tensor) -> Tensor:
-    """Return the squared Frobenius norm of all heads together, (cells,)."""
-    by_name = [
-        tensor.square().sum((-2, -1)) for tensor in weights.values()
-    ]  # each (cells, classes)
-    by_class = torch.stack(by_name).sum(0)  # Σ ‖θ_h‖² of one head, (cells, classes)
-    return (counts * by_class).sum(-1)
+def squared_norm(matrices: Tensor, counts: Tensor) -> Tensor:
+    """Return the squared Frobenius norm of a matrix of all heads together, (cells,)."""
+    return (counts * matrices.square().sum((-2, -1))).sum(-1)
 
 
 _PART_NUMBERS = {"cpu": 150_000, "cuda": 200_000_000}

@@ -1,29 +1,19 @@
-"""Parameters of `multihead-mixture` and `multihead-planted`, and the problem of a cell.
-
-A problem is a cell's samples, with the planted head and the margin where they are given.
-"""
+"""Parameters of the four studies."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
-
-import numpy as np
-from numpy.typing import NDArray
 
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.parameters import StudyParameters, parameter
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-Optimiser = Literal["gd", "momentum", "adam", "loss-normalised", "gradient-normalised"]
+Optimiser = Literal["gd", "momentum", "adam", "loss-normalised"]
 StepRule = Literal["constant", "sqrt-heads", "heads"]
 
 STEP_RULES: dict[StepRule, float] = {"constant": 0.0, "sqrt-heads": 0.5, "heads": 1.0}
 """The power of H by which each rule multiplies the step size."""
-
 
 MOST_HEADS_APART = 100_000
 """The largest H where heads differ at the start: each has a step size or weights of its own."""
@@ -31,26 +21,25 @@ MOST_HEADS_APART = 100_000
 LEVELS = 1000
 """The number of sizes that uniform first steps have beyond: heads of one size are a class."""
 
+CHANCE = 0.05
+"""δ, the chance with which what holds with high probability may fail."""
+
+MISSED = 0.01
+"""ε of Proposition 3: the softmax that may miss the relevant tokens."""
+
 
 class MultiheadParameters(StudyParameters):
     """Logistic regression with one layer of multi-head attention, trained by full batches."""
 
-    heads: int = parameter(
-        1, "attention heads", symbol="H", at_least=1, at_most=9 * 10**18, shades=(1, 100)
-    )
+    heads: int = parameter(1, "attention heads", "H", within="[1, 9e18]", shades=(1, 100))
     optimiser: Optimiser = parameter(
         "gd",
-        "optimiser; the normalised ones divide by the loss, or by the gradient's norm",
+        "optimiser; loss-normalised divides the gradient by the loss",
         label="optimiser",
         value_labels={"gd": "gradient descent", "adam": "Adam"},
     )
     learning_rate: float = parameter(
-        1.0,
-        "step size, before the step rule",
-        symbol=r"\eta",
-        label="base step size",
-        above=0,
-        at_most=1e6,
+        1.0, "step size, before the step rule", r"\eta", "base step size", "(0, 1e6]"
     )
     step_rule: StepRule = parameter(
         "constant",
@@ -58,42 +47,28 @@ class MultiheadParameters(StudyParameters):
         label="step rule",
         value_labels={"sqrt-heads": "times √H", "heads": "times H"},
     )
-    momentum: float = parameter(
-        0.9, "momentum, for optimiser=momentum", label="momentum", at_least=0, below=1
-    )
-    training_steps: int = parameter(1000, "gradient steps of a cell", at_least=1, at_most=10**8)
+    momentum: float = parameter(0.9, "momentum, for optimiser=momentum", "", "momentum", "[0, 1)")
+    training_steps: int = parameter(1000, "gradient steps of a cell", within="[1, 1e8]")
     target_loss: float = parameter(
-        1e-3,
-        "training loss up to which steps are counted",
-        label="target training loss",
-        above=0,
-        at_most=10,
+        1e-3, "training loss up to which steps are counted", "", "target training loss", "(0, 10]"
     )
     epsilon: float = parameter(
-        0.0,
-        "training loss at which training ends",
-        symbol=r"\epsilon",
-        label="training loss to stop at",
-        at_least=0,
-        at_most=10,
+        0.0, "training loss at which training ends", r"\epsilon", "loss to stop at", "[0, 10]"
     )
-    trained: Literal["all", "attention"] = parameter(
-        "all", "what is trained: U and W, or W alone", label="trained weights"
-    )
-    first_phase: Literal["none", "signs", "positive", "uniform"] = parameter(
+    trained: Literal["all"] = parameter("all", "what is trained: U and W", label="trained weights")
+    first_phase: Literal["none", "signs", "uniform"] = parameter(
         "none",
-        "section 5.1's first step from zero: none, or with a step size of ±1 for each head, of 1, "
-        "or uniform on [−1, 1] for each head, as the factor 1/2 of (116) suggests (1000 sizes "
+        "section 5.1's first step from zero: none, or with a step size of ±1 for each head, or "
+        "uniform on [−1, 1] for each head, as the factor 1/2 of (116) suggests (1000 sizes "
         f"above {MOST_HEADS_APART} heads)",
         label="first phase",
     )
     first_samples: int = parameter(
         100,
         "samples of the first phase, in addition to n",
-        symbol="n_1",
-        label="samples of the first phase",
-        at_least=1,
-        at_most=10**6,
+        "n_1",
+        "samples of the first phase",
+        "[1, 1e6]",
     )
     initialisation: Literal["zero", "gaussian", "attention"] = parameter(
         "zero",
@@ -104,26 +79,20 @@ class MultiheadParameters(StudyParameters):
     sigma_init: float = parameter(
         0.1,
         "deviation of Gaussian initial weights",
-        symbol=r"\sigma_0",
-        label="deviation of initial weights",
-        above=0,
-        at_most=100,
+        r"\sigma_0",
+        "deviation of initial weights",
+        "(0, 100]",
     )
-    head_width: Literal["full", "shared"] = parameter(
-        "full",
-        "whether W and U are full matrices, or products of factors of width d/H, so that any "
-        "number of heads has as many parameters",
-        label="head width",
-    )
+    head_width: Literal["full"] = parameter("full", "U and W are full matrices")
     separate_heads: bool = parameter(
         False,
         "train every head by itself, even those that begin alike and stay so",
         label="separate training of heads",
     )
-    n: int = parameter(100, "training samples", symbol="n", at_least=1, at_most=10**6)
-    test_samples: int = parameter(300, "test samples", at_least=1, at_most=10**6)
-    tokens: int = parameter(10, "tokens of a sample", symbol="T", at_least=2, at_most=1000)
-    d: int = parameter(4, "features of a token", symbol="d", at_least=1, at_most=1000)
+    n: int = parameter(100, "training samples", "n", within="[1, 1e6]")
+    test_samples: int = parameter(300, "test samples", within="[1, 1e6]")
+    tokens: int = parameter(10, "tokens of a sample", "T", within="[2, 1000]")
+    d: int = parameter(4, "features of a token", "d", within="[1, 1000]")
     certify: bool = parameter(
         False,
         "check the bounds of Proposition 1 and Corollary 1 at every logged step",
@@ -165,84 +134,153 @@ class MultiheadParameters(StudyParameters):
         return 2 if self.first_phase == "signs" else 1
 
     def refusals(self) -> Iterator[BadValue]:
-        """Give sentences on initial weights from which nothing is learned."""
+        """Give sentences on too many heads, and on two starts at once."""
         if self.machine:
-            yield BadValue("machine", True, "it takes false: the comparison is no longer made.")
-        if self.head_width == "shared":
-            yield from self._refusals_of_factors()
-        begins_apart = self.each_head or self.first_phase in ("signs", "positive")
+            yield self.refuse("machine", "it takes false: the comparison is no longer made.")
+        begins_apart = self.each_head or self.first_phase == "signs"
         if begins_apart and self.heads > MOST_HEADS_APART:
-            yield BadValue(
-                "heads",
-                self.heads,
-                f"above {MOST_HEADS_APART} all heads begin alike: initialisation takes zero, "
-                "first_phase none or uniform, and separate_heads false.",
-            )
-        from_zero = self.initialisation != "gaussian" and self.first_phase == "none"
-        if self.trained == "attention" and from_zero:
-            yield BadValue(
-                "trained",
-                "attention",
-                f"with initialisation={self.initialisation} and first_phase=none, trained "
-                "takes all: where U is zero W has no gradient.",
+            accepts = "initialisation takes zero, first_phase none or uniform, separate_heads false"
+            yield self.refuse(
+                "heads", f"above {MOST_HEADS_APART} all heads begin alike: {accepts}."
             )
         if self.initialisation != "zero" and self.first_phase != "none":
-            yield BadValue(
-                "first_phase",
-                self.first_phase,
-                f"with initialisation={self.initialisation}, first_phase takes none: "
-                "section 5.1 begins at zero.",
-            )
+            start = f"with initialisation={self.initialisation}, first_phase takes none"
+            yield self.refuse("first_phase", f"{start}: section 5.1 begins at zero.")
 
-    def _refusals_of_factors(self) -> Iterator[BadValue]:
+
+class MultiheadMixtureParameters(MultiheadParameters):
+    """Data model DM1: orthogonal patterns of length S, a share ζ of the tokens relevant."""
+
+    relevant: int = parameter(
+        1, "relevant tokens of a sample, ζT", r"\zeta T", "relevant tokens", "[1, 1000]"
+    )
+    patterns: int = parameter(
+        2, "patterns that say nothing about the label", "M", "irrelevant patterns", "[1, 1000]"
+    )
+    strength: float = parameter(2.0, "length of all patterns", "S", within="(0, 1000]")
+    sigma: float = parameter(
+        0.1,
+        "deviation of the noise on irrelevant tokens",
+        r"\sigma",
+        "deviation of the noise",
+        "[0, 100]",
+    )
+
+    @property
+    def sparsity(self) -> float:
+        """The share of tokens that are relevant, ζ."""
+        return self.relevant / self.tokens
+
+    def refusals(self) -> Iterator[BadValue]:
+        """Give sentences on patterns and tokens for which there is no room."""
+        yield from super().refusals()
+        if self.d < self.patterns + 2:
+            least = f"a whole number of at least {self.patterns + 2}: the patterns are orthogonal"
+            yield self.refuse("d", f"with patterns={self.patterns}, d takes {least}.")
+        if self.relevant >= self.tokens:
+            most = f"a whole number up to {self.tokens - 1}"
+            yield self.refuse("relevant", f"with tokens={self.tokens}, relevant takes {most}.")
+
+
+class MultiheadPlantedParameters(MultiheadParameters):
+    """Data model DM2: Gaussian tokens, labelled by a single head, the doubtful ones dropped."""
+
+    n: int = parameter(1000, "training samples", "n", within="[1, 1e6]")
+    test_samples: int = parameter(3000, "test samples", within="[1, 1e6]")
+    target_loss: float = parameter(
+        0.02, "training loss up to which steps are counted", "", "target training loss", "(0, 10]"
+    )
+    d: int = parameter(5, "features of a token", "d", within="[1, 1000]")
+    least_logit: float = parameter(
+        0.2,
+        "samples whose planted logit is smaller are dropped",
+        r"\gamma_{\mathrm{attn}}",
+        "least planted logit",
+        "[0, 1]",
+    )
+
+
+class MultiheadPathsParameters(StudyParameters):
+    """Gradient descent from zero on data model DM1, with a target θ and leave-one-out copies."""
+
+    heads: int = parameter(1, "attention heads", "H", within="[1, 9e18]", shades=(1, 100))
+    learning_rate: float = parameter(1.0, "step size", r"\eta", within="(0, 1e6]")
+    training_steps: int = parameter(200, "gradient steps of a cell", "K", within="[1, 1e6]")
+    target_distance: float = parameter(
+        0.5,
+        "distance of the target θ from the start, along the linear part's widest margin",
+        r"\|\theta - \theta_0\|",
+        "distance of the target",
+        "(0, 1e6]",
+    )
+    leave_one_out: bool = parameter(
+        False, "train a copy without each sample beside it", label="leave-one-out copies"
+    )
+    n: int = parameter(20, "training samples", "n", within="[2, 1e4]")
+    test_samples: int = parameter(300, "test samples", within="[1, 1e6]")
+    tokens: int = parameter(2, "tokens of a sample", "T", within="[2, 1000]")
+    d: int = parameter(3, "features of a token", "d", within="[1, 1000]")
+    relevant: int = parameter(
+        1, "relevant tokens of a sample, ζT", r"\zeta T", "relevant tokens", "[1, 1000]"
+    )
+    patterns: int = parameter(
+        1, "patterns that say nothing about the label", "M", "irrelevant patterns", "[1, 1000]"
+    )
+    strength: float = parameter(1.0, "length of all patterns", "S", within="(0, 1000]")
+    sigma: float = parameter(
+        0.0,
+        "deviation of the noise on irrelevant tokens",
+        r"\sigma",
+        "deviation of the noise",
+        "[0, 100]",
+    )
+
+    def refusals(self) -> Iterator[BadValue]:
+        """Give the sentences of the mixture on patterns and tokens for which there is no room."""
+        yield from self.mixture().refusals()
+
+    def mixture(self) -> MultiheadMixtureParameters:
+        """Return the parameters of the mixture whose samples these are."""
+        names = ("n", "test_samples", "tokens", "d", "relevant", "patterns", "strength", "sigma")
+        values = {name: getattr(self, name) for name in names}
+        return MultiheadMixtureParameters.model_construct(**values, first_samples=1)
+
+
+class MultiheadSst2Parameters(StudyParameters):
+    """A RoBERTa of equal width for every number of heads, and its training on SST-2."""
+
+    heads: int = parameter(
+        4, "attention heads of a layer", "H", within="[1, 1000]", shades=(1, 100)
+    )
+    weights: Literal["scratch", "pretrained"] = parameter(
+        "scratch",
+        "initial weights: random, or those of the folder roberta-base in --data",
+        label="initial weights",
+    )
+    learning_rate: float = parameter(1e-3, "step size of AdamW", r"\eta", within="(0, 1e3]")
+    batch_size: int = parameter(32, "sentences of a gradient step", within="[1, 1e5]")
+    training_steps: int = parameter(
+        800,
+        "gradient steps of a cell; 2105 of 32 are an epoch of all",
+        label="gradient steps of a cell",
+        within="[1, 1e7]",
+    )
+    evaluate_every: int = parameter(50, "steps between evaluations", within="[1, 1e7]")
+    n: int = parameter(67_349, "training sentences", "n", within="[2, 1e6]")
+    test_samples: int = parameter(872, "test sentences", within="[2, 1e6]")
+    tokens: int = parameter(64, "most tokens, both ends among them", "", "most tokens", "[3, 510]")
+    vocabulary: int = parameter(
+        8000, "words known, the most frequent; for weights=scratch", "", "known words", "[1, 1e5]"
+    )
+    layers: int = parameter(2, "transformer layers", within="[1, 100]")
+    d: int = parameter(64, "width of a token", "d", within="[1, 10000]")
+    hidden: int = parameter(128, "width of the hidden layers", within="[1, 1e5]")
+    dropout: float = parameter(0.1, "chance that an activation is dropped", within="[0, 1)")
+    weight_decay: float = parameter(0.01, "decay of the weights", within="[0, 1]")
+    dtype: Literal["float32", "float64"] = parameter("float32", "floating-point precision")
+
+    def refusals(self) -> Iterator[BadValue]:
+        """Give a sentence where the heads don't share a token's width."""
         if self.d % self.heads:
-            yield BadValue(
-                "heads",
-                self.heads,
-                f"with head_width=shared the heads share a token's "
-                f"features, so heads takes a divisor of d, which is {self.d}.",
-            )
-        if self.initialisation != "gaussian":
-            yield BadValue(
-                "head_width",
-                "shared",
-                f"with initialisation={self.initialisation}, head_width takes full: "
-                "products of two factors that are zero have no gradient.",
-            )
-        if self.trained == "attention":
-            yield BadValue(
-                "trained",
-                "attention",
-                "with head_width=shared, trained takes all: only whole "
-                "matrices are trained by themselves.",
-            )
-
-
-@dataclass(frozen=True)
-class Samples:
-    """Labelled samples."""
-
-    inputs: Floats  # X, (samples, tokens, features)
-    labels: Floats  # y, ±1, (samples,)
-    # which tokens carry the label, (samples, tokens); None where none does alone
-    relevant: Bools | None = None
-
-
-@dataclass(frozen=True)
-class Head:
-    """The weights of one attention head."""
-
-    projection: Floats  # U, (tokens, features)
-    attention: Floats  # W, (features, features)
-
-
-@dataclass(frozen=True)
-class Problem:
-    """The samples of a cell, and what is known of their labels."""
-
-    train: Samples
-    test: Samples
-    first: Samples  # those of the first phase
-    planted: Head | None  # the head that gave the labels; None where none did
-    margin: float  # the margin that attention can reach, γ_attn; nan where it isn't known
-    patterns: Floats | None = None  # μ₊, μ₋ and ν₁ to ν_M as rows; None where there are none
+            divisor = f"heads takes a divisor of d, which is {self.d}"
+            yield self.refuse("heads", f"the heads share a token's width, so {divisor}.")

@@ -15,7 +15,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from overfit_cli.core.training import named_rng
-from overfit_cli.studies.multihead.parameters import MultiheadParameters, Problem, Samples
+from overfit_cli.studies.multihead.data import Problem, Samples
+from overfit_cli.studies.multihead.parameters import MultiheadParameters
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def first_weights(parameters: MultiheadParameters, first: Samples, seed: int) ->
     elif parameters.first_phase == "uniform":
         step_sizes = named_rng(seed, "init", "sizes").uniform(-1.0, 1.0, parameters.heads).tolist()
     else:
-        step_sizes = [float(parameters.first_phase == "positive")] * parameters.heads
+        step_sizes = [0.0] * parameters.heads
     return [step_size * row.repeat(parameters.tokens, 1) for step_size in step_sizes]
 
 
@@ -70,7 +71,7 @@ def plain_training(
         torch.zeros(parameters.d, parameters.d, dtype=dtype, requires_grad=True)
         for _ in projections
     ]
-    trained = [*attentions, *(projections if parameters.trained == "all" else [])]
+    trained = [*attentions, *projections]
     step = _torch_optimiser(parameters, trained)
     for _ in range(parameters.training_steps + 1):
         loss = functional.softplus(-y * plain_model(x, projections, attentions)).mean()
@@ -81,19 +82,9 @@ def plain_training(
             [W.detach().clone() for W in attentions],
         )
         for weights, gradient in zip(trained, gradients, strict=True):
-            weights.grad = gradient
-        if parameters.optimiser == "loss-normalised":
-            _scale(trained, 1 / loss.item())
-        if parameters.optimiser == "gradient-normalised":
-            squares = sum(float(gradient.square().sum()) for gradient in gradients)
-            _scale(trained, 1 / math.sqrt(squares))
+            divided = parameters.optimiser == "loss-normalised"
+            weights.grad = gradient / loss.item() if divided else gradient
         step.step()
-
-
-def _scale(trained: Sequence[Tensor], factor: float) -> None:
-    for weights in trained:
-        assert weights.grad is not None
-        weights.grad = weights.grad * factor
 
 
 def _torch_optimiser(

@@ -8,12 +8,12 @@ With A = softmax(X W Xᵀ), G_ts = ⟨u_t, x_s⟩ and means over s under row t o
 
 A head's parameters are U row by row, then W row by row: T d + d² of them.
 
-The bounds are β₁ to β₃ (Corollary 1), Proposition 1, and those of Theorems 1 and 2. They are those
-of the print of TMLR (April 2024). A later version of the paper, which corrects a miscalculation of
-the Hessian's bound, has d times β₃ and α(θ), and a bound in Proposition 1 that is at least √d times
-as large: what holds here holds there too. Where Corollary 1 has the norm of θ, that of U suffices
-(its footnote). The bounds are computed with it, so a bound that holds here holds in the looser form
-of the text too.
+The bounds of Proposition 1 and β₁ to β₃ of Corollary 1 are those of the print of TMLR (April 2024).
+A later version of the paper, which corrects a miscalculation of the Hessian's bound, has d times β₃
+and α(θ), and a bound in Proposition 1 that is at least √d times as large: what holds here holds
+there too. What Theorems 1 and 2 require is that of the later version. Where Corollary 1 has the
+norm of θ, that of U suffices (its footnote). The bounds are computed with it, so a bound that holds
+here holds in the looser form of the text too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, linalg
 
-from overfit_cli.studies.multihead.engine import Heads, full_matrices, log_mean_loss, loss_weights
+from overfit_cli.studies.multihead.engine import Heads, log_mean_loss, loss_weights
 
 THEOREM_1, THEOREM_2 = 36.0, 256.0
 """The constants with which each theorem requires many heads (the appendix's restatements)."""
@@ -208,65 +208,55 @@ def _largest_outputs(inputs: Tensor, U: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Hypotheses:
-    """The requirements of Theorems 1 and 2 on H and η for one target θ, and their bounds.
+class Target:
+    """A target θ of Theorems 1 and 2: their bounds, and what they require of H and η.
 
-    Constants are the appendix's; β₃, α and ρ are those of the print of April 2024.
+    Constants are the appendix's; β₃, α and ρ, of which H and η depend, the later version's.
     """
 
     sizes: Sizes
     distance: float  # ‖θ − θ₀‖
     largest: float  # the largest norm of a head of θ
-    # target_loss, start_loss: the training loss at θ and at θ₀
-    target_loss: float
+    # loss, start_loss: the training loss at θ and at θ₀
+    loss: float
     start_loss: float
     steps: int  # K
 
-    def log10_heads_needed(self, constant: float) -> float:
-        """Return the decimal logarithm of the least H, with the constant of either theorem."""
-        beta = self.sizes.beta_3(3 * self.distance + self.largest) / 2
+    def log10_heads(self, constant: float) -> float:
+        """Return log₁₀ of the least H, (constant · d β₃/2 · ‖θ − θ₀‖²)², with either's constant."""
+        beta = self.sizes.features * self.sizes.beta_3(3 * self.distance + self.largest) / 2
         return 2 * (math.log10(constant * beta) + 2 * math.log10(self.distance))
 
-    def log10_largest_step_size(self) -> float:
-        """Return the decimal logarithm of the largest η that both theorems allow."""
-        sizes = self.sizes
-        root_t, root_d = math.sqrt(sizes.tokens), math.sqrt(sizes.features)
-        inner = 3 * root_t * sizes.radius**3 * (3 * self.distance + self.largest)
-        alpha = 3 * root_d * sizes.radius**2 * (inner + 2 * root_t * sizes.radius)
-        curvature = 2 * root_t * root_d * sizes.radius**3 / math.sqrt(sizes.heads)
-        log_rho = math.log10(curvature + sizes.tokens * sizes.radius**2 / 4) + 2 * math.log10(alpha)
-        log_square = 2 * math.log10(self.distance)
-        limits = [0.0, -log_rho]
-        for loss in (self.start_loss, self.steps * self.target_loss):
-            if loss > 0:
-                limits.append(log_square - math.log10(loss))
-        return min(limits)
+    def log10_step_size(self) -> float:
+        """Return log₁₀ of the largest η of both: 1, 1/ρ, ‖θ − θ₀‖² over K L̂(θ) and over L̂(θ₀).
+
+        ρ(θ) = (2 d √(T d) R³/√H + T R²/4) α², α(θ) = 3 d √d R² (3 √T R³ ‖·‖ + 2 √T R).
+        """
+        T, d, r = self.sizes.tokens, self.sizes.features, self.sizes.radius
+        root_t, root_d = math.sqrt(T), math.sqrt(d)
+        inner = 3 * root_t * r**3 * (3 * self.distance + self.largest)
+        alpha = 3 * d * root_d * r**2 * (inner + 2 * root_t * r)
+        curvature = 2 * d * root_t * root_d * r**3 / math.sqrt(self.sizes.heads)
+        rho = (curvature + T * r**2 / 4) * alpha**2
+        limits = (self._square / (self.steps * self.loss), self._square / self.start_loss)
+        return math.log10(min(1.0, 1 / rho, *limits))
 
     @property
     def _square(self) -> float:
         return self.distance * self.distance  # a power of a large float raises
 
-    def training_bound(self, step_size: float) -> float:
-        """Return Theorem 1's bound on the training loss after K steps (equation 4)."""
-        return 2 * self.target_loss + 5 * self._square / (4 * step_size * self.steps)
-
-    def generalisation_bound(self, step_size: float, samples: int) -> float:
-        """Return Theorem 2's bound on test less training loss (equation 5)."""
-        inner = 2 * self.steps * self.target_loss + 9 * self._square / (4 * step_size)
-        return 4 * inner / samples
-
-
-def largest_norm(projection: Tensor, counts: Tensor) -> Tensor:
-    """Return the largest norm of a head's U, (cells,); classes without heads don't count."""
-    norms = projection.square().sum((-2, -1)).sqrt()  # (cells, classes)
-    return torch.where(counts > 0, norms, 0.0).amax(-1)
+    def bounds(self, step_size: float, samples: int) -> dict[str, float]:
+        """Return the bounds on the training loss and on test less training loss (4, 5)."""
+        eta, K = step_size, self.steps
+        inner = 2 * K * self.loss + 9 * self._square / (4 * eta)
+        return {
+            "theorem1_bound": 2 * self.loss + 5 * self._square / (4 * eta * K),
+            "theorem2_bound": 4 * inner / samples,
+        }
 
 
 HESSIAN_SAMPLES = 32
 """The number of training samples, the first ones, whose Hessians are measured for Proposition 1."""
-
-RATIOS = ("model_gradient", "model_hessian", "loss_gradient", "loss_hessian", "loss_concavity")
-"""Measured quantities over their bounds: Proposition 1's two, and Corollary 1's three."""
 
 
 def radius(inputs: Tensor) -> float:
@@ -286,12 +276,11 @@ class Weights:
 def weights_of_cell(heads: Heads, cell: int) -> Weights:
     """Return the classes of one cell that have heads, given the cell's index."""
     filled = heads.counts[cell] > 0  # (classes,)
-    U, W = full_matrices(heads.weights)
-    return Weights(U[cell][filled], W[cell][filled], heads.counts[cell][filled])
+    return Weights(heads.U[cell][filled], heads.W[cell][filled], heads.counts[cell][filled])
 
 
 def certificates(weights: Weights, inputs: Tensor, labels: Tensor) -> dict[str, float]:
-    """Return measured quantities over their bounds, by the names of `RATIOS`, and −λ_min(∇²L̂)."""
+    """Return what is measured over Proposition 1's and Corollary 1's bounds, and −λ_min(∇²L̂)."""
     by_class = [
         derivatives(inputs, U, W)
         for U, W in zip(weights.projections, weights.attentions, strict=True)
@@ -302,7 +291,7 @@ def certificates(weights: Weights, inputs: Tensor, labels: Tensor) -> dict[str, 
     ]
     _, T, d = inputs.shape
     sizes = Sizes(T, d, radius(inputs), float(weights.counts.sum()))
-    norm = float(largest_norm(weights.projections, weights.counts))
+    norm = float(weights.projections.flatten(1).norm(dim=1).max())  # max ‖U_h‖
     curvature = loss_curvature(by_class, weights.counts, labels)
     largest = max(curvature.largest, -curvature.smallest)
     return {
@@ -323,34 +312,21 @@ def _proposition_1(head: Derivatives, U: Tensor, inputs: Tensor) -> tuple[float,
     return float(gradients.max()), float(hessians.max())
 
 
-def hypotheses(
+def last_step_as_target(
     start: Weights, end: Weights, inputs: Tensor, losses: tuple[float, float], steps: int
-) -> Hypotheses:
-    """Return the hypotheses of Theorems 1 and 2 with the last of K steps as target θ."""
+) -> Target:
+    """Return the last of K steps as a target, given the losses before the first and after it."""
     _, tokens, features = inputs.shape
     theta_start, theta_end = (
         torch.cat([weights.projections.flatten(1), weights.attentions.flatten(1)], 1)
         for weights in (start, end)
     )  # (classes, parameters)
     squares = (theta_end - theta_start).square().sum(1)  # ‖θ_h − θ₀_h‖², (classes,)
-    return Hypotheses(
+    return Target(
         Sizes(tokens, features, radius(inputs), float(end.counts.sum())),
         distance=float((end.counts * squares).sum().sqrt()),
         largest=float(theta_end.norm(dim=1).max()),
-        target_loss=losses[1],
+        loss=losses[1],
         start_loss=losses[0],
         steps=steps,
     )
-
-
-def theorem_columns(hypotheses: Hypotheses, step_size: float, samples: int) -> dict[str, float]:
-    """Return Theorem 1's and 2's bounds, and the decimal logarithms of what they require."""
-    if not 0 < hypotheses.distance < math.inf:
-        return {}
-    return {
-        "theorem1_bound": hypotheses.training_bound(step_size),
-        "theorem1_heads": hypotheses.log10_heads_needed(THEOREM_1),
-        "theorem2_bound": hypotheses.generalisation_bound(step_size, samples),
-        "theorem2_heads": hypotheses.log10_heads_needed(THEOREM_2),
-        "theorem_step_size": hypotheses.log10_largest_step_size(),
-    }

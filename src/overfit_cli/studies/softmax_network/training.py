@@ -18,7 +18,6 @@ from overfit_cli.core.training import (
     failure,
     known_numbers,
     logged_steps,
-    without_gradients,
 )
 from overfit_cli.studies.softmax_network.activations import Outputs, gram_matrix
 from overfit_cli.studies.softmax_network.data import draw_problem
@@ -74,9 +73,7 @@ class _Pass:
 
 def train_batch(batch: Sequence[Cell[P]], training: Training) -> Results[P]:
     """Train cells that differ in their seeds, draws and step sizes alone."""
-    with torch.no_grad():  # inference mode could not look for the largest change of the kernel
-        together = _NetworksTogether(batch, training)
-    yield from without_gradients(together.train)
+    return _NetworksTogether(batch, training).train()
 
 
 class _NetworksTogether(BatchedTraining[P, _NetworkState, _Pass]):

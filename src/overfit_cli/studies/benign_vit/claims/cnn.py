@@ -10,14 +10,12 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import finite_numbers, require_done
 from overfit_cli.claims.papers import Claims, on
 from overfit_cli.claims.parts import Margin, Part, tolerance_margin
-from overfit_cli.claims.quantities import LEAST_FOR_POWER
 from overfit_cli.claims.rules import judge, judge_estimate
 from overfit_cli.core.claim import Measurement, inconclusive, not_run
 from overfit_cli.stats.boundaries import crossing_table, crossings, fit_power_law
-from overfit_cli.studies.benign_vit.claims.figures import MOST_FAILED
+from overfit_cli.studies.benign_vit.claims.figures import boundary, done_cells
 from overfit_cli.studies.benign_vit.cnn_study import BenignCnnParameters
 from overfit_cli.studies.benign_vit.theory import FIGURE_1_EXPONENT, FIGURE_1_THRESHOLD
 
@@ -39,17 +37,11 @@ HYPOTHESES = (
 SECTION = "section 4, on Cao et al. 2022"
 
 
-def _grid(cells: pd.DataFrame) -> pd.DataFrame:
-    for axis in ("n", "snr"):
-        if (values := cells[axis].nunique()) < LEAST_FOR_POWER:
-            raise not_run(f"It needs {LEAST_FOR_POWER} values of {axis}, and there are {values}.")
-    finite_numbers(require_done(cells, MOST_FAILED), "test_loss")
-    return cells
-
-
 def measure_ratios(cells: pd.DataFrame, thresholds: dict[float, str]) -> Measurement:
     """Measure the CNN's ratio at the boundary over the transformer's, for each N and test loss."""
-    rows = [_log_ratios(_grid(cells), threshold, name) for threshold, name in thresholds.items()]
+    rows = [
+        _log_ratios(done_cells(cells), threshold, name) for threshold, name in thresholds.items()
+    ]
     if any(row.empty for row in rows):
         raise not_run("It needs N at which the CNN's boundary is below a ratio of 1.")
     logs = pd.concat(rows)
@@ -118,13 +110,13 @@ jiang.ours(
         measure_ratios, thresholds={loss: f", test loss {loss:g}" for loss in OTHER_LOSSES}
     ),
     hypotheses=HYPOTHESES,
+    after_selection=True,
 )
 
 
 def measure_power(cells: pd.DataFrame) -> Measurement:
     """Measure by how much p of N·SNR^p = C differs from q, for the transformer from 2."""
-    is_cnn = _grid(cells)["model"].iloc[0] == "cnn"
-    fit = fit_power_law(crossings(cells, "snr", "n", "test_loss", FIGURE_1_THRESHOLD), "n")
+    fit, is_cnn = fit_power_law(boundary(cells), "n"), cells["model"].iloc[0] == "cnn"
     if fit is None:
         raise inconclusive("Fewer than three medians cross the threshold.")
     q, p = float(cells["power"].iloc[0]) if is_cnn else FIGURE_1_EXPONENT, fit.exponent

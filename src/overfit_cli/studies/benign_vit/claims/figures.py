@@ -34,7 +34,6 @@ FIG1: dict[str, Any] = {
     "hypotheses": SETTING,
 }
 SMALLEST_N = 5
-MOST_FAILED = 0.1
 FALLS = "mean of test_loss falls along {} on average"
 RIVALS = (1.0, 1.5, 2.5, 3.0)
 """Other powers of the signal-to-noise ratio."""
@@ -46,7 +45,7 @@ def coarse_grid(cells: pd.DataFrame) -> pd.DataFrame:
     A refined sweep has many further ratios, each with a few cells near the boundary, and most of
     its seeds have no other cells. In a mean over a grid these would count too much.
     """
-    there = _grid(cells)
+    there = present_cells(cells)
     values = there.groupby("snr")["n"].transform("nunique")
     grid = there[values >= values.max() / 2]
     sizes = grid.groupby("seed")["seed"].transform("size")
@@ -54,8 +53,8 @@ def coarse_grid(cells: pd.DataFrame) -> pd.DataFrame:
     return complete
 
 
-def _grid(cells: pd.DataFrame) -> pd.DataFrame:
-    """The cells that are there, of enough values along both axes."""
+def present_cells(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells that are there, of enough values along both axes."""
     there: pd.DataFrame = cells[cells["reason"] != ABSENT]
     for axis in ("n", "snr"):
         if there[axis].nunique() < LEAST_FOR_POWER:
@@ -113,11 +112,16 @@ def _best_cut(done: pd.DataFrame, products: pd.Series[float]) -> pd.Series[bool]
     return above
 
 
+def done_cells(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells that are done, if nearly all are."""
+    done = require_done(present_cells(cells), 0.1)
+    finite_numbers(done, "test_loss")
+    return done
+
+
 def boundary(cells: pd.DataFrame, threshold: float = FIGURE_1_THRESHOLD) -> pd.DataFrame:
     """Return where the test loss of each N and seed crosses a threshold along the ratio."""
-    done = require_done(_grid(cells), MOST_FAILED)
-    finite_numbers(done, "test_loss")
-    return crossings(done, "snr", "n", "test_loss", threshold)
+    return crossings(done_cells(cells), "snr", "n", "test_loss", threshold)
 
 
 def with_table(cells: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
@@ -157,13 +161,8 @@ def judge_exponent(cells: pd.DataFrame, margin: Margin) -> Measurement:
             "No power fits: the median curve crosses the threshold at fewer than three values of "
             "n, or at the same ratio whatever n is."
         )
-    details = {
-        "values of n that are fitted": fit.rows,
-        "values of n whose median crosses beyond the grid": fit.left_out,
-        "C": fit.constant.value,
-        "C, from": fit.constant.low,
-        "C, to": fit.constant.high,
-    }
+    left_out = "values of n whose median crosses beyond the grid"
+    details = {"values of n": fit.rows, left_out: fit.left_out, "C": fit.constant.value}
     return judge_estimate(fit.exponent, margin, details=details)
 
 

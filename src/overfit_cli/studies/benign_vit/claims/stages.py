@@ -36,6 +36,10 @@ SMALL_HARMFUL_ERROR = (
     "the error log(6N²M²/δ)³/(SNR²‖w_O‖²√d_h) of (169), with its logarithms and a constant of 1, "
     "is below 1"
 )
+LEAD = {"number": "the least lead over 3M, at the worst sample,"}
+POWER = "the power of the steps since the stage began, at the worst sample,"
+LINEAR: dict[str, Any] = {"number": POWER, "because": "1, up to a tenth", "target": 1.0}
+QUADRATIC: dict[str, Any] = {"number": POWER, "because": "2, less a tenth", "target": 2.0}
 HARMFUL_WINS = "Where overfitting is harmful,"
 
 # Values
@@ -62,7 +66,7 @@ for name, place, statement, cells in (
         statement,
         "geometric mean of lead >= 1",
         cells=until_stage_2_ends,
-        number="the least lead over 3M, at the worst sample,",
+        **LEAD,
         **{**cells, "hypotheses": f"{cells['hypotheses']}; {T1}"},
     )
 jiang.paper(
@@ -75,9 +79,7 @@ jiang.paper(
         "faster signal": "mean of faster_value <= 1.1",
     },
     cells=numbers("slower_value", "faster_value"),
-    number="the power of the steps since stage 1 ended",
-    because="the lemma's 1, and a tenth",
-    target=1.0,
+    **LINEAR,
     **BENIGN,
 )
 jiang.paper(
@@ -90,9 +92,7 @@ jiang.paper(
         "at most linear": "mean of faster_value <= 1.1",
     },
     cells=numbers("slower_value", "faster_value"),
-    number="the power of the steps since stage 1 ended",
-    because="the proposition's 1, and a tenth",
-    target=1.0,
+    **LINEAR,
     **HARMFUL,
 )
 for side, place, token in (
@@ -105,7 +105,7 @@ for side, place, token in (
         f"In stage 3 the {token} value stays at least 3M times any other of its sample.",
         "geometric mean of stage_3_lead >= 1",
         cells=numbers("stage_3_lead"),
-        number="the least lead over 3M, at the worst sample,",
+        **LEAD,
         **SIDES[side],
     )
 jiang.paper(
@@ -115,9 +115,7 @@ jiang.paper(
     "since T₂.",
     "mean of stage_3_value >= 0.9",
     cells=numbers("stage_3_value"),
-    number="the power of t − T₂, of the slower signal,",
-    because="the lemma's 1, less a tenth",
-    target=1.0,
+    **LINEAR,
     **STAGE_3,
 )
 jiang.paper(
@@ -127,9 +125,7 @@ jiang.paper(
     "T₂, in every sample.",
     "mean of stage_3_value >= 0.9",
     cells=numbers("stage_3_value"),
-    number="the power of t − T₂, at the worst sample,",
-    because="the proposition's 1, less a tenth",
-    target=1.0,
+    **LINEAR,
     **HARMFUL,
 )
 jiang.paper(
@@ -155,11 +151,6 @@ for side, place in (("benign", "Lemmas C.2 and D.3"), ("harmful", "Lemmas C.2 an
 
 # Scores ⟨q, k⟩, and attention
 
-QUADRATIC = {
-    "number": "the power of the steps since stage 1 ended",
-    "because": "2, less a tenth",
-    "target": 2.0,
-}
 jiang.paper(
     "lemma53-every-product",
     "Lemma 5.3 and proposition D(t) of D.2",

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.papers import Claims, on
+from overfit_cli.core.claim import inconclusive
 from overfit_cli.core.study import has_missed
 from overfit_cli.stats.boundaries import crossings
 from overfit_cli.studies.softmax_network import NAMES
@@ -141,7 +142,7 @@ HALF = "half the way to the next multiple of 1/2"
 def over_their_mean(cells: pd.DataFrame) -> pd.DataFrame:
     """Return T over λ⁻² n² log(n/ε), over its geometric mean in all settings of a seed."""
     ratios = cells["steps_to_epsilon"].astype(float) / table1_steps(cells)
-    logs = pd.Series(np.log(ratios), cells.index)
+    logs = pd.Series(np.log(ratios.where(ratios > 0)), cells.index)
     unknown = logs.isna().groupby(cells["seed"]).transform("any")
     means = logs.groupby(cells["seed"]).transform("mean")
     return cells.assign(ratio=np.exp((logs - means).mask(unknown)))
@@ -184,7 +185,10 @@ cao.ours(
 def below_one(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the sufficient widths of settings and seeds with λ < 1."""
     ranges = width_range(cells)
-    return ranges[ranges["lambda_start"] < 1]
+    kept = ranges[ranges["lambda_start"] < 1]
+    if kept.groupby("seed").size().reindex(cells["seed"].unique(), fill_value=0).min() < 12:
+        raise inconclusive("On some seed fewer than 12 of 48 settings have λ < 1.")
+    return kept
 
 
 cao.ours(

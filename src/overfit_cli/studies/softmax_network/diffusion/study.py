@@ -152,7 +152,7 @@ COLUMNS = (
     Column("lambda_limit", "smallest eigenvalue at infinite width, at most", r"\lambda"),
     Column("width_missing", "decades of hidden units that Theorem 6.6 lacks", decades=True),
     Column("step_size_beyond", "decades of gradient descent's step over its own", decades=True),
-    Column("bound_over_error", "decades of Theorem 6.6's 1/(λ√n) over the weighted error"),
+    Column("bound_over_error", "Theorem 6.6's 1/(λ√n) over the weighted error", decades=True),
 )
 
 _FIGURES, SECTION = "overfit_cli.studies.softmax_network.figures", "Cao et al. 2024, section 6"

@@ -22,11 +22,10 @@ from torch.nn import functional
 from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.training import Training, known_numbers, logged_steps
 from overfit_cli.studies.multihead import theory
+from overfit_cli.studies.multihead.data import Problem, draw_problem
 from overfit_cli.studies.multihead.engine import HeadGradients, logits_of, loss_weights
-from overfit_cli.studies.multihead.mixture.data import draw_problem
-from overfit_cli.studies.multihead.mixture.theory import largest_margin
-from overfit_cli.studies.multihead.parameters import Problem
-from overfit_cli.studies.multihead.paths.parameters import MultiheadPathsParameters
+from overfit_cli.studies.multihead.first_phase import largest_margin
+from overfit_cli.studies.multihead.parameters import MultiheadPathsParameters
 
 P = MultiheadPathsParameters
 
@@ -137,57 +136,29 @@ def target_head(model: Model, distance: float) -> Tensor:
 def _measure(
     model: Model, path: Path, target: Tensor, settings: P, problem: Problem
 ) -> dict[str, float]:
-    H, distance = model.sizes.heads, settings.target_distance
-    steps = settings.training_steps
-    hypotheses = theory.Hypotheses(
+    H, distance, eta = model.sizes.heads, settings.target_distance, settings.learning_rate
+    goal = theory.Target(
         model.sizes,
         distance,
         largest=distance / math.sqrt(H),
-        target_loss=float(model.losses(target[None, None])),
+        loss=float(model.losses(target[None, None])),
         start_loss=float(path.losses[0]),
-        steps=steps,
+        steps=settings.training_steps,
     )
-    mean = float(path.losses[1:].mean())
     test = torch.as_tensor(problem.test.inputs), torch.as_tensor(problem.test.labels)
-    moved = math.sqrt(H) * float(path.heads.norm(dim=1).max())
     return {
         "train_loss": float(path.losses[-1]),
-        "mean_train_loss": mean,
+        "mean_train_loss": float(path.losses[1:].mean()),
         "test_loss": float(Model(*test, model.sizes).losses(path.heads[-1:, None])),
-        "target_loss": hypotheses.target_loss,
-        **theorem_columns(hypotheses, settings),
-        "theorem1_distance": moved / (4 * distance),
-        **descent_columns(model, path, settings.learning_rate),
-        **regret_columns(model, path, target, settings.learning_rate),
+        "target_loss": goal.loss,
+        "theorem1_heads": goal.log10_heads(theory.THEOREM_1),
+        "theorem2_heads": goal.log10_heads(theory.THEOREM_2),
+        "theorem_step_size": goal.log10_step_size(),
+        **goal.bounds(eta, settings.n),
+        **descent_columns(model, path, eta),
+        **regret_columns(model, path, target, eta),
         "segment_rise": segment_rise(model, path, target),
         **({"lemma3_bound": stability_bound(model, path, test)} if len(path.copies) else {}),
-    }
-
-
-def theorem_columns(hypotheses: theory.Hypotheses, settings: P) -> dict[str, float]:
-    """Return the bounds of Theorems 1 and 2, and what they require in the corrected version.
-
-    There β₃ and α(θ) are d times as large as in print: H must be d² times as large, and ρ(θ) is
-    (2 d √(T d) R³/√H + T R²/4) d² α².
-    """
-    sizes, d = hypotheses.sizes, hypotheses.sizes.features
-    root_t, root_d = math.sqrt(sizes.tokens), math.sqrt(d)
-    inner = 3 * root_t * sizes.radius**3 * (3 * hypotheses.distance + hypotheses.largest)
-    alpha = 3 * d * root_d * sizes.radius**2 * (inner + 2 * root_t * sizes.radius)
-    curvature = 2 * d * root_t * root_d * sizes.radius**3 / math.sqrt(sizes.heads)
-    rho = (curvature + sizes.tokens * sizes.radius**2 / 4) * alpha**2
-    square = hypotheses.distance**2  # ‖θ − θ₀‖²
-    steps = hypotheses.steps * hypotheses.target_loss  # K L̂(θ)
-    allowed = min(1.0, 1 / rho, square / steps, square / hypotheses.start_loss)
-    needed = {
-        f"theorem{number}_heads": hypotheses.log10_heads_needed(constant) + 2 * math.log10(d)
-        for number, constant in ((1, theory.THEOREM_1), (2, theory.THEOREM_2))
-    }
-    return {
-        **needed,
-        "theorem_step_size": math.log10(allowed),
-        "theorem1_bound": hypotheses.training_bound(settings.learning_rate),
-        "theorem2_bound": hypotheses.generalisation_bound(settings.learning_rate, settings.n),
     }
 
 

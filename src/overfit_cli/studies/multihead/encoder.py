@@ -1,7 +1,9 @@
-"""RoBERTa with any number of heads of the same width: random weights, or pretrained ones.
+"""RoBERTa with any number of heads of the same width, from random weights or pretrained ones.
 
 Queries, keys and values have matrices of the same shape for every number of heads; only where they
-are cut differs. So one set of weights serves them all.
+are cut differs. So one set of weights serves them all. Training is on minibatches of sentences,
+with evaluations on the way: the loss is the mean cross-entropy −log softmax(logits)_y, lowered by
+AdamW, as in figure 6 of Deora et al. 2024.
 """
 
 from __future__ import annotations
@@ -9,21 +11,32 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
 
+from overfit_cli.core.cell import Cell, CellResult
+from overfit_cli.core.classification import (
+    Examples,
+    Rows,
+    gradient_steps,
+    loss_and_accuracy,
+    minibatches,
+    move_to_device,
+    train_with_evaluations,
+)
 from overfit_cli.core.errors import BadValue, MissingError, UserError
 from overfit_cli.core.files import fingerprint, name_data_in_errors
-from overfit_cli.core.training import named_rng
-from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
-from overfit_cli.studies.multihead.sst2.sentences import END, PAD, START
+from overfit_cli.core.training import Training, named_rng
+from overfit_cli.studies.multihead.parameters import MultiheadSst2Parameters
+from overfit_cli.studies.multihead.sentences import END, PAD, START, sst2_folder, sst2_task
 
-if TYPE_CHECKING:
-    from torch import nn
-
-
+P = MultiheadSst2Parameters
 CLASSES = 2
 
 PRETRAINED = "roberta-base"
@@ -41,22 +54,17 @@ def torch_draws(draws: np.random.Generator, device: str = "cpu") -> Iterator[Non
 
     Third-party code draws from it; on a GPU it draws on the GPU.
     """
-    import torch
-
     with torch.random.fork_rng(devices=[torch.cuda.current_device()] if device == "cuda" else []):
         torch.manual_seed(int(draws.integers(2**63)))
         yield
 
 
-def build_model(
-    parameters: MultiheadSst2Parameters, vocabulary: int, seed: int, folder: Path
-) -> nn.Module:
+def build_model(parameters: P, vocabulary: int, seed: int, folder: Path) -> nn.Module:
     """Return the classifier with a seed's initial weights, the same for every number of heads.
 
     With random weights the vocabulary is the number of different tokens. Of pretrained weights, in
     the data folder, the seed draws those of the last layers alone.
     """
-    import torch
     from transformers import RobertaConfig, RobertaForSequenceClassification
 
     chosen = {
@@ -79,7 +87,7 @@ def build_model(
     return built
 
 
-def check_pretrained(folder: Path, cells: Sequence[MultiheadSst2Parameters]) -> dict[str, str]:
+def check_pretrained(folder: Path, cells: Sequence[P]) -> dict[str, str]:
     """Read the pretrained model, and return its weights' fingerprint by its name."""
     from transformers import RobertaModel
 
@@ -133,3 +141,51 @@ def _load_pretrained(kind: Any, folder: Path, **options: Any) -> Any:
         except Exception as error:  # of many kinds, from several packages
             [reason, *_] = str(error).splitlines() or [type(error).__name__]
             raise UserError(f"{PRETRAINED} can't be read: {reason}") from error
+
+
+# Training
+
+AT_A_TIME = 64
+"""Test sentences that are evaluated together: more are slower, as caches are small."""
+
+
+def train_cell(cell: Cell[P], training: Training) -> CellResult[P]:
+    """Train one cell, with an evaluation every `evaluate_every` steps and after the last one."""
+    settings, device = cell.parameters, training.device
+    task = sst2_task(settings, cell.seed)
+    model = build_model(settings, task.vocabulary, cell.seed, sst2_folder()).to(device)
+    rate, decay = settings.learning_rate, settings.weight_decay
+    optimiser = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=decay, fused=True)
+    draws = named_rng(cell.seed, "train", "dropout")
+
+    def loss_of(rows: Rows) -> Tensor:
+        model.train()
+        batch = task.train.take(rows)
+        with torch_draws(draws, device):
+            logits = logits_of(model, batch, device)  # (minibatch, 2)
+        labels = torch.from_numpy(batch.labels).to(device)  # 0 or 1, (minibatch,)
+        return functional.cross_entropy(logits, labels)
+
+    def evaluate() -> dict[str, float]:
+        model.eval()
+        logits = partial(logits_of, model, device=device)
+        loss, accuracy = loss_and_accuracy(logits, task.test, AT_A_TIME)
+        return {"test_loss": loss, "test_accuracy": accuracy}
+
+    rows = minibatches(len(task.train.labels), settings.batch_size, cell.seed)
+    steps = gradient_steps(optimiser, loss_of, rows)
+    length = settings.training_steps, settings.evaluate_every
+    course = train_with_evaluations(steps, evaluate, *length, partial(training.log, cell))
+    measured = {"shortcut_accuracy": task.shortcut}
+    if not course.reason:
+        measured |= course.measured() | {"mean_train_loss": course.mean_train_loss()}
+    return CellResult(cell, measured, course.steps, course.reason)
+
+
+def logits_of(model: nn.Module, examples: Examples, device: str) -> Tensor:
+    """Return a RoBERTa's logits, shape (sentences, classes)."""
+    longest = int(examples.row_lengths.max())  # padding beyond it would only cost time
+    cut = Examples(examples.tokens[:, :longest], examples.labels, examples.lengths)
+    tokens, _, mask = move_to_device(cut, device)  # tokens and mask: (sentences, longest)
+    logits: Tensor = model(input_ids=tokens, attention_mask=mask).logits  # (sentences, 2)
+    return logits

@@ -1,4 +1,4 @@
-"""Section 5: margins, and the first phase in closed form.
+"""Section 5: margins, the first phase in closed form, and random attention (section 7).
 
 Lemma 2 states U_h = α_h 1 (ζ/2 u⋆ + p)ᵀ for the weights after the first phase, with u⋆ = μ₊ − μ₋.
 The mean of y μ_y over equal labels is u⋆/2, so that the expectation is ζ/4 u⋆. The coefficient is
@@ -9,6 +9,12 @@ measured, and P is the length of U's row over α_h less ζ/4 u⋆. γ⋆ is equa
 After the first phase W is zero, and a head's output and its gradients in U and W are multiples of
 those of a head with α_h = 1, by α_h, 1 and α_h. So all that is measured there depends on the sum of
 the α_h and on the means of their sizes and squares, and no head is computed by itself.
+
+Where attention is random and U is zero, a head's output and its gradient in W are zero, and its
+gradient in u_t is x̄_t, the mean of tokens that row t of softmax(X W Xᵀ) takes. So B_Φ of Definition
+1 may be 1, its least value, and the products of two samples' features are 1/H Σ_h Σ_t ⟨x̄_t, x̄′_t⟩.
+
+Margins of the tangent kernel are for parameters of norm √2 (Definition 1, P3).
 """
 
 from __future__ import annotations
@@ -19,10 +25,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 from scipy.optimize import nnls
+from torch import Tensor
 
+from overfit_cli.core.arrays import Floats
+from overfit_cli.studies.multihead.data import Problem, Samples
 from overfit_cli.studies.multihead.engine import FirstSteps, first_gradient
-from overfit_cli.studies.multihead.mixture.parameters import CHANCE, MISSED
-from overfit_cli.studies.multihead.parameters import Floats, Problem, Samples
+from overfit_cli.studies.multihead.parameters import CHANCE, MISSED
 from overfit_cli.studies.multihead.theory import Derivatives, derivatives, radius
 
 
@@ -110,12 +118,12 @@ def optimal_attention(means: Floats) -> Floats:
     return unit
 
 
-MEAN_SIZES = {"uniform": 0.5, "signs": 1.0, "positive": 1.0}
+MEAN_SIZES = {"uniform": 0.5, "signs": 1.0}
 """E|α_h| of each first phase."""
 
 
 def first_phase_columns(problem: Problem, first_phase: str, steps: FirstSteps) -> dict[str, float]:
-    """Return Lemma 2's coefficient, Definition 1's properties over their bounds, and margins."""
+    """Return Lemma 2's coefficient and deviation, Proposition 3's sides, and margins."""
     assert problem.patterns is not None
     assert problem.train.relevant is not None
     plus, minus, *_ = problem.patterns
@@ -132,12 +140,10 @@ def first_phase_columns(problem: Problem, first_phase: str, steps: FirstSteps) -
     return {
         "first_coefficient": coefficient,
         "first_deviation": deviation,
-        **_definition_1(problem, head, U, steps, stated),
         **proposition_3(problem, stated),
         "ntk_margin": largest,
         "ntk_margin_constructed": constructed,
         "gamma_tangent": stated.tangent(),
-        "gamma_tangent_without": stated.tangent_without_deviation(),
         "tangent_heads": _heads_for_tangent_margin(problem, stated),
         "gamma_linear": stated.linear(),
         "gamma_attention": stated.attention(),
@@ -171,24 +177,6 @@ def mixture_margins(samples: Samples, patterns: Floats, deviation: float) -> Mix
         noise=float(np.linalg.norm(noise, axis=1).max()),
         deviation=deviation,
     )
-
-
-def _definition_1(
-    problem: Problem, head: Derivatives, U: Floats, steps: FirstSteps, stated: MixtureMargins
-) -> dict[str, float]:
-    sizes, root = np.abs(steps.sizes), math.sqrt(float(steps.counts.sum()))
-    norm = float(sizes[steps.counts > 0].max() * np.linalg.norm(U))  # max ‖U_h‖
-    sum_over_root = float((steps.counts * steps.sizes).sum()) / root  # Σ α_h / √H
-    of_head = float(head.outputs.abs().max())
-    output = abs(sum_over_root) * of_head  # max |Φ̃|
-    n, tokens, _ = problem.train.inputs.shape
-    size = stated.strength + stated.deviation
-    r = radius(torch.as_tensor(problem.train.inputs))
-    bound = tokens * r * size * math.sqrt(2 * math.log(n / CHANCE))
-    return {
-        "good_norm": norm / (math.sqrt(tokens) * size),
-        "good_output": output / bound,
-    }
 
 
 def proposition_3(problem: Problem, stated: MixtureMargins) -> dict[str, float]:
@@ -229,9 +217,9 @@ def _oracle(problem: Problem) -> Floats:
 def tangent_margins(problem: Problem, head: Derivatives, steps: FirstSteps) -> tuple[float, float]:
     """Return the largest margin of the tangent kernel, and that of section 5.2's θ⋆.
 
-    Both are for parameters of norm √2 (Definition 1, P3). A head's features are its gradients over
-    √H. The products of two samples' features, summed over heads, are those of the gradients in U
-    and of √(mean α²) times those in W; the products with θ⋆ contain the mean of |α|.
+    A head's features are its gradients over √H. The products of two samples' features, summed over
+    heads, are those of the gradients in U and of √(mean α²) times those in W; the products with θ⋆
+    contain the mean of |α|.
 
     Args:
         head: the derivatives of a head with α = 1.
@@ -247,3 +235,31 @@ def tangent_margins(problem: Problem, head: Derivatives, steps: FirstSteps) -> t
     products = in_U @ oracle + steps.mean(np.abs(steps.sizes)) * (in_W @ attention)  # (samples,)
     constructed = float((problem.train.labels * products).min())
     return math.sqrt(2) * best.margin, constructed
+
+
+def random_attention_columns(problem: Problem, W: Tensor) -> dict[str, float]:
+    """Return margins of W, (heads, features, features), and after a first phase with one head."""
+    assert problem.patterns is not None
+    inputs = torch.as_tensor(problem.train.inputs)  # (samples, tokens, features)
+    U = torch.as_tensor(first_gradient(problem.first).copy())  # of a head with α = 1, (T, d)
+    head = derivatives(inputs, U, inputs.new_zeros(2 * inputs.shape[2:]))
+    after, _ = tangent_margins(problem, head, FirstSteps(np.ones(1), np.ones(1)))
+    return {
+        "ntk_margin": math.sqrt(2) * output_margin(problem, W),
+        "ntk_margin_first": after,
+        "gamma_attention": problem.margin,
+    }
+
+
+def output_margin(problem: Problem, W: Tensor) -> float:
+    """Return the largest margin of gradients in U for U = 0, for parameters of norm 1."""
+    X = torch.as_tensor(problem.train.inputs, dtype=torch.float64)  # (samples, tokens, features)
+    products = X.new_zeros(2 * (len(X),))  # (samples, samples)
+    for of_head in W.double().cpu():
+        means = ((X @ of_head @ X.mT).softmax(-1) @ X).flatten(1)  # x̄, (samples, T d)
+        products += means @ means.T / len(W)
+    signed = problem.train.labels[:, None] * products.numpy() * problem.train.labels
+    sizes, directions = np.linalg.eigh(signed)
+    # vectors with these products, of as many dimensions as there are samples
+    vectors: Floats = directions * np.sqrt(sizes.clip(min=0.0))
+    return largest_margin(vectors).margin

@@ -1,0 +1,8 @@
+"""The claims of Deora et al. 2024, by sections of the paper, and by the study that judges them."""
+
+from overfit_cli.studies.multihead.claims import bounds, first_phase, paths, training
+
+MIXTURE = (*training.mixture.claims, *bounds.mixture.claims, *first_phase.mixture.claims)
+PLANTED = training.planted.claims
+PATHS = paths.paths.claims
+SST2 = training.sst2.claims
