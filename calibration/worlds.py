@@ -13,8 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from calibration.rates import Truth, World, Worlds
-from overfit_cli.claims.parts import Margin
-from overfit_cli.claims.rules import FEWEST_SEEDS_OF_THEOREM
+from overfit_cli.claims.parts import FEWEST, Margin
 from overfit_cli.claims.stated import JointMeasure, Measure
 from overfit_cli.core.claim import Claim
 
@@ -166,7 +165,7 @@ def exception_worlds(make: MakeBools) -> Worlds:
     return Worlds(
         partial(world, share=0.0, limit=unlimited),
         partial(world, share=A_THIRD, limit=unlimited),
-        partial(world, share=0.0, limit=FEWEST_SEEDS_OF_THEOREM - 1),
+        partial(world, share=0.0, limit=FEWEST["no exception"] - 1),
     )
 
 

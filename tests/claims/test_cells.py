@@ -6,20 +6,20 @@ import itertools
 from collections.abc import Callable
 from functools import partial
 from math import inf, nan
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from overfit_cli.claims import cells as of_claims
-from overfit_cli.claims import rules
-from overfit_cli.claims.cells import BestSetting, Selection, require_done, require_trained
-from overfit_cli.claims.parts import Margin, Part
+from overfit_cli.claims.cells import require_done
+from overfit_cli.claims.sentences import read
+from overfit_cli.claims.stated import Measure
 from overfit_cli.core.arrays import varying
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import Claim, Measurement, Verdict
-from overfit_cli.core.parameters import StudyParameters
+from overfit_cli.core.parameters import StudyParameters, parameter
 from tests.judged import check_undecided
 from tests.toy_runs import TOY
 
@@ -47,11 +47,7 @@ def failing(count: int, reason: str) -> pd.DataFrame:
     return frame
 
 
-def selected(cells: pd.DataFrame, **options: Any) -> pd.DataFrame:
-    return Selection(Parameters, **options).of(cells)
-
-
-def losses(first: float, function: Callable[..., Any] = of_claims.positive_numbers) -> None:
+def losses(first: float, function: Callable[..., Any] = of_claims.finite_numbers) -> None:
     """Take the losses of the cells, the first of which is this one."""
     cells = grid()
     assert function(cells, "loss").tolist() == cells["loss"].tolist()
@@ -66,31 +62,19 @@ TORN = grid().drop(index=5)
 # Which cells a claim is about
 
 
-def test_what_is_not_named_has_its_default_and_other_cells_change_nothing() -> None:
-    expected = grid()
-    others = pd.concat([grid(d=(16,)), grid().assign(kernel="gaussian")])
-    mixed = pd.concat([expected, others]).sample(frac=1, random_state=0)
-    chosen = selected(mixed, vary=["n"]).sort_values(["n", "seed"])
-    pd.testing.assert_frame_equal(chosen, expected.sort_values(["n", "seed"]))
-    cells = grid(n=(2, 3, 4))
-    assert set(selected(cells, at={"n": 3})["n"]) == {3}
-    assert set(selected(cells, at={"n": (3, 4)})["n"]) == {3, 4}
-    assert set(of_claims.select_values(cells, {"n": (2, 9)})["n"]) == {2}
+def test_values_are_chosen_and_described() -> None:
+    assert set(of_claims.select_values(grid(n=(2, 3, 4)), {"n": (2, 9)})["n"]) == {2}
     assert of_claims.describe_values({"n": (3, 4), "d": 8}) == "n=3,4, d=8"
 
 
-def test_what_training_came_to_counts_and_few_failures_may_be_borne() -> None:
-    for reason in ("diverged", "step limit"):
-        assert len(require_trained(failing(2, reason))) == 6
+def test_few_failures_may_be_borne() -> None:
     assert len(require_done(grid())) == 6
     assert len(require_done(failing(1, "diverged"), most_failed=0.2)) == 5
-    assert len(selected(grid(n=(2, 3, 4)), fewest={"n": 3})) == 9
-    assert len(selected(grid(), includes={"n": (2,)})) == 6
 
 
 def test_the_note_says_how_many_cells_of_other_settings_are_left_out() -> None:
     def measure(cells: pd.DataFrame) -> Measurement:
-        chosen = selected(cells, vary=["n"], alike=["d"])
+        chosen = of_claims.one_setting(cells, ["d"])
         return Measurement(verdict="holds", value=float(len(chosen)))
 
     claim = Claim(name="loss", source="", statement="", holds_where="", measure=measure)
@@ -103,11 +87,6 @@ def test_the_note_says_how_many_cells_of_other_settings_are_left_out() -> None:
 
 
 def test_a_setting_that_a_seed_lacks_and_another_has_is_an_absent_cell() -> None:
-    absent = selected(TORN, vary=["n"]).query("reason == 'absent'")
-    assert absent[["n", "seed", "d", "kernel", "status"]].to_numpy().tolist() == [
-        [3, 2, 8, "softmax", "failed"]
-    ]
-    pd.testing.assert_frame_equal(selected(TORN, vary=["n"], balanced=False), TORN)
     twice = pd.concat([TORN, TORN.iloc[[0]]])  # as many rows as cells
     added = of_claims.add_absent(twice, ["n", "d", "kernel"]).query("reason == 'absent'")
     assert added[["n", "seed", "kernel"]].to_numpy().tolist() == [[3, 2, "softmax"]]
@@ -146,115 +125,78 @@ def test_columns_that_vary_are_those_with_several_values_beside_nan() -> None:
 
 # Two settings, each at its best step size, on cells whose best is known
 
-KERNELS = of_claims.Comparison("kernel", "rate", "step size", "loss")
-NAMES, BOTH, RATES = ("kernel", "rate", "n"), ("a", "b"), (0.1, 1.0, 10.0)
+
+class Sweep(StudyParameters):
+    """A kernel and a step size."""
+
+    kernel: Literal["a", "b"] = parameter("a", "kernel")
+    rate: float = parameter(1.0, "step size")
 
 
-def of_kernels(b: float = 0.5, best_of_b: float = 1.0) -> pd.DataFrame:
+def of_kernels(b: float = 0.5, best_of_b: float = 1.0, best_of_a: float = 1.0) -> pd.DataFrame:
     """Losses that are least at the step size 1 for `a` (0.2), and at `best_of_b` for `b`."""
     rows = [
         (kernel, rate, seed, least + 0.3 * (rate != best) + 0.01 * seed + spread * (-1) ** seed)
-        for kernel, least, best, spread in (("a", 0.2, 1.0, 0.0), ("b", b, best_of_b, 0.002))
-        for rate in RATES
+        for kernel, least, best, spread in (("a", 0.2, best_of_a, 0.0), ("b", b, best_of_b, 0.002))
+        for rate in (0.1, 1.0, 10.0)
         for seed in range(6)
     ]
     frame = pd.DataFrame(rows, columns=["kernel", "rate", "seed", "loss"])
-    return frame.assign(n=2, status="done", reason="")
+    return frame.assign(status="done", reason="")
 
 
-def broken(rates: tuple[float, ...], reason: str = "diverged") -> pd.DataFrame:
-    """Those cells, of which one seed of `b` failed at these step sizes."""
-    frame = of_kernels()
-    bad = (frame["kernel"] == "b") & frame["rate"].isin(rates) & (frame["seed"] == 0)
-    frame.loc[bad, ["status", "reason", "loss"]] = "failed", reason, nan
-    return frame
-
-
-def several(frame: pd.DataFrame) -> list[BestSetting]:
-    return KERNELS.at_best(frame, NAMES, BOTH)
-
-
-def lower(first: BestSetting, second: BestSetting) -> Measurement:
-    """Measure whether the first loss is lower, seed by seed."""
-    apart = first.column("loss") - second.column("loss")
-    return of_claims.check_edge(rules.judge([Part.of(apart, Margin(most=0.0))]), first, second)
-
-
-TRIED = of_kernels()
-BEYOND = "Beyond the edge b may be better."
+LOWER = "mean of loss[kernel=a, best rate] < loss[kernel=b, best rate]"
+SMALL = "share of seeds with loss[kernel=b, best rate] < 0.1 > 0.5"
 
 
 @pytest.mark.parametrize(
-    ("b", "best_of_b", "verdict"),
+    ("sentence", "cells", "verdict"),
     [
-        (0.5, 1.0, "holds"),
-        (0.1, 1.0, "fails"),
-        (0.2, 1.0, "inconclusive"),  # a tie: the differences are 0 on average
-        (0.5, 10.0, "inconclusive"),
-        (0.1, 10.0, "fails"),  # beyond its edge the better one can only be better still
+        (LOWER, of_kernels(0.5), "holds"),
+        (LOWER, of_kernels(0.1), "fails"),
+        (LOWER, of_kernels(0.2), "inconclusive"),  # a tie: the differences are 0 on average
+        (LOWER, of_kernels(0.5, best_of_b=10.0), "inconclusive"),
+        (LOWER, of_kernels(0.1, best_of_b=10.0), "fails"),  # beyond its edge it can only be better
+        (LOWER, of_kernels(0.5, best_of_a=0.1), "holds"),
+        (LOWER, of_kernels(0.1, best_of_a=0.1), "inconclusive"),
+        (LOWER, of_kernels(0.5).query("rate == 1"), "inconclusive"),  # there is no sweep
+        (SMALL, of_kernels(0.5), "fails"),
+        (SMALL, of_kernels(0.5, best_of_b=10.0), "inconclusive"),
+        (SMALL, of_kernels(0.01, best_of_b=10.0), "holds"),
     ],
 )
-def test_each_setting_is_taken_at_its_best(b: float, best_of_b: float, verdict: Verdict) -> None:
-    first, second = several(of_kernels(b, best_of_b))
-    assert (first.value, first.tried, first.at_edge) == (1.0, RATES, False)
-    assert (second.value, second.at_edge) == (best_of_b, best_of_b == 10.0)
-    measured = lower(first, second)
-    assert measured.verdict == verdict
-    assert (BEYOND in measured.note) == (verdict == "inconclusive" and best_of_b == 10.0)
+def test_each_setting_is_taken_at_its_best(
+    sentence: str, cells: pd.DataFrame, verdict: Verdict
+) -> None:
+    found = Measure(read(sentence), Sweep)(cells)
+    assert found.verdict == verdict
+    of_b = cells[cells["kernel"] == "b"].groupby("rate")["loss"].mean()
+    at_edge = of_b.idxmin() in (of_b.index[0], of_b.index[-1]) or of_b.min() < 0.15
+    assert ("Beyond the edge" in found.note) == (verdict == "inconclusive" and at_edge)
 
 
-def test_settings_are_compared_on_the_seeds_of_both_at_the_same_other_settings() -> None:
-    first, second = several(TRIED.query("kernel == 'a' or seed < 5"))
-    assert first.cells.index.tolist() == second.cells.index.tolist() == [0, 1, 2, 3, 4]
-    other = TRIED.query("seed < 2").assign(n=3, loss=9.0)
-    assert lower(*several(pd.concat([other, TRIED]))) == lower(*several(TRIED))
-    _, diverged = several(broken((1.0,)))
-    assert diverged.value == 0.1, "where a seed diverged is no best"
-    at_one = of_kernels(0.5, best_of_b=10.0).query("rate == 1")
-    assert lower(*KERNELS.at_best(at_one, NAMES, BOTH, fewest=1)).verdict == "holds"
+def test_a_value_at_which_a_seed_diverged_is_not_the_best() -> None:
+    frame = of_kernels()
+    bad = (frame["kernel"] == "b") & (frame["rate"] == 1.0) & (frame["seed"] == 0)
+    failed = {"status": "failed", "reason": "diverged", "loss": nan}
+    frame = frame.assign(**{name: frame[name].mask(bad, to) for name, to in failed.items()})
+    found = Measure(read("mean of loss[kernel=b, best rate] < 0.7"), Sweep)(frame)
+    assert found.value == pytest.approx(0.825)
 
 
 # Cells that do not suffice
 
 Attempt = Callable[[], object]
-LOST = "2 of 6 cells failed for reasons that say nothing of their training (worker killed)"
 FAILED = "2 of 6 cells failed or are absent, and those may differ from the rest."
-UNKNOWN, NO_LOGARITHM = "1 of 6 cells have no number of loss.", "Of 6 cells 5 have a loss above 0"
-AT_9, WITH_50 = {"at": {"n": 9}, "preset": "fig1"}, {"includes": {"n": (2, 50)}, "preset": "heads"}
+UNKNOWN = "1 of 6 cells have no number of loss."
 
 
 @pytest.mark.parametrize(
     ("words", "function"),
     [
-        ("n=9, as in `overfit sweep fig1`.", lambda: selected(grid(), **AT_9)),
-        ("It needs cells.", lambda: selected(grid().iloc[:0])),
-        ("values of n; these cells have 2.", lambda: selected(grid(), fewest={"n": 3})),
-        ("n=50 too, as in `overfit sweep heads`.", lambda: selected(grid(), **WITH_50)),
-        ("It needs cells of kernel=a,b.", lambda: several(TRIED.query("kernel == 'a'"))),
-        ("It needs cells of kernel=a,b.", lambda: several(TRIED.iloc[:0])),
-    ],
-)
-def test_what_was_not_run_is_said(words: str, function: Attempt) -> None:
-    check_undecided("not run", words, function)
-
-
-@pytest.mark.parametrize(
-    ("words", "function"),
-    [
-        ("1 of 6 cells failed", lambda: require_done(selected(TORN, vary=["n"]))),
-        ("(absent)", lambda: require_trained(selected(TORN, vary=["n"]))),
-        (LOST, lambda: require_trained(failing(2, "worker killed"))),
         (FAILED, lambda: require_done(failing(2, "diverged"), most_failed=0.2)),
         ("1 of 6 cells", lambda: require_done(failing(1, "diverged"))),
         *((UNKNOWN, partial(losses, bad)) for bad in (nan, inf, -inf)),
-        (UNKNOWN, partial(losses, nan, of_claims.finite_numbers)),
-        *((NO_LOGARITHM, partial(losses, bad)) for bad in (0.0, -0.5)),
-        ("Of 0 cells 0 have", lambda: of_claims.positive_numbers(grid()[:0], "loss")),
-        ("tried at one step size alone; it takes 2", lambda: several(TRIED.query("rate == 1"))),
-        ("at the same step sizes", lambda: several(TRIED.query("kernel == 'a' or rate < 10"))),
-        ("at the same step sizes", lambda: several(TRIED.query("rate < 10 or seed < 3"))),
-        ("A kernel has no step size at which", lambda: several(broken(RATES))),
-        ("say nothing of their training", lambda: several(broken((10.0,), "worker killed"))),
     ],
 )
 def test_cells_that_do_not_suffice_decide_nothing(words: str, function: Attempt) -> None:

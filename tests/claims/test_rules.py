@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,10 +14,12 @@ from scipy import stats
 
 from overfit_cli.claims import parts as made
 from overfit_cli.claims.parts import FEWEST, Margin, Part, Statistic
-from overfit_cli.claims.rules import Requirements, judge, judge_estimate, judge_theorem
-from overfit_cli.claims.stated import worst_verdict
+from overfit_cli.claims.rules import judge, judge_estimate
+from overfit_cli.claims.sentences import read
+from overfit_cli.claims.stated import Measure, worst_verdict
 from overfit_cli.core.arrays import Floats
-from overfit_cli.core.claim import Interval, Measurement, Verdict
+from overfit_cli.core.claim import Interval, Measurement, UndecidedError, Verdict
+from overfit_cli.core.parameters import StudyParameters
 from overfit_cli.stats.intervals import FEW, Estimate, level_of_each, set_level
 
 INF, NAN = math.inf, math.nan
@@ -46,7 +49,6 @@ WITHOUT_AN_END = [(NAN, NAN), (-INF, INF), (INF, INF)]  # the last lies beyond w
         (Margin(most=0.0), [(-2.0, -1.0)], [(1.0, 2.0)], [(-2.0, 2.0)]),
         (Margin(least=0.0), [(1.0, 2.0)], [(-2.0, -1.0)], [(-2.0, 2.0)]),
         (made.tolerance_margin(2.0, 0.1), [(1.95, 2.05)], [(2.2, 2.3)], [(1.95, 2.3)]),
-        (made.factor_margin(10.0, 2.0), [(6.0, 19.0)], [(21.0, 30.0)], [(6.0, 30.0)]),
     ],
 )
 def test_a_whole_interval_decides(margin: Margin, holds: Ends, fails: Ends, neither: Ends) -> None:
@@ -106,6 +108,19 @@ def test_the_worst_verdict_stands_for_all() -> None:
 # Shares of seeds, and theorems that one cell refutes
 
 
+class Toy(StudyParameters):
+    """No parameters."""
+
+
+def bound(text: str, **columns: Any) -> Measurement:
+    """The measurement of a bound on cells with these columns; one that failed was killed."""
+    cells = pd.DataFrame({"status": "done", "reason": "killed", **columns})
+    try:
+        return Measure(read(text), Toy)(cells)
+    except UndecidedError as undecided:
+        return undecided.measurement
+
+
 @pytest.mark.parametrize(
     ("together", "needed", "seeds", "wrong", "verdict"),
     [
@@ -122,9 +137,8 @@ def test_a_theorem_holds_without_exception_on_enough_seeds(
     seed = pd.Series(np.repeat(range(seeds), 3))
     broken = ~seed.duplicated() & (seed < wrong)  # the first cell of three
     with set_level(level_of_each(together)):
-        found = judge_theorem(broken, seed, note="A bound.", details={"cells": 9})
+        found = bound("q <= 1 on all seeds", seed=seed, q=1.0 + broken)
     assert (found.verdict, found.value) == (verdict, (seeds - wrong) / seeds)
-    assert found.note.startswith("The share of seeds without an exception. A bound.")
     assert (f"It needs {needed} seeds" in found.note) == (verdict == "inconclusive")
     # No other draw takes an exception back; that there is none is a matter of seeds.
     assert found.by_chance == (wrong == 0)
@@ -139,8 +153,8 @@ SEED = pd.Series(range(20))
         (SEED < 20, 0, [0.0] * 19 + [2.5], "fails", ""),
         (SEED == 19, 0, [0.0] * 19 + [2.5], "holds", ""),  # the exception misses the hypothesis
         (SEED < 0, 0, [0.0] * 9 + [1.0] * 11, "inconclusive", "10 seeds; these cells have 9."),
-        (SEED < 20, 0, [0.5] * 19 + [NAN], "vacuous", "hypotheses: there are too few heads."),
-        (SEED == 0, 1, [0.0] * 20, "inconclusive", "failed or are absent may break it."),
+        (SEED < 20, 0, [0.5] * 19 + [NAN], "vacuous", "No cell meets its hypotheses: a <= 1."),
+        (SEED == 0, 1, [0.0] * 20, "inconclusive", ""),
         (SEED % 7 == 0, 1, [0.0] * 20, "fails", ""),  # whatever the lost cell is
         (SEED < 0, 3, [NAN] * 3 + [-1.0] * 17, "inconclusive", ""),  # they may meet it
         (SEED < 0, 3, [1.0] * 3 + [-1.0] * 17, "holds", ""),
@@ -149,22 +163,24 @@ SEED = pd.Series(range(20))
 def test_a_theorem_is_judged_on_the_cells_that_meet_its_hypotheses(
     broken: pd.Series[bool], lost: int, missed: list[float], verdict: Verdict, words: str
 ) -> None:
-    far = pd.Series(missed)
-    required = Requirements({"decades of heads missing": far}, "there are too few heads")
-    found = judge_theorem(broken, SEED, unknown=lost > SEED, requirements=required)
+    is_lost = lost > SEED
+    q, status = (1.0 + broken).mask(is_lost), np.where(is_lost, "failed", "done")
+    found = bound(
+        "q <= 1 on all seeds if a <= 1", seed=SEED, q=q, a=10.0 ** pd.Series(missed), status=status
+    )
     assert found.verdict == verdict
-    assert found.note.endswith(words)
+    assert words in found.note
     assert found.by_chance == (verdict in ("holds", "inconclusive"))
-    assert found.details["cells that meet its hypotheses"] == (far <= 0).sum()
-    assert found.details["decades of heads missing, least"] == far.min()
+    assert found.details["cells that meet its hypotheses"] == (pd.Series(missed) <= 0).sum()
+    least = found.details["decades over a <= 1, least"]
+    assert least == pytest.approx(np.nanmin(missed))
     may_meet = lost if not missed[0] > 0 else 0
     assert found.details.get("cells that failed or are absent", 0) == may_meet
 
 
 def test_a_bound_that_all_cells_lie_far_below_could_not_have_been_broken() -> None:
     for decades, verdict in ((-3.1, "holds by far"), (-2.9, "holds"), (0.1, "fails")):
-        over = pd.Series(decades, SEED.index)
-        assert judge_theorem(over > 0, SEED, decades_over=over).verdict == verdict
+        assert bound("q <= 1 on all seeds", seed=SEED, q=10.0**decades).verdict == verdict
 
 
 # The rule beside a slow oracle

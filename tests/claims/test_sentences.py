@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,7 @@ from scipy.stats import spearmanr
 from overfit_cli.claims.parts import FEWEST, Margin, Statistic
 from overfit_cli.claims.quantities import Level, _end_ranks, _rank_correlations
 from overfit_cli.claims.sentences import FORMS, read
-from overfit_cli.claims.stated import cells_of, claim, joined, stated_claim
+from overfit_cli.claims.stated import Measure, cells_of, claim, joined
 from overfit_cli.core.claim import Interval, Measurement, Verdict
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.expressions import ANY, read_expression
@@ -293,7 +292,6 @@ def test_a_share_is_of_seeds_that_meet_a_condition_everywhere_where_it_says_so()
         assert measured.value == pytest.approx(share)
 
 
-SOURCE: dict[str, Any] = {"name": "late", "source": "", "statement": "The paper says so."}
 ENDS = {"late": ("waited", "endless")}
 """The columns with the least and the most that a number may be which came too late."""
 
@@ -313,13 +311,13 @@ def test_a_number_that_came_too_late_lies_above_what_was_waited_for(
 ) -> None:
     late = LINE["late"].where(LINE["n"] < 32)  # 32 steps are more than 20
     rows = LINE.assign(late=late, waited=20.0, endless=np.inf)
-    stated = stated_claim(lambda rows: rows, STUDY.parameters, text, between=between, **SOURCE)
-    assert stated.judge(rows).verdict == verdict
+    measure = Measure(read(text), STUDY.parameters, between=between)
+    assert measure(rows).verdict == verdict
 
 
 def test_the_number_that_a_paper_states_stands_beside_the_end_of_its_margin() -> None:
     stated = read("test_error <= 0.9 at worst").with_target(0)
-    measured = stated_claim(lambda rows: rows, STUDY.parameters, stated, **SOURCE).judge(ALL)
+    measured = Measure(stated, STUDY.parameters)(ALL)
     assert (measured.target, measured.margin) == (0, (-np.inf, 0.9))
 
 

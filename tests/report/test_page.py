@@ -17,9 +17,9 @@ import pytest
 from PIL import Image
 
 import overfit_cli
-from overfit_cli.claims.bounds import MET
-from overfit_cli.claims.parts import Margin
-from overfit_cli.claims.rules import judge_estimate, judge_theorem
+from overfit_cli.claims.bounds import MET, WITHOUT_EXCEPTION
+from overfit_cli.claims.parts import Margin, Part
+from overfit_cli.claims.rules import judge, judge_estimate
 from overfit_cli.core.cell import Paper
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import Interval, Measurement, Verdict, number_with_interval
@@ -310,7 +310,7 @@ def measured(value: float | None, ends: Pair | None, margin: Pair | None) -> Mea
 
 
 TARGET = judge_estimate(Estimate(1.93, 1.91, 1.95, "95 %", 10), Margin(least=1.9, target=2.0))
-THEOREM = judge_theorem(pd.Series([True] * 12), pd.Series(range(12)))
+THEOREM = judge([Part.of([0.0] * 12, WITHOUT_EXCEPTION, "no exception")])
 
 
 @pytest.mark.parametrize(

@@ -101,11 +101,6 @@ def tolerance_margin(
     return Margin(value - tolerance, value + tolerance, because, fewest_seeds, value)
 
 
-def factor_margin(value: float, factor: float, because: str = "", fewest_seeds: int = 5) -> Margin:
-    """Return the margin of a positive number claimed to be `value`, up to a factor."""
-    return Margin(value / factor, value * factor, because, fewest_seeds, value)
-
-
 @dataclass(frozen=True)
 class Part:
     """A place at which a claim must hold: one number per seed, and the margin of their statistic.

@@ -67,9 +67,15 @@ class Measure:
         return self.sentence.parts(self.cells(rows))
 
     def __call__(self, cells: pd.DataFrame) -> Measurement:
-        """Return the measurement; `inconclusive` where a name is unknown."""
+        """Return the measurement; `inconclusive` where a name is unknown.
+
+        It is also that where the verdict could be another one with a value beyond the edge of a
+        sweep whose best value lies at its edge.
+        """
         try:
-            parts = self.parts(cells)
+            held = self.cells(cells)
+            parts = self.sentence.parts(held)
+            beyond = [self.sentence.parts(replace(held, open_edge=ref)) for ref in self.best]
         except UserError as error:
             raise inconclusive(f"{error}") from error
         if not self.drawn:
@@ -77,7 +83,17 @@ class Measure:
         details = {"seeds": len(parts[0].low)}
         if unknown := sum(part.unknown for part in parts):
             details["numbers that are not known"] = unknown
-        return judge(parts, details=details, among=self.among)
+        measured = judge(parts, details=details, among=self.among)
+        if any(judge(each, among=self.among).verdict != measured.verdict for each in beyond):
+            note = f"{measured.note} Beyond the edge of the sweep there may be a better value."
+            measured = replace(measured, verdict="inconclusive", note=note.strip())
+        return measured
+
+    @property
+    def best(self) -> list[str]:
+        """The references of the sentence to a number at the best of a sweep."""
+        tests = [(ref, test) for ref in self.sentence.references for test in ref.at]
+        return [str(r) for r, test in tests if isinstance(test, Extreme) and test.which == "best"]
 
 
 def cells_of(
@@ -122,29 +138,6 @@ def recorded_claim(name: str, text: str, study: AnyStudy) -> Claim:
         return claim(text, study, name=name)
     except UserError:
         return Claim(name=name, source="", statement=text, holds_where="", measure=unknown)
-
-
-def stated_claim(
-    choose: Choose,
-    model: type[StudyParameters],
-    stated: str | Sentence,
-    *,
-    number: str = "",
-    because: str = "",
-    between: Mapping[str, tuple[str, str]] | None = None,
-    **fields: Any,
-) -> Claim:
-    """Return the claim of a sentence about some cells, such as a design of a paper.
-
-    Args:
-        choose: chooses the cells, such as `Selection.of`; it may add columns that the sentence
-            names, such as a formula's value.
-        number: what is measured, in the words of `holds_where`.
-    """
-    sentence = stated if isinstance(stated, Sentence) else read(stated)
-    given = {"holds_where": sentence.holds_where(number, because)}
-    measure = Measure(sentence, model, choose, between=between or {})
-    return Claim(**{**given, **fields}, measure=measure)
 
 
 # Several claims as one

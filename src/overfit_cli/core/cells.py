@@ -33,6 +33,10 @@ from overfit_cli.stats.pairs import DIGITS, Pairs, best_of_sweep
 Places = NDArray[np.intp]
 
 
+TINY = 1e-9
+"""A number times it is far smaller."""
+
+
 class NoCellsError(BadValue):
     """A condition that no cell meets: bad input of a command, and `not run` of a claim."""
 
@@ -95,6 +99,8 @@ class Cells:
         pairs: those whose differences the cells are; None where they are no differences.
         differs: how settings that don't vary differ between run directories, in words by name.
         parts: the cells of each of several run directories, by its name; the subtracted one last.
+        open_edge: a reference to the best of a sweep whose number is taken for far smaller where
+            that lies at the sweep's edge: beyond it there may be so good a value.
     """
 
     frame: pd.DataFrame
@@ -106,6 +112,7 @@ class Cells:
     pairs: Pairs | None = None
     differs: Mapping[str, str] = field(default_factory=dict)
     parts: Mapping[str, Cells] = field(default_factory=dict)
+    open_edge: str = ""
 
     @classmethod
     def of(
@@ -383,6 +390,10 @@ class Cells:
         seeds = np.unique(self.frame["seed"])
         table = functools.partial(self._table, place=place, seeds=seeds, option=option)
         values = {str(ref): table(ref) for ref in expression.refs}
+        for ref in (each for each in expression.refs if str(each) == self.open_edge):
+            known = values[str(ref)]
+            smaller = np.where(known > 0, TINY * known, known - (1 + np.abs(known)) / TINY)
+            values[str(ref)] = np.where(self._at_edge(ref, table), smaller, known)
         numbers = expression.value(values)
         known = np.logical_and.reduce([np.isfinite(value) for value in values.values()])
         for row in np.flatnonzero((known & ~np.isfinite(numbers)).any(axis=1))[:1]:
@@ -404,6 +415,13 @@ class Cells:
         high = np.where(known | np.isnan(most), high, most)
         return BySeed(_records(settings), seeds, numbers, low, high)
 
+    def _at_edge(self, ref: Ref, table: Callable[..., Floats]) -> NDArray[np.bool_]:
+        """Where the best of a sweep is its first or last value, (places, seeds)."""
+        swept = [test.name for test in ref.at if isinstance(test, Extreme) and test.which == "best"]
+        ends = [self.frame[name].agg(["min", "max"]) for name in swept]
+        at_ends = [np.isin(table(ref, of=name), end) for name, end in zip(swept, ends, strict=True)]
+        return np.asarray(np.logical_or.reduce(at_ends)) if swept else np.asarray(False)
+
     def _ends(self, ref: Ref, known: Floats, table: Callable[..., Floats]) -> list[Floats]:
         """The least and the most that a reference may be, (places, seeds).
 
@@ -418,10 +436,21 @@ class Cells:
         return [np.where(np.isnan(known), end, known) for end in (low, high)]
 
     def _table(
-        self, ref: Ref, place: Places, seeds: NDArray[Any], option: str, *, missed: bool = False
+        self,
+        ref: Ref,
+        place: Places,
+        seeds: NDArray[Any],
+        option: str,
+        *,
+        missed: bool = False,
+        of: str = "",
     ) -> Floats:
-        """The numbers of a reference, (places, seeds); what is `missed` is infinite."""
-        numbers = self._held(ref, option).numbers(self.frame, missed=missed).to_numpy()
+        """The numbers of a reference, (places, seeds); what is `missed` is infinite.
+
+        With `of` they are those of another column, in the rows that its brackets choose.
+        """
+        held = self.schema[of] if of else self._held(ref, option)
+        numbers = held.numbers(self.frame, missed=missed).to_numpy()
         shape = (place.max(initial=-1) + 1, len(seeds))
         if ref.name in self.parameters and not ref.at:
             first = np.unique(place, return_index=True)[1]

@@ -21,7 +21,6 @@ import pandas as pd
 from jinja2 import Environment
 from markupsafe import Markup
 
-from overfit_cli.claims.rules import THEOREM_RULE
 from overfit_cli.core import claim as claims
 from overfit_cli.core import files, text
 from overfit_cli.core.files import preset_folder
@@ -120,9 +119,6 @@ def _pages() -> Environment:
         "script": Markup(script),
         "script_hash": _digest(script),
         "rates": lambda judged: simulated_rates().get(judged.address),
-        "rule": lambda claim: claim.holds_where.replace(
-            THEOREM_RULE, f"{claims.BY_CELL}, of at least ten seeds"
-        ),
         "number_parts": claims.number_parts,
         "bar": bar,
     }

@@ -62,7 +62,7 @@ class BenignCnn(BenignVit):
     title = "Benign and harmful overfitting of a two-layer CNN beside a Vision Transformer"
     parameters = BenignCnnParameters
     progress_columns = ("train_loss", "test_loss", "train_margin_min")
-    trained_in, claims_in = ".cnn_engine", ".claims.cnn"
+    trained_in, claims_in = ".cnn", ".claims.cnn"
     drawn = (
         BOUNDARY.showing(
             title="The boundaries of both models on the same data, and the power laws fitted",

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from overfit_cli.core.arrays import Floats
-from overfit_cli.studies.benign_vit.cnn_engine import draw_filters
+from overfit_cli.studies.benign_vit.cnn import draw_filters
 from overfit_cli.studies.benign_vit.cnn_study import BenignCnnParameters
 from overfit_cli.studies.benign_vit.data import (
     Realisation,

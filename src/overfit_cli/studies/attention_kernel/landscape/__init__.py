@@ -1,1 +1,0 @@
-"""Loss landscapes of the classifier: the study `kernel-landscape`."""

@@ -1,5 +1,0 @@
-"""The study, under the name that installed packages know."""
-
-from overfit_cli.studies.attention_kernel.classifiers import landscape as study
-
-__all__ = ["study"]

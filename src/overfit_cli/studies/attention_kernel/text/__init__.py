@@ -1,1 +1,0 @@
-"""Text classification: the study `kernel-text`."""

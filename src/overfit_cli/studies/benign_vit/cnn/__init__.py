@@ -1,1 +1,0 @@
-"""The place of the study in installations that are not renewed."""

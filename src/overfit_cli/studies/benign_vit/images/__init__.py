@@ -1,1 +1,0 @@
-"""Figure 2 of Jiang et al. 2024: a Vision Transformer on handwritten digits in a ring of noise."""

@@ -1,1 +1,0 @@
-"""The study `benign-vit`: a two-layer Vision Transformer on signal and noise tokens."""

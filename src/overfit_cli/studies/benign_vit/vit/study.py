@@ -1,5 +1,0 @@
-"""The place of the study in installations that are not renewed."""
-
-from overfit_cli.studies.benign_vit.study import study
-
-__all__ = ["study"]

@@ -1,1 +1,0 @@
-"""The planted model DM2: labels from a single attention head."""

@@ -1,1 +1,0 @@
-"""The study's place in installations that are not renewed."""
