@@ -146,7 +146,7 @@ train kernel-text --set heads=3 => --set heads 3 … divisor of d, which is 64
 sweep kernel-text --set d=64,100 --set heads=8 => --set heads 8 … d, which is 100
 train kernel-pathfinder --set size=8 => --set size 8 … take a larger size
 train kernel-pathfinder --set contour_length=40 => 40 paddles … fewer or shorter
-train kernel-pathfinder --set antialiasing=100 => antialiasing 100 … less of either
+train kernel-pathfinder --set antialiasing=100 => antialiasing 100: times size=32 … less of either
 train kernel-landscape --set source=lra => --set source lra … task=text … imdb.
 sweep kernel-landscape --task pathfinder --source imdb => imdb … task=pathfinder … generated, lra.
 train kernel-text --data nowhere => --data nowhere … no such folder, or archive
