@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,12 +34,12 @@ def settings(**values: object) -> KernelTextParameters:
     return KernelTextParameters.model_validate({**SMALL, **values})
 
 
-def build(kernel: str, seed: int = 0, **more: object) -> Transformer:
+def build(kernel: str, seed: int = 0, **more: Any) -> Transformer:
     sizes = {"layers": 2, "heads": HEADS, "d": 6, "hidden": 5, "dropout": 0.0, **more}
     return Transformer(settings(kernel=kernel, **sizes), WORDS, TOKENS, seed)
 
 
-def shaken(kernel: str, **more: object) -> Transformer:
+def shaken(kernel: str, **more: Any) -> Transformer:
     """A model all of whose weights matter: the normalisations' start at one and zero."""
     model, draws = build(kernel, **more), torch.Generator().manual_seed(1)
     with torch.no_grad():

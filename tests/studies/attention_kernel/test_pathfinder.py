@@ -152,7 +152,7 @@ def test_pixels_agree_with_the_loop_over_pixels_to_a_grey_level() -> None:
     for settings in (SMALL, replaced(SMALL, antialiasing=3, paddle_thickness=1.0)):
         scenes = scenes_of(settings)
         drawn = pictures.render(settings, scenes)
-        shapes = (each(settings, scenes, 1) for each in (oracle.paddles_of, oracle.discs_of))
+        shapes = oracle.paddles_of(settings, scenes, 1), oracle.discs_of(settings, scenes, 1)
         slow = oracle.pixels(settings, *shapes, points=settings.antialiasing)
         assert np.abs(drawn[1] - slow).max() <= 1
 

@@ -109,7 +109,7 @@ def draw_samples(data: Cells, options: FigureOptions) -> Picture:
         raise UserError("Samples are drawn of points of two coordinates, of models and n alone.")
     cells = data.where("n is largest", "seed is smallest").trained
     cells = cells.sort_values("sliced_wasserstein", ascending=False)
-    figure, panels = new_panels(len(cells), height=2.15)
+    figure, panels = new_panels(len(cells), height=2.6)
     samples = data.steps.dropna(subset=["sample_1"]).set_index("key")
     for axes, (_, cell) in zip(panels, cells.iterrows(), strict=True):
         [colour] = style.value_colours(data.study, "model", [cell["model"]])
