@@ -192,7 +192,7 @@ class PathfinderSettings(StudyParameters):
             return
         if self.size * self.antialiasing > LARGEST:
             why = f"that makes more than {LARGEST} points across an image; take less of either."
-            yield self.refuse("size", f"times antialiasing={self.antialiasing} {why}")
+            yield self.refuse("antialiasing", f"times size={self.size} {why}")
         field = self.size - 2 * self.border
         if field < max(self.stride, self.seed_distance):
             room = f"that leaves {max(field, 0):g} pixels between the borders, too few for "

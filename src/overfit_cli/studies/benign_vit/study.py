@@ -274,7 +274,9 @@ class BenignVit(Study[P]):
         """
 
         def shape(cell: Cell[P]) -> tuple[object, ...]:
-            return (*shared_values(cell, NOT_PROJECTED), -cell.parameters.n)
+            p = cell.parameters
+            weights = (p.sigma_h, p.sigma_v, p.output_scale)
+            return (*shared_values(cell, {*NOT_PROJECTED, "n"}), *weights, -p.n)
 
         if device != "cpu":
             return group_cells(
