@@ -198,14 +198,19 @@ class Sentence:
         stated = replace(quantity, margin=replace(quantity.margin, target=target))
         return replace(self, clauses=(replace(first, quantity=stated), *others))
 
-    def holds_where(self, number: str = "", because: str = "") -> str:
-        """Return the condition in words, by default on what is judged over seeds."""
+    def holds_where(self, number: str = "", because: str = "", *, named: bool = False) -> str:
+        """Return the condition in words, by default on what is judged over seeds.
+
+        Args:
+            named: whether to name the quantity, where a claim's statement is not the sentence.
+        """
         if number:
             first = self.clauses[0]
             margin = replace(first.quantity.margin, because=because, fewest_seeds=self.seeds)
             return f"{margin.in_words(number)}{first.at_the_end}"
-        several = len(self.clauses) > 1
-        conditions = "; ".join(clause.holds_where(named=several) for clause in self.clauses)
+        named = named or len(self.clauses) > 1
+        conditions = "; ".join(clause.holds_where(named=named) for clause in self.clauses)
+        conditions += f" ({because})" * bool(because)
         return f"{conditions}; at least {plural(self.seeds, 'seed')}"
 
 
