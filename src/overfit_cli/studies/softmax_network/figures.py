@@ -112,7 +112,7 @@ def draw_samples(data: Cells, options: FigureOptions) -> Picture:
     """Draw samples of each model, at the largest n and of one seed, from the worst to the best."""
     cells = data.where("n is largest", "seed is smallest").trained
     cells = cells.sort_values("sliced_wasserstein", ascending=False)
-    figure, panels = new_panels(len(cells), height=2.15)
+    figure, panels = new_panels(len(cells), height=2.6)
     samples = data.steps.dropna(subset=["sample_1"]).set_index("key")
     for axes, (_, cell) in zip(panels, cells.iterrows(), strict=True):
         [colour] = style.value_colours(data.study, "model", [cell["model"]])
