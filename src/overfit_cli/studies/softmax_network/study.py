@@ -131,6 +131,7 @@ FIGURES = (
         f"{__package__}.figures",
         "lambda",
         "Steps against λ or κ, and over Table 1's or sufficient widths against λ",
+        "softmax-lambda-steps",
         source="Cao et al. 2024, Table 1",
     ),
     bounds_figure(BOUNDS, ("outputs", "sigma"), source="Cao et al. 2024, sections 4, 5 and F"),
