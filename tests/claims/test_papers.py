@@ -11,6 +11,7 @@ import pytest
 
 from calibration.made import worlds_of_sentence
 from overfit_cli.claims.papers import Claims, On, on
+from overfit_cli.claims.rules import rates
 from overfit_cli.claims.sentences import read
 from overfit_cli.claims.stated import Measure
 from overfit_cli.core.cell import Column
@@ -157,6 +158,8 @@ def test_one_exception_refutes_a_bound_and_not_a_share() -> None:
     assert judge("q <= 1 on all seeds", frame).verdict == "fails"
     assert judge("q <= 1 on 50 % of seeds", frame).verdict == "holds"
     assert judge("q <= 1 on all seeds if n >= 4", frame).verdict == "holds"
+    assert judge("q <= 2 on all seeds with at least 12 seeds", frame).verdict == "holds"
+    assert judge("q <= 2 on all seeds with at least 13 seeds", frame).needed_seeds == 13
 
 
 @pytest.mark.parametrize(("reason", "verdict"), [("diverged", "fails"), ("killed", "inconclusive")])
@@ -164,7 +167,15 @@ def test_a_cell_that_diverged_breaks_a_bound_and_one_that_was_killed_may(
     reason: str, verdict: str
 ) -> None:
     frame = cells(q=0.9)
-    assert judge("q <= 1 on all seeds", lose(frame, 5, "q", reason)).verdict == verdict
+    found = judge("q <= 1 on all seeds", lose(frame, 5, "q", reason))
+    assert found.verdict == verdict
+    assert ("may break it" in found.note) == (verdict == "inconclusive")
+
+
+def test_where_a_claim_is_true_no_cell_breaks_its_bound() -> None:
+    frame = cells(q=lambda f: 0.5 + 0.02 * f["seed"])
+    both = Measure(read("share of seeds with q < 0.7 > 0.5; q <= 1 on all seeds"), Toy)
+    assert rates(both.parts(frame)).false_fails < 0.05
 
 
 # Powers
@@ -194,11 +205,12 @@ def test_a_claim_on_several_presets_holds_where_all_do(cells_of_preset: On) -> N
     made.paper(
         "bound", "Lemma 1", "q is below 1.", "q <= 1 on all seeds", on={"s": small, "l": large}
     )
-    made.ours("mean", "Lemma 2", "q is 0.9.", "q is 0.9 within 0.1", on=small, hypotheses="n > 0")
+    said = {"because": "a tenth", "hypotheses": "n > 0"}
+    made.ours("mean", "Lemma 2", "q is 0.9.", "q is 0.9 within 0.1", on=small, **said)
     joint, single = made.claims
     assert (joint.name, joint.kind, joint.figure) == ("toy-bound", "paper", "lines")
     assert single.source == "after Toy et al. 2024, Lemma 2"
-    assert "from 0.8 to 1" in single.holds_where
+    assert "from 0.8 to 1, at every setting (a tenth); at least 6 seeds" in single.holds_where
     frame = cells(q=0.9)
     assert joint.judge(frame).verdict == single.judge(frame).verdict == "holds"
     frame.loc[frame["n"] == 8, "q"] = 1.5
