@@ -417,4 +417,4 @@ def test_heads_are_compared_at_their_best_step_sizes_by_doublings() -> None:
         measured = claim.judge(frame)
         assert measured.verdict == "holds"
         assert measured.value == pytest.approx(-0.02)
-    assert claim.judge(made_up(dropout=0.1)).verdict == "not run"
+    assert claim.judge(made_up(batch_size=16)).verdict == "not run"

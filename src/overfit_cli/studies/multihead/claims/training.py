@@ -261,7 +261,6 @@ planted.sharp(
 
 # Figure 6
 
-NETWORK = ("weights", "training_steps", "evaluate_every", "tokens", "layers", "d", "hidden")
 sst2 = Claims("sst2", PAPER, MultiheadSst2Parameters, figure6.columns, figure="curves")
 
 
@@ -286,7 +285,7 @@ for name, learned, column in (
         "the loss averaged over the steps falls with H. In the quick profile encoders of two "
         "layers with random first weights stand in for roberta-base.",
         "mean of slope < 0 with at least 6 seeds",
-        on=on("heads-fig6", alike=NETWORK),
+        on=on("heads-fig6"),
         cells=partial(slopes, column=column),
         among=3,  # step sizes, of which the best is judged
     )
