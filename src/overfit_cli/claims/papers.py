@@ -45,6 +45,7 @@ class On:
             all of which must be there.
         free: parameters that may have any values, as axes do.
         alike: parameters that may have any value, one in all cells.
+        includes: values of axes, such as both ends, that must be there.
     """
 
     preset: str
@@ -53,6 +54,7 @@ class On:
     free: Collection[str] = ()
     alike: Collection[str] = ()
     profile: Literal["quick", "paper"] = "quick"
+    includes: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     def where(self, *conditions: str, **values: Any) -> On:
         """Return fewer of the cells."""
@@ -66,13 +68,13 @@ class On:
         chosen = select_values(cells, fixed)
         if chosen.empty:
             raise not_run(f"It needs cells as in `overfit sweep {self.preset}`.")
-        for name, values in fixed.items():
-            if lacking := isinstance(values, tuple) and {*values} - {*chosen[name]}:
+        several = {name: values for name, values in fixed.items() if isinstance(values, tuple)}
+        for name, values in {**several, **self.includes}.items():
+            if lacking := {*values} - {*chosen[name]}:
                 those = describe_values({name: tuple(each for each in values if each in lacking)})
                 raise not_run(f"It needs cells of {those}, as in `overfit sweep {self.preset}`.")
         chosen = one_setting(chosen, [name for name in model.model_fields if name in self.alike])
-        several = {name for name, values in fixed.items() if isinstance(values, tuple)}
-        varied = [name for name in model.model_fields if name in axes | several]
+        varied = [name for name in model.model_fields if name in {*axes, *several}]
         chosen = self._meeting(add_absent(chosen, model.model_fields, varied), model)
         if chosen.empty:
             conditions = " and ".join(self.conditions)
@@ -113,10 +115,11 @@ def on(
     free: Collection[str] = (),
     alike: Collection[str] = (),
     profile: Literal["quick", "paper"] = "quick",
+    includes: Mapping[str, tuple[Any, ...]] | None = None,
     **values: Any,
 ) -> On:
     """Return the cells of a preset; see `On`."""
-    return On(preset, conditions, values, free, alike, profile)
+    return On(preset, conditions, values, free, alike, profile, includes or {})
 
 
 @functools.cache

@@ -61,7 +61,12 @@ mixture.ours(
     "With figure 2's steps and θ the last of 1000, the second inequality of (4) is met from one "
     "head on, and the condition of Theorem 1 on H requires at least 9.5 decades more heads.",
     "required_heads[heads is largest] >= 9.5; mean_train_loss <= theorem1_bound on all seeds",
-    on=on("heads-least", alike=("certify", "test_samples"), learning_rate=1.0),
+    on=on(
+        "heads-least",
+        alike=("certify", "test_samples"),
+        includes={"heads": (1, 10**6, 9 * 10**18)},
+        learning_rate=1.0,
+    ),
     figure="least-heads",
     hypotheses="the condition is that of the corrected version; half of the decades that are "
     "scanned, whose end is the largest H that 64 bits count",
