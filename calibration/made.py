@@ -63,6 +63,8 @@ def worlds_of_sentence(claim: Claim) -> tuple[Claim, Worlds] | None:
     true, false = (
         functools.partial(_world, claims=sentences, is_false=is_false) for is_false in (False, True)
     )
+    if not any(part.measure.drawn for part in sentences):  # type: ignore[attr-defined]
+        return told, Worlds(true, false, functools.partial(_blank, world=true))
     clauses = [clause for part in sentences for clause in part.measure.sentence.clauses]  # type: ignore[attr-defined]
     if any(isinstance(each.quantity, Bound) and not each.quantity.share for each in clauses):
         # One seed too few tells nothing of a bound, and one more may tell of an exception.
@@ -72,6 +74,11 @@ def worlds_of_sentence(claim: Claim) -> tuple[Claim, Worlds] | None:
 
 def _few(planned: pd.DataFrame, random: Random, world: World, seeds: int) -> pd.DataFrame:
     return world(planned[planned["seed"].isin(np.unique(planned["seed"])[:seeds])], random)
+
+
+def _blank(planned: pd.DataFrame, random: Random, world: World) -> pd.DataFrame:
+    cells = world(planned, random)
+    return cells.assign(**dict.fromkeys(cells.columns.difference(planned.columns), np.nan))
 
 
 def _bare(claim: Claim) -> Claim | None:
@@ -96,16 +103,17 @@ def _world(
     frame = frame[frame["seed"].isin(planned["seed"])].reset_index(drop=True).assign(steps=100.0)
     clauses = [(claim, clause) for claim in claims for clause in claim.measure.sentence.clauses]  # type: ignore[attr-defined]
     wrong, filled = int(random.integers(len(clauses))) if is_false else -1, list[str]()
-    for index, (claim, clause) in enumerate(clauses):
+    for index in sorted(range(len(clauses)), key=lambda each: each == wrong):  # the false one last
+        claim, clause = clauses[index]
         measure = claim.measure
         assert isinstance(measure, Measure)
         rows = frame.index if measure.choose is None else measure.choose(frame).index
         parameters = [*measure.model.model_fields]
-        made = _Made(frame.loc[rows], parameters, random, filled)
+        made = _Made(frame.loc[rows], parameters, random, filled, 0 if measure.drawn else 6)
         made.fill(clause, is_false=index == wrong)
         for name in made.columns:
             frame.loc[rows, name] = made.frame[name]
-        filled = made.columns
+        filled = [*dict.fromkeys([*filled, *made.columns])]
     return frame
 
 
@@ -113,10 +121,17 @@ class _Made:
     """Cells whose columns are filled so that a clause's quantity has a chosen number."""
 
     def __init__(
-        self, frame: pd.DataFrame, parameters: list[str], random: Random, filled: list[str]
+        self,
+        frame: pd.DataFrame,
+        parameters: list[str],
+        random: Random,
+        filled: list[str],
+        beyond: int,
     ) -> None:
         self.frame, self.parameters, self.random = frame.copy(), parameters, random
-        self.columns, self.bases = [*filled], dict[str, float]()
+        self.columns = [name for name in filled if frame[name].notna().all()]  # on these rows
+        self.bases = dict[str, float]()
+        self.beyond = beyond  # how many deviations outside its margin a false number lies
 
     def fill(self, clause: Clause, *, is_false: bool) -> None:
         """Fill the columns of a clause."""
@@ -176,6 +191,9 @@ class _Made:
         spread, inward = SPREAD * width, 1.0 if margin.least > -math.inf else -1.0
         inside = sum(ends) / 2 if len(ends) == 2 else ends[0] + 6 * inward * spread
         centre = float(self.random.choice(ends)) if is_false else inside
+        if is_false:
+            is_most = math.isfinite(margin.most) and centre == ends[-1]
+            centre += self.beyond * spread * (1.0 if is_most else -1.0)
         numbers = centre + spread * self._of_seeds(self.random.standard_normal)
         if cells:
             numbers = numbers + NOISE * spread * self.random.standard_normal(len(numbers))
@@ -225,7 +243,7 @@ class _Made:
         """Give a column its base; those in brackets have others each, so that none cancel."""
         if ref.name not in self.parameters and (ref.at or ref.name not in self.columns):
             if ref.at:
-                self.bases.setdefault(str(ref), BASE / 2 ** (1 + len(self.bases)))
+                self.bases.setdefault(str(ref), BASE * 2.0 ** len(self.bases))
             self._assign(ref, np.full(len(self.frame), self.bases.get(str(ref), BASE)))
 
     def _assign(self, ref: Ref, values: Numbers) -> None:

@@ -130,7 +130,7 @@ class Sweep(StudyParameters):
     """A kernel and a step size."""
 
     kernel: Literal["a", "b"] = parameter("a", "kernel")
-    rate: float = parameter(1.0, "step size")
+    rate: float = parameter(1.0, "step size", "r")
 
 
 def of_kernels(b: float = 0.5, best_of_b: float = 1.0, best_of_a: float = 1.0) -> pd.DataFrame:
@@ -156,6 +156,7 @@ SMALL = "share of seeds with loss[kernel=b, best rate] < 0.1 > 0.5"
         (LOWER, of_kernels(0.1), "fails"),
         (LOWER, of_kernels(0.2), "inconclusive"),  # a tie: the differences are 0 on average
         (LOWER, of_kernels(0.5, best_of_b=10.0), "inconclusive"),
+        (LOWER.replace("rate", "r"), of_kernels(0.5, best_of_b=10.0), "inconclusive"),
         (LOWER, of_kernels(0.1, best_of_b=10.0), "fails"),  # beyond its edge it can only be better
         (LOWER, of_kernels(0.5, best_of_a=0.1), "holds"),
         (LOWER, of_kernels(0.1, best_of_a=0.1), "inconclusive"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from calibration.made import worlds_of_sentence
 from overfit_cli.claims.papers import Claims, On, on
+from overfit_cli.claims.rules import rates
 from overfit_cli.claims.sentences import read
 from overfit_cli.claims.stated import Measure
 from overfit_cli.core.cell import Column
@@ -106,6 +108,13 @@ def test_cells_that_a_preset_has_and_a_run_lacks_are_named(
     assert needs in raised.value.measurement.note
 
 
+def test_a_claim_on_a_range_takes_both_of_its_ends(cells_of_preset: On) -> None:
+    ends = replace(cells_of_preset, includes={"n": (2, 16)})
+    with pytest.raises(UndecidedError) as raised:
+        ends.of(cells(loss=1.0), Toy)
+    assert "cells of n=16" in raised.value.measurement.note
+
+
 def test_parameters_that_may_have_any_value_have_one_of_them(cells_of_preset: On) -> None:
     frame = pd.concat(
         [cells(loss=1.0), cells(loss=1.0).query("n < 8").assign(rate=0.5)], ignore_index=True
@@ -157,6 +166,8 @@ def test_one_exception_refutes_a_bound_and_not_a_share() -> None:
     assert judge("q <= 1 on all seeds", frame).verdict == "fails"
     assert judge("q <= 1 on 50 % of seeds", frame).verdict == "holds"
     assert judge("q <= 1 on all seeds if n >= 4", frame).verdict == "holds"
+    assert judge("q <= 2 on all seeds with at least 12 seeds", frame).verdict == "holds"
+    assert judge("q <= 2 on all seeds with at least 13 seeds", frame).needed_seeds == 13
 
 
 @pytest.mark.parametrize(("reason", "verdict"), [("diverged", "fails"), ("killed", "inconclusive")])
@@ -164,7 +175,15 @@ def test_a_cell_that_diverged_breaks_a_bound_and_one_that_was_killed_may(
     reason: str, verdict: str
 ) -> None:
     frame = cells(q=0.9)
-    assert judge("q <= 1 on all seeds", lose(frame, 5, "q", reason)).verdict == verdict
+    found = judge("q <= 1 on all seeds", lose(frame, 5, "q", reason))
+    assert found.verdict == verdict
+    assert ("may break it" in found.note) == (verdict == "inconclusive")
+
+
+def test_where_a_claim_is_true_no_cell_breaks_its_bound() -> None:
+    frame = cells(q=lambda f: 0.5 + 0.02 * f["seed"])
+    both = Measure(read("share of seeds with q < 0.7 > 0.5; q <= 1 on all seeds"), Toy)
+    assert rates(both.parts(frame)).false_fails < 0.05
 
 
 # Powers
@@ -194,11 +213,12 @@ def test_a_claim_on_several_presets_holds_where_all_do(cells_of_preset: On) -> N
     made.paper(
         "bound", "Lemma 1", "q is below 1.", "q <= 1 on all seeds", on={"s": small, "l": large}
     )
-    made.ours("mean", "Lemma 2", "q is 0.9.", "q is 0.9 within 0.1", on=small, hypotheses="n > 0")
+    said = {"because": "a tenth", "hypotheses": "n > 0"}
+    made.ours("mean", "Lemma 2", "q is 0.9.", "q is 0.9 within 0.1", on=small, **said)
     joint, single = made.claims
     assert (joint.name, joint.kind, joint.figure) == ("toy-bound", "paper", "lines")
     assert single.source == "after Toy et al. 2024, Lemma 2"
-    assert "from 0.8 to 1" in single.holds_where
+    assert "from 0.8 to 1, at every setting (a tenth); at least 6 seeds" in single.holds_where
     frame = cells(q=0.9)
     assert joint.judge(frame).verdict == single.judge(frame).verdict == "holds"
     frame.loc[frame["n"] == 8, "q"] = 1.5

@@ -189,6 +189,9 @@ def test_the_forms_that_messages_name_are_claims(text: str) -> None:
     assert read(text).text == text
 
 
+FEW_POWERS = ["(n, d) in x are (1)", "(n) in x are (any)"]
+
+
 @pytest.mark.parametrize(
     ("why", "form", "texts"),
     [
@@ -203,6 +206,19 @@ def test_the_forms_that_messages_name_are_claims(text: str) -> None:
         ("a tolerance is above 0", "test_error is 0.5 within 0.02", ["x is 1 within -1"]),
         ("behind one `where`", "test_error < 0.05", ["x < 1 where"]),
         ("more than 1000", "test_error < 0.05", ["x" * 1500 + " < 1"]),
+        (
+            "it takes a power, or `any`, for each name",
+            "powers of",
+            [f"powers of {each} within 1" for each in FEW_POWERS],
+        ),
+        ("'a' is no number", "powers of", ["powers of (n) in x are (a) within 0.1"]),
+        ("a tolerance is above 0", "powers of", ["powers of (n) in x are (1) within 0"]),
+        ("no brackets", "powers of", ["powers of (n) in x[d=1] are (1) within 1"]),
+        ("leave out `at worst`", "powers of", ["powers of (n) in x are (1) within 1 at worst"]),
+        ("is no comparison", "test_error <= 0.1 on all", ["x <= 1 on all seeds if n = 1"]),
+        ("between 0 and 100 %", "test_error <= 0.1 on all", ["x <= 1 on 100 % of seeds"]),
+        ("not arithmetic", "test_error <= 0.1 on all", ["x <= 1 if n <= 1", "x < 1 for all seeds"]),
+        ("not arithmetic", "test_error <= 0.1 on all", ["mean of x <= 1 on all seeds"]),
     ],
 )
 def test_a_text_that_is_no_claim_is_refused_with_the_nearest_form(

@@ -146,7 +146,7 @@ train kernel-text --set heads=3 => --set heads 3 … divisor of d, which is 64
 sweep kernel-text --set d=64,100 --set heads=8 => --set heads 8 … d, which is 100
 train kernel-pathfinder --set size=8 => --set size 8 … take a larger size
 train kernel-pathfinder --set contour_length=40 => 40 paddles … fewer or shorter
-train kernel-pathfinder --set antialiasing=100 => antialiasing 100 … less of either
+train kernel-pathfinder --set antialiasing=100 => antialiasing 100: times size=32 … less of either
 train kernel-landscape --set source=lra => --set source lra … task=text … imdb.
 sweep kernel-landscape --task pathfinder --source imdb => imdb … task=pathfinder … generated, lra.
 train kernel-text --data nowhere => --data nowhere … no such folder, or archive
@@ -214,7 +214,7 @@ plot curves --from out => --from out … no trajectories … overfit train
 plot curves --from ran --law none => --law none: curves has no such option; it accepts
 plot curves --from rates --x n => --x n … has no such option … band, by, log, mean
 plot curves --from rates --value train_los => --value train_los … 'train_loss'
-plot curves --from rates --value floor,delta,lambda_b,pl_ratio,pl_bound => up to 4 columns
+plot curves --from rates --value floor,gradient,train_loss,bound_paper,bound_corrected => up to 4 columns
 plot boundary --from ran --threshold 99 => --threshold 99: test loss crosses it nowhere on
 plot boundary --from ran --value nothing => --threshold 0: nothing cr
 plot learning-rates --from rates --x heads => --x heads … here varies: kernel, learning_rate.

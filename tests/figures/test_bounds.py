@@ -73,7 +73,7 @@ def test_the_first_two_parameters_that_vary_are_told_apart() -> None:
     lines = [line for line in picture.axes[0].lines if len(np.asarray(line.get_xdata())) == 4]
     looks = {(line.get_color(), line.get_marker()) for line in lines}
     assert len(looks) == 4
-    assert not fake.untold(picture, "SNR = 1, N = 5 … SNR = 2, N = 10")
+    assert not fake.untold(picture, "SNR = 1 … SNR = 2 … N = 5 … N = 10")
 
 
 def test_rows_without_cells_or_columns_are_left_out_and_a_figure_of_none_is_refused() -> None:

@@ -169,6 +169,16 @@ def test_decades_below_the_last_digit_of_the_largest_or_of_the_start_are_shaded(
         assert not fake.untold(figure, f"\n{said}\n")
 
 
+def test_a_line_of_zeros_leaves_the_others_a_logarithmic_axis_that_ends_at_them() -> None:
+    cells = kernels([10], [1.0, 2.0, 4.0])
+    cells["test_loss"] = np.where(cells["kernel"] == "softmax", 10 / cells["snr"] ** 3, 0.0)
+    figure = fake.draw("lines", cells, x="snr")
+    [axes] = figure.axes
+    assert axes.get_yscale() == "log"
+    assert axes.get_ylim()[0] > 0.01
+    assert not fake.untold(figure, "gaussian (0)", "softmax (0)")
+
+
 def test_where_x_is_no_number_points_stand_beside_each_other_with_bars() -> None:
     gaussian = fake.fake_cells([5, 10], [1.0], noise=1.0, kernel="gaussian")
     cells = pd.concat([gaussian, fake.fake_cells([5], [1.0], kernel="softmax")])
@@ -260,6 +270,25 @@ def test_lines_and_curves_that_cannot_be_drawn_are_refused(
 ) -> None:
     with pytest.raises(UserError, match=sentence):
         fake.draw(figure, cells, **options)
+
+
+def test_the_legend_of_a_rows_columns_stands_beside_its_last_panel() -> None:
+    figure = fake.draw("curves", fake.logged(NINE), value="train_loss,test_loss; attention", by="n")
+    first, *_, last = figure.axes[:3]
+    legend, panel = last.get_legend(), last.get_window_extent()
+    assert first.get_legend() is None
+    assert legend is not None
+    figure.draw_without_rendering()
+    assert legend.get_window_extent().x0 >= panel.x0 + 0.9 * panel.width
+    assert [text.get_text() for text in legend.get_texts()] == ["training loss", "test loss"]
+
+
+def test_steps_up_to_billions_are_logarithmic() -> None:
+    cells = fake.fake_cells([5], [1.0], seeds=1)
+    far = fake.fake_trajectories(cells).assign(step=lambda steps: steps["step"] * 10**7)
+    for steps, scale in ((fake.fake_trajectories(cells), "linear"), (far, "function")):
+        figure = fake.draw("curves", fake.data_of(cells, None, steps), value="train_loss")
+        assert figure.axes[0].get_xscale() == scale
 
 
 def test_cells_logged_at_other_steps_are_averaged_between_them() -> None:

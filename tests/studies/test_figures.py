@@ -38,7 +38,7 @@ def drawn(out: Path, figure: str, study: str, seeds: int = 1, **given: Any) -> P
         ("multihead-mixture", "bounds", {**HEADS, "optimiser": "adam"}, "No cell here has"),
         ("positional-semantic", "phase", STARTS, "needs both starts over ω and α, as in `overfit"),
         ("positional-semantic", "overlaps", STARTS, "needs both starts along α, as in `overfit"),
-        ("positional-semantic", "sizes", STARTS, "needs both starts along d and α, as in `over"),
+        ("positional-semantic", "sizes", STARTS, "d is constant in these cells"),
         (
             "softmax-diffusion",
             "samples",

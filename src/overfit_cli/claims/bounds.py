@@ -107,8 +107,12 @@ class Bound:
         met = " and ".join(map(str, self.conditions))
         return f"{words}{f', on cells with {met}' if met else ''}"
 
-    def parts(self, cells: Cells) -> list[Part]:
-        """Return the seeds without an exception: of all settings, or of each."""
+    def parts(self, cells: Cells, seeds: int = FEWEST["no exception"]) -> list[Part]:
+        """Return the seeds without an exception: of all settings, or of each.
+
+        Args:
+            seeds: the fewest that decide.
+        """
         rows, states = cells.frame, self.bound.states(cells)
         diverged = (rows["status"] == "failed") & (missed_by(rows) == "diverged")
         broken = states["missed"] | (diverged & ~states["known"])
@@ -126,15 +130,17 @@ class Bound:
         details |= {} if math.isnan(below) else {"decades over the bound, most": -below}
         details |= {LOST: int(unknown[judged].sum())} if unknown[judged].any() else {}
         held = replace(cells, frame=rows[judged])
-        margin: Margin = self.margin
+        margin = self.margin
         statistic: Statistic = "share"
         settings = list(held.settings(held.varying()))
         if not self.share or (below >= OUT_OF_REACH and not (broken | unknown)[judged].any()):
             margin, statistic, settings = WITHOUT_EXCEPTION, "no exception", [({}, held)]
+        margin = replace(margin, fewest_seeds=seeds)
         found = list[Part]()
         for values, at in settings:
-            index, seeds = at.frame.index, at.frame["seed"]
-            part = Part.of_cells(~broken[index], unknown[index], seeds, margin, statistic)
+            index = at.frame.index
+            ends = ~broken[index], unknown[index], at.frame["seed"]
+            part = Part.of_cells(*ends, margin, statistic)
             place = describe_values(values)
             found.append(replace(part, place=place, below=below, details=details))
         return found

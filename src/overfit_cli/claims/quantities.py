@@ -18,7 +18,7 @@ from overfit_cli.claims.cells import describe_values
 from overfit_cli.claims.parts import Margin, Part, tolerance_margin
 from overfit_cli.core.arrays import Floats, finite_column
 from overfit_cli.core.cells import Cells
-from overfit_cli.core.claim import add_remark, inconclusive, not_run
+from overfit_cli.core.claim import IN_MARGIN, add_remark, inconclusive, not_run
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.expressions import Expression, Ref, compare
 from overfit_cli.stats.boundaries import crossing_table, crossings
@@ -222,12 +222,13 @@ class Powers:
             if power is not None:
                 yield index, tolerance_margin(power, self.tolerance)
 
-    def holds_where(self) -> str:
+    def holds_where(self, statistic: str) -> str:
         """Return the condition on the powers in words."""
         powers = ", ".join(
             f"{margin.target:g} of {self.causes[index]}" for index, margin in self.margins()
         )
-        return f"each power has its whole interval within {self.tolerance:g} of {powers}"
+        each = f"the {statistic} over seeds of each power"
+        return f"{each}{IN_MARGIN}within {self.tolerance:g} of {powers}"
 
     def parts(self, cells: Cells) -> list[Part]:
         """Return each power that is stated: least squares of logarithms, seed by seed.

@@ -70,6 +70,8 @@ def judge(
     words = [f"The worst is {part}." if len(parts) > 1 else "", note]
     if needed:
         words.append(f"It needs {plural(needed, 'seed')}; these cells have {count}.")
+    elif code[worst] == 0 and part.statistic == "no exception" and part.unknown:
+        words.append("Cells that failed, are absent or have no number may break it.")
     elif code[worst] == 0 and part.statistic not in ("no exception", "case"):
         words.append(_why_open(low, high, part))
     elif code[worst] < 0 and verdict == "inconclusive":
@@ -144,7 +146,8 @@ def mark_by_far(measured: Measurement, below: float) -> Measurement:
     """Return a measurement of a bound: it holds by far where all lies decades below the bound."""
     if measured.verdict != "holds" or not below >= OUT_OF_REACH:
         return measured
-    note = f"{measured.note} All cells lie {below:.0f} decades or more below the bound."
+    far = f"{below:.0f} decades or more" if math.isfinite(below) else "at 0,"
+    note = f"{measured.note} All cells lie {far} below the bound."
     return replace(measured, verdict="holds by far", note=note)
 
 
@@ -208,11 +211,14 @@ def rates(parts: Sequence[Part], seeds: int = 0, *, repeats: int = REPEATS, seed
     for end in filter(math.isfinite, ends[worst]):
         moves.append((centres + (end - centres[worst])).clip(*ends.T) - centres)
     measured, *moved = (_verdicts(pilots, each, count, repeats, random) for each in moves)
-    strict = all(part.statistic == "no exception" for part in parts)  # true: there is none
+    strict, true = np.array([part.statistic == "no exception" for part in parts]), moved
+    if strict.any():  # where a claim is true there is none
+        none = [np.where(strict, 1.0 - centres, each) for each in moves[1:]]
+        true = [_verdicts(pilots, each, count, repeats, random) for each in none]
     return Rates(
         seeds=count,
         false_holds=max(float((made > 0).mean()) for made in moved),
-        false_fails=0.0 if strict else max(float((made < 0).mean()) for made in moved),
+        false_fails=max(float((made < 0).mean()) for made in true),
         holds=float((measured > 0).mean()),
         fails=float((measured < 0).mean()),
     )

@@ -59,7 +59,7 @@ class Clause:
     def parts(self, cells: Cells, seeds: int) -> list[Part]:
         """Return the numbers that it is judged on."""
         if isinstance(self.quantity, Bound):
-            return self.quantity.parts(cells)
+            return self.quantity.parts(cells, seeds)
         parts = [
             replace(part, statistic=self.statistic, margin=replace(part.margin, fewest_seeds=seeds))
             for part in self.quantity.parts(cells)
@@ -72,8 +72,10 @@ class Clause:
 
     def holds_where(self, *, named: bool = False) -> str:
         """Return the condition on the seeds' numbers in words, with the quantity if wanted."""
-        if isinstance(self.quantity, Bound | Powers):
+        if isinstance(self.quantity, Bound):
             return self.quantity.holds_where()
+        if isinstance(self.quantity, Powers):
+            return self.quantity.holds_where(self.statistic)
         if isinstance(self.quantity, Trend):
             way = "rises" if self.quantity.rises else "falls"
             condition = (
@@ -204,9 +206,9 @@ class Sentence:
             first = self.clauses[0]
             margin = replace(first.quantity.margin, because=because, fewest_seeds=self.seeds)
             return f"{margin.in_words(number)}{first.at_the_end}"
-        several = len(self.clauses) > 1
+        several, origin = len(self.clauses) > 1, f" ({because})" if because else ""
         conditions = "; ".join(clause.holds_where(named=several) for clause in self.clauses)
-        return f"{conditions}; at least {plural(self.seeds, 'seed')}"
+        return f"{conditions}{origin}; at least {plural(self.seeds, 'seed')}"
 
 
 def chosen(cells: Cells, conditions: Sequence[str]) -> Cells:
@@ -239,7 +241,7 @@ FORMS = {
     "power of n in snr at test_error = 0.1 is -0.5 within 0.1": r"(power|slope|exponent).* at ",
     "power of n in steps is 1 within 0.1": "power|slope|exponent|scales",
     "powers of (n, snr) in steps are (1, -2) within 0.1": "powers",
-    "test_error <= 0.1 on all seeds if train_error <= 0.01": ".* on (all|.*%)|.* if ",
+    "test_error <= 0.1 on all seeds if train_error <= 0.01": ".* (on|for|all) .*seeds?|.* if",
     "test_error falls along snr": r"falls?|decreas\w*|drops?",
     "test_error rises along snr": r"rises?|increas\w*|grows?",
     "test_error[method=ridge] < test_error[method=none] where n >= 10": r".*\[",
@@ -293,7 +295,10 @@ def _clause(text: str) -> Clause:
     statistic: Statistic = "median"
     if match := re.fullmatch(r"(mean|median|geometric mean) of (.+)", body):
         statistic, body = cast("Statistic", match[1]), match[2]
-    return Clause(_quantity(body, in_ratios=statistic == "geometric mean"), statistic, over)
+    quantity = _quantity(body, in_ratios=statistic == "geometric mean")
+    if said and isinstance(quantity, Powers):
+        refuse(f"`powers of` are fitted over all settings; leave out `{said[0]}`.")
+    return Clause(quantity, statistic, over)
 
 
 def _quantity(body: str, *, in_ratios: bool) -> Quantity:
@@ -310,9 +315,12 @@ def _quantity(body: str, *, in_ratios: bool) -> Quantity:
         stated = tuple(
             None if each.strip() == "any" else _number(each.strip()) for each in match[3].split(",")
         )
-        if len(causes) != len(stated):
-            refuse("it has as many powers as names.")
-        return Powers(_measured(match[2]), causes, stated, _number(match[4]))
+        if len(causes) != len(stated) or stated == (None,) * len(stated):
+            refuse("it takes a power, or `any`, for each name, and at least one that is a number.")
+        powers = Powers(_measured(match[2]), causes, stated, _number(match[4]))
+        if any(ref.at for ref in quantities.references(powers)):
+            refuse("`powers of` takes no brackets; `where` at its end chooses cells.")
+        return powers if powers.tolerance > 0 else refuse("a tolerance is above 0.")
     if match := re.fullmatch(rf"power of ({_NAME}) in (.+?) ({_MARGIN})( throughout)?", body):
         power = Power(_measured(match[2]), match[1], _margin(match[3]), match[4] is not None)
         if power.throughout and not (power.margin.least >= 0) ^ (power.margin.most <= 0):
@@ -342,13 +350,13 @@ def _bound(bound: str, percent: str | None, conditions: str | None) -> Bound:
 
 
 def _compared(text: str) -> Comparison:
-    left, sign, right = _sides(text)
-    sides = [expressions.read_expression(side, expressions.ANY, "claim") for side in (left, right)]
-    return (
-        Comparison(sides[0], sign, sides[1])
-        if sides[0].refs
-        else refuse(f"{text!r} begins with no name.")
-    )
+    sides = split(text, _SIGN)
+    if len(sides) != 3:
+        refuse(f"{text!r} is no comparison of two sides by <, <=, > or >=.")
+    left, right = map(_arithmetic, sides[::2])
+    if not left.refs:
+        refuse(f"{text!r} begins with no name.")
+    return Comparison(left, sides[1], right)
 
 
 def _share(conditions: str, everywhere: str, relation: str, number: str, percent: str) -> Share:
@@ -376,15 +384,21 @@ def _difference(left: str, right: str) -> Expression:
 
 def _measured(text: str) -> Expression:
     """An expression; its names are looked up when there are cells."""
+    expression = _arithmetic(text)
+    return expression if expression.refs else refuse(f"{text.strip()!r} names no column.")
+
+
+def _arithmetic(text: str) -> Expression:
     try:
-        expression = expressions.read_expression(text, expressions.ANY, "claim")
+        return expressions.read_expression(text, expressions.ANY, "claim")
     except BadValue as error:
         refuse(f"{text.strip()!r} is not arithmetic of columns: {error.accepts}")
-    return expression if expression.refs else refuse(f"{text.strip()!r} names no column.")
 
 
 def _number(text: str) -> float:
     """A number, or a fraction of two: `2/3`."""
+    if not re.fullmatch(_NUMBER, text):
+        refuse(f"{text!r} is no number.")
     above, _, below = text.partition("/")
     value = float(above) / float(below or 1) if float(below or 1) else math.inf
     return value if math.isfinite(value) else refuse("it has a number too large to compute with.")

@@ -90,10 +90,10 @@ class Measure:
         return measured
 
     @property
-    def best(self) -> list[str]:
+    def best(self) -> list[Ref]:
         """The references of the sentence to a number at the best of a sweep."""
         tests = [(ref, test) for ref in self.sentence.references for test in ref.at]
-        return [str(r) for r, test in tests if isinstance(test, Extreme) and test.which == "best"]
+        return [ref for ref, test in tests if isinstance(test, Extreme) and test.which == "best"]
 
 
 def cells_of(
@@ -303,11 +303,14 @@ def design_of(measure: Measure, rows: pd.DataFrame) -> Design:
     frame, keep, pinned = left.frame, np.zeros(len(left.frame), dtype=bool), set[str]()
     unswept = [frame[:0]]
     for clause in sentence.clauses:
+        refs = references(clause.quantity)
         brackets = [
             {name: value for name, value, _ in _pinned(left, ref) if value is not None}
-            for ref in references(clause.quantity)
+            for ref in refs
             if ref.at
         ]
+        if any(not ref.at and cells.schema[ref.name].role != "parameter" for ref in refs):
+            brackets = []  # of a bound: each cell is judged
         for values in brackets or [{}]:
             keep |= np.logical_and.reduce([frame[n] == v for n, v in values.items()], axis=0)
             pinned |= values.keys()

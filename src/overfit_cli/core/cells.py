@@ -112,7 +112,7 @@ class Cells:
     pairs: Pairs | None = None
     differs: Mapping[str, str] = field(default_factory=dict)
     parts: Mapping[str, Cells] = field(default_factory=dict)
-    open_edge: str = ""
+    open_edge: Ref | None = None
 
     @classmethod
     def of(
@@ -390,7 +390,7 @@ class Cells:
         seeds = np.unique(self.frame["seed"])
         table = functools.partial(self._table, place=place, seeds=seeds, option=option)
         values = {str(ref): table(ref) for ref in expression.refs}
-        for ref in (each for each in expression.refs if str(each) == self.open_edge):
+        for ref in filter(self._is_open, expression.refs):
             known = values[str(ref)]
             smaller = np.where(known > 0, TINY * known, known - (1 + np.abs(known)) / TINY)
             values[str(ref)] = np.where(self._at_edge(ref, table), smaller, known)
@@ -414,6 +414,10 @@ class Cells:
         low = np.where(known | np.isnan(least), low, least)
         high = np.where(known | np.isnan(most), high, most)
         return BySeed(_records(settings), seeds, numbers, low, high)
+
+    def _is_open(self, ref: Ref) -> bool:
+        of = self.open_edge
+        return of is not None and (ref.inside, ref.name) == (of.inside, self.schema[of.name].name)
 
     def _at_edge(self, ref: Ref, table: Callable[..., Floats]) -> NDArray[np.bool_]:
         """Where the best of a sweep is its first or last value, (places, seeds)."""

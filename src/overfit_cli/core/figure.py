@@ -99,9 +99,9 @@ Draw = Callable[[Any, FigureOptions], Any]
 def lazily(location: str) -> Callable[..., Any]:
     """Return the function at `location`, `module:function`, imported when it is first called."""
 
-    def call(*given: Any) -> Any:
+    def call(*given: Any, **named: Any) -> Any:
         module, name = location.split(":")
-        return getattr(importlib.import_module(module), name)(*given)
+        return getattr(importlib.import_module(module), name)(*given, **named)
 
     return call
 

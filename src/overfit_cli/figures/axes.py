@@ -172,21 +172,28 @@ def parameter_axis(data: Cells, side: str, name: str | None, *, log: bool | None
 # Legends and ticks
 
 
-def legend_below(figure: Figure, legend: style.Legend, columns: int = 3, heading: str = "") -> None:
-    """Put a legend under the axes, in as many columns as fit, and at most so many."""
+def legend_below(figure: Figure, legend: style.Legend, columns: int = 3, heading: str = "") -> int:
+    """Put a legend under the axes, in as many columns as fit, and at most so many.
+
+    Returns:
+        how many lines it is high.
+    """
     if not legend:
-        return
+        return 0
     size = style.points("legend.fontsize")
     letters = int(style.WIDE * figure.get_figwidth() / style.COLUMN * 7 / size)
     texts = [labels.wrap_text(text, letters) for _, text in legend]
     longest = max(len(labels.typeset(line)) for text in texts for line in text.split("\n"))
+    across = max(1, min(columns, letters // (longest + 4)))
     figure.legend(
         [artist for artist, _ in legend],
         texts,
         loc="outside lower center",
-        ncols=max(1, min(columns, letters // (longest + 4))),
+        ncols=across,
         title=heading or None,
     )
+    lines = sum(text.count("\n") + 1 for text in texts)
+    return -(-lines // across) + bool(heading)
 
 
 def log_ticks(axis: MplAxis, low: float, high: float) -> None:
@@ -212,7 +219,8 @@ def log_steps(axes: Axes, last: float) -> None:
     axes.set_xscale("function", functions=(_log_from_zero, np.expm1))
     decades = int(np.log10(max(last, 1.0)))
     stride = 1 + decades // 5
-    ticks = [0.0, *(10.0**decade for decade in range(0, decades + 1, stride))]
+    first = stride if decades > 7 else 0  # at 1 a number would touch that at 0
+    ticks = [0.0, *(10.0**decade for decade in range(first, decades + 1, stride))]
     axes.xaxis.set_major_locator(ticker.FixedLocator(ticks))
     axes.xaxis.set_major_formatter(
         lambda tick, _: labels.power(tick) if tick >= 1e4 else labels.tick_number(tick)
@@ -227,7 +235,7 @@ def _log_from_zero(step: Floats) -> Floats:
 POINTS = 400  # per axis: the error of a power law's curve is then about 1e-4
 EQUATION_DASHES: Mapping[str, LineStyleType] = {
     "Line": "-",
-    "Dashed line": (0, (5, 2)),
+    "Dashed line": (0, (3.2, 1.8)),  # two fit into a legend
     "Dotted line": (0, (1, 1.5)),
     "Dash-dotted line": (0, (5, 1.5, 1, 1.5)),
 }

@@ -8,6 +8,7 @@ Cells outside of the `where` are left out.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -115,24 +116,36 @@ def draw_bounds(
         raise UserError("No cell here has a number over one of these bounds.")
     names = [name for name in told or data.varying() if name in data.varying()][:2]
     settings = [values for values, _ in data.settings(names)] if names else [{}]
-    looks = style.line_looks(data.study, settings)
-    lines = list(dict.fromkeys(str(look.colour) for look in looks))
+    first, second = (*names, "", "")[:2]
+    lines, shapes = (
+        list(dict.fromkeys(values.get(name, "") for values in settings)) for name in (first, second)
+    )
+    colours = style.value_colours(data.study, names[0], lines) if names else style.PALETTE
     height = 0.13 + 0.14 * max(2 * len(lines) / 3, *(row.label.count("\n") + 1 for row in drawn))
     figure = Picture(1.5 * style.COLUMN, height * len(drawn) + 1.4, least=4.2)
     axes, random, step = figure.add_subplot(), np.random.default_rng(0), 0.7 / len(lines)
     legend: style.Legend = []
-    for values, look in zip(settings, looks, strict=True):
+    marks = itertools.cycle(style.MARKERS)
+    inks, marked = dict(zip(lines, colours, strict=False)), dict(zip(shapes, marks, strict=False))
+    for values in settings:
+        line, shape = values.get(first, ""), values.get(second, "")
         chosen = (cells[list(values)] == pd.Series(values, dtype=object)).all(axis=1)
         index = cells.index[chosen]
-        how: dict[str, Any] = {"color": look.colour, "marker": look.marker or "o", "linestyle": ""}
-        middle = step * (lines.index(str(look.colour)) - (len(lines) - 1) / 2)
+        how: dict[str, Any] = {"color": inks[line], "marker": marked[shape], "linestyle": ""}
+        middle = step * (lines.index(line) - (len(lines) - 1) / 2)
         for place, row in enumerate(drawn):
             over = row.over[row.over.index.isin(index) & (row.over > -np.inf)]
             heights = place + middle + step * random.uniform(-0.3, 0.3, len(over))
             _draw_points(axes, over, heights, row.met, how)
-        text = labels.short_settings(data.schema, values)
-        legend += [(Line2D([], [], **how), text)] * bool(text)
     _dress(axes, drawn)
+    looks: list[list[tuple[Any, str]]] = [
+        [(inks[line], "o") for line in lines],
+        [("0.3", marked[shape]) for shape in shapes],
+    ]
+    for name, told_apart, each in zip(names, (lines, shapes), looks, strict=False):
+        for value, (ink, mark) in zip(told_apart, each, strict=True):
+            handle = Line2D([], [], color=ink, marker=mark, linestyle="")
+            legend.append((handle, labels.short_setting(data.schema, name, value)))
     if any(not row.met.all() for row in drawn):
         hollow: dict[str, Any] = {"color": "0.3", "marker": "o", "mfc": "none", "linestyle": ""}
         legend.append((Line2D([], [], **hollow), "hypotheses not met"))

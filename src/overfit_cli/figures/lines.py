@@ -25,15 +25,22 @@ from overfit_cli.figures.picture import (
     NARROWEST_PANEL,
     Picture,
     label_outer,
+    lay_out,
     new_panels,
     title_panels,
 )
 from overfit_cli.figures.seed_statistics import Lines, lines_of_cells, lines_of_steps
-from overfit_cli.figures.series import LEAST_SHARE, ROUND_OFF, THEORY, Series
+from overfit_cli.figures.series import LEAST_SHARE, ROUND_OFF, THEORY, WIDE_SPAN, Series
 from overfit_cli.stats.intervals import MEAN
 from overfit_cli.stats.pairs import best_of_sweep, is_log_spaced
 
 RATE = "learning_rate"
+
+_BESIDE, _LETTERS = 1.5, 24
+"""The room of a row's legend, right of its panels: inches, and letters in a line."""
+
+_USUAL, _LINE = 3, 0.14
+"""The lines of a legend below that panels have room for, and the height of one, in inches."""
 
 MILLIONTH = 1e-6
 """Among step sizes that are equal, the best has the fewest steps to this share of the start."""
@@ -73,7 +80,10 @@ def draw_lines(data: Cells, options: FigureOptions, *, floor: float = 0.0) -> Pi
     ]
     look: dict[str, Any] = {"colour": "0.15", "first_dash": 2 if series.theory else 1}
     legend += draw_equations(figure, places, data, options, [x], series.value, **look)
-    legend_below(figure, legend, 2 * len(all_axes), labels.heading(data.schema, series.lines.names))
+    heading = labels.heading(data.schema, series.lines.names)
+    high = legend_below(figure, legend, 2 * len(all_axes), heading)
+    if figure.look.height is None and high > _USUAL:  # panels keep their height
+        figure.set_figheight(figure.get_figheight() + _LINE * (high - _USUAL))
     return figure
 
 
@@ -154,7 +164,8 @@ def _draw_rows(
         accepts = f"it makes {len(parts)} panels here; at most "
         accepts += f"{int(style.PAGE / NARROWEST_PANEL)} with rows of others fit side by side."
         raise BadValue("by", options.by, accepts)
-    width = min(style.PAGE, style.COLUMN * max(1.0, 0.85 * len(parts)))
+    beside = _BESIDE if any(row[1:] for row in rows) else 0.0
+    width = min(style.PAGE, style.COLUMN * max(1.0, 0.85 * len(parts)) + beside)
     figure = Picture(width, 1.3 * len(rows) + 0.8, least=least)
     grid = figure.subplots(len(rows), len(parts), sharex="col", sharey="row", squeeze=False)
     legend, named = dict[str, Any](), list[str]()
@@ -167,10 +178,15 @@ def _draw_rows(
         legend |= {text: handle for handle, text in series.draw_on(row_axes, options)}
         row_axes[0].set_ylabel(labels.wrap_text(series.label(), style.HIGH // 2))
         if of_columns := series.columns_legend():
-            row_axes[0].legend(*zip(*of_columns, strict=True), loc="best")
+            texts = [labels.wrap_text(text, _LETTERS) for _, text in of_columns]
+            handles = [handle for handle, _ in of_columns]
+            row_axes[-1].legend(handles, texts, loc="center left", bbox_to_anchor=(1, 0.5))
         named += series.columns.values()
     label_outer(list(grid.flat))
-    title_panels(list(grid.flat), [part.title for part in parts] + [""] * (grid.size - len(parts)))
+    lay_out(figure)  # titles are as wide as what legends leave of the panels
+    most = int(0.7 * style.letters_across(grid.flat[0], "axes.titlesize"))  # less its letter
+    titles = [labels.wrap_text(part.title, most) for part in parts]
+    title_panels(list(grid.flat), titles + [""] * (grid.size - len(parts)))
     shown = labels.opening(", ".join(named))
     figure.facts.append(f"{shown} against {data.study.step}: {lines.kind(columns[0])}.")
     below = [(handle, text) for text, handle in legend.items()]
@@ -224,7 +240,8 @@ def series_of_steps(
     starts = [line[series.value]["middle"] for line in every]
     start = max((float(middle.iloc[0]) for middle in starts if len(middle)), default=0.0)
     series = series.scaled(options.is_log("y", "value"), start, least_share, "start")
-    log_steps = is_log_spaced(steps[steps > 0]) if log is None else log
+    far = steps[steps > 0]
+    log_steps = is_log_spaced(far) or far.max(initial=0.0) > WIDE_SPAN if log is None else log
     return replace(
         series, log_steps=log_steps, theory=drawn(theory, 0.0 if series.log else -np.inf)
     )

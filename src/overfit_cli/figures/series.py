@@ -26,7 +26,7 @@ from overfit_cli.figures.axes import Axis, log_steps, log_ticks, whole_steps
 from overfit_cli.figures.seed_statistics import Line, Lines
 
 WIDE_SPAN = 1e6
-"""The span from which y is logarithmic although some numbers are 0."""
+"""The span from which y is logarithmic although some are 0, and steps are if they go beyond."""
 
 ROUND_OFF = 1e-12
 """A squared loss below this share of its start is round-off."""
@@ -117,15 +117,21 @@ class Series:
     def scaled(self, log: bool | None, start: float, share: float, of: str) -> Series:
         """Return it with the scale of y: the user's, or logarithmic where the numbers span decades.
 
-        Zeros, such as an underflowed loss, don't prevent it where the others span `WIDE_SPAN`.
+        Zeros, such as an underflowed loss, don't prevent it where the others span `WIDE_SPAN`, and
+        lines that are 0 throughout never do.
         """
-        middles, low, floor = self.numbers("middle"), self.numbers("low"), share * start
+        some = [line for line in self.lines.every if not self._is_zero(line)] or self.lines.every
+        seen = replace(self, lines=replace(self.lines, panels=[some]))
+        middles, low, floor = seen.numbers("middle"), seen.numbers("low"), share * start
         least, positive = middles.min(), middles[middles > 0]
         if log is None and positive.size and middles.min() == 0:
             middles = positive if positive.max() / positive.min() > WIDE_SPAN else middles
         is_log = inputs.choose_scale(log, pd.Series(middles), factor=10)
         is_cut = is_log and min(least, low[low > 0].min(initial=np.inf)) < floor
         return replace(self, log=is_log, floor=floor if is_cut else 0.0, floor_of=(share, of))
+
+    def _is_zero(self, line: Line) -> bool:
+        return bool(line[self.value]["middle"].eq(0).all())
 
     @functools.cached_property
     def span(self) -> tuple[float, float]:
@@ -247,6 +253,7 @@ class Series:
                 axes.plot(x, table["middle"].clip(lower=self.floor or None), **how)
             if has_seeds:
                 self._draw_seeds(axes, line, name, look)
+            banded = banded and not (self.log and self._is_zero(line))
             if banded and not (self.is_category or has_seeds) and self.lines.has_bands:
                 low, high = table["low"].clip(*self.span), table["high"].clip(*self.span)
                 axes.fill_between(x, low, high, **style.band_look(look.colour))
@@ -338,13 +345,15 @@ class Series:
             look, same = self.looks[text], [line for line in every if line.text == text]
             if any(line[self.value]["middle"].notna().any() for line in same):
                 marker = look.marker if self.x is not None else ""
-                legend.append((_handle(look.colour, "-" if several else look.dash, marker), text))
+                known = f"{text} (0)" if self.log and all(map(self._is_zero, same)) else text
+                legend.append((_handle(look.colour, "-" if several else look.dash, marker), known))
             else:
                 reason = same[0].reason or "no number"
                 legend.append((_handle(look.colour, "", "x"), f"{text} ({reason})"))
         if any(line.ends_early for line in every):
             legend.append((_handle("0.3", "", "o", markersize=2.5), "first seed ends"))
-        if reasons := dict.fromkeys(line.reason for line in every if line.reason):
+        named_reasons = (line.reason.split(" or ") for line in every if line.reason)
+        if reasons := dict.fromkeys(itertools.chain(*named_reasons)):
             legend.append((_handle("0.3", "", "x"), f"half or more: {' or '.join(reasons)}"))
         for (name, label), dashed in zip(self.theory.items(), THEORY.values(), strict=False):
             differs = any(_differs(lines, name) for lines in self.lines.panels)

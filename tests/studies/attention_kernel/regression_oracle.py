@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import torch
@@ -31,6 +31,22 @@ def mixed_tokens(problem: Problem, kernel: str) -> np.ndarray:
     for sample, x in enumerate(problem.inputs):
         rows.append(np.concatenate([*attention_of(problem, kernel, sample) @ x], axis=1))
     return np.concatenate(rows)
+
+
+def lengths(problem: Problem) -> np.ndarray:
+    """‖W_O,h‖² of each head."""
+    return np.asarray(np.square(problem.output).sum(-1))
+
+
+def curvature(problem: Problem, kernel: str, of_heads: Iterable[float]) -> np.ndarray:
+    """Σ_h c_h B_h B_hᵀ, which is that of the loss in W_V where c_h is ‖W_O,h‖²."""
+    heads = np.split(mixed_tokens(problem, kernel), len(problem.output), axis=1)
+    return np.asarray(sum(c * b @ b.T for c, b in zip(of_heads, heads, strict=True)))
+
+
+def smallest(problem: Problem, kernel: str) -> float:
+    """λ_B."""
+    return float(np.linalg.svd(mixed_tokens(problem, kernel), compute_uv=False)[-1])
 
 
 def score_jacobian(problem: Problem, kernel: str, head: int) -> np.ndarray:

@@ -82,11 +82,8 @@ theorem3-gaussian-zero: relative_loss=0.5 gradient=0.1 where seed < 3 => inconcl
 theorem3-gaussian-zero: condition_12=800 => vacuous
 zero-gaussian-below: => holds
 zero-gaussian-below: relative_loss=0.5 where learning_rate != 1 => holds
-zero-gaussian-below: relative_loss=0.5 where target == 'inside' => inconclusive
-zero-gaussian-below: relative_loss=0.5 where target == 'inside', \
-    relative_loss=0.4 where target == 'inside' and learning_rate == 1 => fails
-zero-gaussian-below: relative_loss=0.5 where seed > 1, \
-    relative_loss=0.4 where seed > 1 and learning_rate == 1 => fails
+zero-gaussian-below: relative_loss=0.5 where target == 'inside' => fails
+zero-gaussian-below: relative_loss=0.5 where seed > 1 => fails
 zero-gaussian-below: relative_loss=0.5 where seed > 8 => inconclusive
 
 # and linearly, or more slowly
@@ -149,12 +146,10 @@ lemma8-outputs: status=failed reason=diverged lemma_outputs=1.1 where seed == 3 
 tangent-slower: steps_to_millionth=nan where kernel == 'softmax' and learning_rate < 9e3, \
     steps_to_millionth=50 where kernel == 'gaussian' and learning_rate == 8 => holds
 tangent-slower: steps_to_millionth=50 where kernel == 'softmax' and learning_rate > 9e3 => fails
-text-gaussian-faster: mean_test_loss=0.6 where learning_rate != 3e-4, \
-    mean_test_loss=0.4 where kernel == 'gaussian' and learning_rate < 2e-4 => holds
-text-gaussian-faster: mean_test_loss=0.6 where learning_rate != 3e-4, \
-    mean_test_loss=0.4 where kernel == 'softmax' and learning_rate < 2e-4 => fails
 text-gaussian-faster: mean_test_loss=0.4 where kernel == 'gaussian' and learning_rate < 2e-4 \
-    => inconclusive
+    => holds
+text-gaussian-faster: mean_test_loss=0.4 where kernel == 'softmax' and learning_rate < 2e-4 \
+    => fails
 pathfinder-above-shortcut: mean_test_loss=0.4 test_accuracy=0.5 where learning_rate > 2e-3 => fails
 pathfinder-above-shortcut: mean_test_loss=0.4 test_accuracy=0.5 \
     where learning_rate > 2e-3 and kernel == 'softmax' => holds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,15 +25,8 @@ from tests.training import cell_of, train
 
 WORDS, TOKENS, HEADS = 11, 6, 2
 SMALL = {
-    "tokens": 12,
-    "n": 40,
-    "test_samples": 20,
-    "d": 8,
-    "hidden": 12,
-    "batch_size": 8,
-    "training_steps": 6,
-    "evaluate_every": 2,
-    "dtype": "float64",
+    **{"tokens": 12, "n": 40, "test_samples": 20, "d": 8, "hidden": 12, "batch_size": 8},
+    **{"training_steps": 6, "evaluate_every": 2, "dtype": "float64"},
 }
 
 
@@ -40,14 +34,14 @@ def settings(**values: object) -> KernelTextParameters:
     return KernelTextParameters.model_validate({**SMALL, **values})
 
 
-def build(kernel: str, seed: int = 0) -> Transformer:
-    sizes = {"layers": 2, "heads": HEADS, "d": 6, "hidden": 5, "dropout": 0.0}
+def build(kernel: str, seed: int = 0, **more: Any) -> Transformer:
+    sizes = {"layers": 2, "heads": HEADS, "d": 6, "hidden": 5, "dropout": 0.0, **more}
     return Transformer(settings(kernel=kernel, **sizes), WORDS, TOKENS, seed)
 
 
-def shaken(kernel: str) -> Transformer:
+def shaken(kernel: str, **more: Any) -> Transformer:
     """A model all of whose weights matter: the normalisations' start at one and zero."""
-    model, draws = build(kernel), torch.Generator().manual_seed(1)
+    model, draws = build(kernel, **more), torch.Generator().manual_seed(1)
     with torch.no_grad():
         for values in model.parameters():
             values.add_(torch.randn(values.shape, generator=draws, dtype=values.dtype), alpha=0.3)
@@ -228,10 +222,8 @@ def test_a_masked_key_gets_no_attention() -> None:
 @pytest.mark.parametrize(
     ("tokens", "padded", "dtype"),
     [
-        (SHORT, False, torch.float64),
-        (SHORT, True, torch.float32),
-        (LONG, False, torch.float32),
-        (LONG, True, torch.float64),
+        *((SHORT, False, torch.float64), (SHORT, True, torch.float32)),
+        *((LONG, False, torch.float32), (LONG, True, torch.float64)),
     ],
 )
 def test_what_is_received_and_its_gradients_are_those_of_weights_times_values(

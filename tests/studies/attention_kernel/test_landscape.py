@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import io
 import itertools
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,11 +24,7 @@ from overfit_cli.studies.attention_kernel import plane
 from overfit_cli.studies.attention_kernel.classifier import Transformer, evaluate
 from overfit_cli.studies.attention_kernel.classifier_parameters import KernelLandscapeParameters
 from overfit_cli.studies.attention_kernel.classifiers import landscape as study
-from overfit_cli.studies.attention_kernel.plane import (
-    Plane,
-    draw_directions,
-    fixed_batch,
-)
+from overfit_cli.studies.attention_kernel.plane import Plane, draw_directions, fixed_batch
 from overfit_cli.studies.attention_kernel.surfaces import (
     MEASURES,
     Surface,
@@ -35,30 +32,18 @@ from overfit_cli.studies.attention_kernel.surfaces import (
     most_typical,
 )
 from tests.fake_study import corners
+from tests.studies.attention_kernel.test_classifier import samples, shaken
 from tests.training import cell_of, train
 
 pytestmark = pytest.mark.usefixtures("cache")
 
 SMALL: dict[str, Value] = {
-    "tokens": 10,
-    "n": 12,
-    "test_samples": 4,
-    "d": 8,
-    "hidden": 6,
-    "batch_size": 4,
-    "training_steps": 3,
-    "second_steps": 2,
-    "points": 6,
-    "loss_samples": 5,
-    "dtype": "float64",
+    **{"tokens": 10, "n": 12, "test_samples": 4, "d": 8, "hidden": 6, "batch_size": 4},
+    **{"training_steps": 3, "second_steps": 2, "points": 6, "loss_samples": 5, "dtype": "float64"},
 }
 IMAGES: dict[str, Value] = {
-    "task": "pathfinder",
-    "size": 12,
-    "contour_length": 2,
-    "distractors": 0,
-    "seed_distance": 4,
-    "marker_radius": 1,
+    **{"task": "pathfinder", "size": 12, "contour_length": 2, "distractors": 0},
+    **{"seed_distance": 4, "marker_radius": 1},
 }
 
 
@@ -89,10 +74,7 @@ def cell(
 trained = functools.partial(train, study, trajectories=True)
 
 
-def same(
-    first: list[CellResult[Any]],
-    second: list[CellResult[Any]],
-) -> bool:
+def same(first: list[CellResult[Any]], second: list[CellResult[Any]]) -> bool:
     """Bit for bit."""
     pairs = zip(first, second, strict=True)
     return all(a.measurements == b.measurements and a.trajectory == b.trajectory for a, b in pairs)
@@ -102,20 +84,7 @@ def same(
 
 
 def network(kernel: str, layers: int = 2) -> Transformer:
-    sizes: dict[str, Any] = {"kernel": kernel, "layers": layers, "heads": 2, "d": 6, "hidden": 5}
-    parameters = settings({**sizes, "dropout": 0.5})
-    model, draws = Transformer(parameters, 9, 7, 0), torch.Generator()
-    with torch.no_grad():
-        for values in model.parameters():
-            values.add_(torch.randn(values.shape, generator=draws, dtype=values.dtype), alpha=0.3)
-    return model
-
-
-def fixed(padded: bool) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
-    draws = np.random.default_rng(0)
-    tokens, labels = torch.tensor(draws.integers(0, 9, (5, 7))), torch.tensor([0, 1, 1, 0, 1])
-    mask = torch.tensor(np.arange(7) < np.array([7, 4, 1, 6, 3])[:, None])
-    return tokens, labels, mask if padded else None
+    return shaken(kernel, layers=layers, dropout=0.5).train()
 
 
 @pytest.mark.parametrize(
@@ -124,7 +93,7 @@ def fixed(padded: bool) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None
         ("softmax", False, 1),
         ("gaussian", True, 20),
         ("gaussian", False, 80),
-        ("softmax", True, 10_000),
+        ("softmax", True, 9999),
     ],
 )
 def test_the_plane_is_the_loss_of_the_network_with_its_weights_moved(
@@ -132,7 +101,8 @@ def test_the_plane_is_the_loss_of_the_network_with_its_weights_moved(
 ) -> None:
     """Points and samples one by one, some at a time, or all at once."""
     monkeypatch.setitem(plane.MOST_TOKENS, "cpu", at_a_time)
-    model, (tokens, labels, mask) = network(kernel), fixed(padded)
+    model, (tokens, lengths), labels = network(kernel), samples(5), torch.arange(5) % 2
+    mask = lengths if padded else None
     before = copy.deepcopy(model.state_dict())
     directions = draw_directions(model, "filter", 0, 0)
     index = torch.tensor([[0.0, 0.0], [0.5, 0.0], [0.0, -0.5], [0.3, 0.7], [-0.2, 0.1]]).double()
@@ -150,7 +120,7 @@ def test_the_plane_is_the_loss_of_the_network_with_its_weights_moved(
 
 
 def test_a_network_of_one_layer_has_a_plane_too() -> None:
-    model, (tokens, labels, mask) = network("gaussian", layers=1), fixed(True)
+    model, (tokens, mask), labels = network("gaussian", layers=1), samples(5), torch.arange(5) % 2
     actual = Plane(model, draw_directions(model, "raw", 0, 0), tokens, labels, mask)
     expected = functional.cross_entropy(model.eval()(tokens, mask), labels).item()
     assert actual.losses(torch.zeros(1, 2).double()).item() == pytest.approx(expected, rel=1e-12)
@@ -170,20 +140,15 @@ def test_filter_directions_have_the_lengths_of_the_weights_rows_and_raw_ones_the
 
 def test_directions_depend_on_seed_and_pair() -> None:
     model = network("softmax")
-    draws = [
-        draw_directions(model, "raw", *chosen_settings).query
-        for chosen_settings in ((0, 0), (0, 1), (1, 0))
-    ]
+    draws = [draw_directions(model, "raw", *one).query for one in ((0, 0), (0, 1), (1, 0), (0, 0))]
     assert len({float(draw[0, 0]) for draw in draws}) == 3
-    assert torch.equal(draw_directions(model, "raw", 0, 0).query, draws[0])
+    assert torch.equal(draws[0], draws[-1])
 
 
 # Networks
 
 
-def test_kernels_share_the_first_stage_and_pairs_the_second(
-    trainings: list[int],
-) -> None:
+def test_kernels_share_the_first_stage_and_pairs_the_second(trainings: list[int]) -> None:
     kernels, pairs = ("softmax", "gaussian"), (0, 1)
     cells = [cell(kernel=kernel, pair=pair) for kernel in kernels for pair in pairs]
     results = trained(*cells)
@@ -218,23 +183,19 @@ def test_what_is_kept_changes_no_number(
 def test_a_damaged_file_is_trained_anew_to_the_same_network(
     trainings: list[int], cache: Path
 ) -> None:
-    def save_other_weights(file: Path) -> None:
-        weights = torch.load(file, weights_only=True)
+    def other_weights(content: bytes) -> bytes:
+        weights, changed = torch.load(io.BytesIO(content), weights_only=True), io.BytesIO()
         weights.pop("classes.bias")
-        torch.save({name: values + 1 for name, values in weights.items()}, file)
+        torch.save({name: values + 1 for name, values in weights.items()}, changed)
+        return changed.getvalue()
 
     first = trained(cell())
-    for count, damage in enumerate(
-        (
-            lambda file: file.write_bytes(file.read_bytes()[:300]),
-            lambda file: file.write_bytes(b"not a network"),
-            save_other_weights,
-        )
-    ):
-        files = sorted((cache / "networks").glob("*/network.pt"))
+    damages = (lambda content: content[:300], lambda _: b"not a network", other_weights)
+    for count, damage in enumerate(damages):
+        files = [*(cache / "networks").glob("*/network.pt")]
         assert len(files) == 2
         for file in files:
-            damage(file)
+            file.write_bytes(damage(file.read_bytes()))
         assert same(trained(cell()), first)
         assert len(trainings) == 4 + 2 * count
 
@@ -261,82 +222,35 @@ def test_the_second_stage_goes_on_from_the_first_with_the_next_minibatches() -> 
     assert two_stages.measurements["centre_loss"] == pytest.approx(loss, rel=1e-12)
 
 
-# Losses that are kept
-
-
-class Counted:
-    """Sums coordinates, notes how often, and breaks down at the chosen point."""
-
-    def __init__(self, breaks_at: int | None = None) -> None:
-        self.points, self.breaks_at = 0, breaks_at
-
-    def __call__(self, points: np.ndarray) -> np.ndarray:
-        if self.breaks_at is not None and self.points + len(points) > self.breaks_at:
-            raise KeyboardInterrupt
-        self.points += len(points)
-        total: np.ndarray = points.sum(axis=1)
-        return total
-
-
-POINTS = np.random.default_rng(0).standard_normal((20, 2))
-
-
-@pytest.fixture
-def saved_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("content", [None, b"not an archive", "cut short", "a folder"])
+def test_a_killed_surface_goes_on_to_the_same_numbers(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | str | None
+) -> None:
+    """And begins anew where what was kept of it is damaged, or something else."""
     monkeypatch.setattr(plane, "SAVED_EVERY", -1.0)
     monkeypatch.setattr(plane, "BLOCK", 4)
+    undisturbed, losses, evaluated = trained(cell()), Plane.losses, 0
 
-
-@pytest.mark.usefixtures("saved_at_once")
-def test_losses_go_on_where_a_kill_broke_off(tmp_path: Path) -> None:
-    file, rest, after = tmp_path / "deep" / "a.npz", Counted(), Counted()
-    with pytest.raises(KeyboardInterrupt):
-        plane.evaluated(Counted(breaks_at=12), POINTS, file)
-    assert plane.evaluated(rest, POINTS, file) == pytest.approx(POINTS.sum(axis=1), rel=1e-15)
-    assert rest.points == 8
-    assert [path.name for path in file.parent.iterdir()] == []
-    plane.evaluated(after, POINTS, file)
-    assert after.points == 20
-
-
-@pytest.mark.usefixtures("saved_at_once")
-@pytest.mark.parametrize("content", [b"not an archive", None, "a folder"])
-def test_a_damaged_file_of_losses_is_no_file(tmp_path: Path, content: bytes | str | None) -> None:
-    """Nor is one in whose place there is something else."""
-    file = tmp_path / "a.npz"
-    if isinstance(content, str):
-        file.mkdir()
-    else:
-        with pytest.raises(KeyboardInterrupt):
-            plane.evaluated(Counted(breaks_at=12), POINTS, file)
-        file.write_bytes(content or file.read_bytes()[:-40])
-    again = Counted()
-    assert plane.evaluated(again, POINTS, file) == pytest.approx(POINTS.sum(axis=1))
-    assert again.points == 20
-
-
-@pytest.mark.usefixtures("saved_at_once")
-@pytest.mark.slow
-def test_a_killed_surface_goes_on_to_the_same_numbers(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    undisturbed = trained(cell())
-    losses, evaluated = Plane.losses, 0
-
-    def killed(self: Plane, index: torch.Tensor) -> torch.Tensor:
+    def killed(self: Plane, points: torch.Tensor) -> torch.Tensor:
         nonlocal evaluated
-        evaluated += len(index)
+        evaluated += len(points)
         if evaluated == 20:
             raise Interrupted
-        return losses(self, index)
+        return losses(self, points)
 
     monkeypatch.setattr(Plane, "losses", killed)
     with pytest.raises(Interrupted):
         trained(cell())
     [file] = (cache / "surfaces").iterdir()
+    if content == "a folder":
+        file.unlink()
+        file.mkdir()
+    elif content:
+        file.write_bytes(content if isinstance(content, bytes) else file.read_bytes()[:-40])
     assert same(trained(cell()), undisturbed)
-    assert evaluated == 20 + 36 - 16
-    assert not file.exists()
+    assert evaluated == 20 + 36 - (0 if content else 16)
+    assert not file.is_file()
 
 
 # Metrics
@@ -374,17 +288,14 @@ def test_waves_have_as_many_minima_as_can_be_counted() -> None:
 
 
 def test_minima_are_below_all_eight_neighbours_and_off_the_edge() -> None:
-    for index in ((0, 2), (2, 0), (4, 2), (2, 4)):
+    for lowest, count in (([0, 2], 0), ([2, 0], 0), ([4, 2], 0), ([2, 4], 0), ([2, 2], 1)):
         surface = np.ones((5, 5))
-        surface[index] = 0
-        assert plane.interior_minima(surface) == 0
-    surface = np.ones((5, 5))
-    surface[2, 2] = 0
-    assert plane.interior_minima(surface) == 1
-    for neighbour in ((1, 1), (1, 2), (3, 1), (2, 3)):
-        tied = surface.copy()
-        tied[neighbour] = 0
-        assert plane.interior_minima(tied) == 0
+        surface[*lowest] = 0
+        assert plane.interior_minima(surface) == count
+    for tied in ((1, 1), (1, 2), (3, 1), (2, 3)):
+        both = surface.copy()
+        both[tied] = 0
+        assert plane.interior_minima(both) == 0
 
 
 # The study
@@ -421,23 +332,17 @@ def test_a_surface_is_logged_point_by_point_around_the_networks_loss(
     assert quiet.measurements == got
 
 
-def network_of(first: Cell[KernelLandscapeParameters]) -> tuple[int, object]:
-    return first.seed, first.parameters.model_dump()["learning_rate"]
-
-
 def test_neighbouring_batches_are_of_different_networks() -> None:
+    kernels, rates = ("softmax", "gaussian"), (0.1, 0.2)
     cells = [
         cell(seed=seed, kernel=kernel, pair=pair, learning_rate=rate)
-        for pair in (0, 1)
-        for kernel in ("softmax", "gaussian")
-        for rate in (0.1, 0.2)
-        for seed in (0, 1, 2)
+        for pair, kernel, rate, seed in itertools.product((0, 1), kernels, rates, range(3))
     ]
     batches = study.batches(cells, "cpu")
     assert sorted(item.key for batch in batches for item in batch) == sorted(c.key for c in cells)
     assert [len(batch) for batch in batches] == [1] * 24
-    for [item], [next_] in itertools.pairwise(batches):
-        assert network_of(item) != network_of(next_)
+    networks = [(item.seed, item.parameters.learning_rate) for [item] in batches]
+    assert all(one != following for one, following in itertools.pairwise(networks))
     assert study.cost(cell(points=50)) > study.cost(cell())
 
 
@@ -491,3 +396,12 @@ def test_the_interval_is_over_networks_not_over_pairs() -> None:
     assert measured.value == pytest.approx(2.5)
     assert measured.interval is not None
     assert (measured.interval.low, measured.interval.high) == pytest.approx((1, 5))
+
+
+@pytest.mark.parametrize(("rougher", "verdict"), [("softmax", "holds"), ("gaussian", "fails")])
+def test_a_dozen_networks_of_each_kind_decide_the_papers_claim(rougher: str, verdict: str) -> None:
+    [claim] = [claim for claim in study.claims() if claim.name == "landscape-real-curvature"]
+    plans = [design(preset, "paper") for preset in ("kernel-fig4", "kernel-fig4-pathfinder")]
+    cells = pd.concat([each.assign(seed=each["seed"] + more) for each in plans for more in (0, 10)])
+    laplacian = np.where(cells["kernel"] == rougher, 2 + 0.01 * cells["seed"], 1.0)
+    assert claim.judge(cells.assign(rms_laplacian=laplacian)).verdict == verdict

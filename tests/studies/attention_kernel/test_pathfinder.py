@@ -6,7 +6,6 @@ import functools
 import io
 import os
 import struct
-import zlib
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
@@ -19,22 +18,10 @@ from PIL import Image
 from overfit_cli import UserError
 from overfit_cli.core.parameters import build
 from overfit_cli.studies.attention_kernel import cache as cache_module
-from overfit_cli.studies.attention_kernel import images as pathfinder_images
+from overfit_cli.studies.attention_kernel import images as pictures
 from overfit_cli.studies.attention_kernel import lra
 from overfit_cli.studies.attention_kernel.classifier_parameters import PathfinderSettings
-from overfit_cli.studies.attention_kernel.images import (
-    CHUNK,
-    PathfinderImages,
-    Stream,
-    accuracy_in_bins,
-    best_accuracy_of_places,
-    chunk_scenes,
-    draw,
-    images,
-    place_features,
-    render,
-    stream_of,
-)
+from overfit_cli.studies.attention_kernel.images import CHUNK, PathfinderImages, images, stream_of
 from overfit_cli.studies.attention_kernel.lra import DIRECTORIES, read_lra
 from overfit_cli.studies.attention_kernel.scenes import Scenes, matches
 from tests.file_operations import strikes
@@ -45,12 +32,7 @@ pytestmark = pytest.mark.usefixtures("cache")
 HARD = PathfinderSettings()
 TRAIN = stream_of(0, "train")
 SMALL = PathfinderSettings(
-    size=18,
-    contour_length=4,
-    distractors=1,
-    distractor_length=2,
-    seed_distance=4,
-    marker_radius=1,
+    size=18, contour_length=4, distractors=1, distractor_length=2, seed_distance=4, marker_radius=1
 )
 TINY = PathfinderSettings(
     size=10,
@@ -78,21 +60,19 @@ EVERY_KIND = pytest.mark.parametrize(
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """Note from which image to which each draw goes."""
-    ranges: list[tuple[int, int]] = []
+    ranges, draw = list[tuple[int, int]](), pictures.draw
 
-    def noted(
-        settings: PathfinderSettings, stream: Stream, start: int, stop: int
-    ) -> PathfinderImages:
-        ranges.append((start, stop))
-        return draw(settings, stream, start, stop)
+    def noted(settings: PathfinderSettings, stream: Any, *span: int) -> PathfinderImages:
+        ranges.append((span[0], span[1]))
+        return draw(settings, stream, *span)
 
-    monkeypatch.setattr(pathfinder_images, "draw", noted)
+    monkeypatch.setattr(pictures, "draw", noted)
     return ranges
 
 
 @functools.cache
 def scenes_of(settings: PathfinderSettings) -> Scenes:
-    return chunk_scenes(settings, TRAIN, 0)
+    return pictures.chunk_scenes(settings, TRAIN, 0)
 
 
 def same(first: PathfinderImages, second: PathfinderImages) -> bool:
@@ -104,18 +84,19 @@ def same(first: PathfinderImages, second: PathfinderImages) -> bool:
 
 
 def test_an_image_is_the_same_however_many_are_asked_for() -> None:
-    many = draw(SMALL, stream_of(3, "train"), 0, 2 * CHUNK)
-    assert same(many, draw(SMALL, stream_of(3, "train"), 0, 2 * CHUNK))
-    assert same(
-        many[CHUNK - 2 : CHUNK + 3], draw(SMALL, stream_of(3, "train"), CHUNK - 2, CHUNK + 3)
-    )
-    assert same(many[:1], draw(SMALL, stream_of(3, "train"), 0, 1))
-    assert len(draw(SMALL, stream_of(3, "train"), 5, 5)) == 0
+    def draw(*span: int) -> PathfinderImages:
+        return pictures.draw(SMALL, stream_of(3, "train"), *span)
+
+    many = draw(0, 2 * CHUNK)
+    assert same(many, draw(0, 2 * CHUNK))
+    assert same(many[CHUNK - 2 : CHUNK + 3], draw(CHUNK - 2, CHUNK + 3))
+    assert same(many[:1], draw(0, 1))
+    assert len(draw(5, 5)) == 0
 
 
 def test_seeds_and_splits_share_no_image() -> None:
     streams = TRAIN, stream_of(0, "test"), stream_of(1, "train")
-    drawings = [chunk_scenes(SMALL, stream, 0) for stream in streams]
+    drawings = [pictures.chunk_scenes(SMALL, stream, 0) for stream in streams]
     for first, second in combinations(drawings, 2):
         assert not np.isin(first.paddles.middles, second.paddles.middles).any()
 
@@ -170,19 +151,16 @@ def test_a_larger_continuity_gives_straighter_contours() -> None:
 def test_pixels_agree_with_the_loop_over_pixels_to_a_grey_level() -> None:
     for settings in (SMALL, replaced(SMALL, antialiasing=3, paddle_thickness=1.0)):
         scenes = scenes_of(settings)
-        drawn = render(settings, scenes)
-        shapes = (
-            oracle.paddles_of(settings, scenes, 1),
-            oracle.discs_of(settings, scenes, 1),
-        )
+        drawn = pictures.render(settings, scenes)
+        shapes = oracle.paddles_of(settings, scenes, 1), oracle.discs_of(settings, scenes, 1)
         slow = oracle.pixels(settings, *shapes, points=settings.antialiasing)
         assert np.abs(drawn[1] - slow).max() <= 1
 
 
 def test_antialiased_pixels_come_near_to_the_area_that_ink_covers() -> None:
     scenes = scenes_of(SMALL)
-    areas = render(replaced(SMALL, antialiasing=16), scenes).astype(float)
-    drawn = render(SMALL, scenes).astype(float)
+    areas = pictures.render(replaced(SMALL, antialiasing=16), scenes).astype(float)
+    drawn = pictures.render(SMALL, scenes).astype(float)
     assert np.abs(drawn - areas).mean() < 3
     assert drawn.mean() == pytest.approx(areas.mean(), rel=0.05)
 
@@ -200,19 +178,21 @@ def test_every_image_could_have_had_the_other_label_at_the_same_distance() -> No
 
 @pytest.mark.slow
 def test_neither_the_distance_nor_the_ink_gives_the_label_away() -> None:
-    train, test = (draw(SMALL, stream, 0, 16 * CHUNK) for stream in (TRAIN, stream_of(0, "test")))
+    train, test = (
+        pictures.draw(SMALL, stream, 0, 16 * CHUNK) for stream in (TRAIN, stream_of(0, "test"))
+    )
     apart = (np.abs(each.markers[:, 1] - each.markers[:, 0]) for each in (train, test))
     values = next(apart), train.labels, next(apart), test.labels
-    assert accuracy_in_bins(*values) == pytest.approx(0.5, abs=0.03)
+    assert pictures.accuracy_in_bins(*values) == pytest.approx(0.5, abs=0.03)
     ink = train.pixels.mean(axis=(1, 2)), test.pixels.mean(axis=(1, 2))
-    by_ink = accuracy_in_bins(ink[0], train.labels, ink[1], test.labels)
+    by_ink = pictures.accuracy_in_bins(ink[0], train.labels, ink[1], test.labels)
     assert by_ink == pytest.approx(0.5, abs=0.03)
     assert test.labels.mean() == pytest.approx(0.5, abs=0.03)
 
 
 def places_of(settings: PathfinderSettings, split: Literal["train", "test"]) -> Any:
     """Discs and labels of some two thousand scenes."""
-    chunks = [chunk_scenes(settings, stream_of(0, split), chunk) for chunk in range(16)]
+    chunks = [pictures.chunk_scenes(settings, stream_of(0, split), chunk) for chunk in range(16)]
     places = np.concatenate([scenes.markers for scenes in chunks]).astype(np.complex64)
     return places, np.concatenate([scenes.labels for scenes in chunks])
 
@@ -222,9 +202,11 @@ def test_the_discs_places_give_the_label_away_unless_scenes_are_mirrored() -> No
     """What the distance tells of the label is left: as much as the tolerance lets through."""
     mirrored = replaced(TINY, matched="places")
     (train, labels), (test, truth) = (places_of(TINY, split) for split in ("train", "test"))
-    assert best_accuracy_of_places(train, labels, test, truth) > 0.6
+    assert pictures.best_accuracy_of_places(train, labels, test, truth) > 0.6
     (train, labels), (test, truth) = (places_of(mirrored, split) for split in ("train", "test"))
-    assert best_accuracy_of_places(train, labels, test, truth) == pytest.approx(0.5, abs=0.02)
+    assert pictures.best_accuracy_of_places(train, labels, test, truth) == pytest.approx(
+        0.5, abs=0.02
+    )
     assert truth.mean() == pytest.approx(0.5, abs=0.03)
 
 
@@ -232,24 +214,28 @@ def test_the_discs_places_give_the_label_away_unless_scenes_are_mirrored() -> No
 def test_places_have_no_order_and_may_be_unknown_or_of_one_label() -> None:
     random = np.random.default_rng(0)
     places = (random.uniform(0, 10, (600, 2, 2)) @ [1, 1j]).astype(np.complex64)
-    assert np.array_equal(place_features(places), place_features(places[:, ::-1]))
+    assert np.array_equal(pictures.place_features(places), pictures.place_features(places[:, ::-1]))
     above = (places.imag.mean(axis=1) > 5).astype(np.int64)
-    accuracy = best_accuracy_of_places(places[:400], above[:400], places[400:, ::-1], above[400:])
+    accuracy = pictures.best_accuracy_of_places(
+        places[:400], above[:400], places[400:, ::-1], above[400:]
+    )
     assert accuracy > 0.95
-    assert accuracy == best_accuracy_of_places(places[:400], above[:400], places[400:], above[400:])
+    assert accuracy == pictures.best_accuracy_of_places(
+        places[:400], above[:400], places[400:], above[400:]
+    )
     ones = np.ones(400, dtype=np.int64)
-    alike = best_accuracy_of_places(places[:400], ones, places[400:], above[400:])
+    alike = pictures.best_accuracy_of_places(places[:400], ones, places[400:], above[400:])
     assert alike == above[400:].mean()
     unknown = np.full((5, 2), np.nan, dtype=np.complex64)
-    assert np.isnan(best_accuracy_of_places(unknown, ones[:5], unknown, ones[:5]))
+    assert np.isnan(pictures.best_accuracy_of_places(unknown, ones[:5], unknown, ones[:5]))
 
 
 def test_the_distance_rule_finds_a_shortcut_where_there_is_one() -> None:
     near, far = np.random.default_rng(0).uniform(0, 10, (2, 1000))
-    assert accuracy_in_bins(near, near > 5, far, far > 5) > 0.97
+    assert pictures.accuracy_in_bins(near, near > 5, far, far > 5) > 0.97
     middle = np.abs(near - 5) < 2, np.abs(far - 5) < 2
-    assert accuracy_in_bins(near, middle[0], far, middle[1]) > 0.9
-    assert np.isnan(accuracy_in_bins([np.nan], [1], [1.0], [1]))
+    assert pictures.accuracy_in_bins(near, middle[0], far, middle[1]) > 0.9
+    assert np.isnan(pictures.accuracy_in_bins([np.nan], [1], [1.0], [1]))
 
 
 # What can't be drawn
@@ -278,7 +264,7 @@ def test_impossible_settings_are_refused_in_a_sentence(
 def test_contours_that_hardly_ever_fit_are_given_up() -> None:
     tight = replaced(SMALL, distractors=9)
     with pytest.raises(UserError, match=r"size 18: two contours of 4 paddles .* hardly ever fit"):
-        draw(tight, TRAIN, 0, 1)
+        pictures.draw(tight, TRAIN, 0, 1)
 
 
 # What is kept
@@ -290,7 +276,7 @@ def test_a_larger_count_is_drawn_on_from_what_is_kept(drawn: list[tuple[int, int
     again = images(SMALL, TRAIN, 2 * CHUNK)
     assert drawn == [(0, CHUNK), (CHUNK, 2 * CHUNK)]
     assert same(few, more[:10])
-    assert same(again, draw(SMALL, TRAIN, 0, 2 * CHUNK))
+    assert same(again, pictures.draw(SMALL, TRAIN, 0, 2 * CHUNK))
 
 
 @pytest.mark.slow
@@ -348,16 +334,18 @@ def test_what_a_kill_left_in_the_cache_is_cleared_when_the_images_are_kept(cache
 # What LRA ships
 
 
-def write_lra(folder: Path, *, as_array: bool, files: int = 2) -> Path:
+def write_lra(
+    folder: Path, *, as_array: bool = False, files: int = 2, images: int = 3, size: int = 32
+) -> Path:
     """Write a small directory of the hard difficulty; grey level 10 k + j, label j mod 2."""
     root = folder / DIRECTORIES["hard"]
     (root / "metadata").mkdir(parents=True)
     for k in [0, 2, 10][:files]:
         (root / "imgs" / str(k)).mkdir(parents=True)
         rows = []
-        for j in range(3):
-            grey = np.full((32, 32), 10 * k + j, dtype=np.uint8)
-            Image.fromarray(grey).save(root / "imgs" / str(k) / f"sample_{j}.png")
+        for j in range(images):
+            picture = Image.new("L", (size, size), 10 * k + j)
+            picture.save(root / "imgs" / str(k) / f"sample_{j}.png")
             rows.append([f"imgs/{k}", f"sample_{j}.png", str(j), str(j % 2), "1.0", "14"])
         with (root / "metadata" / f"{k}.npy").open("wb") as file:
             if as_array:
@@ -398,25 +386,15 @@ METADATA = [
 def test_malformed_metadata_and_images_are_named_in_a_sentence(
     tmp_path: Path, content: bytes, words: list[str]
 ) -> None:
-    root = write_lra(tmp_path, as_array=False)
+    root = write_lra(tmp_path)
     Image.new("L", (16, 8)).save(root / "imgs" / "0" / "small.png")
     (root / "imgs" / "0" / "text.png").write_text("text")
     os.mkfifo(root / "imgs" / "0" / "pipe.png")
     with (root / "imgs" / "0" / "large.png").open("wb") as file:
         file.truncate(1 << 40)
-    (root / "imgs" / "0" / "bomb.png").write_bytes(png_that_says(10_000))
+    Image.new("1", (10_000, 10_000)).save(root / "imgs" / "0" / "bomb.png")
     (root / "metadata" / "0.npy").write_bytes(content)
     refused(tmp_path, "hard", [str(root), *words])
-
-
-def png_that_says(size: int) -> bytes:
-    """A small file whose header promises an image of `size` × `size` pixels."""
-    header = struct.pack(">II5B", size, size, 8, 0, 0, 0, 0)
-    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(bytes(1000))), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-        for kind, data in chunks
-    )
 
 
 @pytest.mark.parametrize(
@@ -441,7 +419,7 @@ def test_a_lying_header_is_named_in_a_sentence(tmp_path: Path, shape: str, kind:
 def test_metadata_without_end_is_named_in_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    root = write_lra(tmp_path, as_array=False)
+    root = write_lra(tmp_path)
     monkeypatch.setattr(lra, "MOST_IMAGES", 4)
     refused(tmp_path, "hard", [str(root), "over 4 images"])
     with (root / "metadata" / "0.npy").open("wb") as file:
@@ -452,7 +430,7 @@ def test_metadata_without_end_is_named_in_a_sentence(
 def test_missing_directories_are_named_in_a_sentence(tmp_path: Path) -> None:
     refused(tmp_path / "nowhere", "hard", ["nowhere", "curv_contour_length_14", "curv_baseline"])
     refused(tmp_path, "hard", [str(tmp_path), "curv_contour_length_14", "pathfinder32"])
-    root = write_lra(tmp_path, as_array=False)
+    root = write_lra(tmp_path)
     refused(tmp_path, "easy", [str(tmp_path), "curv_baseline"])
     for path in (root / "metadata").iterdir():
         path.unlink()

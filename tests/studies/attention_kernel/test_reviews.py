@@ -66,17 +66,20 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> Path:
     return folder
 
 
-def write_archive(path: Path, files: Mapping[str, bytes], prefix: str = "aclImdb/") -> Path:
-    """Write `files` into the archive `path`."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+def write_archive(
+    path: Path, files: Mapping[str, bytes], prefix: str = "aclImdb/", kind: bytes = tarfile.REGTYPE
+) -> Path:
+    """Write `files` into the archive `path`; links lead out of it."""
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w") as archive:
         for name, data in files.items():
             member = tarfile.TarInfo(prefix + name)
-            member.size = len(data)
+            member.size, member.type, member.linkname = len(data), kind, "/etc/passwd"
             archive.addfile(member, io.BytesIO(data))
-    path.write_bytes(gzip.compress(content.getvalue(), mtime=0))
-    return path
+    return (
+        write_folder(path.parent, {path.name: gzip.compress(content.getvalue(), mtime=0)})
+        / path.name
+    )
 
 
 ALL = {**OTHERS, **REVIEWS}
@@ -190,26 +193,7 @@ def harmed(at: Path, harm: Callable[[bytes], bytes]) -> Path:
     return archive
 
 
-def archive_with(at: Path, *members: tarfile.TarInfo) -> Path:
-    """An archive with these members, of zeros."""
-    content = io.BytesIO()
-    with tarfile.open(fileobj=content, mode="w") as archive:
-        for member in members:
-            archive.addfile(member, io.BytesIO(bytes(member.size)))
-    return write_folder(at, {"aclImdb.tar.gz": gzip.compress(content.getvalue())})
-
-
-def member(
-    name: str, size: int = 0, kind: bytes = tarfile.REGTYPE, to: str = ""
-) -> tarfile.TarInfo:
-    header = tarfile.TarInfo(f"aclImdb/train/{name}")
-    header.size, header.type, header.linkname = size, kind, to
-    return header
-
-
 DAMAGED = "/aclImdb.tar.gz: it is damaged or cut short ("
-LINK = member("pos/5_9.txt", kind=tarfile.LNKTYPE, to="/etc/passwd")
-LARGE = member("pos/5_9.txt", (1 << 20) + 1)
 MALFORMED: dict[str, Callable[[Path], Path]] = {
     "/at/nowhere: IMDb isn't there": lambda at: at / "nowhere",
     "/at: IMDb isn't there": lambda at: write_folder(at, {"notes.txt": b"nothing here"}),
@@ -227,8 +211,12 @@ MALFORMED: dict[str, Callable[[Path], Path]] = {
     "/5_9.txt: it can't be read: it has more than 1048576 bytes": lambda at: with_review(
         at, endless
     ),
-    f"{DAMAGED}'train/pos/5_9.txt' has 1048577 bytes": lambda at: archive_with(at, LARGE),
-    "/aclImdb.tar.gz: it has no reviews in train/neg": lambda at: archive_with(at, LINK),
+    f"{DAMAGED}'train/pos/5_9.txt' has 1048577 bytes": lambda at: write_archive(
+        at / "aclImdb.tar.gz", {"train/pos/5_9.txt": bytes((1 << 20) + 1)}
+    ),
+    "/aclImdb.tar.gz: it has no reviews in train/neg": lambda at: write_archive(
+        at / "aclImdb.tar.gz", {"train/pos/5_9.txt": b""}, kind=tarfile.LNKTYPE
+    ),
     f"{DAMAGED}Not a gzipped file": lambda at: harmed(at, lambda _: b"PK\3\4 a zip file"),
     f"{DAMAGED}Compressed file ended": lambda at: harmed(at, lambda whole: whole[:-20]),
     f"{DAMAGED}CRC check failed": lambda at: harmed(

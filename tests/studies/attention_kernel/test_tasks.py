@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from overfit_cli import UserError
 from overfit_cli.core.parameters import Value
@@ -16,7 +15,6 @@ from overfit_cli.studies.attention_kernel.classifier_parameters import (
 )
 from overfit_cli.studies.attention_kernel.classifiers import pathfinder, text
 from overfit_cli.studies.attention_kernel.images import pathfinder_task
-from overfit_cli.studies.attention_kernel.lra import DIRECTORIES
 from overfit_cli.studies.attention_kernel.reviews import (
     ReviewSettings,
     bag_of_words_accuracy,
@@ -24,17 +22,13 @@ from overfit_cli.studies.attention_kernel.reviews import (
     stream_of,
     text_task,
 )
+from tests.studies.attention_kernel.test_pathfinder import write_lra
 from tests.studies.attention_kernel.test_reviews import REVIEWS, write_folder
 from tests.training import cell_of, train
 
 SMALL: dict[str, Value] = {
-    "size": 12,
-    "contour_length": 2,
-    "distractors": 0,
-    "seed_distance": 4,
-    "marker_radius": 1,
-    "n": 6,
-    "test_samples": 3,
+    **{"size": 12, "contour_length": 2, "distractors": 0, "seed_distance": 4, "marker_radius": 1},
+    **{"n": 6, "test_samples": 3},
 }
 TINY = {"d": 8, "hidden": 6, "batch_size": 4, "training_steps": 2, "evaluate_every": 1}
 TINY_IMDB: dict[str, Value] = {"source": "imdb", "tokens": 16, "n": 4, "test_samples": 3}
@@ -42,9 +36,9 @@ TINY_IMDB: dict[str, Value] = {"source": "imdb", "tokens": 16, "n": 4, "test_sam
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Neither a user's cache nor a user's data; the folder is where data may go."""
+    """Where data may go; neither a user's cache nor a user's data are there."""
     monkeypatch.setenv("OVERFIT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("OVERFIT_DATA", "")
+    monkeypatch.setenv("OVERFIT_DATA", str(tmp_path))
     return tmp_path
 
 
@@ -56,19 +50,6 @@ def of_pathfinder(**values: Value) -> KernelPathfinderParameters:
     return KernelPathfinderParameters.model_validate(SMALL | values)
 
 
-def write_lra(folder: Path, images: int = 8) -> Path:
-    """Images of 8 × 8 pixels whose grey level is their number, every second connected."""
-    root = folder / DIRECTORIES["hard"]
-    (root / "metadata").mkdir(parents=True)
-    (root / "imgs" / "0").mkdir(parents=True)
-    rows = [f"imgs/0 {number}.png {number} {number % 2}\n" for number in range(images)]
-    (root / "metadata" / "0.npy").write_text("".join(rows))
-    for number in range(images):
-        grey = np.full((8, 8), number, dtype=np.uint8)
-        Image.fromarray(grey).save(root / "imgs" / "0" / f"{number}.png")
-    return folder
-
-
 # Text
 
 
@@ -78,8 +59,7 @@ def test_generated_reviews_fill_a_task() -> None:
     settings = ReviewSettings(length=20, vocabulary=64, negated=0.5)
     train = generated_reviews(settings, stream_of(3, "train"), 30)
     test = generated_reviews(settings, stream_of(3, "test"), 10)
-    assert task.vocabulary == 64
-    assert task.train.lengths is None
+    assert (task.vocabulary, task.train.lengths) == (64, None)
     assert np.array_equal(task.train.tokens, train.tokens)
     assert np.array_equal(task.test.labels, test.labels)
     assert task.shortcut == bag_of_words_accuracy(train, test, 64)
@@ -87,10 +67,8 @@ def test_generated_reviews_fill_a_task() -> None:
     assert text.prepare([cell_of(text, {"tokens": 20})]) == {}
 
 
-def test_imdbs_reviews_come_in_a_seeds_order_with_their_lengths(
-    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OVERFIT_DATA", str(write_folder(elsewhere / "aclImdb", REVIEWS)))
+def test_imdbs_reviews_come_in_a_seeds_order_with_their_lengths(elsewhere: Path) -> None:
+    write_folder(elsewhere / "aclImdb", REVIEWS)
     few, all_of_them = (text_task(of_text(**TINY_IMDB | {"n": n}), 0) for n in (2, 5))
     assert np.array_equal(few.train.tokens, all_of_them.train.tokens[:2])
     assert sorted(all_of_them.train.labels) == [0, 0, 0, 1, 1]
@@ -110,9 +88,9 @@ def test_imdbs_reviews_come_in_a_seeds_order_with_their_lengths(
     ],
 )
 def test_more_reviews_than_the_folder_has_are_refused_before_a_sweep(
-    elsewhere: Path, monkeypatch: pytest.MonkeyPatch, asked: dict[str, Value], words: str
+    elsewhere: Path, asked: dict[str, Value], words: str
 ) -> None:
-    monkeypatch.setenv("OVERFIT_DATA", str(write_folder(elsewhere / "aclImdb", REVIEWS)))
+    write_folder(elsewhere / "aclImdb", REVIEWS)
     fine = cell_of(text, TINY_IMDB)
     text.prepare([fine])
     with pytest.raises(UserError, match=words):
@@ -152,9 +130,9 @@ def test_an_image_is_a_sequence_of_its_pixels() -> None:
     assert not np.array_equal(other.train.tokens, task.train.tokens)
 
 
-def test_a_cell_trains_on_either_source(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cell_trains_on_either_source(elsewhere: Path) -> None:
     write_folder(elsewhere / "aclImdb", REVIEWS)
-    monkeypatch.setenv("OVERFIT_DATA", str(write_lra(elsewhere)))
+    write_lra(elsewhere, images=8, size=8, files=1)
     lra: dict[str, Value] = {"source": "lra", "size": 8, "n": 5, "test_samples": 3}
     cells = [cell_of(pathfinder, TINY | values) for values in (SMALL, lra)]
     pathfinder.prepare(cells)
@@ -165,10 +143,8 @@ def test_a_cell_trains_on_either_source(elsewhere: Path, monkeypatch: pytest.Mon
     assert "shortcut_accuracy" not in read.measurements  # LRA doesn't say where the discs are.
 
 
-def test_lras_images_are_split_into_training_and_test_images(
-    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OVERFIT_DATA", str(write_lra(elsewhere)))
+def test_lras_images_are_split_into_training_and_test_images(elsewhere: Path) -> None:
+    write_lra(elsewhere, images=8, size=8, files=1)
 
     def numbers(n: int, seed: int = 0) -> tuple[list[int], list[int]]:
         task = pathfinder_task(of_pathfinder(source="lra", size=8, n=n), seed)
@@ -184,13 +160,7 @@ def test_lras_images_are_split_into_training_and_test_images(
         numbers(6)
 
 
-def test_an_lra_directory_that_is_not_there_is_named(
-    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OVERFIT_DATA", str(elsewhere))
+def test_an_lra_directory_that_is_not_there_is_named(elsewhere: Path) -> None:
     asked: dict[str, Value] = {"source": "lra", "difficulty": "easy", "size": 8}
     with pytest.raises(UserError, match="no directory curv_baseline in it or in its pathfinder8"):
         pathfinder.prepare([cell_of(pathfinder, asked)])
-
-
-# Both

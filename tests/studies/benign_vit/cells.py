@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.core.cell import Cell
-from overfit_cli.core.expressions import ANY, read_expression
+from overfit_cli.core.expressions import ANY, Compared, read_conditions, read_expression
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.study import study
 from overfit_cli.sweeps.grid import Grid
@@ -58,3 +58,14 @@ def number(formula: str, parameters: BenignVitParameters) -> float:
             {each.name: np.float64(getattr(parameters, each.name)) for each in expression.refs}
         )
     )
+
+
+def holds(conditions: str, parameters: BenignVitParameters) -> bool:
+    """Whether parameters meet conditions joined by `and`."""
+    tests = read_conditions(conditions, ANY)
+    values = {
+        each.name: np.float64(getattr(parameters, each.name))
+        for test in tests
+        for each in test.refs
+    }
+    return all(isinstance(test, Compared) and test.holds(values).all() for test in tests)

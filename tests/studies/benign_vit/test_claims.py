@@ -11,7 +11,12 @@ import pandas as pd
 import pytest
 
 from overfit_cli.core.cell import Cell, CellResult
-from overfit_cli.studies.benign_vit.claims.theorems import along_epsilon
+from overfit_cli.studies.benign_vit.claims.theorems import (
+    CONDITION_41,
+    LARGE_PRODUCT,
+    SMALL_PRODUCT,
+    along_epsilon,
+)
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters, weight_deviations
 from overfit_cli.studies.benign_vit.study import study
 from overfit_cli.studies.benign_vit.theory import (
@@ -22,7 +27,15 @@ from overfit_cli.studies.benign_vit.theory import (
     predicted_steps,
 )
 from tests.judged import measure
-from tests.studies.benign_vit.cells import BY_NAME, frame_of, number, preset, settings, small
+from tests.studies.benign_vit.cells import (
+    BY_NAME,
+    frame_of,
+    holds,
+    number,
+    preset,
+    settings,
+    small,
+)
 
 P = BenignVitParameters
 
@@ -79,6 +92,53 @@ def test_cells_of_a_preset_meet_the_hypotheses_of_its_claims(name: str, required
         assert all(HYPOTHESES[each](cell) for each in required.split(", ")), cell
 
 
+CONDITION_OF = {
+    "theorem-benign": (*CONDITION_41, LARGE_PRODUCT),
+    "theorem-harmful": (*CONDITION_41, SMALL_PRODUCT),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        ("theorem-benign", {"snr": "0.05,3.8,600"}),
+        ("theorem-harmful", {"snr": "0.001,0.05,60"}),
+        ("theorem-harmful", {"epsilon": "0.00004,0.003,0.1"}),
+        ("theorem-harmful", {"learning_rate": "1e-9,2e-9", "output_scale": "0.05,1,20"}),
+        ("theorem-harmful", {"n": "20,44"}),
+    ],
+)
+def test_of_a_users_own_values_those_count_that_meet_the_hypotheses(
+    name: str, changed: dict[str, str]
+) -> None:
+    """A cell on the other side, or that misses an item of Condition 4.1, is not judged."""
+    side = HYPOTHESES["large N·SNR²" if name == "theorem-benign" else "small N·SNR²"]
+    chosen = set()
+    for cell in settings(preset(name, **changed)):
+        meets = all(holds(text, cell) for text in CONDITION_OF[name])
+        assert meets == (not missed(cell) and side(cell)), cell
+        chosen.add(meets)
+    assert chosen == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("name", "claim"),
+    [
+        ("theorem-benign", "theorem-benign-powers"),
+        ("theorem-benign-stage3", "theorem-benign-steps"),
+        ("theorem-harmful", "theorem-harmful-steps"),
+        ("theorem-transition", "theorem-transition"),
+        ("wide-heads", "wide-heads-test-loss"),
+        ("attention-deficit", "attention-deficit-formula"),
+    ],
+)
+def test_the_largest_change_in_a_stride_may_be_any(name: str, claim: str) -> None:
+    """The paper profile has a smaller one than the quick one."""
+    numbers = {"test_loss": 0.5, "test_margin": 1.0, "train_attention_signal": 0.5}
+    frame = frame_of(preset(name, leap="0.05")).assign(**numbers)
+    assert BY_NAME[claim].judge(frame).verdict != "not run"
+
+
 def test_hypotheses_are_missed_where_the_derivations_say() -> None:
     """With its log³ of 10⁵ (65) is 24 and more at 60 M² C_p² and a d_h of 10¹⁸."""
     assert missed(settings(preset("theorem-benign", d="1e10"))[0]) > 0
@@ -132,6 +192,11 @@ def test_rates_along_epsilon_are_those_that_made_the_losses() -> None:
     loss = (frame["epsilon"] / 0.003) ** power * frame["n"]
     frame = frame.assign(test_loss=loss, test_margin=-3 * np.log(frame["epsilon"]))
     whole = frame[frame["n"] == 44]
+    one_epsilon = frame.query("n == 88 and epsilon > 0.02")
+    powers = [
+        along_epsilon(each)["loss_power"] for each in (whole, pd.concat([whole, one_epsilon]))
+    ]
+    assert powers[0].equals(powers[1]), "a setting without every ε tells no power"
     found = along_epsilon(whole).set_index(["seed", "epsilon"])
     assert found.loc[(2, 0.024), "loss_power"] == pytest.approx(1.2)
     assert found.loc[(2, 0.003), "loss_power"] == pytest.approx(0.3)
@@ -140,6 +205,13 @@ def test_rates_along_epsilon_are_those_that_made_the_losses() -> None:
     lost = whole.assign(status=np.where(whole["seed"] == 2, "failed", "done"))
     found = along_epsilon(lost).query("seed == 2")[["loss_power", "test_loss"]]
     assert found.isna().to_numpy().all()
+
+
+def test_two_values_of_epsilon_show_no_limit() -> None:
+    frame = frame_of(preset("theorem-harmful", epsilon="0.01,0.024"))
+    noise = np.random.default_rng(0).normal(0.5, 0.01, len(frame))
+    frame = frame.assign(test_loss=noise, test_margin=-noise)
+    assert BY_NAME["theorem-harmful-test-loss"].judge(frame).verdict == "not run"
 
 
 def test_losses_decide_the_theorems() -> None:

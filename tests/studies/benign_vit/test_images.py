@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from torch.nn import functional
@@ -27,6 +28,7 @@ from overfit_cli.studies.benign_vit.images_data import (
 from overfit_cli.studies.benign_vit.images_engine import AttentionLayer, ImageTransformer
 from overfit_cli.studies.benign_vit.images_study import BenignVitImagesParameters, study
 from tests.command import run
+from tests.judged import claims_by_name
 from tests.training import cell_of, train
 
 TINY = {"n": 40, "test_samples": 20, "d": 16, "hidden": 16, "batch_size": 16, "max_epochs": 200}
@@ -275,3 +277,20 @@ def test_a_cell_ends_when_it_is_fitted_and_logging_changes_nothing() -> None:
     assert logged.trajectory["train_loss"][-1] == fitted.measurements["train_loss"]
     assert result(max_epochs=epochs).status == "done", "fitted in its last pass"
     assert result(max_epochs=epochs - 1).reason == "step limit"
+
+
+def test_two_sizes_do_not_show_that_every_one_is_fitted() -> None:
+    few = [{"n": n, "snr": snr} for n in (400, 800) for snr in (0.5, 1.0, 2.0)]
+    rows = [
+        BenignVitImagesParameters.model_validate(point).model_dump() | {"seed": seed}
+        for point in few
+        for seed in range(8)
+    ]
+    loss = np.random.default_rng(0).uniform(0.001, 0.002, len(rows))
+    cells = pd.DataFrame(rows).assign(status="done", reason="", train_loss=loss, test_loss=0.1)
+    claim = claims_by_name("benign-vit-images")["fig2-fitted"]
+    assert claim.judge(cells).verdict == "not run"
+    more = pd.concat(
+        [cells, cells[cells["n"] == 400].assign(n=600, train_loss=0.0011 + loss[:24] / 9)]
+    )
+    assert claim.judge(more).verdict == "holds"

@@ -86,6 +86,8 @@ def test_a_constant_beyond_the_grid_may_be_any() -> None:
         assert measure("dimension-constant", made_up(of_d)).verdict == "inconclusive"
     cells = made_up({1e3: 1e3, 1e6: 1e3})
     assert measure("dimension-constant", cells[cells["n"] < 13]).verdict == "not run"
+    near = made_up({1e3: 1e3, 2e3: 1e3})
+    assert measure("dimension-constant", near).verdict == "not run", "not many dimensions"
     further = pd.concat([cells, cells.iloc[:1].assign(epsilon=0.02)], ignore_index=True)
     verdicts = {measure("dimension-constant", each).verdict for each in (cells, further)}
     assert len(verdicts) == 1, "a cell of another setting is left out"

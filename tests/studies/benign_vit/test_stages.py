@@ -151,7 +151,10 @@ def test_what_grows_is_taken_from_the_first_step_to_the_last() -> None:
     columns = {"value_minus": -PART / 100, "product_noise_noise": -PART / 100}
     [row] = grown(steps_of("benign", **columns)).to_dict("records")
     assert (row["value_minus"], row["product_noise_noise"]) == (4, -4), "of a value the size"
-    [row] = grown(steps_of("benign", **columns, status="failed")).to_dict("records")
+    failed = steps_of("benign", **columns, status="failed", reason="step limit")
+    [row] = grown(failed).to_dict("records")
     assert (row["value_minus"], row["status"]) == (0, "done"), "a cell that isn't fitted: nothing"
     late = steps_of("benign", **columns).iloc[1:]
-    assert math.isnan(grown(late)["value_minus"].iloc[0])
+    killed = failed.assign(reason="worker killed")
+    for unknown in (late, killed):
+        assert math.isnan(grown(unknown)["value_minus"].iloc[0])

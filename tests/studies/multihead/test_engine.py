@@ -30,12 +30,8 @@ from overfit_cli.studies.multihead.study import mixture, planted
 from tests.training import cell_of, train_in_batches
 
 STEPS = 150
-OPTIMISERS: dict[Optimiser, float] = {
-    "gd": 1.0,
-    "momentum": 0.3,
-    "adam": 0.06,
-    "loss-normalised": 0.1,
-}
+NAMES: tuple[Optimiser, ...] = ("gd", "momentum", "adam", "loss-normalised")
+OPTIMISERS = dict(zip(NAMES, (1.0, 0.3, 0.06, 0.1), strict=True))
 """A step size for each."""
 
 trained = partial(train_in_batches, trajectories=True)
@@ -56,11 +52,7 @@ def plain_losses(parameters: MultiheadParameters, seed: int) -> list[float]:
 
 @pytest.mark.parametrize(
     ("optimiser", "first_phase"),
-    [
-        *((optimiser, "none") for optimiser in OPTIMISERS),
-        ("gd", "signs"),
-        ("adam", "uniform"),
-    ],
+    [*((one, "none") for one in OPTIMISERS), ("gd", "signs"), ("adam", "uniform")],
 )
 @pytest.mark.one_in(2)
 def test_classes_of_heads_train_as_all_heads_do_one_by_one(
@@ -71,12 +63,10 @@ def test_classes_of_heads_train_as_all_heads_do_one_by_one(
     sizes = {"heads": 3, "n": 40, "test_samples": 10}
     sample_cell = cell(mixture, 3, first_phase=first_phase, **how, **sizes)
     [result] = trained(mixture, sample_cell)
-    losses = plain_losses(sample_cell.parameters, 3)
-    for step, log10 in zip(
-        result.trajectory["step"], result.trajectory["log10_train_loss"], strict=True
-    ):
-        expected = math.log(losses[int(step)])
-        assert log10 * math.log(10) == pytest.approx(expected, abs=1e-12, rel=1e-14)
+    losses = np.log(plain_losses(sample_cell.parameters, 3))
+    expected = losses[np.array(result.trajectory["step"], int)]
+    logs = np.array(result.trajectory["log10_train_loss"]) * math.log(10)
+    assert logs == pytest.approx(expected, abs=1e-12, rel=1e-14)
 
 
 @pytest.mark.parametrize("optimiser", OPTIMISERS)
@@ -95,13 +85,8 @@ def test_heads_that_begin_at_zero_stay_alike_each_by_itself(optimiser: Optimiser
 @pytest.mark.parametrize("optimiser", OPTIMISERS)
 @pytest.mark.one_in(3)
 def test_heads_trained_by_themselves_are_the_classes_again(optimiser: Optimiser) -> None:
-    settings: dict[str, Any] = {
-        "heads": 4,
-        "optimiser": optimiser,
-        "learning_rate": OPTIMISERS[optimiser],
-        "training_steps": STEPS,
-        "first_phase": "signs",
-    }
+    settings: dict[str, Any] = {"heads": 4, "training_steps": STEPS, "first_phase": "signs"}
+    settings |= {"optimiser": optimiser, "learning_rate": OPTIMISERS[optimiser]}
     together = cell(mixture, **settings)
     apart = cell(mixture, **settings, separate_heads=True)
     first, second = trained(mixture, together, apart)
@@ -117,16 +102,13 @@ def test_samples_taken_some_at_a_time_give_the_gradients_of_all(
     """23 samples in parts of 5, against autograd over every head of two cells of two classes."""
     monkeypatch.setitem(engine._PART_NUMBERS, "cpu", 5 * 4**2 * 4)
     random = np.random.default_rng(0)
-    x, y = (
-        torch.tensor(random.normal(size=(23, 4, 3))),
-        torch.tensor(random.choice([-1.0, 1.0], 23)),
-    )
+    x = torch.tensor(random.normal(size=(23, 4, 3)))
+    y = torch.tensor(random.choice([-1.0, 1.0], 23))
     u, w = (torch.tensor(random.normal(size=(2, 2, rows, 3))) for rows in (4, 3))
     counts = torch.tensor([[1.0, 2.0], [4.0, 3.0]], dtype=torch.float64)
     of_all = counts.sum(1)
-    actual = engine.HeadGradients(x, y, 2, 2)(
-        u, w, counts / of_all.sqrt()[:, None], of_all, scaled=scaled
-    )
+    mixing = counts / of_all.sqrt()[:, None]
+    actual = engine.HeadGradients(x, y, 2, 2)(u, w, mixing, of_all, scaled=scaled)
     for index, repeats in enumerate(counts.long()):
         each = [item[index].repeat_interleave(repeats, 0).requires_grad_() for item in (u, w)]
         logits = reference.plain_model(x, list(each[0]), list(each[1]))
@@ -135,13 +117,11 @@ def test_samples_taken_some_at_a_time_give_the_gradients_of_all(
         torch.testing.assert_close(actual.logits[index], logits.detach(), rtol=1e-12, atol=1e-14)
         torch.testing.assert_close(actual.loss[index], loss.detach(), rtol=1e-12, atol=0)
         size = loss.item() if scaled else 1.0
-        for averaged, gradient in zip(
-            (actual.projection, actual.attention), torch.autograd.grad(loss, each), strict=True
-        ):
-            torch.testing.assert_close(
-                averaged[index] * size, gradient[firsts], rtol=1e-10, atol=1e-13
-            )
-    logits = engine.logits_of(x, u, w, counts / of_all.sqrt()[:, None])
+        of_u, of_w = (gradient[firsts] for gradient in torch.autograd.grad(loss, each))
+        close = partial(torch.testing.assert_close, rtol=1e-10, atol=1e-13)
+        close(actual.projection[index] * size, of_u)
+        close(actual.attention[index] * size, of_w)
+    logits = engine.logits_of(x, u, w, mixing)
     torch.testing.assert_close(logits, actual.logits, rtol=1e-12, atol=1e-14)
 
 
@@ -161,14 +141,8 @@ def phi(parameters: Tensor, x: Tensor) -> Tensor:
     return (projection * (torch.softmax(x @ attention @ x.mT, -1) @ x)).sum()
 
 
-def _gradient(settings: Callable[[Tensor], Tensor], index: Tensor) -> Tensor:
-    actual: Tensor = autograd.jacobian(settings, index)  # type: ignore[no-untyped-call]
-    return actual
-
-
-def _hessian(settings: Callable[[Tensor], Tensor], index: Tensor) -> Tensor:
-    actual: Tensor = autograd.hessian(settings, index)  # type: ignore[no-untyped-call]
-    return actual
+def derivatives_by_autograd(of: Callable[[Tensor], Tensor], at: Tensor) -> tuple[Tensor, Tensor]:
+    return autograd.jacobian(of, at), autograd.hessian(of, at)  # type: ignore[no-untyped-call]
 
 
 def random_heads(count: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -187,8 +161,7 @@ def test_derivatives_of_a_head_are_those_of_autograd() -> None:
     inputs, _, [weights] = random_heads(1)
     actual = derivatives_of(inputs, weights)
     for index, x in enumerate(inputs):
-        gradient = _gradient(partial(phi, x=x), weights)
-        hessian = _hessian(partial(phi, x=x), weights)
+        gradient, hessian = derivatives_by_autograd(partial(phi, x=x), weights)
         torch.testing.assert_close(actual.gradients[index], gradient, rtol=1e-10, atol=1e-12)
         torch.testing.assert_close(actual.hessians()[index], hessian, rtol=1e-10, atol=1e-12)
     mean = torch.linspace(-1, 1, 6, dtype=torch.float64)
@@ -202,21 +175,17 @@ def test_the_curvature_of_classes_is_that_of_all_heads() -> None:
     repeated = weights.repeat_interleave(torch.tensor([3, 2]), 0).flatten()
 
     def loss(of_all: Tensor) -> Tensor:
-        logits = torch.stack(
-            [torch.stack([phi(item, x) for item in of_all.view(5, -1)]).sum() for x in inputs]
-        )
+        by_head = [torch.stack([phi(item, x) for x in inputs]) for item in of_all.view(5, -1)]
+        logits = torch.stack(by_head).sum(0)
         return torch.nn.functional.softplus(-labels * logits / math.sqrt(5)).mean()
 
     value = float(loss(repeated))
-    eigenvalues = torch.linalg.eigvalsh(_hessian(loss, repeated)) / value
-    gradient = _gradient(loss, repeated) / value
-    actual = theory.loss_curvature(
-        [derivatives_of(inputs, item) for item in weights],
-        torch.tensor([3.0, 2.0], dtype=torch.float64),
-        labels,
-    )
+    gradient, hessian = derivatives_by_autograd(loss, repeated)
+    eigenvalues = torch.linalg.eigvalsh(hessian) / value
+    by_class = [derivatives_of(inputs, item) for item in weights]
+    actual = theory.loss_curvature(by_class, torch.tensor([3.0, 2.0]).double(), labels)
     assert actual.log_loss == pytest.approx(math.log(value), rel=1e-12)
-    assert actual.gradient == pytest.approx(float(gradient.norm()), rel=1e-10)
+    assert actual.gradient == pytest.approx(float(gradient.norm()) / value, rel=1e-10)
     assert actual.largest == pytest.approx(float(eigenvalues.max()), rel=1e-9)
     assert actual.smallest == pytest.approx(float(eigenvalues.min()), rel=1e-9)
 
@@ -240,10 +209,8 @@ def test_the_mixture_is_that_of_the_paper() -> None:
 
 
 def test_more_samples_extend_fewer_and_no_stream_is_shared() -> None:
-    for few, many in (
-        [draw_problem(MultiheadMixtureParameters(n=n), 1) for n in (20, 50)],
-        [draw_problem(MultiheadPlantedParameters(n=n), 1) for n in (20, 50)],
-    ):
+    for model in (MultiheadMixtureParameters, MultiheadPlantedParameters):
+        few, many = (draw_problem(model(n=n), 1) for n in (20, 50))
         assert np.array_equal(many.train.inputs[:20], few.train.inputs)
         assert np.array_equal(many.train.labels[:20], few.train.labels)
         assert not np.array_equal(few.train.inputs, few.test.inputs[:20])
@@ -257,20 +224,16 @@ def test_the_planted_head_labels_its_samples_with_room() -> None:
     for samples in (problem.train, problem.test, problem.first):
         logits = data.logits(problem.planted, samples.inputs)
         assert (samples.labels * logits > 0.2).all()
-        plain = reference.plain_model(
-            torch.tensor(samples.inputs),
-            [torch.tensor(problem.planted.projection)],
-            [torch.tensor(problem.planted.attention)],
-        )
+        u, w = map(torch.tensor, (problem.planted.projection, problem.planted.attention))
+        plain = reference.plain_model(torch.tensor(samples.inputs), [u], [w])
         assert plain.numpy() == pytest.approx(logits, rel=1e-12)
 
 
 def test_measures_are_those_of_their_definitions() -> None:
     """Five heads in two classes, three and two, each measure written out head by head."""
     generator = torch.Generator().manual_seed(0)
-    u, w = (
-        torch.randn(1, 2, rows, 4, generator=generator, dtype=torch.float64) for rows in (10, 4)
-    )
+    normals = partial(torch.randn, generator=generator, dtype=torch.float64)
+    u, w = normals(1, 2, 10, 4), normals(1, 2, 4, 4)
     counts = torch.tensor([[3.0, 2.0]]).double(), torch.tensor([5.0]).double()
     actual = engine.Heads(u, w, *counts)
     us, ws = ([weights[0, index] for index in (0, 0, 0, 1, 1)] for weights in (u, w))
@@ -280,26 +243,21 @@ def test_measures_are_those_of_their_definitions() -> None:
     problem = draw_problem(MultiheadMixtureParameters(n=7), 0)
     x, y = torch.tensor(problem.train.inputs), torch.tensor(problem.train.labels)
     relevant = torch.tensor(problem.train.relevant).double()
-    on_relevant = [
-        float((torch.softmax(x @ w @ x.mT, -1) * relevant[:, None]).sum(-1).mean()) for w in ws
-    ]
-    assert float(training.attention_on_relevant(actual, x, relevant)) == pytest.approx(
-        np.mean(on_relevant)
-    )
+    scores = torch.stack([torch.softmax(x @ w @ x.mT, -1) for w in ws])
+    on_relevant = float((scores * relevant[:, None]).sum(-1).mean())
+    assert float(training.attention_on_relevant(actual, x, relevant)) == pytest.approx(on_relevant)
     logits = reference.plain_model(x, us, ws)
     tested = training.on_test(actual, x, y)
-    assert float(tested["test_loss"]) == pytest.approx(
-        float(torch.nn.functional.softplus(-y * logits).mean())
-    )
+    loss = float(torch.nn.functional.softplus(-y * logits).mean())
+    assert float(tested["test_loss"]) == pytest.approx(loss)
     assert float(tested["test_error"]) == pytest.approx(float((y * logits < 0).double().mean()))
     squares = engine.squared_norm(actual.U, actual.counts)
     assert float(squares) == pytest.approx(float(torch.stack(us).square().sum()))
     head = data.draw_head(10, 4, 0)
     target = torch.tensor(head.attention)
-    cosine = sum((w * target).sum() for w in ws) / (
-        torch.stack(ws).norm() * math.sqrt(5) * target.norm()
-    )
-    assert float(training.alignments(actual, head)["alignment_w"]) == pytest.approx(float(cosine))
+    inner = sum(float((w * target).sum()) for w in ws)
+    cosine = inner / float(torch.stack(ws).norm() * math.sqrt(5) * target.norm())
+    assert float(training.alignments(actual, head)["alignment_w"]) == pytest.approx(cosine)
 
 
 def test_no_direction_has_a_larger_margin_and_inseparable_vectors_have_none() -> None:
@@ -325,18 +283,10 @@ def test_optimal_attention_has_proposition_3s_attention_and_margin() -> None:
     samples = draw_problem(settings, 0).train
     means = patterns(settings)
     assert samples.relevant is not None
+    stated = first_phase.mixture_margins(samples, means, 0.0)
     noise = samples.inputs[~samples.relevant]
     noise = noise - means[2:][(noise @ means[2:].T).argmax(1)]
-    stated = first_phase.MixtureMargins(
-        tokens=10,
-        sparsity=0.1,
-        strength=2.0,
-        patterns=2,
-        noise_on_signal=float(np.abs(noise @ means[:2].T).max()),
-        noise_on_patterns=2 * float(np.abs(noise @ means[2:].T).max()),
-        noise=float(np.linalg.norm(noise, axis=1).max()),
-        deviation=0.0,
-    )
+    assert stated.noise_on_signal == float(np.abs(noise @ means[:2].T).max())
     assert stated.noise_on_patterns < 0.5, "Proposition 3's bound on the noise, S²/8"
     weights = stated.norm_needed(0.01) * first_phase.optimal_attention(means)
     x = torch.tensor(samples.inputs)
@@ -385,12 +335,9 @@ def test_gradients_of_saturated_attention_keep_their_digits() -> None:
     weights = -y / (1 + np.exp(margins_of)) / len(y)
     expected = np.einsum("n,nts,nta,nsb->ab", weights, spread, x, x)
     loss = np.log1p(np.exp(-margins_of)).mean()
+    u, w, one = (torch.tensor(each)[None, None] for each in (oracle, attention, 1.0))
     actual = engine.HeadGradients(torch.tensor(x), torch.tensor(y), 1, 1)(
-        torch.tensor(oracle)[None, None],
-        torch.tensor(attention)[None, None],
-        torch.ones(1, 1, dtype=torch.float64),
-        torch.ones(1, dtype=torch.float64),
-        scaled=True,
+        u, w, one.double(), one.double()[0], scaled=True
     )
     assert np.abs(expected).max() < 1e-30
     assert actual.attention[0, 0].numpy() * loss == pytest.approx(expected, rel=1e-6, abs=1e-60)
@@ -421,13 +368,8 @@ def test_margins_after_the_first_phase_are_those_of_all_heads_written_out(phase:
     problem = draw_problem(settings, 0)
     alphas = engine.first_step_sizes(settings, 0)
     x, y = torch.tensor(problem.train.inputs), problem.train.labels
-    attention_there = torch.zeros(4, 4, dtype=torch.float64)
-    by_head = [
-        theory.derivatives(
-            x, alpha * torch.tensor(engine.first_gradient(problem.first).copy()), attention_there
-        )
-        for alpha in alphas
-    ]
+    u, w = torch.tensor(engine.first_gradient(problem.first).copy()), torch.zeros(4, 4).double()
+    by_head = [theory.derivatives(x, alpha * u, w) for alpha in alphas]
     features = np.hstack([head.gradients.numpy() for head in by_head]) / math.sqrt(6)
     best = first_phase.largest_margin(y[:, None] * features)
     got = first_phase.first_phase_columns(problem, phase, engine.first_steps(settings, 0))
@@ -438,7 +380,7 @@ def test_margins_after_the_first_phase_are_those_of_all_heads_written_out(phase:
     target = [np.append(oracle, np.sign(alpha) * attention) for alpha in alphas]
     constructed = (y * (features @ np.concatenate(target) / math.sqrt(6))).min()
     assert got["ntk_margin_constructed"] == pytest.approx(constructed, rel=1e-9)
-    norm = max(abs(alphas)) * np.linalg.norm(engine.first_gradient(problem.first))
+    norm = max(abs(alphas)) * float(u.norm())
     largest = math.sqrt(10) * (2 + got["first_deviation"])
     assert norm <= largest, "Proposition 2 on P1, by the triangle inequality"
 
@@ -468,17 +410,14 @@ def test_heads_of_random_attention_begin_with_no_output_and_a_margin() -> None:
 
 def test_training_comes_to_a_limit_in_the_number_of_heads() -> None:
     few: dict[str, Any] = {"training_steps": 100, "n": 20, "test_samples": 10}
-    losses = [
-        trained(mixture, cell(mixture, heads=count, **few))[0].measurements["train_loss"]
-        for count in (10**9, 9 * 10**18)
-    ]
+    many, most = trained(mixture, *(cell(mixture, heads=h, **few) for h in (10**9, 9 * 10**18)))
+    losses = [result.measurements["train_loss"] for result in (many, most)]
     assert losses[0] == pytest.approx(losses[1], rel=1e-6)
 
 
 def test_steps_to_a_test_loss_lie_between_logged_steps() -> None:
-    rows = pd.DataFrame(
-        {"heads": 1, "seed": 0, "step": [1, 10, 100], "test_loss": [1.0, 0.1, 0.01]}
-    )
+    logged = {"step": [1, 10, 100], "test_loss": [1.0, 0.1, 0.01]}
+    rows = pd.DataFrame(logged | {"heads": 1, "seed": 0})
     assert steps_to_test_loss(rows, 0.05).steps_to_target.item() == pytest.approx(20)
     assert math.isnan(steps_to_test_loss(rows).steps_to_target.item())
 
@@ -494,11 +433,9 @@ def test_above_a_hundred_thousand_heads_uniform_step_sizes_are_a_thousand() -> N
     assert engine.first_steps(most, 0).counts.sum() == pytest.approx(1e18)
     assert steps.mean(np.abs(steps.sizes)) == pytest.approx(0.5, abs=0.002)
     assert steps.mean(steps.sizes**2) == pytest.approx(1 / 3, abs=0.002)
-    drawn = np.random.default_rng(1).uniform(-1, 1, 10**6)
-    by_head = engine.FirstSteps(drawn, np.ones(10**6))
-    levels, each = (
-        first_phase.first_phase_columns(problem, "uniform", chosen) for chosen in (steps, by_head)
-    )
+    by_head = engine.FirstSteps(np.random.default_rng(1).uniform(-1, 1, 10**6), np.ones(10**6))
+    columns = partial(first_phase.first_phase_columns, problem, "uniform")
+    levels, each = columns(steps), columns(by_head)
     for name in ("ntk_margin", "ntk_margin_constructed"):
         assert levels[name] == pytest.approx(each[name], rel=5e-3), name
     sample_cell = cell(mixture, heads=10**12, training_steps=3, test_samples=10, **settings)
@@ -519,10 +456,8 @@ def test_uniform_step_sizes_are_half_as_large_on_average() -> None:
 
 
 def test_a_planted_head_without_a_least_logit_has_no_share_of_its_margin() -> None:
-    [result] = trained(
-        planted, cell(planted, least_logit=0.0, n=30, test_samples=10, training_steps=3)
-    )
-    assert result.status == "done"
+    few = {"n": 30, "test_samples": 10, "training_steps": 3}
+    [result] = trained(planted, cell(planted, least_logit=0.0, **few))
     assert "margin" in result.measurements
     assert "margin_share" not in result.measurements
 

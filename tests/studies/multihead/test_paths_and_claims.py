@@ -22,15 +22,8 @@ from overfit_cli.studies.multihead.study import paths as study
 from tests.judged import claims_by_name, measure
 from tests.training import cell_of, train
 
-SETTINGS = {
-    "heads": 3,
-    "n": 6,
-    "sigma": 0.3,
-    "learning_rate": 0.7,
-    "training_steps": 15,
-    "leave_one_out": True,
-    "test_samples": 10,
-}
+SETTINGS = {"heads": 3, "n": 6, "sigma": 0.3, "learning_rate": 0.7, "training_steps": 15}
+SETTINGS |= {"leave_one_out": True, "test_samples": 10}
 
 
 def plain_descent(
@@ -116,13 +109,8 @@ def test_segments_are_as_long_as_the_proposition_allows() -> None:
         assert 0.3 * math.sqrt(50) < 2 * beta * square <= math.sqrt(50) * (1 + 1e-9)
 
 
-MET = {
-    "descent": 1.9,
-    "theorem1_heads": -1.0,
-    "lemma9_heads": -9.0,
-    "mean_train_loss": 0.3,
-    "target_loss": 0.01,
-}
+MET = {"descent": 1.9, "theorem1_heads": -1.0, "lemma9_heads": -9.0}
+MET |= {"mean_train_loss": 0.3, "target_loss": 0.01}
 """Columns of cells that meet the lemmas' conditions."""
 
 

@@ -42,17 +42,8 @@ REAL = Path(os.environ.get("OVERFIT_DATA", "")) / "sst2"
 TRAIN = ["a dull film", "a fine film", "dull and long", "fine , and short", "so fine", "so dull"]
 DEV = ["a fine story", "long and dull", "fine", "dull"]
 LABELS = [0, 1, 0, 1, 1, 0]
-TINY: Mapping[str, Any] = {
-    "n": 6,
-    "test_samples": 4,
-    "d": 8,
-    "hidden": 6,
-    "batch_size": 3,
-    "training_steps": 4,
-    "evaluate_every": 2,
-    "tokens": 8,
-    "heads": 2,
-}
+TINY: dict[str, Any] = {"n": 6, "test_samples": 4, "d": 8, "hidden": 6, "tokens": 8, "heads": 2}
+TINY |= {"batch_size": 3, "training_steps": 4, "evaluate_every": 2}
 
 
 def in_words(**changed: Any) -> list[str]:
@@ -354,22 +345,11 @@ def save_pretrained(folder: Path) -> None:
     tokenizer = Tokenizer(models.WordLevel({w: i for i, w in enumerate(words)}, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
-    pretrained = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        bos_token="<s>",
-        pad_token="<pad>",
-        eos_token="</s>",
-        unk_token="<unk>",
-    )
-    pretrained.save_pretrained(folder)
-    config = RobertaConfig(
-        vocab_size=len(words),
-        hidden_size=8,
-        intermediate_size=6,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        max_position_embeddings=20,
-    )
+    ends = dict(zip(("bos_token", "pad_token", "eos_token", "unk_token"), words, strict=False))
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, **ends).save_pretrained(folder)
+    sizes = {"hidden_size": 8, "intermediate_size": 6, "max_position_embeddings": 20}
+    layers = {"num_hidden_layers": 2, "num_attention_heads": 2}
+    config = RobertaConfig(vocab_size=len(words), **sizes, **layers)
     with torch.random.fork_rng():
         torch.manual_seed(3)
         RobertaForMaskedLM(config).save_pretrained(folder)

@@ -50,6 +50,21 @@ def test_steps_without_lambda_do_not_collapse() -> None:
     assert measure("softmax-steps-lambda-power", late).verdict == "inconclusive"
 
 
+def test_powers_are_those_of_widths_at_which_all_cells_meet_the_hypotheses() -> None:
+    name = "softmax-drift-tight"
+    cells = true_cells(name).assign(rate_ratio=0.5, movement=0.001, lambda_start=1e9)
+    broken = cells.assign(rate_ratio=np.where((cells["m"] == 512) & (cells["seed"] == 0), 2.0, 0.5))
+    assert measure(name, broken).verdict == measure(name, cells).verdict == "holds"
+    few = cells.assign(rate_ratio=np.where(cells["m"] < 4096, 2.0, 0.5))
+    assert measure(name, few).verdict == "vacuous"
+
+
+def test_both_profiles_of_a_preset_decide_its_claims() -> None:
+    cells = true_cells("diffusion-falls")
+    full = cells.assign(m=1024, training_steps=10_000, samples=10_000)
+    assert measure("diffusion-falls", full).verdict == measure("diffusion-falls", cells).verdict
+
+
 def test_one_output_and_several_are_judged_apart() -> None:
     several = true_cells("softmax-linear-rate-outputs").assign(rate_ratio=2.0)
     both = pd.concat([true_cells("softmax-linear-rate"), several], ignore_index=True)

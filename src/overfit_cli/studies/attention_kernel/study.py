@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from overfit_cli.core.cell import CellResult, Column
 from overfit_cli.core.figure import CURVES, CUTOFF, LINES, lazily
 from overfit_cli.core.study import Study
@@ -47,7 +49,12 @@ COLUMNS = (
     Column("lemma_gradients", "Lemma 2 (4, 5) or 7 (4), left over right side, most"),
     Column("lemma_outputs", "Lemma 3 (1) or 8 (1), left over right side, most"),
     Column("lemma_change", "Lemma 3 (2) or 8 (2), left over right side, most"),
-    Column("tangent_trace", "trace of tangent kernel in W_Q", r"\mathrm{tr}\,\Theta"),
+    Column(
+        "tangent_trace",
+        "trace of tangent kernel in W_Q",
+        r"\mathrm{tr}\,\Theta",
+        "trace of tangent kernel",
+    ),
     Column("tangent_small", "its mean as σ_W goes to 0", label="formula at small weights"),
     Column("tangent_steps", "steps to 10⁻⁶ predicted by Θ", label="predicted steps"),
     Column("log10_gamma", "decimal logarithm of Theorem 3's rate", r"\log_{10}\gamma"),
@@ -126,6 +133,7 @@ class KernelRegression(Study[P]):
             value="relative_loss",
             by=_PANELS,
             axes=0,
+            draw=partial(lazily("overfit_cli.figures.lines:draw_lines"), floor=1e-12),  # round-off
         ),
         LINES.showing(
             "eigenvalue",

@@ -21,12 +21,7 @@ from overfit_cli.core.training import (
 )
 from overfit_cli.studies.attention_kernel import engine, layers, lemmas, spectra, theory
 from overfit_cli.studies.attention_kernel.data import Problem, draw_problem
-from overfit_cli.studies.attention_kernel.engine import (
-    Constants,
-    ForwardPass,
-    Projections,
-    Step,
-)
+from overfit_cli.studies.attention_kernel.engine import Constants, ForwardPass, Projections, Step
 from overfit_cli.studies.attention_kernel.parameters import (
     LAYERS,
     KernelRegressionParameters,

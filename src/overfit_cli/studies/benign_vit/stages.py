@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from overfit_cli.claims.cells import is_unknown
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.claim import Measurement, UndecidedError
 from overfit_cli.core.parameters import parameters_from_row
@@ -72,7 +73,8 @@ def grown(steps: pd.DataFrame) -> pd.DataFrame:
     """Return what columns have grown by from the first logged step to the last, a row for a cell.
 
     Of the signals' values the size is meant; all grow over the same steps, so that what grows
-    faster is what has grown more. A cell that is not fitted has grown by nothing.
+    faster is what has grown more. A cell that is not fitted has grown by nothing; nothing is known
+    of one that failed for a reason that says nothing of its training.
     """
     ordered = steps.sort_values(["key", "step"])
     first, last = (ordered.drop_duplicates("key", keep=end) for end in ("first", "last"))
@@ -81,6 +83,7 @@ def grown(steps: pd.DataFrame) -> pd.DataFrame:
     logged = (rows[names].to_numpy(np.float64) for rows in (first, last))  # (cells, names)
     starts, ends = (np.where(is_value, np.abs(each), each) for each in logged)
     whole = (first["step"].to_numpy() == 0) & (last["step"] == last["steps"]).to_numpy()
+    whole &= ~is_unknown(last).to_numpy()
     fitted = (last["status"] == "done").to_numpy()
     moved = np.where(fitted[:, None], ends - starts, 0.0)  # (cells, names)
     moved = np.where(whole[:, None], moved, np.nan)

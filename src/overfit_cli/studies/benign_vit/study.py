@@ -92,7 +92,11 @@ TRAJECTORY = (
     Column("signal_lead", "signal value over the greatest noise value, at the worst sample"),
     Column("noise_lead", "value of token 2 over the greatest other value, at the worst sample"),
     *(
-        Column(f"attention_{of}_{by}", f"attention of {of} on {by}")
+        Column(
+            f"attention_{of}_{by}",
+            f"attention of {of} on {by}",
+            label=f"attention of {of} on {by}",
+        )
         for of, by in itertools.product(TOKEN_CLASSES, repeat=2)
     ),
     *(
@@ -210,7 +214,7 @@ FIGURES = (
         by="tokens",
         theory=DEFICIT,
         labels={
-            DEFICIT: r"$\overline{N M \Vert w_O\Vert^2 / (2 s^2 \sigma_h^2 d_h V^2)}$, "
+            DEFICIT: r"mean of $N M \Vert w_O\Vert^2 / (2 s^2 \sigma_h^2 d_h V^2)$, "
             r"$V = -\log(e^\epsilon - 1)$"
         },
         **_IN_LOGS,
@@ -270,7 +274,9 @@ class BenignVit(Study[P]):
         """
 
         def shape(cell: Cell[P]) -> tuple[object, ...]:
-            return (*shared_values(cell, NOT_PROJECTED), -cell.parameters.n)
+            p = cell.parameters
+            weights = (p.sigma_h, p.sigma_v, p.output_scale)
+            return (*shared_values(cell, {*NOT_PROJECTED, "n"}), *weights, -p.n)
 
         if device != "cpu":
             return group_cells(

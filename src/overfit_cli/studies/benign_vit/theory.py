@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,10 +23,6 @@ from overfit_cli.studies.benign_vit.parameters import (
     value_deviation_bound,
     weight_deviations,
 )
-
-if TYPE_CHECKING:
-    pass
-
 
 FIGURE_1_CONSTANT = 1000.0
 """N · SNR² on the red curve of figure 1; the theorems leave the constant open."""

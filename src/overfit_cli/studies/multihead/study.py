@@ -207,7 +207,7 @@ class MultiheadMixture(MultiheadStudy[MultiheadMixtureParameters]):
             theory="10**required_heads / heads",
             threshold=1,
             labels={
-                "mean_train_loss / theorem1_bound": "mean training loss over Theorem 1's bound",
+                "mean_train_loss / theorem1_bound": "mean loss over Theorem 1's",
                 "10**required_heads / heads": "heads that Theorem 1 requires, over $H$",
             },
             log=frozenset({"x", "value"}),
@@ -306,10 +306,16 @@ class MultiheadPaths(Study[MultiheadPathsParameters]):
         Column("theorem_step_size", "log₁₀ of the largest step size of both"),
         Column("descent_share", "share of the steps whose η is at most 1/ρ_k of Lemma 7"),
         Column("descent_allowed", "least descent of these steps over η/2 ‖∇L‖²"),
-        Column("descent", "least descent of all steps over η/2 ‖∇L‖²"),
+        Column(
+            "descent",
+            "least descent of all steps over η/2 ‖∇L‖²",
+            label="least descent over its bound",
+        ),
         Column("segment_rise", "rise of the loss on a segment over Proposition 4's bound, most"),
         Column("lemma8", "mean training loss over Lemma 8's bound"),
-        Column("lemma9", "mean training loss over Lemma 9's bound"),
+        Column(
+            "lemma9", "mean training loss over Lemma 9's bound", label="loss over Lemma 9's bound"
+        ),
         Column("lemma9_heads", "log₁₀ of the heads that Lemma 9 requires in the print"),
         Column("lemma10", "distance to the target over Lemma 10's bound, 3 ‖θ − θ₀‖, most"),
         Column("lemma3_bound", "Lemma 3's bound on test less training loss"),

@@ -102,6 +102,8 @@ def _claim_beside(
             f"mean of {column} {within.format(other)} on average",
             on=PUBLISHED.where(start=start, **at),
             cells=cells or partial(_with_limit, limit=other),
+            number=f"{words} {'less' if within.startswith('-') else 'over'} that {whose}, averaged "
+            f"over {'α' if at else 'α and ω'},",
             because="a twentieth",
             hypotheses=hypotheses,
         )
@@ -141,6 +143,7 @@ for _start, _column, _symbol in (("semantic", "m", "m"), ("positional", "theta",
         "does.",
         f"mean of power of d in {_column} is -0.5 within 0.25 on average",
         on=SIZES.where(start=_start),
+        number=f"the power of d in {_symbol}, averaged over α,",
         because="half of the power of a fluctuation, 1/√d",
         hypotheses="d → ∞ at n = α d; d from 100 to 800, ω = 0.3, α from 0.6 to 2",
         figure="sizes",

@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from overfit_cli.core.cells import Cells
-from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.text import plural
 from overfit_cli.figures import labels, style
@@ -27,6 +26,12 @@ from overfit_cli.studies.softmax_network.diffusion.data import mixture
 from overfit_cli.studies.softmax_network.diffusion.study import SoftmaxDiffusionParameters
 
 T, MARKS = "steps_to_epsilon", {"sphere": "o", "ball": "s", "digits": "^"}
+
+
+def has_lambda(data: Cells) -> bool:
+    """Return whether several settings of networks and their data took steps."""
+    trained = data.trained[data.trained[T] > 0]
+    return bool(trained.groupby(SETTING).ngroups >= 6)
 
 
 def draw_lambda(data: Cells, options: FigureOptions) -> Picture:
@@ -98,18 +103,16 @@ def _draw_points(
         log_ticks(axis, *limits)
 
 
-def has_planes(data: Cells) -> bool:
+def has_samples(data: Cells) -> bool:
     """Return whether points have two coordinates, and nothing varies but the model and n."""
     return set(data.varying()) <= {"model", "n"} and bool((data.trained["d"] > 1).all())
 
 
 def draw_samples(data: Cells, options: FigureOptions) -> Picture:
     """Draw samples of each model, at the largest n and of one seed, from the worst to the best."""
-    if not has_planes(data):
-        raise UserError("Samples are drawn of points of two coordinates, of models and n alone.")
     cells = data.where("n is largest", "seed is smallest").trained
     cells = cells.sort_values("sliced_wasserstein", ascending=False)
-    figure, panels = new_panels(len(cells), height=2.15)
+    figure, panels = new_panels(len(cells), height=2.6)
     samples = data.steps.dropna(subset=["sample_1"]).set_index("key")
     for axes, (_, cell) in zip(panels, cells.iterrows(), strict=True):
         [colour] = style.value_colours(data.study, "model", [cell["model"]])

@@ -54,7 +54,12 @@ COLUMNS = (
     Column(
         "test_drift", "largest change of the kernel at a test input", r"\epsilon_{\mathrm{test}}"
     ),
-    Column("worst_drift", "largest change of the Gram matrix within R = 0.001, over R n outputs"),
+    Column(
+        "worst_drift",
+        "largest change of the Gram matrix within R = 0.001, over R n outputs",
+        r"\|\Delta H\|/(R\,n\,d)",
+        "worst drift",
+    ),
     Column("worst_drift_far", "the same within R = 0.009"),
     Column("width_missing", "decades of hidden units that Theorem 4.2 lacks", decades=True),
     Column("step_size_beyond", "decades of the step size over Theorem 4.2's", decades=True),
@@ -126,6 +131,7 @@ FIGURES = (
         f"{__package__}.figures",
         "lambda",
         "Steps against λ or κ, and over Table 1's or sufficient widths against λ",
+        "softmax-lambda-steps",
         source="Cao et al. 2024, Table 1",
     ),
     bounds_figure(BOUNDS, ("outputs", "sigma"), source="Cao et al. 2024, sections 4, 5 and F"),

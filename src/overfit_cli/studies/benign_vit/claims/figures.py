@@ -56,14 +56,19 @@ def coarse_grid(cells: pd.DataFrame) -> pd.DataFrame:
 def present_cells(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells that are there, of enough values along both axes."""
     there: pd.DataFrame = cells[cells["reason"] != ABSENT]
-    for axis in ("n", "snr"):
-        if there[axis].nunique() < LEAST_FOR_POWER:
-            raise not_run(f"It needs {LEAST_FOR_POWER} values of {axis}.")
+    _require_axes(there)
     return there
+
+
+def _require_axes(cells: pd.DataFrame) -> None:
+    for axis in ("n", "snr"):
+        if cells[axis].nunique() < LEAST_FOR_POWER:
+            raise not_run(f"It needs {LEAST_FOR_POWER} values of {axis}.")
 
 
 def fitted_cells(grid: pd.DataFrame) -> pd.DataFrame:
     """Return the cells with whether each reaches a training loss of ε; unknown of lost ones."""
+    _require_axes(grid)
     ended = grid["status"] == "done"
     finite_numbers(grid[ended], "train_loss")
     fitted = (ended & (grid["train_loss"] <= grid["epsilon"])).astype(float)
@@ -265,7 +270,7 @@ for regime, number, point, token, other in (
             f"appendix A, figure {number}",
             f"Where overfitting is {regime}, {statement}.",
             f"share of seeds with {faster} everywhere >= 2/3 with at least 10 seeds",
-            on=on(f"dynamics-{regime}"),
+            on=on(f"dynamics-{regime}", alike=("max_steps", "test_samples", "dtype")),
             cells=grown,
             number="the share of seeds on which this is so, from the first step to the last",
             because="two draws of three",

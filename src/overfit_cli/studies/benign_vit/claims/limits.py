@@ -14,14 +14,20 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.papers import Claims, on
-from overfit_cli.core.claim import Measurement, inconclusive
+from overfit_cli.core.claim import Measurement, inconclusive, not_run
 from overfit_cli.studies.benign_vit.claims.figures import (
     EXPONENT,
     boundary,
     judge_exponent,
     with_table,
 )
-from overfit_cli.studies.benign_vit.claims.theorems import CONDITION, LARGE
+from overfit_cli.studies.benign_vit.claims.theorems import (
+    CONDITION,
+    CONDITION_41,
+    LARGE,
+    LARGE_PRODUCT,
+    MAY_VARY,
+)
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.theory import (
     BALANCE,
@@ -35,8 +41,8 @@ from overfit_cli.studies.benign_vit.theory import (
 
 jiang = Claims("", "Jiang et al. 2024", BenignVitParameters)
 
-WIDE_HEADS = on("wide-heads", f"{DEFICIT} <= 0.01")
-ATTENTION = on("attention-deficit", f"{DEFICIT} <= 0.01")
+WIDE_HEADS = on("wide-heads", f"{DEFICIT} <= 0.01", LARGE_PRODUCT, alike=MAY_VARY)
+ATTENTION = on("attention-deficit", f"{DEFICIT} <= 0.01", LARGE_PRODUCT, alike=MAY_VARY)
 DESIGN = (
     f"weights as Condition 4.1 requires, equally many labels of both kinds; {LARGE}; N is below "
     "log d, which item 3 requires, and noise tokens overlap by NM/√d, a millionth or less; the "
@@ -115,8 +121,14 @@ def _middle(values: pd.Series[float]) -> float:
     return float(np.sqrt(ordered[(len(ordered) - 1) // 2] * ordered[len(ordered) // 2]))
 
 
+LEAST_SPAN = 1000
+"""The factor between the ends of d over which C is said to stay."""
+
+
 def changes(cells: pd.DataFrame) -> pd.DataFrame:
     """Return C at each d over that at the smallest d, seed by seed."""
+    if cells["d"].max() < LEAST_SPAN * cells["d"].min():
+        raise not_run(f"It needs values of d that are a factor of {LEAST_SPAN:g} apart.")
     found = constants(cells, "d", FIGURE_1_THRESHOLD)
     first = found[found["d"] == found["d"].min()].set_index("seed")["constant"]
     found = found.assign(change=found["constant"] / found["seed"].map(first))
@@ -181,7 +193,7 @@ jiang.ours(
     "Where Condition 4.1 holds, the transition between benign and harmful overfitting is where "
     "N·SNR² is a constant.",
     TRANSITION.in_words("the exponent"),
-    on=on("theorem-transition"),
+    on=on("theorem-transition", *CONDITION_41, alike=MAY_VARY),
     measure=transition,
     hypotheses=f"{CONDITION}; the test loss crosses {FIGURE_1_THRESHOLD:g}, figure 1b's cut; the "
     "crossing lies between the theorems' constants: 60 M² C_p² is not required",

@@ -12,14 +12,23 @@ from collections.abc import Mapping
 from typing import Any
 
 from overfit_cli.claims.papers import Claims, on
-from overfit_cli.studies.benign_vit.claims.theorems import BENIGN_SIDE, HARMFUL_SIDE, SMALL_ERROR
+from overfit_cli.studies.benign_vit.claims.theorems import (
+    BENIGN_SIDE,
+    HARMFUL_SIDE,
+    MAY_VARY,
+    SMALL_ERROR,
+)
 from overfit_cli.studies.benign_vit.parameters import TOKEN_CLASSES, BenignVitParameters
 from overfit_cli.studies.benign_vit.stages import numbers, until_stage_2_ends
 
 jiang = Claims("", "Jiang et al. 2024", BenignVitParameters, figure="dynamics")
 
 SIDES: Mapping[str, Mapping[str, Any]] = {
-    side: {"on": on(f"theorem-dynamics-{side}"), "hypotheses": required, "reads": "trajectories"}
+    side: {
+        "on": on(f"theorem-dynamics-{side}", alike=MAY_VARY),
+        "hypotheses": required,
+        "reads": "trajectories",
+    }
     for side, required in (("benign", BENIGN_SIDE), ("harmful", HARMFUL_SIDE))
 }
 BENIGN, HARMFUL = SIDES.values()

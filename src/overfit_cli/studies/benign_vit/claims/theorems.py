@@ -1,8 +1,9 @@
 """Claims on Theorems 4.1 and 4.2, judged where their hypotheses hold.
 
 A preset's cells meet items 1 and 3 to 10 of Condition 4.1, item 2 in what it does, and whatever a
-claim's hypotheses say beside it: a test computes it for each of them. "There is a T" is tested as
-it stands: the loss reaches ε within the order of T steps. Whether T is tight, with all of its
+claim's hypotheses say beside it: a test computes it for each of them. Of a user's own values of the
+axes only those count that meet `CONDITION_41` and lie on the claim's side. "There is a T" is tested
+as it stands: the loss reaches ε within the order of T steps. Whether T is tight, with all of its
 powers, is a question of its own. "o(1)" is a limit: the test loss falls with ε at least as fast as
 the proof says.
 """
@@ -13,13 +14,32 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.papers import Claims, on
+from overfit_cli.core.claim import not_run
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.theory import BALANCE_IN_WORDS
+from overfit_cli.studies.benign_vit.theory import BALANCE, BALANCE_IN_WORDS
 
 jiang = Claims("", "Jiang et al. 2024", BenignVitParameters)
 
-BENIGN = on("theorem-benign-stage3")
-HARMFUL = on("theorem-harmful")
+CONDITION_41 = (
+    "d_h >= (n * snr**2 / epsilon)**2 and d_h >= (n / (snr**2 * epsilon))**2",
+    "n * tokens / sqrt(d) <= epsilon / 100",
+    "n >= log(d)",
+    "output_scale >= 0.1 and output_scale <= 10",
+    "learning_rate * sigma_p**2 * sqrt(d_h) <= 1",
+    "learning_rate * (snr * sigma_p)**2 * sqrt(d_h) <= 1",
+    "epsilon <= 1 / log(d)",
+)
+"""Items 1, 2 in what it does, 3, 5, 6 and 9 for `noise_per=token`: the others, whatever the axes
+are, hold of what the presets fix."""
+
+LARGE_PRODUCT = f"n * snr**2 >= 3 * {BALANCE}"
+SMALL_PRODUCT = f"n * snr**2 <= {BALANCE} / 4"
+
+MAY_VARY = ("max_steps", "test_samples", "leap", "dtype")
+"""Parameters that no theorem or lemma is about: they may have any value, one in all cells."""
+
+BENIGN = on("theorem-benign-stage3", *CONDITION_41, alike=MAY_VARY)
+HARMFUL = on("theorem-harmful", *CONDITION_41, SMALL_PRODUCT, alike=MAY_VARY)
 
 CONDITION = (
     "Condition 4.1 with constants of 1: items 1 and 3 to 10 as they are printed, with the "
@@ -52,21 +72,34 @@ STEPS = "steps * learning_rate * epsilon * output_scale**2"
 OPEN = "T's constant is open: ten is allowed, and fewer steps are as good"
 
 
+LEAST_EPSILONS = 3
+"""The fewest values of ε that show a limit."""
+
+
 def along_epsilon(cells: pd.DataFrame) -> pd.DataFrame:
     """Return what log ε multiplies in log L_D and in the test margin, between neighbouring ε.
 
-    There is a row for each seed and ε but the least. Numbers are means over the other settings, all
-    of which the least ε has too; the test loss is the least of the seed.
+    There is a row for each seed and ε but the least. Numbers are means over the other settings that
+    have every ε; the test loss is the least of all the seed's cells.
     """
+    values = np.sort(cells["epsilon"].unique())
+    if len(values) < LEAST_EPSILONS or values[-1] < 10 * values[0]:
+        raise not_run(
+            f"A limit takes {LEAST_EPSILONS} values of epsilon, the ends a factor of 10 apart."
+        )
+    others = ["n", "snr", "learning_rate", "output_scale"]
+    has_all = cells.groupby([*others, "seed"])["epsilon"].transform("nunique") == len(values)
+    if not has_all.any():
+        raise not_run("It needs a setting that has every epsilon.")
     done = cells["status"] == "done"
     known = cells[["test_loss", "test_margin"]].astype(float).where(done)
     logs = cells[["seed", "epsilon"]].assign(
         loss=np.log(known["test_loss"]), margin=known["test_margin"], log=np.log(cells["epsilon"])
     )
-    means = logs.groupby(["seed", "epsilon"]).agg(pd.Series.mean, skipna=False)
+    means = logs[has_all].groupby(["seed", "epsilon"]).agg(pd.Series.mean, skipna=False)
     moved = means.groupby("seed").diff()  # of neighbouring ε, ascending
     slopes = moved.div(moved["log"], axis=0).dropna(subset="log")
-    ordered = cells.sort_values(["n", "snr", "learning_rate", "output_scale"])
+    ordered = cells[has_all].sort_values(others)
     rows = ordered.drop_duplicates(["seed", "epsilon"]).set_index(["seed", "epsilon"])
     slopes = slopes.rename(columns={"loss": "loss_power", "margin": "margin_slope"})
     chosen = rows.loc[slopes.index].assign(**slopes, status="done").reset_index()
@@ -102,7 +135,8 @@ jiang.paper(
 for side, place, formula, powers, cells, required in (
     (
         "benign", "Theorem 4.1, its T", "η⁻¹ ε⁻¹ ‖μ‖⁻² ‖w_O‖⁻²", "-2, -1, 0, -1, -2",
-        on("theorem-benign"), f"{CONDITION}; {LARGE}",
+        on("theorem-benign", *CONDITION_41, LARGE_PRODUCT, alike=MAY_VARY),
+        f"{CONDITION}; {LARGE}",
     ),
     (
         "harmful", "Theorem 4.2, its T", "N η⁻¹ ε⁻¹ σ_p⁻² d⁻¹ ‖w_O‖⁻²", "0, -1, 1, -1, -2",

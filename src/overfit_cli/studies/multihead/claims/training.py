@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.papers import Claims, on
-from overfit_cli.core.arrays import Floats
 from overfit_cli.core.claim import not_run
 from overfit_cli.stats.intervals import middle
 from overfit_cli.stats.pairs import best_of_sweep
@@ -86,10 +85,9 @@ def _arrival(cell: pd.DataFrame, mark: float) -> float:
     below = np.flatnonzero(loss < mark)
     if not len(below):
         return math.nan
-    first = below[0]
-    if first == 0 or steps[first - 1] <= 0:  # there is no logarithm to interpolate
-        return max(float(steps[first]), 1.0)
-    ends = [first - 1, first]  # falling losses, so that they ascend with the sign changed
+    ends = [below[0] - 1, below[0]]  # falling losses, so that they ascend with the sign changed
+    if below[0] == 0 or steps[ends[0]] <= 0:
+        return max(float(steps[below[0]]), 1.0)
     return math.exp(np.interp(-math.log(mark), -np.log(loss[ends]), np.log(steps[ends])))
 
 
@@ -113,11 +111,10 @@ for name, words, cells in (
 def late_powers(rows: pd.DataFrame) -> pd.DataFrame:
     """Return of each cell the power of the step in the training loss, from step 500 on."""
     late = rows[rows["step"] >= 500]
-    log_step, log_loss = np.log10(late["step"]), late["log10_train_loss"]
-    logs = late[["heads", "seed", "status", "reason"]].assign(x=log_step, y=log_loss)
+    logs = late.assign(x=np.log10(late["step"].astype(float)), y=late["log10_train_loss"])
     by_cell = logs.groupby(["heads", "seed"])
-    powers: Floats = np.array([np.polyfit(cell["x"], cell["y"], 1)[0] for _, cell in by_cell])
-    return by_cell.last().reset_index().assign(power=powers)
+    powers = pd.Series({key: cell["x"].cov(cell["y"]) / cell["x"].var() for key, cell in by_cell})
+    return by_cell.last().assign(power=powers).reset_index()
 
 
 mixture.ours(

@@ -12,7 +12,10 @@ from overfit_cli.studies.softmax_network.diffusion.study import COLUMNS, Softmax
 
 cao = Claims("diffusion", "Cao et al. 2024", SoftmaxDiffusionParameters, COLUMNS, "score")
 
-SCORES, DIGITS, DESCENT = (on(f"softmax-scores{end}") for end in ("", "-digits", "-gd"))
+SCORES, DIGITS, DESCENT = (
+    on(f"softmax-scores{end}", alike=("m", "training_steps", "samples"))  # as profiles differ
+    for end in ("", "-digits", "-gd")
+)
 
 
 def both(sentence: str) -> str:

@@ -185,6 +185,8 @@ cao.ours(
 def below_one(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the sufficient widths of settings and seeds with λ < 1."""
     ranges = width_range(cells)
+    if ranges["lambda_start"].isna().any():
+        raise inconclusive("Of some setting and seed λ is not known.")
     kept = ranges[ranges["lambda_start"] < 1]
     if kept.groupby("seed").size().reindex(cells["seed"].unique(), fill_value=0).min() < 12:
         raise inconclusive("On some seed fewer than 12 of 48 settings have λ < 1.")

@@ -193,6 +193,7 @@ class SoftmaxDiffusion(Study[P]):
             _FIGURES,
             "samples",
             "Samples of each model and the target's density",
+            "softmax-scores",
             reads="trajectories",
             source=SECTION,
         ),
