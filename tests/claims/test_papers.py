@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -106,13 +105,6 @@ def test_cells_that_a_preset_has_and_a_run_lacks_are_named(
         cells_of_preset.of(frame.drop(frame.query(lost).index), Toy)
     assert raised.value.measurement.verdict == "not run"
     assert needs in raised.value.measurement.note
-
-
-def test_a_claim_on_a_range_takes_both_of_its_ends(cells_of_preset: On) -> None:
-    ends = replace(cells_of_preset, includes={"n": (2, 16)})
-    with pytest.raises(UndecidedError) as raised:
-        ends.of(cells(loss=1.0), Toy)
-    assert "cells of n=16" in raised.value.measurement.note
 
 
 def test_parameters_that_may_have_any_value_have_one_of_them(cells_of_preset: On) -> None:

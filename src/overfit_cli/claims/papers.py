@@ -45,7 +45,6 @@ class On:
             all of which must be there.
         free: parameters that may have any values, as axes do.
         alike: parameters that may have any value, one in all cells.
-        includes: values of axes, such as both ends, that must be there.
     """
 
     preset: str
@@ -54,7 +53,6 @@ class On:
     free: Collection[str] = ()
     alike: Collection[str] = ()
     profile: Literal["quick", "paper"] = "quick"
-    includes: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     def where(self, *conditions: str, **values: Any) -> On:
         """Return fewer of the cells."""
@@ -64,27 +62,32 @@ class On:
 
     def of(self, cells: pd.DataFrame, model: type[StudyParameters]) -> pd.DataFrame:
         """Return the chosen cells, with a failed one for each that a seed lacks."""
-        fixed, axes = self._design(model)
+        fixed, axes, alike = self._design(model)
         chosen = select_values(cells, fixed)
         if chosen.empty:
             raise not_run(f"It needs cells as in `overfit sweep {self.preset}`.")
-        several = {name: values for name, values in fixed.items() if isinstance(values, tuple)}
-        for name, values in {**several, **self.includes}.items():
-            if lacking := {*values} - {*chosen[name]}:
+        for name, values in fixed.items():
+            if lacking := isinstance(values, tuple) and {*values} - {*chosen[name]}:
                 those = describe_values({name: tuple(each for each in values if each in lacking)})
                 raise not_run(f"It needs cells of {those}, as in `overfit sweep {self.preset}`.")
-        chosen = one_setting(chosen, [name for name in model.model_fields if name in self.alike])
-        varied = [name for name in model.model_fields if name in {*axes, *several}]
+        chosen = one_setting(chosen, [name for name in model.model_fields if name in alike])
+        several = {name for name, values in fixed.items() if isinstance(values, tuple)}
+        varied = [name for name in model.model_fields if name in axes | several]
         chosen = self._meeting(add_absent(chosen, model.model_fields, varied), model)
         if chosen.empty:
             conditions = " and ".join(self.conditions)
             raise not_run(f"It needs cells with {conditions}, as in `overfit sweep {self.preset}`.")
         return chosen
 
-    def _design(self, model: type[StudyParameters]) -> tuple[dict[str, Any], set[str]]:
-        """The values of fixed parameters, and the names of those that may have any."""
-        texts = _texts(self.preset, self.profile)
-        axes, fixed = {*self.free, *self.alike}, dict(model().model_dump())
+    def _design(self, model: type[StudyParameters]) -> tuple[dict[str, Any], set[str], set[str]]:
+        """The values of fixed parameters, and the names of those that may have several, or any one.
+
+        What the preset's profiles set otherwise may have any value: cells of either are judged.
+        """
+        texts, paper = (_texts(self.preset, profile) for profile in ("quick", "paper"))
+        alike = {name for name in {*texts, *paper} if texts.get(name) != paper.get(name)}
+        texts = texts if self.profile == "quick" else paper
+        axes, fixed = {*self.free}, dict(model().model_dump())
         for name, info in describe(model).items():
             try:
                 fixed |= {name: info.parse(texts[name])} if name in texts else {}
@@ -93,8 +96,10 @@ class On:
                     axes.add(name)
                 else:
                     fixed[name] = tuple(info.parse(text) for text in texts[name].split(","))
-        left = {name: value for name, value in fixed.items() if name not in axes}
-        return {**left, **self.values}, axes - self.values.keys()
+        alike = {name for name in alike if not isinstance(fixed[name], tuple)} | {*self.alike}
+        alike -= axes | self.values.keys()
+        left = {name: value for name, value in fixed.items() if name not in axes | alike}
+        return {**left, **self.values}, axes - self.values.keys(), alike
 
     def _meeting(self, cells: pd.DataFrame, model: type[StudyParameters]) -> pd.DataFrame:
         keep = np.ones(len(cells), dtype=bool)
@@ -115,11 +120,10 @@ def on(
     free: Collection[str] = (),
     alike: Collection[str] = (),
     profile: Literal["quick", "paper"] = "quick",
-    includes: Mapping[str, tuple[Any, ...]] | None = None,
     **values: Any,
 ) -> On:
     """Return the cells of a preset; see `On`."""
-    return On(preset, conditions, values, free, alike, profile, includes or {})
+    return On(preset, conditions, values, free, alike, profile)
 
 
 @functools.cache
@@ -210,7 +214,7 @@ class Claims:
                 holds_where, measured = text, functools.partial(_measured, choose, measure)
             else:
                 stated = read(text) if target is None else read(text).with_target(target)
-                holds_where = stated.holds_where(number, because)
+                holds_where = stated.holds_where(number, because, named=True)
                 ends = between or {}
                 measured = Measure(stated, self.model, choose, self.columns, ends, drawn, among)
             after = "after " if kind == "ours" else ""

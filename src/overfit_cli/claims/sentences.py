@@ -200,14 +200,18 @@ class Sentence:
         stated = replace(quantity, margin=replace(quantity.margin, target=target))
         return replace(self, clauses=(replace(first, quantity=stated), *others))
 
-    def holds_where(self, number: str = "", because: str = "") -> str:
-        """Return the condition in words, by default on what is judged over seeds."""
+    def holds_where(self, number: str = "", because: str = "", *, named: bool = False) -> str:
+        """Return the condition in words, by default on what is judged over seeds.
+
+        Args:
+            named: whether to name the quantity, where a claim's statement is not the sentence.
+        """
         if number:
             first = self.clauses[0]
             margin = replace(first.quantity.margin, because=because, fewest_seeds=self.seeds)
             return f"{margin.in_words(number)}{first.at_the_end}"
-        several, origin = len(self.clauses) > 1, f" ({because})" if because else ""
-        conditions = "; ".join(clause.holds_where(named=several) for clause in self.clauses)
+        named, origin = named or len(self.clauses) > 1, f" ({because})" if because else ""
+        conditions = "; ".join(clause.holds_where(named=named) for clause in self.clauses)
         return f"{conditions}{origin}; at least {plural(self.seeds, 'seed')}"
 
 

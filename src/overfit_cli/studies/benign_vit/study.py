@@ -95,7 +95,7 @@ TRAJECTORY = (
         Column(
             f"attention_{of}_{by}",
             f"attention of {of} on {by}",
-            label=f"attention of {of} on {by}",
+            label=f"attention {of} on {by}",
         )
         for of, by in itertools.product(TOKEN_CLASSES, repeat=2)
     ),
@@ -111,8 +111,8 @@ TRAJECTORY = (
     Column("head_norm_least", "square of a query or key over its first, the least token"),
     Column("head_norm_most", "square of a query or key over its first, the most"),
     Column("stray_product_move", "move of products of two queries, two keys, or different samples"),
-    Column("score_most", "size of a score, the largest"),
-    Column("score_range_most", "range of a token's scores, the largest"),
+    Column("score_most", "largest size of a score"),
+    Column("score_range_most", "largest range of a token's scores"),
     Column("noise_value_most", "size of a noise token's value, the largest"),
     Column("rest_value_most", "size of a value other than token 2's, the largest"),
     Column("strong_value_least", "value of token 2 times the label, the least sample"),

@@ -46,7 +46,7 @@ COLUMNS = (
     Column("rate_ratio", "‖F − Y‖² over what Lemma E.2's rate leaves of it, most"),
     Column("c0_over_bound", "|C₀| over Lemma E.3's bound, 0.1 m η λ ‖F − Y‖², most"),
     Column("c1", "C₁ of Lemma E.1 over m η vᵀHv with v = F − Y, most; softmax alone"),
-    Column("step_length", "η max ‖Δw_r‖, most", r"\eta\,\mathrm{max}_r\|\Delta w_r\|"),
+    Column("step_length", "most of η max ‖Δw_r‖", r"\eta\,\mathrm{max}_r\|\Delta w_r\|"),
     Column("lambda_lost", "share of λ that the Gram matrix loses, most"),
     Column("train_gap", "network less kernel regression by (24), over the labels' norm"),
     Column("gradient_gap", "the same with the gradient of (23), step size η / (m λ_max)"),
