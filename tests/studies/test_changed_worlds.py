@@ -85,6 +85,9 @@ mixture-corollary1-concavity: loss_concavity=5e-4 => holds by far
 mixture-corollary1-concavity: loss_concavity=1.01 => fails
 mixture-proposition1-random: model_gradient=0.5 model_hessian=5e-4 => holds
 mixture-proposition1-random: model_gradient=5e-4 model_hessian=5e-4 => holds by far
+mixture-constant-slower mixture-sqrt-margin-falls planted-g*-faster planted-gap-rate: \
+    heads=2 => not run
+mixture-proposition1-random: sigma_init=1 => not run
 planted-gd-ever-faster: steps_to_target=nan where heads == 50 => fails
 planted-gd-ever-faster: steps_to_target=nan where heads == 50 and seed < 4 => holds
 planted-gd-ever-faster: steps_to_target=nan where heads == 50 and seed < 10 => inconclusive

@@ -9,7 +9,7 @@ from overfit_cli.studies.multihead.parameters import MultiheadMixtureParameters
 from overfit_cli.studies.multihead.study import mixture as dm1
 
 PRINT = "in the print of April 2024"
-RANDOM = on("heads-random")
+RANDOM = on("heads-random", sigma_init=(0.1, 1.0, 10.0, 100.0))
 
 mixture = Claims(
     "mixture", "Deora et al. 2024", MultiheadMixtureParameters, dm1.columns, figure="bounds"

@@ -27,8 +27,10 @@ from overfit_cli.studies.multihead.study import sst2 as figure6
 PAPER = "Deora et al. 2024"
 FREE = ("certify", "test_samples")
 DM1 = "DM1 with the sizes of appendix G, 100 samples, zero initialisation; H from 1 to 50"
-CONSTANT, ROOT, ADAM = (
-    on(f"heads-{name}", alike=FREE) for name in ("fig2", "fig3-sqrt", "fig3-adam")
+HEADS = (1, 2, 5, 10, 20, 50)
+CONSTANT, ROOT, ADAM, NORMALISED = (
+    on(f"heads-{name}", alike=FREE, heads=HEADS)
+    for name in ("fig2", "fig3-sqrt", "fig3-adam", "normalised")
 )
 POWER = "power of heads in steps_to_target"
 
@@ -137,7 +139,7 @@ mixture.paper(
 
 # Margins
 
-MARGINS = on("heads-margin", alike=FREE)
+MARGINS = on("heads-margin", alike=FREE, heads=(1, 2, 5))
 
 mixture.ours(
     "margin-approached",
@@ -154,7 +156,7 @@ mixture.ours(
     "One head comes within a twentieth of the margin γ_attn in 10,000 steps of gradient descent "
     "with η = 1.",
     "mean of margin_share >= 0.95 with at least 10 seeds where heads = 1",
-    on=MARGINS.where(training_steps=10_000),
+    on=on("heads-margin", alike=FREE, training_steps=10_000),
 )
 mixture.ours(
     "normalised-margin",
@@ -162,7 +164,7 @@ mixture.ours(
     "Gradient descent on the logarithm of the loss comes within a twentieth of the margin γ_attn "
     "in 3000 steps, for every H from 1 to 50.",
     "mean of margin_share >= 0.95 at worst with at least 10 seeds",
-    on=on("heads-normalised", alike=FREE),
+    on=NORMALISED,
     target=1.0,
 )
 mixture.paper(
@@ -178,7 +180,8 @@ mixture.paper(
 # Figures 4 and 5: a planted head
 
 planted = Claims("planted", PAPER, MultiheadPlantedParameters, dm2.columns, figure="heads")
-DESCENT = on("heads-fig4", alike=FREE)
+DESCENT, MOMENTUM = (on(f"heads-{name}", alike=FREE, heads=HEADS) for name in ("fig4", "fig5"))
+GAP = on("heads-gap", alike=FREE, heads=(1, 5, 50))
 
 planted.paper(
     "gd-faster",
@@ -224,7 +227,7 @@ planted.ours(
     "Momentum of 0.9 takes fewer steps to a training loss of 0.02 than gradient descent, both with "
     "steps of √H.",
     "ratio < 1 with at least 10 seeds",
-    on=on("heads-fig5", alike=FREE),
+    on=MOMENTUM,
     cells=ratios_of_momentum,
     between={"ratio": ("least", "most")},
     after_selection=True,
@@ -243,7 +246,7 @@ planted.ours(
     "With 1, 5 and 50 heads the test loss less the training loss falls at least as fast as 1/n, "
     "from 500 to 2000 samples, 1000 steps of √H.",
     f"{gap_power(500)} <= -1 with at least 10 seeds",
-    on=on("heads-gap", alike=FREE),
+    on=GAP,
     figure="gap",
 )
 planted.sharp(
@@ -252,7 +255,7 @@ planted.sharp(
     "With 1, 5 and 50 heads the test loss less the training loss falls as 1/n from 1000 to 2000 "
     "samples, 1000 steps of √H.",
     f"{gap_power(1000)} is -1 within 0.25 with at least 10 seeds",
-    on=on("heads-gap", alike=FREE),
+    on=GAP,
     figure="gap",
 )
 
