@@ -82,11 +82,14 @@ class On:
     def _design(self, model: type[StudyParameters]) -> tuple[dict[str, Any], set[str], set[str]]:
         """The values of fixed parameters, and the names of those that may have several, or any one.
 
-        What the preset's profiles set otherwise may have any value: cells of either are judged.
+        Numbers that the preset's profiles set otherwise may have any value: cells of either are
+        judged. A claim on the paper profile, such as on a public data set, takes that alone.
         """
         texts, paper = (_texts(self.preset, profile) for profile in ("quick", "paper"))
         alike = {name for name in {*texts, *paper} if texts.get(name) != paper.get(name)}
-        texts = texts if self.profile == "quick" else paper
+        alike &= {name for name, info in describe(model).items() if info.is_number}
+        if self.profile == "paper":
+            texts, alike = paper, set()
         axes, fixed = {*self.free}, dict(model().model_dump())
         for name, info in describe(model).items():
             try:

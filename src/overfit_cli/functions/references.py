@@ -79,7 +79,7 @@ def remember(reference: str, code: Identity) -> None:
     with contextlib.suppress(*_NO_MARK):  # without it the file has to be named again
         mark, *_ = _mark(reference, code.source)
         mark.parent.mkdir(parents=True, exist_ok=True)
-        mark.write_text(source.digest_of_all(code.files))
+        mark.write_text(source.digest_of_all(code.files), "utf-8")
 
 
 def files_of_own(reference: str, digest: str) -> tuple[SourceFile, ...]:
@@ -91,7 +91,7 @@ def files_of_own(reference: str, digest: str) -> tuple[SourceFile, ...]:
     before = sys.path[:]
     with contextlib.suppress(*_NO_MARK):  # what nobody has named
         mark, path, package, name = _mark(reference, digest)
-        whole = mark.read_text()
+        whole = mark.read_text("utf-8")
         import_from(path.parents[len(package.split(".")) if package else 0])
         code = source.code_of_file(path, package, name)
         if (code.source, source.digest_of_all(code.files)) == (digest, whole):

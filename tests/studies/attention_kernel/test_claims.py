@@ -23,7 +23,7 @@ CLAIMS = claims_by_name(study.name, text.name, pathfinder.name, landscape.name)
 
 MADE = r"""
 theorem1-paper-two: lambda_b=0.1 stability=0.4 rate_margin=1.5 violations_paper=0
-theorem2-paper-two: lambda_b=0.1 stability=0.4 condition_8=-1 violations_paper=0
+theorem2-paper-two: lambda_b=0.1 stability=0.4 condition_8=-1 rate_margin=1.5 violations_paper=0
 theorem1-corrected-four: lambda_b=0.1 stability=0.4 violations_corrected=0
 corollary1-linear: lambda_b=0.1 relative_loss=1e-13 train_loss=1 gradient=0 steps=3000 \
     steps_to_millionth=1000 steps_to_trillionth=2100
@@ -66,7 +66,8 @@ theorem1-paper-two: status=failed reason=worker_killed violations_paper=nan wher
 theorem1-paper-two: status=failed reason=worker_killed violations_paper=nan \
     where seed == 3 and learning_rate > 0.05 => holds
 theorem1-corrected-four: violations_corrected=7 where heads == 1 and seed == 3 => fails
-theorem2-paper-two: rate_margin=0.9 => holds
+theorem2-paper-two: rate_margin=0.9 => inconclusive
+theorem2-paper-two: rate_margin=0.9 violations_paper=7 => fails
 theorem2-paper-two: condition_8=18 => vacuous
 
 # A loss goes to zero, stops above it, or still falls
@@ -74,6 +75,7 @@ theorem3-gaussian-zero: => holds
 theorem3-gaussian-zero: relative_loss=0.5 where learning_rate > 1 => holds
 theorem3-gaussian-zero: status=failed reason=diverged relative_loss=nan where learning_rate > 1 \
     => holds
+theorem3-gaussian-zero: status=failed reason=diverged relative_loss=nan => inconclusive
 theorem3-gaussian-zero: relative_loss=0.5 => fails
 theorem3-gaussian-zero: relative_loss=0.5 gradient=0.1 => inconclusive
 theorem3-gaussian-zero: relative_loss=0.5 gradient=0.1 where seed < 3 => inconclusive
@@ -93,6 +95,8 @@ corollary1-linear: steps_to_trillionth=nan relative_loss=1e-7 => fails
 corollary1-linear: steps_to_trillionth=nan relative_loss=1e-7 gradient=1 => inconclusive
 corollary1-linear: steps_to_trillionth=nan relative_loss=1e-7 gradient=1 steps=100000 => fails
 corollary1-linear: steps_to_trillionth=nan => inconclusive
+corollary1-linear: status=failed reason=diverged relative_loss=nan steps_to_trillionth=nan \
+    => inconclusive
 remark2-rate: => holds
 remark2-rate: steps_to_millionth=nan steps=1500 where trained == 'layers-1' => inconclusive
 remark2-rate: steps_to_millionth=nan steps=9000 where trained == 'layers-1' => fails
@@ -105,6 +109,7 @@ theorem3-rate: violations_gamma=3 => fails
 theorem3-rate: violations_gamma=3 where learning_rate > 1 => holds
 theorem3-rate: violations_gamma=3 descent=0.1 => inconclusive
 theorem3-rate: violations_gamma=nan => inconclusive
+theorem3-rate: status=failed reason=diverged violations_gamma=nan => inconclusive
 
 # Above the optimum, for some labels, at every step size
 trapped-softmax: => fails at 0
@@ -135,6 +140,7 @@ ranks-softmax-five: delta=0 where d_h < 3 or d < 4 => holds
 ranks-softmax-five: delta=0 where d == 14 and d_h == 9 and seed == 3 => fails
 lemma8-outputs: status=failed reason=diverged lemma_outputs=nan where learning_rate > 1 => holds
 lemma8-outputs: lemma_outputs=1.1 where seed == 3 => fails
+lemma8-outputs: status=failed reason=diverged lemma_outputs=1.1 where seed == 3 => fails
 
 # Two kernels, each at its best step size
 tangent-slower: steps_to_millionth=nan where kernel == 'softmax' and learning_rate < 9e3, \

@@ -15,6 +15,7 @@ from calibration.rates import design
 from overfit_cli.core.training import Execution, Training
 from overfit_cli.studies.multihead import descent as training
 from overfit_cli.studies.multihead import reference, theory
+from overfit_cli.studies.multihead.claims.training import steps_to_test_loss
 from overfit_cli.studies.multihead.data import draw_problem
 from overfit_cli.studies.multihead.parameters import MultiheadPathsParameters
 from overfit_cli.studies.multihead.study import paths as study
@@ -203,3 +204,80 @@ def test_the_late_power_is_that_of_the_training_loss_from_step_500_on(
     claim = claims_by_name("multihead-mixture")["mixture-constant-rate"]
     noise = 1 + 1e-4 * np.random.default_rng(0).standard_normal(len(rows))
     assert claim.judge(late.assign(log10_train_loss=early * noise)).verdict == verdict
+
+
+DERIVED = claims_by_name("multihead-mixture", "multihead-planted", "multihead-sst2")
+"""With the functions that derive numbers from cells."""
+
+MARGINS = {"ntk_margin": 2.0, "gamma_tangent": 3.0, "tangent_heads": 7.0}
+ORDERED = {"ntk_margin_constructed": 2.0, "gamma_attention": 3.0, "gamma_linear": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("name", "preset", "values", "change", "verdict"),
+    [
+        ("mixture-least-heads-margin", "heads-least-margin", MARGINS, {}, "holds"),
+        ("mixture-least-heads-margin", "heads-least-margin", MARGINS, {"ntk_margin": np.nan}, ""),
+        ("mixture-margins-ordered", "heads-sparsity", ORDERED, {}, "holds"),
+        (
+            "mixture-margins-ordered",
+            "heads-sparsity",
+            ORDERED,
+            {"ntk_margin_constructed": -1.0},
+            "fails",
+        ),
+    ],
+)
+def test_margins_that_are_lost_or_negative_are_no_evidence(
+    name: str, preset: str, values: dict[str, float], change: dict[str, float], verdict: str
+) -> None:
+    cells = design(preset)
+    noise = 1 + 1e-4 * cells["seed"]
+    cells = cells.assign(**{column: value * noise for column, value in values.items()})
+    for column, value in change.items():
+        cells[column] = cells[column].mask(cells["heads"] == cells["heads"].min(), value)
+    assert DERIVED[name].judge(cells).verdict == (verdict or "inconclusive")
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict"), [("planted-gap-rate", "holds"), ("planted-gap-power", "fails")]
+)
+def test_a_gap_below_zero_is_as_small_as_any(name: str, verdict: str) -> None:
+    cells = design("heads-gap")
+    gap = 10 / cells["n"] * (1 + 0.001 * cells["seed"])
+    cells = cells.assign(train_loss=0.1, test_loss=0.1 + gap.mask(cells["n"] == 2000, -0.001))
+    assert DERIVED[name].judge(cells).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("name", "preset"),
+    [("mixture-constant-slower", "heads-fig2"), ("planted-gd-faster", "heads-fig4")],
+)
+def test_a_claim_on_1_to_50_heads_takes_both_ends(name: str, preset: str) -> None:
+    cells = trained(preset, PLANTED)
+    assert measure(name, cells).verdict in ("holds", "fails")
+    assert measure(name, cells[cells["heads"] < 50]).verdict == "not run"
+
+
+def test_a_last_loss_above_the_mean_refutes_theorem_1() -> None:
+    cells = design("heads-theorem1").assign(theorem1_heads=-1.0, theorem_step_size=0.0)
+    cells = cells.assign(theorem1_bound=0.6, mean_train_loss=0.5)
+    assert measure("paths-theorem1", cells.assign(train_loss=0.4)).verdict == "holds"
+    assert measure("paths-theorem1", cells.assign(train_loss=0.51)).verdict == "fails"
+
+
+def test_the_slope_in_heads_is_open_where_fewer_are_best_at_the_edge_of_the_step_sizes() -> None:
+    cells = design("heads-fig6")
+    loss = 0.5 - 0.01 * np.log2(cells["heads"]) + 0.001 * (cells["seed"] % 3)
+    at = cells["learning_rate"] == 0.001
+    inside = cells.assign(mean_test_loss=loss.where(at, 0.6))
+    claim = DERIVED["sst2-generalises-faster"]
+    assert claim.judge(inside).verdict == "holds"
+    few = (cells["heads"] == 1) & (cells["learning_rate"] == 0.002)
+    edge = inside.assign(mean_test_loss=inside["mean_test_loss"].mask(few, 0.49))
+    assert claim.judge(edge).verdict == "inconclusive"
+
+
+def test_a_test_loss_that_falls_in_the_first_logged_step_is_reached_there() -> None:
+    cell = pd.DataFrame({"heads": 1, "seed": 0, "step": [0, 1, 2], "test_loss": [0.7, 1e-4, 1e-5]})
+    assert steps_to_test_loss(cell)["steps_to_target"].tolist() == [1.0]

@@ -49,7 +49,8 @@ def _over_gamma(cells: pd.DataFrame) -> pd.DataFrame:
     bound = cells["learning_rate"] * cells["steps"] * 10.0 ** cells["log10_gamma"].astype(float)
     over: pd.Series[float] = (bound / fall).mask(above > 0, np.inf)
     is_large = (above > 0) & ~(cells["descent"].astype(float) >= 0.5)
-    return cells.assign(gamma_over_rate=over.mask(above.isna() | is_large))
+    known = over.mask(above.isna() | is_large)  # nor of one that diverged, which is no refutation
+    return cells.assign(gamma_over_rate=known, status="done")
 
 
 song.paper(

@@ -60,11 +60,16 @@ mixture.ours(
 
 
 def decades_more(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return by how many decades Lemma 15's H is above the least from which on γ ≥ γ⋆/2."""
+    """Return by how many decades Lemma 15's H is above the least from which on γ ≥ γ⋆/2.
+
+    It is not known of a seed that lacks a margin, or whose largest H has a smaller one.
+    """
+    known = (cells["ntk_margin"] + cells["gamma_tangent"]).notna().groupby(cells["seed"])
     short = cells["heads"].where(2 * cells["ntk_margin"] < cells["gamma_tangent"], 0)
     last = short.groupby(cells["seed"]).transform("max")  # the largest H whose margin is smaller
     least = cells["heads"].where(cells["heads"] > last).groupby(cells["seed"]).transform("min")
-    return cells.assign(decades=cells["tangent_heads"] - np.log10(least))
+    decades = cells["tangent_heads"] - np.log10(least.astype(float))
+    return cells.assign(decades=decades.where(known.transform("all")))
 
 
 mixture.ours(
@@ -93,9 +98,10 @@ mixture.paper(
 
 
 def out_of_order(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the larger of γ⋆/γ_attn and γ_lin/γ⋆."""
+    """Return the larger of γ⋆/γ_attn and γ_lin/γ⋆, which is infinite where γ⋆ is not above 0."""
     above = cells["ntk_margin_constructed"] / cells["gamma_attention"]
     below = cells["gamma_linear"] / cells["ntk_margin_constructed"]
+    below = below.mask(cells["ntk_margin_constructed"] <= 0, np.inf)
     return cells.assign(disorder=np.maximum(above, below))
 
 
