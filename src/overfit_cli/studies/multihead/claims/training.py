@@ -306,7 +306,7 @@ for name, learned, column in (
         "the loss averaged over the steps falls with H. In the quick profile encoders of two "
         "layers with random first weights stand in for roberta-base.",
         "mean of slope < 0 with at least 6 seeds",
-        on=on("heads-fig6"),
+        on=on("heads-fig6", alike=("weights",)),
         cells=partial(slopes, column=column),
         between={"slope": ("least", "most")},
         among=3,  # step sizes, of which the best is judged
