@@ -86,5 +86,5 @@ def test_rows_without_cells_or_columns_are_left_out_and_a_figure_of_none_is_refu
     with pytest.raises(UserError, match="No cell here has a number over one of these bounds"):
         drawn(none, older)
     for wrong in ("train_loss", "trian_loss <= 1"):
-        with pytest.raises(UserError, match=r"no form of a claim|trian_loss"):
+        with pytest.raises(UserError, match=r"no comparison of two sides|trian_loss"):
             drawn({"one": wrong})
