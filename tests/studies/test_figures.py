@@ -36,14 +36,14 @@ def drawn(out: Path, figure: str, study: str, seeds: int = 1, **given: Any) -> P
     ("study", "figure", "given", "words"),
     [
         ("multihead-mixture", "bounds", {**HEADS, "optimiser": "adam"}, "No cell here has"),
-        ("positional-semantic", "phase", STARTS, "needs both starts over ω and α, as in `overfit"),
-        ("positional-semantic", "overlaps", STARTS, "needs both starts along α, as in `overfit"),
+        ("positional-semantic", "phase", STARTS, "phase. needs cells as in .overfit"),
+        ("positional-semantic", "overlaps", STARTS, "overlaps. needs cells as in .overfit"),
         ("positional-semantic", "sizes", STARTS, "d is constant in these cells"),
         (
             "softmax-diffusion",
             "samples",
             {"model": "true", "d": 1},
-            "Samples are drawn of points of two",
+            "samples. needs cells as in .overfit",
         ),
     ],
 )
