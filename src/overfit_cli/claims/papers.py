@@ -220,22 +220,23 @@ class Claims:
                 holds_where = stated.holds_where(number, because, named=True)
                 ends = between or {}
                 measured = Measure(stated, self.model, choose, self.columns, ends, drawn, among)
-            after = "after " if kind == "ours" else ""
-            given = {"figure": self.figure, "preset": chosen.preset, "profile": chosen.profile}
-            parts[" ".join(filter(None, (label, at)))] = Claim(
-                name=f"{self.prefix}-{name}" if self.prefix else name,
-                kind=kind,
-                source=f"{after}{self.source}, {place}",
-                statement=statement,
-                holds_where=holds_where,
-                measure=measured,
-                **{**given, **fields},
-            )
+            told = {"statement": statement, "holds_where": holds_where, "measure": measured}
+            part = self._claim(kind, name, place, chosen, {**told, **fields})
+            parts[" ".join(filter(None, (label, at)))] = part
         claim = next(iter(parts.values()))
         if len(parts) > 1:
             words = dict.fromkeys(part.holds_where for part in parts.values())
             claim = joined(parts, holds_where="; ".join(words))
         self.claims.append(claim)
+
+    def _claim(self, kind: Kind, name: str, place: str, on: On, fields: Mapping[str, Any]) -> Claim:
+        given = {"figure": self.figure, "preset": on.preset, "profile": on.profile}
+        return Claim(
+            name=f"{self.prefix}-{name}" if self.prefix else name,
+            kind=kind,
+            source=f"{'after ' if kind == 'ours' else ''}{self.source}, {place}",
+            **{**given, **fields},
+        )
 
 
 def _chosen(
