@@ -264,10 +264,10 @@ class _Made:
         self._assign(chosen, values)
 
     def _at_base(self, ref: Ref) -> None:
-        """Give a column its base; those in brackets have others each, so that none cancel."""
+        """Give a column its base; those in brackets have others each, so that nothing cancels."""
         if ref.name not in self.parameters and (ref.at or ref.name not in self.columns):
             if ref.at:
-                self.bases.setdefault(str(ref), BASE * 2.0 ** len(self.bases))
+                self.bases.setdefault(str(ref), BASE * 2.0 ** (1 + len(self.bases)))
             self._assign(ref, np.full(len(self.frame), self.bases.get(str(ref), BASE)))
 
     def _assign(self, ref: Ref, values: Numbers) -> None:
