@@ -433,7 +433,3 @@ MEAN = Averaging()
 
 MEDIAN = Averaging("median")
 """The median with its 95 % interval."""
-
-
-MIDDLE_HALF = Averaging("median", "quartiles")
-"""The median with its quartiles."""
