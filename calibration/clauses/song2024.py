@@ -1,0 +1,7 @@
+"""Worlds that break one clause of a claim on Song et al. 2024."""
+
+from __future__ import annotations
+
+from calibration.clauses import Broken
+
+BROKEN: tuple[Broken, ...] = ()

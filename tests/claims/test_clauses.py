@@ -1,0 +1,13 @@
+"""Claims in worlds that break one clause of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from calibration.clauses import Broken, broken
+
+
+@pytest.mark.parametrize("world", [*broken()], ids=lambda world: f"{world.claim}: {world.clause}")
+def test_a_broken_clause_is_told(world: Broken) -> None:
+    for name, measured in world.judged().items():
+        assert measured.verdict in world.verdicts, (name, measured.value, measured.note)
