@@ -310,14 +310,8 @@ def _clause(text: str) -> Clause:
 
 def _quantity(body: str, *, in_ratios: bool) -> Quantity:
     """The quantity of a clause without what is judged of settings and seeds."""
-    if match := re.fullmatch(rf"(.+?) (falls|rises) along ({_NAME})", body):
-        return Trend(_measured(match[1]), match[3], match[2] == "rises")
-    correlation = rf"rank correlation of ({_NAME}) in (.+?)\s*({_SIGN})\s*({_NUMBER})"
-    if match := re.fullmatch(correlation, body):
-        rises, size = match[3][0] == ">", abs(_number(match[4]))
-        if not 0 < size < 1 or rises == match[4].startswith("-"):
-            refuse("a rank correlation lies below one from -1 to 0, or above one from 0 to 1.")
-        return Trend(_measured(match[2]), match[1], rises, size)
+    if trend := _trend(body):
+        return trend
     contour = rf"power of ({_NAME}) in ({_NAME}) at (.+?) = ({_NUMBER}) ({_MARGIN})"
     if match := re.fullmatch(contour, body):
         axis, x, column, threshold, margin = match.groups()
@@ -342,6 +336,19 @@ def _quantity(body: str, *, in_ratios: bool) -> Quantity:
     if match := re.fullmatch(rf"(.+?)\s*({_MARGIN})", body):
         return Level(_measured(match[1]), _margin(match[2]))
     return _comparison(*_sides(body), in_ratios=in_ratios)
+
+
+def _trend(body: str) -> Trend | None:
+    if match := re.fullmatch(rf"(.+?) (falls|rises) along ({_NAME})", body):
+        return Trend(_measured(match[1]), match[3], match[2] == "rises")
+    correlation = rf"rank correlation of ({_NAME}) in (.+?)\s*({_SIGN})\s*({_NUMBER})"
+    if match := re.fullmatch(correlation, body):
+        axis, column, sign, number = match.groups()
+        rises, size = sign[0] == ">", abs(_number(number))
+        if not 0 < size < 1 or rises == number.startswith("-"):
+            refuse("a rank correlation lies below one from -1 to 0, or above one from 0 to 1.")
+        return Trend(_measured(column), axis, rises, size)
+    return None
 
 
 def _comparison(left: str, sign: str, right: str, *, in_ratios: bool) -> Level:
