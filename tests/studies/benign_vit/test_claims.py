@@ -181,13 +181,14 @@ def test_steps_are_judged_in_units_of_t(side: str) -> None:
     steps = np.array([predicted_steps(p, p.output_scale) for p in settings(cells)])
     steps /= 1 if side == "benign" else (frame["sigma_p_tilde"] / frame["sigma_p"]) ** 2
     assert {predicted_regime(p) for p in settings(cells)} == {side}
-    measured = BY_NAME[f"theorem-{side}-steps"].judge(frame.assign(steps=factor * steps))
+    frame = frame.assign(steps=factor * steps, train_loss=frame["epsilon"])
+    measured = BY_NAME[f"theorem-{side}-steps"].judge(frame)
     assert measured.verdict == "holds"
     assert measured.value == pytest.approx(2, rel=0.1)
 
 
 def test_rates_along_epsilon_are_those_that_made_the_losses() -> None:
-    frame = frame_of(preset("theorem-harmful")).assign(test_margin=0.0)
+    frame = frame_of(preset("theorem-harmful")).assign(test_error=0.0)
     power = np.where(frame["epsilon"] > 0.002, 0.4, 0.1) * (1 + frame["seed"])
     loss = (frame["epsilon"] / 0.003) ** power * frame["n"]
     frame = frame.assign(test_loss=loss, test_margin=-3 * np.log(frame["epsilon"]))
@@ -201,9 +202,9 @@ def test_rates_along_epsilon_are_those_that_made_the_losses() -> None:
     assert found.loc[(2, 0.024), "loss_power"] == pytest.approx(1.2)
     assert found.loc[(2, 0.003), "loss_power"] == pytest.approx(0.3)
     assert found["margin_slope"].to_numpy() == pytest.approx(-3)
-    assert found["test_loss"][2].to_numpy() == pytest.approx(44 * (0.0004 / 0.003) ** 0.3)
+    assert found["least_loss"][2].to_numpy() == pytest.approx(44 * (0.0004 / 0.003) ** 0.3)
     lost = whole.assign(status=np.where(whole["seed"] == 2, "failed", "done"))
-    found = along_epsilon(lost).query("seed == 2")[["loss_power", "test_loss"]]
+    found = along_epsilon(lost).query("seed == 2")[["loss_power", "least_loss"]]
     assert found.isna().to_numpy().all()
 
 
@@ -221,7 +222,8 @@ def test_losses_decide_the_theorems() -> None:
         frame = frame_of(preset("theorem-benign-stage3" if "benign" in name else "theorem-harmful"))
         noise = 1 + 0.001 * np.random.default_rng(0).normal(size=len(frame))
         loss = scale * (frame["epsilon"] / 0.03) ** power * noise
-        return BY_NAME[name].judge(frame.assign(test_loss=loss, test_margin=-np.log(loss))).verdict
+        numbers = {"test_loss": loss, "test_margin": -np.log(loss), "test_error": 0.0}
+        return BY_NAME[name].judge(frame.assign(**numbers)).verdict
 
     for name, power, scale, expected in (
         ("theorem-benign-test-loss", 0.4, 0.2, "holds"),
