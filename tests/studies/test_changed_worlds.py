@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from fnmatch import filter as matching
-from typing import Any
 
 import pytest
 
-from tests.judged import all_claims, measure, true_cells
+from tests.judged import all_claims, changed, lines, measure, true_cells
 
 CASES = r"""
 # Jiang et al. 2024: cells that meet the hypotheses are those of a preset
@@ -130,30 +128,16 @@ diffusion-theorem66: bound_over_error=3.1 => holds by far
 
 def cases() -> Iterator[tuple[str, str, str]]:
     """The names of claims, what is changed, and the verdict, of each line."""
-    for line in re.sub(r"\\\n +", "", CASES).splitlines():
-        if line and not line.startswith("#"):
-            names, _, rest = line.partition(": ")
-            changes, _, verdict = rest.partition(" => ")
-            for pattern in names.split():
-                found = matching(all_claims(), pattern)
-                assert found, pattern
-                yield from ((name, changes, verdict) for name in found)
-
-
-def number_or_word(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text.replace("_", " ")
+    for line in lines(CASES):
+        names, _, rest = line.partition(": ")
+        changes, _, verdict = rest.partition(" => ")
+        for pattern in names.split():
+            found = matching(all_claims(), pattern)
+            assert found, pattern
+            yield from ((name, changes, verdict) for name in found)
 
 
 @pytest.mark.parametrize(("name", "changes", "verdict"), list(cases()))
 def test_a_change_has_its_verdict(name: str, changes: str, verdict: str) -> None:
-    given, _, where = changes.partition(" where ")
-    cells = true_cells(name).reset_index(drop=True)
-    rows: Any = cells.eval(where) if where else cells["seed"] >= 0
-    for change in given.split():
-        column, _, value = change.partition("=")
-        cells[column] = cells[column].astype(object).mask(rows, number_or_word(value))
-    measured = measure(name, cells.infer_objects())
+    measured = measure(name, changed(true_cells(name), changes))
     assert measured.verdict == verdict, measured.note

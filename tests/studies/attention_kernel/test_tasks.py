@@ -24,12 +24,10 @@ from overfit_cli.studies.attention_kernel.reviews import (
 )
 from tests.studies.attention_kernel.test_pathfinder import write_lra
 from tests.studies.attention_kernel.test_reviews import REVIEWS, write_folder
+from tests.studies.test_every_study import PIXELS
 from tests.training import cell_of, train
 
-SMALL: dict[str, Value] = {
-    **{"size": 12, "contour_length": 2, "distractors": 0, "seed_distance": 4, "marker_radius": 1},
-    **{"n": 6, "test_samples": 3},
-}
+SMALL: dict[str, Value] = {**PIXELS, "n": 6, "test_samples": 3}
 TINY = {"d": 8, "hidden": 6, "batch_size": 4, "training_steps": 2, "evaluate_every": 1}
 TINY_IMDB: dict[str, Value] = {"source": "imdb", "tokens": 16, "n": 4, "test_samples": 3}
 
@@ -116,10 +114,8 @@ def test_another_data_folder_is_read_in_one_process_too_and_its_content_is_told_
 def test_an_image_is_a_sequence_of_its_pixels() -> None:
     parameters = of_pathfinder()
     task = pathfinder_task(parameters, 0)
-    assert task.train.tokens.shape == (6, 144)
-    assert task.test.tokens.shape == (3, 144)
-    assert task.vocabulary == 256
-    assert task.train.tokens.max() == 255
+    assert (task.train.tokens.shape, task.test.tokens.shape) == ((6, 144), (3, 144))
+    assert (task.vocabulary, task.train.tokens.max()) == (256, 255)
     assert task.train.lengths is None
     assert set(task.train.labels.tolist()) <= {0, 1}
     assert 0 <= task.shortcut <= 1
