@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -172,7 +173,21 @@ def test_a_gpu_gives_the_numbers_of_the_cpu(name: str) -> None:
 
 
 IMPOSSIBLE: Mapping[str, list[tuple[Values, str]]] = {
-    "kernel-pathfinder": [({"seed_distance": 30}, r"size='?32'?: .* too few for seed_distance 30")],
+    "kernel-pathfinder": [
+        ({"seed_distance": 30}, "size=32: .* too few for seed_distance 30 .* larger size"),
+        ({"distractors": 40}, "size=32: .* 40 distractors .* larger size"),
+        ({"size": 600}, "size=600 that makes more than 1024 points"),
+        ({"size": 20.5}, "size takes a whole number of .*, not 20.5"),
+        ({"contour_length": 1}, "contour_length=1: .* of at least 2"),
+        ({"paddle_length": math.nan}, "paddle_length=nan: .* a number above 0"),
+        ({"continuity": 0.5}, "continuity=0.5: .* of at least 1"),
+    ],
+    "kernel-regression": [
+        ({"label": "3"}, "label=3.0: with instance=random, label takes 2"),
+        ({"weights": "identity"}, "with instance=random, weights takes drawn"),
+        ({"n": "4", "tokens": "4", "d": "4"}, "d takes a whole number of at least 16"),
+        ({"trained": "layers-2", "balance": "10"}, "balance takes 1"),
+    ],
     "multihead-mixture": [
         ({"d": "3"}, "d='?3'?: with patterns=2, d takes a whole number of at least 4"),
         ({"relevant": "10"}, "relevant takes a whole number up to 9"),

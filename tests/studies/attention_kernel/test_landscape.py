@@ -102,7 +102,9 @@ def test_the_plane_is_the_loss_of_the_network_with_its_weights_moved(
     assert all(torch.equal(values, before[name]) for name, values in model.state_dict().items())
 
 
-def test_filter_directions_have_the_lengths_of_the_weights_rows_and_raw_ones_their_own() -> None:
+def test_directions_are_of_a_seed_and_pair_and_those_of_filters_as_long_as_rows_of_weights() -> (
+    None
+):
     model = network("softmax")
     scaled, raw = (draw_directions(model, kind, 0, 0) for kind in ("filter", "raw"))
     for name in ("query", "key"):
@@ -112,10 +114,6 @@ def test_filter_directions_have_the_lengths_of_the_weights_rows_and_raw_ones_the
         assert not torch.allclose(free.norm(dim=1), weight.norm(dim=1), rtol=0.1)
         assert torch.allclose(functional.normalize(direction), functional.normalize(free))
     assert not torch.equal(raw.query, raw.key)
-
-
-def test_directions_depend_on_seed_and_pair() -> None:
-    model = network("softmax")
     draws = [draw_directions(model, "raw", *one).query for one in ((0, 0), (0, 1), (1, 0), (0, 0))]
     assert len({float(draw[0, 0]) for draw in draws}) == 3
     assert torch.equal(draws[0], draws[-1])
@@ -197,9 +195,9 @@ def test_the_second_stage_goes_on_from_the_first_with_the_next_minibatches() -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("content", [None, b"not an archive", "cut short", "a folder"])
+@pytest.mark.parametrize("content", [None, "cut short", "a folder"])
 def test_a_killed_surface_goes_on_to_the_same_numbers(
-    cache: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | str | None
+    cache: Path, monkeypatch: pytest.MonkeyPatch, content: str | None
 ) -> None:
     """And begins anew where what was kept of it is damaged, or something else."""
     monkeypatch.setattr(plane, "SAVED_EVERY", -1.0)
@@ -221,7 +219,7 @@ def test_a_killed_surface_goes_on_to_the_same_numbers(
         file.unlink()
         file.mkdir()
     elif content:
-        file.write_bytes(content if isinstance(content, bytes) else file.read_bytes()[:-40])
+        file.write_bytes(file.read_bytes()[:-40])
     assert same(trained(cell()), undisturbed)
     assert evaluated == 20 + 36 - (0 if content else 16)
     assert not file.is_file()
@@ -299,9 +297,6 @@ def test_a_surface_is_logged_point_by_point_around_the_networks_loss(task: str) 
     assert len(batch.labels) == 5
     assert got["centre_loss"] == evaluate(model, batch, "cpu")["test_loss"]
     assert f"around a loss of {got['centre_loss']:.4f}" in study.summary(result)
-    [quiet] = train(study, sample_cell)
-    assert quiet.trajectory == {}
-    assert quiet.measurements == got
 
 
 def test_neighbouring_batches_are_of_different_networks() -> None:
@@ -361,9 +356,8 @@ def test_the_interval_is_over_networks_not_over_pairs() -> None:
     [claim] = [claim for claim in study.claims() if claim.name == "landscape-curvature"]
     cells = design(claim.preset)
     more = np.array([1, 3, 2, 2, 5, 4])[cells["seed"]] + cells["pair"] - 0.5
-    measured = claim.judge(
-        cells.assign(rms_laplacian=np.where(cells["kernel"] == "softmax", 2.0**more, 1.0))
-    )
+    laplacian = np.where(cells["kernel"] == "softmax", 2.0**more, 1.0)
+    measured = claim.judge(cells.assign(rms_laplacian=laplacian))
     assert measured.value == pytest.approx(2.5)
     assert measured.interval is not None
     assert (measured.interval.low, measured.interval.high) == pytest.approx((1, 5))

@@ -261,15 +261,13 @@ def test_a_review_has_its_label_word_by_word_and_a_place_before_each_sentiment_w
     assert sentiment[:, 1:][negation[:, :-1]].all()
 
 
-def test_labels_are_balanced_and_a_quarter_of_the_sentiment_words_is_negated() -> None:
+def test_labels_are_balanced_and_three_to_five_sentiment_words_speak_for_them_some_negated() -> (
+    None
+):
     reviews = generated_reviews(DEFAULT, TRAIN, 20_000)
     assert reviews.labels.mean() == pytest.approx(0.5, abs=0.015)
     assert (reviews.tokens == NEGATION).sum() / 100_000 == pytest.approx(0.25, abs=0.006)
-
-
-def test_three_four_or_five_of_the_sentiment_words_speak_for_the_label() -> None:
-    reviews = generated_reviews(DEFAULT, TRAIN, 3000)
-    sums = [abs(sentiment_of(words, DEFAULT)) for words in reviews.tokens.tolist()]
+    sums = [abs(sentiment_of(words, DEFAULT)) for words in reviews.tokens[:3000].tolist()]
     shares = np.bincount(sums, minlength=6) / 3000
     assert shares == pytest.approx([0, 1 / 3, 0, 1 / 3, 0, 1 / 3], abs=0.035)
 
