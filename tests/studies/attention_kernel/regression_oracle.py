@@ -100,9 +100,8 @@ def norms_of_attention(problem: Problem, sample: int, head: int) -> list[float]:
 
 def norms_of_gaussian_scores(problem: Problem, sample: int, head: int) -> list[float]:
     """‖∂C_ih/∂W_Q,h‖ and ‖∂²C_ih/∂W_Q,h²‖ as operators on a change of W_Q,h, by autograd."""
-    first = torch.func.jacrev(
-        functools.partial(scores_of, "gaussian", torch.tensor(problem.inputs[sample]))
-    )
+    scores = functools.partial(scores_of, "gaussian", torch.tensor(problem.inputs[sample]))
+    first = torch.func.jacrev(scores)
     weights = _query_and_key(problem, head)
     return [_operator_norm(each(*weights)) for each in (first, torch.func.jacrev(first))]
 

@@ -191,13 +191,9 @@ def padding(tokens: int) -> Tensor:
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize(
-    ("tokens", "padded", "dtype"),
-    [
-        *((SHORT, False, torch.float64), (SHORT, True, torch.float32)),
-        *((LONG, False, torch.float32), (LONG, True, torch.float64)),
-    ],
-)
+@pytest.mark.parametrize("tokens", [SHORT, LONG])
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("dtype", TOLERANCE)
 def test_what_is_received_and_its_gradients_are_those_of_weights_times_values(
     kernel: str, tokens: int, padded: bool, dtype: torch.dtype
 ) -> None:

@@ -154,9 +154,7 @@ def test_what_is_kept_changes_no_number(
     assert same(trained(*cells), first)
 
 
-def test_a_damaged_file_is_trained_anew_to_the_same_network(
-    trainings: mock.Mock, cache: Path
-) -> None:
+def test_a_damaged_network_is_trained_anew_alike(trainings: mock.Mock, cache: Path) -> None:
     def other_weights(content: bytes) -> bytes:
         weights, changed = torch.load(io.BytesIO(content), weights_only=True), io.BytesIO()
         weights.pop("classes.bias")
@@ -234,7 +232,6 @@ A, B = np.meshgrid(AT, AT, indexing="ij")
 
 def test_offsets_are_the_papers() -> None:
     assert AT.tolist() == pytest.approx([0.02 * (r - 25) for r in range(1, 51)])
-    assert (AT[0], AT[24], AT[-1]) == (-0.48, 0, 0.5)
     assert plane.offsets(5, 1).tolist() == [-1, 0, 1, 2, 3]
 
 
@@ -300,10 +297,10 @@ def test_a_surface_is_logged_point_by_point_around_the_networks_loss(task: str) 
 
 
 def test_neighbouring_batches_are_of_different_networks() -> None:
-    kernels, rates = ("softmax", "gaussian"), (0.1, 0.2)
+    grid = itertools.product((0, 1), ("softmax", "gaussian"), (0.1, 0.2), range(3))
     cells = [
-        cell(seed=seed, kernel=kernel, pair=pair, learning_rate=rate)
-        for pair, kernel, rate, seed in itertools.product((0, 1), kernels, rates, range(3))
+        cell(seed, kernel=kernel, pair=pair, learning_rate=rate)
+        for pair, kernel, rate, seed in grid
     ]
     batches = study.batches(cells, "cpu")
     assert [len(batch) for batch in batches] == [1] * 24

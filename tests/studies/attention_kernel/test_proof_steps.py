@@ -178,14 +178,12 @@ def test_scores_have_full_rank_exactly_at_the_sizes_that_the_derivation_gives(ke
         *((4, 4, 13, 5), (4, 4, 13, 6), (4, 4, 9, 8), (4, 4, 8, 8), (4, 4, 7, 10)),
         *((2, 4, 7, 5), (2, 4, 7, 6), (2, 4, 5, 8), (3, 2, 3, 4), (3, 2, 4, 3), (2, 3, 9, 2)),
     ]
-    for n, tokens, d, width in sizes:
-        parameters = settings(
-            n=n, tokens=tokens, d=d, d_h=width, kernel=kernel, trained="value", heads=1
-        )
+    for size in sizes:
+        given = dict(zip(("n", "tokens", "d", "d_h"), size, strict=True))
+        parameters = settings(**given, kernel=kernel, trained="value", heads=1)
         full = float(spectra.smallest_of_scores(*at_start(parameters)[:2])) > 1e-9
-        arrays = [np.array(size) for size in (n, tokens, d, width)]
-        lacks = any(one.any() for one in lacking(kernel == "softmax", *arrays).values())
-        assert full == (not lacks), (n, tokens, d, width)
+        lacks = lacking(kernel == "softmax", *map(np.array, size)).values()
+        assert full == (not any(lacks)), size
 
 
 def test_the_gaussians_size_of_symmetric_and_skew_tensors_is_a_square() -> None:
