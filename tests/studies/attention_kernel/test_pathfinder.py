@@ -18,10 +18,8 @@ from scipy.sparse.csgraph import connected_components
 from overfit_cli import UserError
 from overfit_cli.studies.attention_kernel import cache as cache_module
 from overfit_cli.studies.attention_kernel import images as pictures
-from overfit_cli.studies.attention_kernel import lra
 from overfit_cli.studies.attention_kernel.classifier_parameters import PathfinderSettings
 from overfit_cli.studies.attention_kernel.images import CHUNK, PathfinderImages, images, stream_of
-from overfit_cli.studies.attention_kernel.lra import DIRECTORIES, read_lra
 from overfit_cli.studies.attention_kernel.scenes import Scenes, matches
 from tests.studies.attention_kernel import pathfinder_oracle as oracle
 
@@ -277,7 +275,7 @@ def write_lra(
     folder: Path, *, as_array: bool = False, files: int = 2, images: int = 3, size: int = 32
 ) -> Path:
     """Write a small directory of the hard difficulty; grey level 10 k + j, label j mod 2."""
-    root = folder / DIRECTORIES["hard"]
+    root = folder / pictures.DIRECTORIES["hard"]
     (root / "metadata").mkdir(parents=True)
     for k in [0, 2, 10][:files]:
         (root / "imgs" / str(k)).mkdir(parents=True)
@@ -298,7 +296,7 @@ def write_lra(
 @pytest.mark.parametrize("above", ["", "pathfinder32", "lra_release/pathfinder32"])
 def test_lra_is_read_in_the_order_of_its_files(tmp_path: Path, above: str, as_array: bool) -> None:
     write_lra(tmp_path / above, as_array=as_array, files=3)
-    pixels, labels = read_lra(tmp_path, "hard")
+    pixels, labels = pictures.read_lra(tmp_path, "hard")
     assert pixels.shape == (9, 32, 32)
     assert pixels[:, 5, 5].tolist() == [0, 1, 2, 20, 21, 22, 100, 101, 102]
     assert labels.tolist() == [0, 1, 0] * 3
@@ -347,7 +345,7 @@ def test_metadata_without_end_is_named_in_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = write_lra(tmp_path)
-    monkeypatch.setattr(lra, "MOST_IMAGES", 4)
+    monkeypatch.setattr(pictures, "MOST_IMAGES", 4)
     refused(tmp_path, "hard", [str(root), "over 4 images"])
     with (root / "metadata" / "0.npy").open("wb") as file:
         file.truncate(1 << 40)
@@ -366,7 +364,7 @@ def test_missing_directories_are_named_in_a_sentence(tmp_path: Path) -> None:
 
 def refused(folder: Path, difficulty: str, words: list[str]) -> None:
     with pytest.raises(UserError) as error:
-        read_lra(folder, difficulty)
+        pictures.read_lra(folder, difficulty)
     sentence = str(error.value)
     assert all(word in sentence for word in words), sentence
     assert "\n" not in sentence
