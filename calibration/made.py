@@ -21,13 +21,22 @@ import pandas as pd
 from calibration.rates import World, Worlds, design
 from calibration.worlds import A_THIRD, Numbers, Random, few_seed_world
 from overfit_cli.claims.bounds import Bound, Comparison
-from overfit_cli.claims.papers import without_rows
 from overfit_cli.claims.parts import Margin
 from overfit_cli.claims.quantities import Power, Powers, Share, Trend
 from overfit_cli.claims.sentences import Clause
 from overfit_cli.claims.stated import JointMeasure, Measure
 from overfit_cli.core.claim import Claim
-from overfit_cli.core.expressions import Among, Compared, Expression, Extreme, Node, Operation, Ref
+from overfit_cli.core.expressions import (
+    ANY,
+    Among,
+    Compared,
+    Expression,
+    Extreme,
+    Node,
+    Operation,
+    Ref,
+    read_conditions,
+)
 
 SPREAD = 0.1
 """The deviation over seeds, in widths of the margin; of one with a single end in that end."""
@@ -84,7 +93,22 @@ def _blank(planned: pd.DataFrame, random: Random, world: World) -> pd.DataFrame:
 def _bare(claim: Claim) -> Claim | None:
     if not isinstance(claim.measure, Measure):
         return None
-    return replace(claim, measure=without_rows(claim.measure), reads="cells")
+    return replace(claim, measure=_without_rows(claim.measure), reads="cells")
+
+
+def _without_rows(measure: Measure) -> Measure:
+    """The measure of cells chosen by their parameters, without a function of its own."""
+    choose = measure.choose
+    if isinstance(choose, functools.partial) and choose.keywords.keys() == {"on", "model", "rows"}:
+        cells, model = choose.keywords["on"], measure.model.model_fields.keys()
+        told = [text for text in cells.conditions if _names(text) <= model]
+        bare = {"rows": None, "on": replace(cells, conditions=tuple(told))}
+        choose = functools.partial(choose.func, **choose.keywords | bare)
+    return replace(measure, choose=choose)
+
+
+def _names(condition: str) -> set[str]:
+    return {ref.name for test in read_conditions(condition, ANY) for ref in test.refs}
 
 
 def _is_made(measure: Any) -> bool:
@@ -240,10 +264,10 @@ class _Made:
         self._assign(chosen, values)
 
     def _at_base(self, ref: Ref) -> None:
-        """Give a column its base; those in brackets have others each, so that none cancel."""
+        """Give a column its base; those in brackets have others each, so that nothing cancels."""
         if ref.name not in self.parameters and (ref.at or ref.name not in self.columns):
             if ref.at:
-                self.bases.setdefault(str(ref), BASE * 2.0 ** len(self.bases))
+                self.bases.setdefault(str(ref), BASE * 2.0 ** (1 + len(self.bases)))
             self._assign(ref, np.full(len(self.frame), self.bases.get(str(ref), BASE)))
 
     def _assign(self, ref: Ref, values: Numbers) -> None:

@@ -26,7 +26,7 @@ from overfit_cli.core.cell import Column
 from overfit_cli.core.cells import NoCellsError
 from overfit_cli.core.claim import Claim, Kind, Measurement, not_run
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.expressions import ANY, read_conditions
+from overfit_cli.core.expressions import read_conditions
 from overfit_cli.core.files import preset_folder, read_toml
 from overfit_cli.core.parameters import StudyParameters, describe
 
@@ -244,21 +244,6 @@ def _chosen(
 ) -> pd.DataFrame:
     chosen = on.of(cells, model)
     return chosen if rows is None else rows(chosen)
-
-
-def without_rows(measure: Measure) -> Measure:
-    """Return a measure that takes cells by their parameters, without a function of its own."""
-    choose = measure.choose
-    if isinstance(choose, functools.partial) and choose.func is _chosen:
-        cells, model = choose.keywords["on"], measure.model.model_fields.keys()
-        told = [text for text in cells.conditions if _names(text) <= model]
-        bare = {"rows": None, "on": replace(cells, conditions=tuple(told))}
-        choose = functools.partial(_chosen, **choose.keywords | bare)
-    return replace(measure, choose=choose)
-
-
-def _names(condition: str) -> set[str]:
-    return {ref.name for test in read_conditions(condition, ANY) for ref in test.refs}
 
 
 def _measured(

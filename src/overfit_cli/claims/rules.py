@@ -55,35 +55,24 @@ def judge(
     parts = [part.prepared() for part in parts]
     made = decide(Worlds.of(parts), error_of_each(among))
     verdict: Verdict = ("inconclusive", "holds", "fails")[made.verdict[0]]
-    code, ends = made.each[0], np.stack([made.value[0], made.low[0], made.high[0]], axis=1)
-
-    def nearness(index: int) -> tuple[int, bool, float]:
-        beside = parts[index].margin != parts[0].margin
-        of_verdict = beside if verdict == "holds" else code[index]
-        return of_verdict, beside, parts[index].slack(ends[index, 0])
-
-    worst = min(range(len(parts)), key=nearness)
-    part, count = parts[worst], len(parts[worst].low)
-    value, low, high = ends[worst].tolist()
+    codes, ends = made.each[0], np.stack([made.value[0], made.low[0], made.high[0]], axis=1)
+    worst = _worst(parts, verdict, codes, ends)
+    part, count, (value, low, high) = parts[worst], len(parts[worst].low), ends[worst].tolist()
     fewest = fewest_seeds(parts) if verdict == "inconclusive" else 0
     needed = fewest if min(len(each.low) for each in parts) < fewest else 0
     words = [f"The worst is {part}." if len(parts) > 1 else "", note]
     if needed:
         words.append(f"It needs {plural(needed, 'seed')}; these cells have {count}.")
-    elif code[worst] == 0 and part.statistic == "no exception" and part.unknown:
-        words.append("Cells that failed, are absent or have no number may break it.")
-    elif code[worst] == 0 and part.statistic not in ("no exception", "case"):
-        words.append(_why_open(low, high, part))
-    elif code[worst] < 0 and verdict == "inconclusive":
-        words.append("By itself it fails; of so many settings one may.")
+    else:
+        words.append(_why_open(part, verdict, codes[worst], low, high))
     if verdict == "holds" and np.isinf([low, high]).all() and math.isfinite(value):
         inner = (float(end[0, worst]) for end in made.inner)
         words.append("The interval at twice the error, [{:.4g}, {:.4g}], decides.".format(*inner))
     kind = kind_of(_INTERVALS.get(part.statistic, "t"), count, 1 - made.alpha[0])
-    is_case = part.statistic == "case"
+    is_case, strict = part.statistic == "case", part.statistic == "no exception"
     by_case = [each.statistic in ("case", "no exception") for each in parts]
-    is_refuted = verdict == "fails" and code[by_case].min(initial=0) < 0
-    strict = part.statistic == "no exception"
+    is_refuted = verdict == "fails" and codes[by_case].min(initial=0) < 0
+    told = _details(parts, ends) if len(parts) > 1 else {}
     measured = Measurement(
         verdict=verdict,
         value=None if is_case and part.unknown else value,
@@ -91,18 +80,32 @@ def judge(
         margin=None if strict else (part.margin.least, part.margin.most),
         target=part.margin.target,
         decided="case" if is_case or is_refuted else "interval",
-        details={
-            **(details or {}),
-            **part.details,
-            **(_details(parts, ends) if len(parts) > 1 else {}),
-        },
+        details={**(details or {}), **part.details, **told},
         note=" ".join(filter(None, words)),
         needed_seeds=needed,
     )
     return mark_by_far(measured, min(each.below for each in parts))
 
 
-def _why_open(low: float, high: float, part: Part) -> str:
+def _worst(parts: Sequence[Part], verdict: Verdict, codes: NDArray[np.int8], ends: Floats) -> int:
+    """Which part is shown: the one with the least slack of those that decided."""
+
+    def nearness(index: int) -> tuple[int, bool, float]:
+        beside = parts[index].margin != parts[0].margin
+        of_verdict = beside if verdict == "holds" else codes[index]
+        return of_verdict, beside, parts[index].slack(ends[index, 0])
+
+    return min(range(len(parts)), key=nearness)
+
+
+def _why_open(part: Part, verdict: Verdict, code: int, low: float, high: float) -> str:
+    """Why a part by itself says something else than the verdict, or nothing; else empty."""
+    if code < 0 and verdict == "inconclusive":
+        return "By itself it fails; of so many settings one may."
+    if code == 0 and part.statistic == "no exception" and part.unknown:
+        return "Cells that failed, are absent or have no number may break it."
+    if code or part.statistic in ("no exception", "case"):
+        return ""
     if math.isinf(low) and math.isinf(high) and low != high:
         said = f", as of a mean that lacks a number, or of fewer than {FEW} equal ones"
         said = f"{said}; see their median" if "mean" in part.statistic else ""
@@ -196,13 +199,13 @@ class Rates:
         )
 
 
-def rates(parts: Sequence[Part], seeds: int = 0, *, repeats: int = REPEATS, seed: int = 0) -> Rates:
+def rates(parts: Sequence[Part], seeds: int = 0, *, repeats: int = REPEATS) -> Rates:
     """Return the rates of error and the power of a claim, by default with as many seeds as here.
 
     In the worlds in which it is barely false, and barely true, all parts move by one amount, so
     that the worst lies at an end of its margin; those that would lie beyond theirs lie at that.
     """
-    random, pilots = np.random.default_rng(seed), [*map(_Pilot, parts)]
+    random, pilots = np.random.default_rng(0), [*map(_Pilot, parts)]
     count, centres = seeds or len(parts[0].low), np.array([pilot.centre for pilot in pilots])
     margins = (pilot.part.margin for pilot in pilots)
     ends = np.array([(margin.least, margin.most) for margin in margins])  # (parts, 2)
@@ -224,12 +227,12 @@ def rates(parts: Sequence[Part], seeds: int = 0, *, repeats: int = REPEATS, seed
     )
 
 
-def seeds_to_decide(parts: Sequence[Part], *, more_than: int = 0, seed: int = 0) -> int | None:
+def seeds_to_decide(parts: Sequence[Part], *, more_than: int = 0) -> int | None:
     """Return the fewest seeds that decide a claim in `WANTED` of the worlds as measured.
 
     They are more than `more_than`. None where `MOST_SEEDS` do not.
     """
-    random, pilots = np.random.default_rng(seed), [*map(_Pilot, parts)]
+    random, pilots = np.random.default_rng(0), [*map(_Pilot, parts)]
 
     def decides(count: int) -> bool:
         affordable = max(MOST_SEARCHED // (len(parts) * count), FEWEST_REPEATS)

@@ -75,7 +75,8 @@ class Measure:
         try:
             held = self.cells(cells)
             parts = self.sentence.parts(held)
-            beyond = [self.sentence.parts(replace(held, open_edge=ref)) for ref in self.best]
+            edges = [str(replace(ref, name=held.schema[ref.name].name)) for ref in self.best]
+            beyond = [self.sentence.parts(replace(held, open_edge=edge)) for edge in edges]
         except UserError as error:
             raise inconclusive(f"{error}") from error
         if not self.drawn:

@@ -32,7 +32,6 @@ from overfit_cli.stats.pairs import DIGITS, Pairs, best_of_sweep
 
 Places = NDArray[np.intp]
 
-
 TINY = 1e-9
 """A number times it is far smaller."""
 
@@ -99,8 +98,8 @@ class Cells:
         pairs: those whose differences the cells are; None where they are no differences.
         differs: how settings that don't vary differ between run directories, in words by name.
         parts: the cells of each of several run directories, by its name; the subtracted one last.
-        open_edge: a reference to the best of a sweep whose number is taken for far smaller where
-            that lies at the sweep's edge: beyond it there may be so good a value.
+        open_edge: a reference to the best of a sweep, as text; its number is far smaller where
+            that lies at the edge of the sweep: beyond it there may be so good a value.
     """
 
     frame: pd.DataFrame
@@ -112,7 +111,7 @@ class Cells:
     pairs: Pairs | None = None
     differs: Mapping[str, str] = field(default_factory=dict)
     parts: Mapping[str, Cells] = field(default_factory=dict)
-    open_edge: Ref | None = None
+    open_edge: str = ""
 
     @classmethod
     def of(
@@ -129,7 +128,6 @@ class Cells:
             planned: a row for each planned cell; None or empty where that is not known.
         """
         known = planned is not None and not planned.empty
-        schema = schema_of(study, trained)
         run, frame = replace(run or Run(), planned=known), trained
         if planned is not None and known and not trained.empty:
             names = [name for name in planned if name in trained]
@@ -138,7 +136,7 @@ class Cells:
             rows = rows.assign(status="missing", reason="", study=study.name)
             frame = pd.concat([trained, rows], ignore_index=True) if len(rows) else trained
         read = (lambda: steps) if isinstance(steps, pd.DataFrame) else steps
-        return cls(frame, schema, study, read, (run,))
+        return cls(frame, schema_of(study, trained), study, read, (run,))
 
     @functools.cached_property
     def trained(self) -> pd.DataFrame:
@@ -313,7 +311,8 @@ class Cells:
         """The cells with a measured column of an expression, called by its text."""
         expression = expressions.read_expression(text, self.schema.names, option)
         label = label or f"${expression.mathtext(self.symbol)}$"
-        frame = self.frame.assign(**{text: self._evaluated(expression, option)})
+        values = self._evaluated(expression, option)
+        frame = self.frame.assign(**{text: np.where(np.isfinite(values), values, np.nan)})
         schema = self.schema.with_field(Field(text, label=label))
         return replace(self, frame=frame, schema=schema)
 
@@ -350,9 +349,8 @@ class Cells:
         return replace(self, frame=frame, schema=schema.with_field(new))
 
     def _evaluated(self, expression: Expression, option: str) -> Floats:
-        """The value of an expression in each row; nan where it is not finite."""
-        values = expression.value(self._values(expression.refs, option)) + np.zeros(len(self.frame))
-        return np.where(np.isfinite(values), values, np.nan)
+        """The value of an expression in each row."""
+        return expression.value(self._values(expression.refs, option)) + np.zeros(len(self.frame))
 
     def evaluate(self, text: str, option: str = "claim") -> Floats:
         """An expression's value in each row, nan where it is not known.
@@ -360,11 +358,11 @@ class Cells:
         A column alone is infinite where it was missed: see `Field.numbers`.
         """
         expression = expressions.read_expression(text, self.schema.names, option)
-        values = expression.value(self._values(expression.refs, option)) + np.zeros(len(self.frame))
+        values = self._evaluated(expression, option)
         if isinstance(expression.tree, Ref):
             missed = self._held(expression.tree, option).numbers(self.frame).to_numpy()
             values = np.where(np.isnan(values) & np.isinf(missed), missed, values)
-        return np.asarray(values)
+        return values
 
     def symbol(self, name: str) -> str:
         """The symbol of a column in a formula, in mathtext without dollar signs, or its name."""
@@ -390,7 +388,7 @@ class Cells:
         seeds = np.unique(self.frame["seed"])
         table = functools.partial(self._table, place=place, seeds=seeds, option=option)
         values = {str(ref): table(ref) for ref in expression.refs}
-        for ref in filter(self._is_open, expression.refs):
+        for ref in [ref for ref in expression.refs if str(ref) == self.open_edge]:
             known = values[str(ref)]
             smaller = np.where(known > 0, TINY * known, known - (1 + np.abs(known)) / TINY)
             values[str(ref)] = np.where(self._at_edge(ref, table), smaller, known)
@@ -400,7 +398,6 @@ class Cells:
             at = ", ".join(f"{name}={value}" for name, value in _records(settings)[row].items())
             raise UndefinedError(option, text, f"it is not a number{' at ' * bool(at)}{at}.")
         numbers = np.where(known, numbers, np.nan)
-        low, high = (np.where(known, numbers, end) for end in (-np.inf, np.inf))
         ends = {
             str(ref): self._ends(ref, values[str(ref)], table)
             for ref in (() if known.all() else expression.refs)
@@ -411,13 +408,9 @@ class Cells:
             for corner in itertools.product(*ends.values())
         ]
         least, most = np.minimum.reduce(corners), np.maximum.reduce(corners)
-        low = np.where(known | np.isnan(least), low, least)
-        high = np.where(known | np.isnan(most), high, most)
+        low = np.where(known, numbers, np.where(np.isnan(least), -np.inf, least))
+        high = np.where(known, numbers, np.where(np.isnan(most), np.inf, most))
         return BySeed(_records(settings), seeds, numbers, low, high)
-
-    def _is_open(self, ref: Ref) -> bool:
-        of = self.open_edge
-        return of is not None and (ref.inside, ref.name) == (of.inside, self.schema[of.name].name)
 
     def _at_edge(self, ref: Ref, table: Callable[..., Floats]) -> NDArray[np.bool_]:
         """Where the best of a sweep is its first or last value, (places, seeds)."""

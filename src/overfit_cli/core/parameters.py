@@ -278,6 +278,12 @@ def parameter(
     return about.field(default, real=real, **shown)
 
 
+def parameter_of(model: type[StudyParameters], name: str, default: Value) -> Any:
+    """Declare a parameter that another model has, with a default of its own."""
+    extra: Any = model.model_fields[name].json_schema_extra
+    return extra["about"].field(default, real=isinstance(default, float), **extra)
+
+
 @dataclass(frozen=True)
 class ParameterInfo:
     """The description of a parameter for help texts, tables and figures; see `Parameter`.

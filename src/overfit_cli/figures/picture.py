@@ -133,12 +133,6 @@ def lay_out(figure: Figure) -> None:
         engine.execute(figure)
 
 
-def is_narrow() -> bool:
-    """Return whether the user wants a picture in which few panels fit side by side."""
-    width = style.current_look.get().width
-    return width is not None and width < 3 * NARROWEST_PANEL
-
-
 def new_panels(
     count: int, *, height: float = 2.6, sharey: bool = True
 ) -> tuple[Picture, list[Axes]]:

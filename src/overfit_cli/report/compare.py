@@ -36,6 +36,9 @@ from overfit_cli.sweeps.manifest import provenance_in_words
 
 Verdict = Literal["equivalent", "open", "differs"]
 
+Conditions = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+"""Those on both sides, on A alone and on B alone."""
+
 FEWEST_SEEDS = 5
 """With fewer distinct seeds on one side a place is open: there Welch's interval is too short."""
 
@@ -45,7 +48,6 @@ class Comparison:
     """The changes from A to B; every difference is B − A.
 
     Attributes:
-        where: the conditions on both sides, on A alone and on B alone.
         pairs: cells, or means over seeds, with their counterparts.
         tolerance: the margin within which columns are judged; None without verdicts.
         content: what is compared and what is found, as JSON has it.
@@ -53,7 +55,7 @@ class Comparison:
 
     a: Cells
     b: Cells
-    where: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+    where: Conditions
     pairs: Pairs
     tolerance: Margin | None
     content: Mapping[str, Any]
@@ -163,26 +165,15 @@ def compare_sides(
     The arguments and the errors are those of `overfit_cli.compare`.
     """
     margin = None if tolerance is None else Margin.read(tolerance)
-    is_file = [
-        path.suffix.lower() in sides.ENDINGS and not path.is_dir() for path in (path_a, path_b)
-    ]
-    if is_file[0]:
-        raise UserError(f"A {path_a}: A is a run directory; name the published file second.")
-    a = sides.load_side(path_a, "A", where, where_a, values)
-    b = sides.load_side(path_b, "B", where, where_b, values, a if is_file[1] else None)
-    steps = [finite_column(side.trained, "steps") for side in (a, b) if "steps" in side.frame]
-    took_steps = "steps" in values or any(numbers.any() for numbers in steps)
-    in_a, in_b = (sides.measured_columns(side, values, steps=took_steps) for side in (a, b))
-    for name in values:
-        for letter, measured in (("A", in_a), ("B", in_b)):
-            if name not in measured:
-                lack = f"{letter} has no such numbers; {text.suggestion(name, measured)}"
-                raise BadValue("value", name, lack)
+    conditions = (tuple(where), tuple(where_a), tuple(where_b))
+    a, b = _load(path_a, path_b, conditions, values)
+    in_a, in_b = _measured(a, b, values)
     columns = list(dict.fromkeys(values)) or [name for name in in_a if name in in_b]
     if not columns:
         lack = f"it has numbers of none of A's columns: {', '.join(in_a)}."
         raise UserError(f"B {sides.path_of(b)}: {lack}")
     pairs, settings = _pair(a, b, columns)
+    published = sides.is_published(b)
     lost_a, lost_b = (rows["status"] == "failed" for rows in (pairs.left, pairs.right))
     content = {
         "schema": 2,
@@ -190,24 +181,49 @@ def compare_sides(
         "a": _facts(a, where_a),
         "b": _facts(b, where_b),
         "settings": settings,
-        "notes": provenance_in_words({"A": a} if is_file[1] else {"A": a, "B": b}),
+        "notes": provenance_in_words({"A": a} if published else {"A": a, "B": b}),
         "paired_by": list(pairs.keys),
         "pairs": pairs.both,
         "alone": {"a": pairs.here - pairs.both, "b": pairs.there - pairs.both},
         "failed_on_one_side": {
             "a": int((lost_a & ~lost_b).sum()),
-            "b": int((lost_b & ~lost_a & (not is_file[1])).sum()),
+            "b": int((lost_b & ~lost_a & (not published)).sum()),
         },
         "means_over_seeds": pairs.by != "seed",
         "tolerance": None if margin is None else str(margin),
         "columns": [_compare_column(name, a, b, pairs, margin) for name in columns],
         "columns_on_one_side": {
-            "a": [name for name in in_a if not (name in in_b or values or is_file[1])],
+            "a": [name for name in in_a if not (name in in_b or values or published)],
             "b": [name for name in in_b if not (name in in_a or values)],
         },
     }
-    conditions = (tuple(where), tuple(where_a), tuple(where_b))
     return Comparison(a, b, conditions, pairs, margin, content)
+
+
+def _load(
+    path_a: Path, path_b: Path, conditions: Conditions, values: Sequence[str]
+) -> tuple[Cells, Cells]:
+    where, where_a, where_b = conditions
+    is_file = [
+        path.suffix.lower() in sides.ENDINGS and not path.is_dir() for path in (path_a, path_b)
+    ]
+    if is_file[0]:
+        raise UserError(f"A {path_a}: A is a run directory; name the published file second.")
+    a = sides.load_side(path_a, "A", where, where_a, values)
+    return a, sides.load_side(path_b, "B", where, where_b, values, a if is_file[1] else None)
+
+
+def _measured(a: Cells, b: Cells, values: Sequence[str]) -> list[list[str]]:
+    """The measured columns of each side, among which all of those to compare are."""
+    steps = [finite_column(side.trained, "steps") for side in (a, b) if "steps" in side.frame]
+    took_steps = "steps" in values or any(numbers.any() for numbers in steps)
+    both = [sides.measured_columns(side, values, steps=took_steps) for side in (a, b)]
+    for name in values:
+        for letter, measured in zip("AB", both, strict=True):
+            if name not in measured:
+                lack = f"{letter} has no such numbers; {text.suggestion(name, measured)}"
+                raise BadValue("value", name, lack)
+    return both
 
 
 def _facts(side: Cells, where: Sequence[str]) -> dict[str, Any]:

@@ -24,13 +24,13 @@ from overfit_cli.studies.attention_kernel import plane
 from overfit_cli.studies.attention_kernel.classifier import Transformer, evaluate
 from overfit_cli.studies.attention_kernel.classifier_parameters import KernelLandscapeParameters
 from overfit_cli.studies.attention_kernel.classifiers import landscape as study
-from overfit_cli.studies.attention_kernel.plane import Plane, draw_directions, fixed_batch
-from overfit_cli.studies.attention_kernel.surfaces import (
+from overfit_cli.studies.attention_kernel.figures import (
     MEASURES,
     Surface,
     draw_surfaces,
     most_typical,
 )
+from overfit_cli.studies.attention_kernel.plane import Plane, draw_directions, fixed_batch
 from tests.fake_study import corners
 from tests.studies.attention_kernel.test_classifier import samples, shaken
 from tests.training import cell_of, train

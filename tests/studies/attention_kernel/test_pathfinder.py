@@ -19,10 +19,15 @@ from overfit_cli import UserError
 from overfit_cli.core.parameters import build
 from overfit_cli.studies.attention_kernel import cache as cache_module
 from overfit_cli.studies.attention_kernel import images as pictures
-from overfit_cli.studies.attention_kernel import lra
 from overfit_cli.studies.attention_kernel.classifier_parameters import PathfinderSettings
-from overfit_cli.studies.attention_kernel.images import CHUNK, PathfinderImages, images, stream_of
-from overfit_cli.studies.attention_kernel.lra import DIRECTORIES, read_lra
+from overfit_cli.studies.attention_kernel.images import (
+    CHUNK,
+    DIRECTORIES,
+    PathfinderImages,
+    images,
+    read_lra,
+    stream_of,
+)
 from overfit_cli.studies.attention_kernel.scenes import Scenes, matches
 from tests.file_operations import strikes
 from tests.studies.attention_kernel import pathfinder_oracle as oracle
@@ -420,7 +425,7 @@ def test_metadata_without_end_is_named_in_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = write_lra(tmp_path)
-    monkeypatch.setattr(lra, "MOST_IMAGES", 4)
+    monkeypatch.setattr(pictures, "MOST_IMAGES", 4)
     refused(tmp_path, "hard", [str(root), "over 4 images"])
     with (root / "metadata" / "0.npy").open("wb") as file:
         file.truncate(1 << 40)

@@ -16,13 +16,15 @@ import pytest
 from numpy.typing import NDArray
 
 from overfit_cli import UserError
-from overfit_cli.studies.attention_kernel import imdb
-from overfit_cli.studies.attention_kernel.imdb import VOCABULARY, Texts, read_imdb
+from overfit_cli.studies.attention_kernel import reviews as module
 from overfit_cli.studies.attention_kernel.reviews import (
     NEGATION,
+    VOCABULARY,
     ReviewSettings,
+    Texts,
     bag_of_words_accuracy,
     generated_reviews,
+    read_imdb,
     stream_of,
 )
 
@@ -127,7 +129,7 @@ def test_an_archive_is_parsed_once_until_it_or_what_is_kept_of_it_changes(
     archive = write_archive(tmp_path / "aclImdb.tar.gz", REVIEWS)
     long, short = (as_lists(read_imdb(archive, length)) for length in (30, 3))
     with monkeypatch.context() as patched:
-        patched.setattr(imdb, "archive_reviews", lambda _: pytest.fail("parsed again"))
+        patched.setattr(module, "archive_reviews", lambda _: pytest.fail("parsed again"))
         assert as_lists(read_imdb(archive, 30)) == long
         assert as_lists(read_imdb(archive, 3)) == short
     (kept,) = cache.iterdir()
@@ -139,7 +141,7 @@ def test_an_archive_is_parsed_once_until_it_or_what_is_kept_of_it_changes(
         assert kept.read_bytes() == content
     write_archive(archive, without("train/pos/0_9.txt"))
     assert len(read_imdb(archive, 3)[0].labels) == 4
-    monkeypatch.setattr(imdb, "MOST_REVIEWS", 3)
+    monkeypatch.setattr(module, "MOST_REVIEWS", 3)
     with pytest.raises(UserError, match="it has more than 3 members"):
         read_imdb(write_archive(tmp_path / "other.tar.gz", REVIEWS), 10)
 
@@ -166,7 +168,7 @@ def test_the_published_archive_is_what_it_is_known_to_be(monkeypatch: pytest.Mon
     assert (train.lengths.min(), test.lengths.min()) == (52, 32)
     assert bag_of_words_accuracy(train, test, VOCABULARY) == pytest.approx(0.594, abs=0.002)
 
-    monkeypatch.setattr(imdb, "archive_reviews", lambda _: pytest.fail("parsed again"))
+    monkeypatch.setattr(module, "archive_reviews", lambda _: pytest.fail("parsed again"))
     assert np.array_equal(read_imdb(ARCHIVE, 256)[1].tokens, test.tokens)
 
 

@@ -9,12 +9,11 @@ import pytest
 import overfit_cli
 from calibration.rates import design
 from overfit_cli.core.cell import Cell
-from overfit_cli.studies.positional_semantic.claims import published
+from overfit_cli.studies.positional_semantic.claims import published, transitions
 from overfit_cli.studies.positional_semantic.data import draw_problem, draw_test_sentences
 from overfit_cli.studies.positional_semantic.parameters import Parameters
 from overfit_cli.studies.positional_semantic.reference import train_plainly
 from overfit_cli.studies.positional_semantic.study import study
-from overfit_cli.studies.positional_semantic.transition import transitions
 from tests.judged import claims_by_name
 from tests.training import cell_of, train
 

@@ -16,10 +16,9 @@ from torch import Tensor
 from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.studies.softmax_network import Activation, data
 from overfit_cli.studies.softmax_network.activations import Network, gram_matrix, limit_gram_matrix
-from overfit_cli.studies.softmax_network.engine import largest_drift, step_parts
+from overfit_cli.studies.softmax_network.engine import KernelRegression, largest_drift, step_parts
 from overfit_cli.studies.softmax_network.parameters import SoftmaxConvergenceParameters
 from overfit_cli.studies.softmax_network.reference import plain_network, plain_training
-from overfit_cli.studies.softmax_network.regression import KernelRegression
 from overfit_cli.studies.softmax_network.study import study
 from overfit_cli.studies.softmax_network.theory import largest_inner
 from tests.training import begins_with, cell_of, train_in_batches

@@ -161,7 +161,7 @@ class KernelLandscape(Classifier[L]):
     trained_in = ".plane"
     drawn = (
         drawn_in(
-            f"{__package__}.surfaces",
+            f"{__package__}.figures",
             "landscape",
             "The loss around a network under each kernel, as a surface and as contours",
             source="Song et al. 2024, figure 4",

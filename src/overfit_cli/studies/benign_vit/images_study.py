@@ -86,7 +86,7 @@ class BenignVitImages(Study[P]):
     columns = (*_LOGGED, Column("epochs", "passes over the training samples"))
     trajectory_columns = _LOGGED
     headline = "test_loss"
-    trained_in, claims_in = ".images_engine", ".claims.images"
+    trained_in, claims_in = ".images_engine", ".claims.figures:IMAGES"
     shows = (
         "Fitted to a training loss of {train_loss:.4f} in {epochs:.0f} passes ({steps}), with a "
         "test loss of {test_loss:.3f} and a test error of {test_error:.1%}."

@@ -74,7 +74,7 @@ def grown(steps: pd.DataFrame) -> pd.DataFrame:
 
     Of the signals' values the size is meant; all grow over the same steps, so that what grows
     faster is what has grown more. A cell that is not fitted has grown by nothing; nothing is known
-    of one that failed for a reason that says nothing of its training.
+    of one that failed for a reason that says nothing of its training, or that made no step.
     """
     ordered = steps.sort_values(["key", "step"])
     first, last = (ordered.drop_duplicates("key", keep=end) for end in ("first", "last"))
@@ -83,7 +83,7 @@ def grown(steps: pd.DataFrame) -> pd.DataFrame:
     logged = (rows[names].to_numpy(np.float64) for rows in (first, last))  # (cells, names)
     starts, ends = (np.where(is_value, np.abs(each), each) for each in logged)
     whole = (first["step"].to_numpy() == 0) & (last["step"] == last["steps"]).to_numpy()
-    whole &= ~is_unknown(last).to_numpy()
+    whole &= (last["step"] > first["step"].to_numpy()).to_numpy() & ~is_unknown(last).to_numpy()
     fitted = (last["status"] == "done").to_numpy()
     moved = np.where(fitted[:, None], ends - starts, 0.0)  # (cells, names)
     moved = np.where(whole[:, None], moved, np.nan)

@@ -95,7 +95,7 @@ TRAJECTORY = (
         Column(
             f"attention_{of}_{by}",
             f"attention of {of} on {by}",
-            label=f"attention {of} on {by}",
+            label=f"{of}'s attention to {by}",
         )
         for of, by in itertools.product(TOKEN_CLASSES, repeat=2)
     ),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.parameters import StudyParameters, parameter
+from overfit_cli.core.parameters import StudyParameters, parameter, parameter_of
 
 Optimiser = Literal["gd", "momentum", "adam", "loss-normalised"]
 StepRule = Literal["constant", "sqrt-heads", "heads"]
@@ -185,12 +185,10 @@ class MultiheadMixtureParameters(MultiheadParameters):
 class MultiheadPlantedParameters(MultiheadParameters):
     """Data model DM2: Gaussian tokens, labelled by a single head, the doubtful ones dropped."""
 
-    n: int = parameter(1000, "training samples", "n", within="[1, 1e6]")
-    test_samples: int = parameter(3000, "test samples", within="[1, 1e6]")
-    target_loss: float = parameter(
-        0.02, "training loss up to which steps are counted", "", "target training loss", "(0, 10]"
-    )
-    d: int = parameter(5, "features of a token", "d", within="[1, 1000]")
+    n: int = parameter_of(MultiheadParameters, "n", 1000)
+    test_samples: int = parameter_of(MultiheadParameters, "test_samples", 3000)
+    target_loss: float = parameter_of(MultiheadParameters, "target_loss", 0.02)
+    d: int = parameter_of(MultiheadParameters, "d", 5)
     least_logit: float = parameter(
         0.2,
         "samples whose planted logit is smaller are dropped",
@@ -203,7 +201,7 @@ class MultiheadPlantedParameters(MultiheadParameters):
 class MultiheadPathsParameters(StudyParameters):
     """Gradient descent from zero on data model DM1, with a target θ and leave-one-out copies."""
 
-    heads: int = parameter(1, "attention heads", "H", within="[1, 9e18]", shades=(1, 100))
+    heads: int = parameter_of(MultiheadParameters, "heads", 1)
     learning_rate: float = parameter(1.0, "step size", r"\eta", within="(0, 1e6]")
     training_steps: int = parameter(200, "gradient steps of a cell", "K", within="[1, 1e6]")
     target_distance: float = parameter(
@@ -217,23 +215,13 @@ class MultiheadPathsParameters(StudyParameters):
         False, "train a copy without each sample beside it", label="leave-one-out copies"
     )
     n: int = parameter(20, "training samples", "n", within="[2, 1e4]")
-    test_samples: int = parameter(300, "test samples", within="[1, 1e6]")
-    tokens: int = parameter(2, "tokens of a sample", "T", within="[2, 1000]")
-    d: int = parameter(3, "features of a token", "d", within="[1, 1000]")
-    relevant: int = parameter(
-        1, "relevant tokens of a sample, ζT", r"\zeta T", "relevant tokens", "[1, 1000]"
-    )
-    patterns: int = parameter(
-        1, "patterns that say nothing about the label", "M", "irrelevant patterns", "[1, 1000]"
-    )
-    strength: float = parameter(1.0, "length of all patterns", "S", within="(0, 1000]")
-    sigma: float = parameter(
-        0.0,
-        "deviation of the noise on irrelevant tokens",
-        r"\sigma",
-        "deviation of the noise",
-        "[0, 100]",
-    )
+    test_samples: int = parameter_of(MultiheadParameters, "test_samples", 300)
+    tokens: int = parameter_of(MultiheadParameters, "tokens", 2)
+    d: int = parameter_of(MultiheadParameters, "d", 3)
+    relevant: int = parameter_of(MultiheadMixtureParameters, "relevant", 1)
+    patterns: int = parameter_of(MultiheadMixtureParameters, "patterns", 1)
+    strength: float = parameter_of(MultiheadMixtureParameters, "strength", 1.0)
+    sigma: float = parameter_of(MultiheadMixtureParameters, "sigma", 0.0)
 
     def refusals(self) -> Iterator[BadValue]:
         """Give the sentences of the mixture on patterns and tokens for which there is no room."""

@@ -22,11 +22,11 @@ from overfit_cli.figures.labels import axis_label, setting
 from overfit_cli.figures.picture import Picture, title_panels
 from overfit_cli.figures.style import PAGE, Legend, value_colour
 from overfit_cli.stats.intervals import mean_estimate, median_estimate
-from overfit_cli.studies.positional_semantic.claims import published
-from overfit_cli.studies.positional_semantic.transition import (
+from overfit_cli.studies.positional_semantic.claims import (
     DISTINCT,
     Transition,
     loss_gaps,
+    published,
     transitions,
 )
 

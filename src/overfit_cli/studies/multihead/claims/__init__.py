@@ -1,8 +1,8 @@
 """The claims of Deora et al. 2024, by sections of the paper, and by the study that judges them."""
 
-from overfit_cli.studies.multihead.claims import bounds, first_phase, paths, training
+from overfit_cli.studies.multihead.claims import first_phase, theorems, training
 
-MIXTURE = (*training.mixture.claims, *bounds.mixture.claims, *first_phase.mixture.claims)
+MIXTURE = (*training.mixture.claims, *theorems.mixture.claims, *first_phase.mixture.claims)
 PLANTED = training.planted.claims
-PATHS = paths.paths.claims
+PATHS = theorems.paths.claims
 SST2 = training.sst2.claims
