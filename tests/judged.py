@@ -63,11 +63,13 @@ def lines(table: str) -> list[str]:
 
 
 def changed(cells: pd.DataFrame, changes: str) -> pd.DataFrame:
-    """The cells with columns changed: `a=1 b=2 where QUERY`, several with commas between."""
+    """The cells after changes, with commas between: `a=1 b=2 where QUERY` or `drop where QUERY`."""
     cells = cells.reset_index(drop=True)
     for change in filter(None, changes.split(", ")):
         given, _, where = change.partition(" where ")
         rows: Any = cells.eval(where) if where else cells["seed"] >= 0
+        if given == "drop":
+            cells, given = cells[~rows], ""
         for each in given.split():
             column, _, value = each.partition("=")
             cells[column] = cells[column].astype(object).mask(rows, _number_or_word(value))

@@ -17,23 +17,12 @@ from overfit_cli import UserError
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.parameters import build
 from overfit_cli.core.registry import find_study, installed_studies
+from tests.studies.benign_vit.cells import SMALL as VIT
 from tests.studies.multihead.test_sst2 import TINY, write
 from tests.training import cell_of, train, train_in_batches
 
 Values = Mapping[str, Any]
 
-VIT: Values = {
-    "d": 40,
-    "d_h": 24,
-    "d_v": 8,
-    "tokens": 5,
-    "n": 4,
-    "test_samples": 20,
-    "sigma_p": 1.0,
-    "sigma_p_tilde": 2.0,
-    "init_divisor": 4.0,
-    "epsilon": 0.1,
-}
 CNN: Values = {"d": 30, "tokens": 3, "filters": 6, "sigma_0": 0.1, "n": 8, "test_samples": 20}
 IMAGES: Values = {"n": 40, "test_samples": 20, "d": 16, "hidden": 16, "max_epochs": 3}
 NETWORK: Values = {"n": 12, "test_samples": 8, "d": 8, "hidden": 12, "batch_size": 4}
