@@ -18,6 +18,7 @@ from overfit_cli.studies.multihead import reference, theory
 from overfit_cli.studies.multihead.claims.training import steps_to_test_loss
 from overfit_cli.studies.multihead.data import draw_problem
 from overfit_cli.studies.multihead.parameters import MultiheadPathsParameters
+from overfit_cli.studies.multihead.study import mixture
 from overfit_cli.studies.multihead.study import paths as study
 from tests.judged import claims_by_name, measure
 from tests.training import cell_of, train
@@ -109,6 +110,16 @@ def test_segments_are_as_long_as_the_proposition_allows() -> None:
         assert 0.3 * math.sqrt(50) < 2 * beta * square <= math.sqrt(50) * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("size", [0.1, 1.0, 10.0, 100.0])
+def test_no_weights_exceed_the_bounds_of_proposition_1_and_corollary_1(size: float) -> None:
+    settings = {"heads": 2, "initialisation": "gaussian", "sigma_init": size, "certify": True}
+    settings |= {"training_steps": 1, "test_samples": 10}
+    for result in train(mixture, *(cell_of(mixture, settings, seed) for seed in range(5))):
+        bounded = ("model_gradient", "model_hessian", "loss_gradient", "loss_hessian")
+        for name in (*bounded, "loss_concavity"):
+            assert 0 <= result.measurements[name] <= 1, name
+
+
 MET = {"descent": 1.9, "theorem1_heads": -1.0, "lemma9_heads": -9.0}
 MET |= {"mean_train_loss": 0.3, "target_loss": 0.01}
 """Columns of cells that meet the lemmas' conditions."""
@@ -155,9 +166,8 @@ def trained(preset: str, steps: dict[int, float], lost: tuple[int, ...] = ()) ->
     [
         ("planted-gd-faster", trained("heads-fig4", PLANTED), "holds"),
         ("planted-gd-faster", trained("heads-fig4", PLANTED, (20, 50)), "fails"),
-        ("planted-gd-ever-faster", trained("heads-fig4", PLANTED, (50,)), "fails"),
-        ("planted-gd-faster", trained("heads-fig4", TURNED), "holds"),
-        ("planted-gd-ever-faster", trained("heads-fig4", TURNED), "fails"),
+        ("planted-gd-faster", trained("heads-fig4", PLANTED, (50,)), "fails"),
+        ("planted-gd-faster", trained("heads-fig4", TURNED), "fails"),
         ("planted-gd-faster", trained("heads-fig4", RISING), "fails"),
     ],
 )
@@ -168,15 +178,13 @@ def test_more_heads_are_faster_or_slower_up_to_the_largest_number_of_them(
     assert measure(name, cells).verdict == verdict
 
 
-def test_momentum_is_compared_at_the_middle_head_and_heads_that_miss_are_slowest() -> None:
+def test_momentum_is_compared_at_each_number_of_heads_and_heads_that_miss_are_slowest() -> None:
     claim = claims_by_name("multihead-planted")["planted-momentum-sooner"]
     cells = trained("heads-fig5", PLANTED)
     with_it = cells["optimiser"] == "momentum"
     quick = cells.assign(steps_to_target=cells["steps_to_target"].mask(with_it, 50.0))
     assert claim.judge(quick).verdict == "holds"
-    some = quick.assign(steps_to_target=quick["steps_to_target"].mask(quick["heads"] == 1))
-    assert claim.judge(some).value == pytest.approx(claim.judge(quick).value, rel=0.5)
-    lost = quick["steps_to_target"].mask(with_it & (quick["heads"] > 1))
+    lost = quick["steps_to_target"].mask(with_it & (quick["heads"] == 50))
     assert claim.judge(quick.assign(steps_to_target=lost)).verdict == "fails"
 
 
@@ -244,7 +252,7 @@ def test_margins_that_are_lost_or_negative_are_no_evidence(
 )
 def test_a_gap_below_zero_is_as_small_as_any(name: str, verdict: str) -> None:
     cells = design("heads-gap")
-    gap = 10 / cells["n"] * (1 + 0.001 * cells["seed"])
+    gap = 10 / cells["n"] ** 1.2 * (1 + 0.001 * cells["seed"])
     cells = cells.assign(train_loss=0.1, test_loss=0.1 + gap.mask(cells["n"] == 2000, -0.001))
     assert DERIVED[name].judge(cells).verdict == verdict
 
