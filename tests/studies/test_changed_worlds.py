@@ -82,25 +82,16 @@ paths-lemma9: lemma9_heads=30 => vacuous
 paths-lemma8 paths-lemma9 paths-lemma10: descent=0.9 => vacuous
 paths-theorem1: theorem_step_size=-9 => vacuous
 paths-theorem1: theorem1_bound=1 => vacuous
-mixture-corollary1-gradient-random: loss_gradient=0.03 => holds
-mixture-corollary1-gradient-random: loss_gradient=1.2 => fails
-mixture-corollary1-hessian-random: loss_hessian=5e-4 => holds by far
-mixture-corollary1-concavity: loss_concavity=5e-4 => holds by far
-mixture-corollary1-concavity: loss_concavity=1.01 => fails
-mixture-proposition1-random: model_gradient=0.5 model_hessian=5e-4 => holds
-mixture-proposition1-random: model_gradient=5e-4 model_hessian=5e-4 => holds by far
-mixture-constant-slower mixture-sqrt-margin-falls planted-g*-faster planted-gap-rate: \
+mixture-constant-slower mixture-sqrt-margin-falls planted-gd-faster planted-gap-rate: \
     heads=2 => not run
-mixture-proposition1-random: sigma_init=1 => not run
 mixture-constant-slower planted-gd-faster: drop where heads == 50 => not run
 planted-gd-faster: steps_to_target=nan where heads > 10 => fails
-planted-gd-faster: steps_to_target=0.3 where heads == 50 => holds
-planted-gd-ever-faster: steps_to_target=0.3 where heads == 50 => fails
-planted-gd-ever-faster: steps_to_target=nan where heads == 50 => fails
-planted-gd-ever-faster: steps_to_target=nan where heads == 50 and seed < 4 => holds
-planted-gd-ever-faster: steps_to_target=nan where heads == 50 and seed < 10 => inconclusive
-mixture-constant-slower: steps_to_target=nan where heads == 50 and seed < 5 => inconclusive
-mixture-adam-faster: steps_to_target=900 where heads == 50 => fails
+planted-gd-faster: steps_to_target=1e60 where heads > 10 => fails
+planted-gd-faster: steps_to_target=nan where heads == 50 => fails
+planted-gd-faster: steps_to_target=nan where heads == 50 and seed < 4 => holds
+planted-gd-faster: steps_to_target=nan where heads == 50 and seed < 10 => inconclusive
+mixture-constant-slower: steps_to_target=nan where heads == 50 and seed < 5 => holds
+mixture-adam-faster: steps_to_target=1e60 where heads == 50 => fails
 mixture-constant-slower: steps_to_target=0.5 where heads == 50 => fails
 
 # Cui et al. 2024: a limit of one solution says nothing on the other's cells

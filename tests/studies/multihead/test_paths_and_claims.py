@@ -23,6 +23,7 @@ from overfit_cli.studies.multihead.parameters import (
     MultiheadMixtureParameters,
     MultiheadPathsParameters,
 )
+from overfit_cli.studies.multihead.study import mixture
 from overfit_cli.studies.multihead.study import paths as study
 from tests.judged import claims_by_name, measure
 from tests.training import cell_of, train
@@ -100,6 +101,16 @@ def test_segments_are_as_long_as_the_proposition_allows() -> None:
         assert 0.3 * math.sqrt(50) < 2 * beta * square <= math.sqrt(50) * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("size", [0.1, 1.0, 10.0, 100.0])
+def test_no_weights_exceed_the_bounds_of_proposition_1_and_corollary_1(size: float) -> None:
+    settings = {"heads": 2, "initialisation": "gaussian", "sigma_init": size, "certify": True}
+    settings |= {"training_steps": 1, "test_samples": 10}
+    for result in train(mixture, *(cell_of(mixture, settings, seed) for seed in range(5))):
+        bounded = ("model_gradient", "model_hessian", "loss_gradient", "loss_hessian")
+        for name in (*bounded, "loss_concavity"):
+            assert 0 <= result.measurements[name] <= 1, name
+
+
 MET = {"descent": 1.9, "theorem1_heads": -1.0, "lemma9_heads": -9.0}
 MET |= {"mean_train_loss": 0.3, "target_loss": 0.01}
 """Columns of cells that meet the lemmas' conditions."""
@@ -125,16 +136,14 @@ def test_a_distance_that_steps_can_reach_is_judged() -> None:
 # Claims on cells that never arrive, that turn, and of which some are derived
 
 
-def test_momentum_is_compared_at_the_middle_head_and_heads_that_miss_are_slowest() -> None:
+def test_momentum_is_compared_at_each_number_of_heads_and_heads_that_miss_are_slowest() -> None:
     claim = claims_by_name("multihead-planted")["planted-momentum-sooner"]
     cells = design("heads-fig5")
     steps = 400 * cells["heads"] ** -0.3 * (1 + 1e-3 * (cells["seed"] % 5))
     with_it = cells["optimiser"] == "momentum"
     quick = cells.assign(steps=1000, steps_to_target=steps.mask(with_it, 50.0))
     assert claim.judge(quick).verdict == "holds"
-    some = quick.assign(steps_to_target=quick["steps_to_target"].mask(quick["heads"] == 1))
-    assert claim.judge(some).value == pytest.approx(claim.judge(quick).value, rel=0.5)
-    lost = quick["steps_to_target"].mask(with_it & (quick["heads"] > 1))
+    lost = quick["steps_to_target"].mask(with_it & (quick["heads"] == 50))
     assert claim.judge(quick.assign(steps_to_target=lost)).verdict == "fails"
 
 
@@ -194,7 +203,7 @@ def test_margins_that_are_lost_or_negative_are_no_evidence(
 )
 def test_a_gap_below_zero_is_as_small_as_any(name: str, verdict: str) -> None:
     cells = design("heads-gap")
-    gap = 10 / cells["n"] * (1 + 0.001 * cells["seed"])
+    gap = 10 / cells["n"] ** 1.2 * (1 + 0.001 * cells["seed"])
     cells = cells.assign(train_loss=0.1, test_loss=0.1 + gap.mask(cells["n"] == 2000, -0.001))
     assert DERIVED[name].judge(cells).verdict == verdict
 
