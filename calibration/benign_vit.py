@@ -139,10 +139,20 @@ def falling(
     return figure_1(design, random).assign(test_loss=np.exp(logs))
 
 
-def falling_along_one(design: pd.DataFrame, random: np.random.Generator) -> pd.DataFrame:
-    """Return cells whose losses do not fall along one of the axes, either as often."""
-    flat = random.random() < 1 / 2
-    return falling(design, random, n=float(flat), snr=float(not flat))
+STEEP = 3.0
+"""The slope of losses whose rank correlation along either axis is about −0.85."""
+
+
+def falling_along_one(
+    design: pd.DataFrame, random: np.random.Generator, *, n: float, snr: float
+) -> pd.DataFrame:
+    """Return cells whose losses hardly fall along one of the axes, either as often.
+
+    The slopes are those with a rank correlation of −0.5, the margin's end.
+    """
+    if random.random() < 1 / 2:
+        return falling(design, random, n=n, snr=STEEP)
+    return falling(design, random, n=STEEP, snr=snr)
 
 
 AS_WELL = ({"power": 1.7}, {"power": 2.3})
@@ -223,8 +233,12 @@ WORLDS: Mapping[str, Worlds] = {
     ),
     "fig1-sides": worlds_from(figure_1, partial(figure_1, noise=2.28), 6),
     "fig1-sides-power": worlds_from(figure_1, partial(mixed_worlds, worlds=AS_WELL), 5),
-    "fig1-falls-with-n": worlds_from(partial(falling, n=1.0, snr=1.0), falling_along_one, 5),
-    "fig2-falls-with-n": worlds_from(partial(falling, n=1.0, snr=1.0), falling_along_one, 5),
+    "fig1-falls-with-n": worlds_from(
+        partial(falling, n=STEEP, snr=STEEP), partial(falling_along_one, n=0.97, snr=0.76), 5
+    ),
+    "fig2-falls-with-n": worlds_from(
+        partial(falling, n=STEEP, snr=STEEP), partial(falling_along_one, n=0.85, snr=0.55), 5
+    ),
     "dimension-constant": number_worlds(_constants, MARGINS["dimension-constant"], 0.05, logs=True),
     "transition-balance": number_worlds(_balance, MARGINS["transition-balance"], 0.03),
     "constant-balance": number_worlds(_balance, MARGINS["constant-balance"], 0.03),

@@ -176,7 +176,9 @@ class _Made:
             case Trend():
                 x = self.frame[quantity.axis].rank(method="dense").to_numpy(float)
                 noise = self.random.standard_normal(len(x))
-                slope = 0.0 if is_false else (1.0 if quantity.rises else -1.0) * 10
+                pearson = 2 * math.sin(math.pi * quantity.size / 6)  # of normal numbers
+                at_end = pearson / (x.std() * math.sqrt(1 - pearson**2))
+                slope = (at_end if is_false else 10) * (1.0 if quantity.rises else -1.0)
                 self._solve(quantity.measured, 100 + slope * x + noise)
             case Power():
                 p = self._numbers(quantity.margin, is_false=is_false, cells=False)

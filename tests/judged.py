@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -52,3 +54,30 @@ def true_cells(name: str) -> pd.DataFrame:
     """Cells of the claim's preset in a made-up world in which it is true."""
     worlds = {of: one for study in installed_studies() for of, one in worlds_of(study).items()}
     return worlds[name].true(design(all_claims()[name].preset), named_rng(0, "doctored", name))
+
+
+def lines(table: str) -> list[str]:
+    """The lines of a table of cases without its comments; a backslash continues a line."""
+    joined = re.sub(r"\\\n +", "", table).splitlines()
+    return [line for line in joined if line and not line.startswith("#")]
+
+
+def changed(cells: pd.DataFrame, changes: str) -> pd.DataFrame:
+    """The cells after changes, with commas between: `a=1 b=2 where QUERY` or `drop where QUERY`."""
+    cells = cells.reset_index(drop=True)
+    for change in filter(None, changes.split(", ")):
+        given, _, where = change.partition(" where ")
+        rows: Any = cells.eval(where) if where else cells["seed"] >= 0
+        if given == "drop":
+            cells, given = cells[~rows], ""
+        for each in given.split():
+            column, _, value = each.partition("=")
+            cells[column] = cells[column].astype(object).mask(rows, _number_or_word(value))
+    return cells.infer_objects()
+
+
+def _number_or_word(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text.replace("_", " ")

@@ -30,14 +30,14 @@ def check_imports(commands: Sequence[str], heavy: Sequence[str], cwd: Path) -> N
 
 TOY = "sweep toy --jobs=1 --n=1:3 --snr=1:2:3 --out=out"
 VIT = "sweep benign-vit --n=2 --snr=5 --seeds=2 --set=test_samples=2 --jobs=1 --out=out"
-READING = ["list", "export out --to latex", "compare out out"]
+READING = ["list", "list claims multihead-sst2", "export out --to latex", "compare out out"]
 DRAWING = ["plot heatmap --from out", "compare out out --out out/same.png", "report out"]
 VERIFYING = ["verify out/figures/heatmap.png", "verify out/same.png"]
 ALL = "torch pandas matplotlib numpy scipy joblib pyarrow"
 LIGHT = {
     "help": ("", ["--help", "--version", "plot --help", "compare --help", "runs -h"], ALL),
     "draws runs": (TOY, [*DRAWING, *VERIFYING], "torch"),
-    "reads runs": (TOY, [*READING, "sweep toy --help"], "torch matplotlib"),
+    "reads runs": (TOY, [*READING, "sweep toy --help"], "torch matplotlib transformers"),
     "plans, and names the next command: a report": (VIT, [VIT], "torch scipy matplotlib sklearn"),
 }
 

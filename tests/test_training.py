@@ -21,6 +21,7 @@ from overfit_cli.core.training import (
     Training,
     failure,
     known_numbers,
+    logged_steps,
     training_conditions,
 )
 from overfit_cli.sweeps.part import cell_schema
@@ -145,3 +146,12 @@ def test_equal_minibatches_go_through_all_samples_once_an_epoch(size: int) -> No
     assert [len(rows) for rows in others] == [4, 4, 2, 4, 4, 2]
     assert np.array_equal(np.concatenate(others), rows), "what is left is the last of an epoch"
     assert not np.array_equal(next(minibatches(10, 10, seed=2)), rows[:10])
+
+
+def test_steps_are_logged_ever_fewer_up_to_the_last() -> None:
+    assert logged_steps(3) == [0, 1, 2, 3]
+    many = logged_steps(3000)
+    assert many[:11] == list(range(11))
+    assert many[-1] == 3000
+    assert len(many) < 100
+    assert many == sorted(set(many))

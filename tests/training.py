@@ -5,6 +5,9 @@ from __future__ import annotations
 import itertools
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from overfit_cli import Study
 from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.parameters import StudyParameters
@@ -30,3 +33,8 @@ def train_in_batches(study: Study[P], *cells: Cell[P], **execution: Any) -> list
     """Train cells in the batches of a sweep; the results are in the cells' order."""
     batches = [train(study, *batch, **execution) for batch in study.batches(cells, "cpu")]
     return sorted(itertools.chain(*batches), key=lambda result: cells.index(result.cell))
+
+
+def begins_with(longer: NDArray[Any], shorter: NDArray[Any]) -> bool:
+    """Whether an array is another with more rows, columns and so on behind its own."""
+    return np.array_equal(longer[tuple(map(slice, shorter.shape))], shorter)

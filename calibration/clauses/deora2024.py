@@ -2,6 +2,151 @@
 
 from __future__ import annotations
 
-from calibration.clauses import Broken
+import math
+from collections.abc import Iterator
+from typing import Any, cast
 
-BROKEN: tuple[Broken, ...] = ()
+import numpy as np
+import pandas as pd
+
+from calibration.clauses import Broken, Change
+from overfit_cli.core.claim import Verdict
+
+TABLE = """
+fig2 | mixture-constant-slower | from 1 to 50 | drop where heads == 5 => not run
+fig2 | mixture-constant-rate | for each H | log10_train_loss / 2 where heads == 5 => fails
+fig3 | mixture-sqrt-faster mixture-adam-faster | 50 heads arrive \
+    | steps_to_target = nan where heads == 50 => fails
+fig3 | mixture-sqrt-catapult | above 2 | train_loss / 3 where heads < 10 => fails
+fig3 | mixture-sqrt-catapult | higher | train_loss = 50 / heads where train_loss > 3 => fails
+fig3 | mixture-sqrt-catapult | at 0.001 | train_loss = .01 where step == 10 and heads == 20 => fails
+fig3 | mixture-loss-below-one | at most 1 | train_loss = 1.0 where train_loss > 1 => holds
+planted | planted-momentum-sooner | at each H \
+    | steps_to_target = 900.0 where optimiser == 'momentum' and heads == 5 => fails
+planted | planted-momentum-sooner | heads are found \
+    | steps_to_target = nan where optimiser == 'momentum' and heads == 20 => fails
+gap | planted-gap-rate | each H | test_loss = train_loss + n**(-1.2 + (heads == 5) / 2) => fails
+gap | planted-gap-power | each H | test_loss = train_loss + n**(-1 - (heads == 5) / 2) => fails
+gap | planted-gap-power | as 1/n | test_loss = train_loss + 1 / n => holds
+first-phase | mixture-lemma2-quarter | 1/√n₁ | first_deviation = 1 / first_samples**.3 => fails
+sparsity | mixture-margins-ordered | ≥, not > | EQUAL => holds
+sparsity | mixture-margins-ordered | γ⋆ ≥ γ_lin | EQUAL; gamma_linear * 9 where SOME => fails
+sparsity | mixture-margins-ordered | absent cells | EQUAL; drop where SOME => inconclusive
+certificates | mixture-proposition3 | (10) \
+    | optimal_missed = 1.1 where seed == 3; optimal_noise = .9 => fails
+certificates | mixture-proposition3 | (11) \
+    | optimal_margin = 1.1 where seed == 3; optimal_noise = .9 => fails
+certificates | mixture-proposition3 | Z ≤ S²/8 | optimal_noise = 1.1 => vacuous
+descent | paths-descent | each step | descent_allowed = .99 where seed == 3 => fails
+descent | paths-quasi-convexity | at most | segment_rise = 1.01 where seed == 3 => fails
+descent | paths-lemma8 | at most | lemma8 = 1.01 where seed == 3 => fails
+regret | paths-lemma9 | at most | lemma9 = 1.01 where seed == 3 => fails
+regret | paths-lemma10 | no iterate | lemma10 = 1.01 where seed == 3 => fails
+descent | paths-lemma8 | absent cells | drop where seed == 3 and learning_rate > .9 => inconclusive
+regret | paths-lemma9 paths-lemma10 | absent cells \
+    | drop where seed == 3 and learning_rate > .9 => inconclusive
+theorem1 | paths-theorem1 | the mean \
+    | theorem1_bound = .6; mean_train_loss = .55 + .1 * (seed == 3) => fails
+theorem1 | paths-theorem1 | the last \
+    | theorem1_bound = .69; mean_train_loss = train_loss * (1 - .01 * (seed == 3)) => fails
+theorem1 | paths-theorem2 | at most \
+    | test_loss = train_loss + 2 * theorem2_bound where seed == 3 => fails
+theorem1 | paths-theorem2 | absent cells | drop where seed == 3 and heads > 1 => inconclusive
+theorem1 | paths-lemma3 | 2 G | test_loss = train_loss + 1.1 * lemma3_bound => fails
+random-attention | mixture-random-attention-over-first-phase | with 10 heads \
+    | ntk_margin = 1.5 * ntk_margin_first where heads == 10 => fails
+least | mixture-least-heads-condition | from one head on \
+    | mean_train_loss = 1.1 * theorem1_bound where seed == 3 and heads == 1 => fails
+least-margin | mixture-least-heads-margin | three decades | tangent_heads - 5 => fails
+margin | mixture-margin-approached | with 5 heads \
+    | margin_share = .1 where heads == 5 and training_steps == 10000 => fails
+margin | mixture-margin-10000 | within a twentieth | margin_share + .07 => holds
+normalised | mixture-normalised-margin | for every H | margin_share - .1 where heads == 5 => fails
+""".replace("EQUAL", "ntk_margin_constructed = gamma_attention * (1 + 1e-12)")
+"""The run, the claims, the clause, and what is changed where, which leads to the verdict."""
+
+SOME = "relevant == 2 and seed == 3"
+
+TURNS = {"four times faster to H = 5": (200, 80, 50, 100, 200, 400), "all alike": (9,) * 6}
+TURNS |= {"up and down": (50, 200, 60, 240, 80, 300), "the last alone": (90, 80, 70, 60, 50, 300)}
+FALLS = {"five of six rise": (100, 105, 110, 120, 130, 6), "turns": (400, 200, 80, 40, 100, 400)}
+FALLS |= {"turns late": (400, 200, 80, 40, 20, 320), "up and down": (200, 40, 180, 50, 150, 30)}
+SMALL = {"back at the last H": (1, 0.57, 0.28, 0.16, 1), "turns": (1, 0.3, 0.8, 0.25, 0.2)}
+SMALL |= {"rises, then drops once": (1, 1.04, 1.08, 1.12, 0.01)}
+ALONG_HEADS = (
+    ("fig2", "mixture-constant-slower", "steps_to_target", TURNS),
+    ("fig3", "mixture-sqrt-faster mixture-adam-faster", "steps_to_target", FALLS),
+    ("fig3", "mixture-sqrt-test-faster mixture-adam-test-faster", "test_loss", FALLS),
+    ("fig3", "mixture-sqrt-margin-falls", "margin_share", {"turns": FALLS["up and down"]}),
+    ("planted", "planted-gd-faster", "steps_to_target", FALLS),
+    ("concavity", "mixture-concavity-falls", "concavity", SMALL),
+)
+
+
+def tabled(text: str) -> Change:
+    """Return the changes of a line, one after the other."""
+
+    def change(frame: pd.DataFrame, random: np.random.Generator) -> pd.DataFrame:
+        for each in text.replace("SOME", SOME).split("; "):
+            done, _, where = each.partition(" where ")
+            rows: Any = frame.eval(where or "seed >= 0")
+            if done == "drop":
+                frame = frame[~rows]
+                continue
+            name, _, value = done.partition(" = ")
+            new: Any = np.nan if value == "nan" else frame.eval(value or name)
+            name = name.split()[0]
+            frame[name] = frame[name].mask(rows, new)
+        return frame
+
+    return change
+
+
+def along(column: str, numbers: tuple[float, ...]) -> Change:
+    """Give a column these numbers along H, up to noise; a test loss falls to 0.001 at these."""
+
+    def change(frame: pd.DataFrame, random: np.random.Generator) -> pd.DataFrame:
+        at = frame["heads"].map(dict(zip(sorted(frame["heads"].unique()), numbers, strict=True)))
+        new = at * np.exp(0.01 * random.standard_normal(len(frame)))
+        falling = 0.001 * new / frame["step"].clip(lower=0.5) if column == "test_loss" else new
+        return frame.assign(**{column: falling})
+
+    return change
+
+
+def phase(power: float, fewest: int = 1) -> Change:
+    """Have ‖p‖ about ζ/2 u⋆ fall as this power of n₁, with as many heads or more."""
+
+    def change(frame: pd.DataFrame, random: np.random.Generator) -> pd.DataFrame:
+        powers = np.where(frame["heads"] >= fewest, power, -0.5)
+        length = 2 * frame["first_samples"].astype(float) ** powers
+        quarter = frame["relevant"] / frame["tokens"] * frame["strength"] / math.sqrt(8)
+        deviation = np.hypot(length, quarter)
+        return frame.assign(first_coefficient=0.5, first_deviation=deviation)
+
+    return change
+
+
+def worlds() -> Iterator[Broken]:
+    """Yield all worlds."""
+    for line in TABLE.replace("\\\n", "").strip().splitlines():
+        run, claims, clause, changes = map(str.strip, line.split("|"))
+        done, verdict = changes.split(" => ")
+        yield Broken(
+            claims, clause, f"heads-{run}-quick", tabled(done), (cast("Verdict", verdict),)
+        )
+    for run, claims, column, lines in ALONG_HEADS:
+        for clause, numbers in lines.items():
+            right: tuple[Verdict, ...] = (
+                ("fails", "inconclusive") if len({*numbers}) == 1 else ("fails",)
+            )
+            yield Broken(claims, clause, f"heads-{run}-quick", along(column, numbers), right)
+    for power, fewest in ((-0.5, 1), (-0.3, 1), (-0.26, 1), (-0.2, 1000)):
+        clause = f"as 1/√n₁, not n₁^{power}, at each H"
+        right = ("holds",) if power == -0.5 else ("fails",)
+        yield Broken(
+            "mixture-lemma2", clause, "heads-first-phase-quick", phase(power, fewest), right
+        )
+
+
+BROKEN = (*worlds(),)

@@ -250,3 +250,15 @@ def test_worlds_of_a_sentence_are_true_and_false(
     assert true.count("holds") >= 7
     assert "holds" not in false
     assert false.count(wrong) >= 6
+
+
+def test_a_seal_is_of_what_decides_and_not_of_words(cells_of_preset: On) -> None:
+    def seal(statement: str, sentence: str, **at: Any) -> str:
+        claims = Claims("toy", "Toy 2026", Toy, (Column("loss", "loss"),))
+        claims.ours("loss", "section 1", statement, sentence, on=cells_of_preset.where(**at))
+        return claims.claims[0].digest(with_code=False)
+
+    loss = "loss <= 1 on all seeds"
+    assert seal("It is at most 1.", loss) == seal("The loss is at most 1.", loss)
+    others = {seal("It is.", "loss <= 2 on all seeds"), seal("It is.", "loss <= 1")}
+    assert len({seal("It is.", loss), seal("It is.", loss, n=2), *others}) == 4

@@ -54,6 +54,8 @@ TURNED = LINE.assign(test_error=LINE["test_error"] * np.where(LINE["n"] == 32, 4
 RISING = TURNED.assign(test_error=1 / TURNED["test_error"])
 JUMPED = LINE.assign(test_error=LINE["n"].map({4: 1.0, 8: 1.1, 16: 1.2, 32: 0.1}))
 JUMPED["test_error"] += 0.001 * JUMPED["seed"]
+BOUNCED = LINE.assign(test_error=LINE["n"].map({4: 1.0, 8: 0.3, 16: 0.5, 32: 0.1}))
+BOUNCED["test_error"] += 0.001 * BOUNCED["seed"]
 NAMED = cells((4,), (1.0,), ("none", "ridge")).assign(late_error=0.9, error=0.9, **{"acc (%": 90.0})
 RIDGE, NONE = "test_error[method=ridge]", "test_error[method=none]"
 LARGEST, SMALLEST = "test_error[n is largest]", "test_error[n is smallest]"
@@ -73,6 +75,10 @@ FALLS = "mean of test_error falls along n on average"
         ("test_error falls along snr", ALL, "holds", ""),
         ("test_error rises along snr", ALL, "fails", ""),
         ("steps_taken rises along n", ALL, "holds", ""),
+        ("rank correlation of snr in test_error < -0.9", ALL, "holds", ""),
+        ("rank correlation of n in steps_taken > 0.9", ALL, "holds", ""),
+        ("rank correlation of n in test_error < -0.1", BOUNCED, "holds", ""),
+        ("rank correlation of n in test_error < -0.9", BOUNCED, "fails", "the whole line"),
         ("power of n in steps_taken is 1 within 0.1", ALL, "holds", ""),
         ("power of n in steps_taken is 2 within 0.1", ALL, "fails", ""),
         ("power of snr in test_error < -1.9", ALL, "holds", ""),
@@ -210,6 +216,11 @@ FEW_POWERS = ["(n, d) in x are (1)", "(n) in x are (any)"]
             "it takes a power, or `any`, for each name",
             "powers of",
             [f"powers of {each} within 1" for each in FEW_POWERS],
+        ),
+        (
+            "a rank correlation lies below one from -1 to 0",
+            "rank correlation of",
+            [f"rank correlation of n in x {each}" for each in ("< 0.5", "> -0.5", "< -1", "> 0")],
         ),
         ("'a' is no number", "powers of", ["powers of (n) in x are (a) within 0.1"]),
         ("a tolerance is above 0", "powers of", ["powers of (n) in x are (1) within 0"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,23 +17,12 @@ from overfit_cli import UserError
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.parameters import build
 from overfit_cli.core.registry import find_study, installed_studies
+from tests.studies.benign_vit.cells import SMALL as VIT
 from tests.studies.multihead.test_sst2 import TINY, write
 from tests.training import cell_of, train, train_in_batches
 
 Values = Mapping[str, Any]
 
-VIT: Values = {
-    "d": 40,
-    "d_h": 24,
-    "d_v": 8,
-    "tokens": 5,
-    "n": 4,
-    "test_samples": 20,
-    "sigma_p": 1.0,
-    "sigma_p_tilde": 2.0,
-    "init_divisor": 4.0,
-    "epsilon": 0.1,
-}
 CNN: Values = {"d": 30, "tokens": 3, "filters": 6, "sigma_0": 0.1, "n": 8, "test_samples": 20}
 IMAGES: Values = {"n": 40, "test_samples": 20, "d": 16, "hidden": 16, "max_epochs": 3}
 NETWORK: Values = {"n": 12, "test_samples": 8, "d": 8, "hidden": 12, "batch_size": 4}
@@ -172,7 +162,21 @@ def test_a_gpu_gives_the_numbers_of_the_cpu(name: str) -> None:
 
 
 IMPOSSIBLE: Mapping[str, list[tuple[Values, str]]] = {
-    "kernel-pathfinder": [({"seed_distance": 30}, r"size='?32'?: .* too few for seed_distance 30")],
+    "kernel-pathfinder": [
+        ({"seed_distance": 30}, "size=32: .* too few for seed_distance 30 .* larger size"),
+        ({"distractors": 40}, "size=32: .* 40 distractors .* larger size"),
+        ({"size": 600}, "size=600 that makes more than 1024 points"),
+        ({"size": 20.5}, "size takes a whole number of .*, not 20.5"),
+        ({"contour_length": 1}, "contour_length=1: .* of at least 2"),
+        ({"paddle_length": math.nan}, "paddle_length=nan: .* a number above 0"),
+        ({"continuity": 0.5}, "continuity=0.5: .* of at least 1"),
+    ],
+    "kernel-regression": [
+        ({"label": "3"}, "label=3.0: with instance=random, label takes 2"),
+        ({"weights": "identity"}, "with instance=random, weights takes drawn"),
+        ({"n": "4", "tokens": "4", "d": "4"}, "d takes a whole number of at least 16"),
+        ({"trained": "layers-2", "balance": "10"}, "balance takes 1"),
+    ],
     "multihead-mixture": [
         ({"d": "3"}, "d='?3'?: with patterns=2, d takes a whole number of at least 4"),
         ({"relevant": "10"}, "relevant takes a whole number up to 9"),

@@ -54,6 +54,13 @@ class On:
     alike: Collection[str] = ()
     profile: Literal["quick", "paper"] = "quick"
 
+    @property
+    def stated(self) -> str:
+        """What it says, as text."""
+        free = [sorted(self.free), sorted(self.alike)]
+        values = sorted(self.values.items())
+        return f"{self.preset} {self.profile} {sorted(self.conditions)} {values} {free}"
+
     def where(self, *conditions: str, **values: Any) -> On:
         """Return fewer of the cells."""
         return replace(
@@ -227,7 +234,8 @@ class Claims:
         if len(parts) > 1:
             words = dict.fromkeys(part.holds_where for part in parts.values())
             claim = joined(parts, holds_where="; ".join(words))
-        self.claims.append(claim)
+        seal = [*sentences.items(), *((at, each.stated) for at, each in places.items())]
+        self.claims.append(replace(claim, sealed=f"{seal} {between or ''}{among} {drawn}"))
 
     def _claim(self, kind: Kind, name: str, place: str, on: On, fields: Mapping[str, Any]) -> Claim:
         given = {"figure": self.figure, "preset": on.preset, "profile": on.profile}

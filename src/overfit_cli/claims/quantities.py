@@ -84,11 +84,16 @@ class Share:
 
 @dataclass(frozen=True)
 class Trend:
-    """A fall or a rise along a parameter, on every line of the grid: by the order of its values."""
+    """A fall or a rise along a parameter, on every line of the grid: by the order of its values.
+
+    Attributes:
+        size: of the rank correlation at the margin's end.
+    """
 
     measured: Expression
     axis: str
     rises: bool
+    size: float = 0.0
 
     STAYS = Margin(most=0.5, because="half of the line")
     TURNS = Margin(most=0.5, because="half of the range")
@@ -96,7 +101,7 @@ class Trend:
     @property
     def margin(self) -> Margin:
         """The margin of the rank correlation."""
-        return Margin(least=0.0) if self.rises else Margin(most=0.0)
+        return Margin(least=self.size) if self.rises else Margin(most=0.0 - self.size)
 
     def __str__(self) -> str:
         return self.measured.text

@@ -199,13 +199,13 @@ class Rates:
         )
 
 
-def rates(parts: Sequence[Part], seeds: int = 0, *, repeats: int = REPEATS, seed: int = 0) -> Rates:
+def rates(parts: Sequence[Part], seeds: int = 0, *, repeats: int = REPEATS) -> Rates:
     """Return the rates of error and the power of a claim, by default with as many seeds as here.
 
     In the worlds in which it is barely false, and barely true, all parts move by one amount, so
     that the worst lies at an end of its margin; those that would lie beyond theirs lie at that.
     """
-    random, pilots = np.random.default_rng(seed), [*map(_Pilot, parts)]
+    random, pilots = np.random.default_rng(0), [*map(_Pilot, parts)]
     count, centres = seeds or len(parts[0].low), np.array([pilot.centre for pilot in pilots])
     margins = (pilot.part.margin for pilot in pilots)
     ends = np.array([(margin.least, margin.most) for margin in margins])  # (parts, 2)
@@ -227,12 +227,12 @@ def rates(parts: Sequence[Part], seeds: int = 0, *, repeats: int = REPEATS, seed
     )
 
 
-def seeds_to_decide(parts: Sequence[Part], *, more_than: int = 0, seed: int = 0) -> int | None:
+def seeds_to_decide(parts: Sequence[Part], *, more_than: int = 0) -> int | None:
     """Return the fewest seeds that decide a claim in `WANTED` of the worlds as measured.
 
     They are more than `more_than`. None where `MOST_SEEDS` do not.
     """
-    random, pilots = np.random.default_rng(seed), [*map(_Pilot, parts)]
+    random, pilots = np.random.default_rng(0), [*map(_Pilot, parts)]
 
     def decides(count: int) -> bool:
         affordable = max(MOST_SEARCHED // (len(parts) * count), FEWEST_REPEATS)

@@ -6,7 +6,8 @@ The forms, where Q is arithmetic of columns and parameters, and X, Y are paramet
 - `Q is NUMBER within 0.02`, `within 10%` or `within a factor of 2`: the same, on both sides.
 - `Q[method=ridge] < Q[method=none]`: the difference of two groups, seed by seed; of a geometric
   mean their ratio.
-- `Q falls along X`, `Q rises along X`: the rank correlation on every line, and no run back.
+- `Q falls along X`, `Q rises along X`: the rank correlation on every line, and no run back; `rank
+  correlation of X in Q < -0.5` is the same with a margin of its own.
 - `power of X in Q is NUMBER within 0.1`: p of Q ∝ X^p, on every line; `throughout`: the last value
   alone doesn't decide, and Q doesn't turn at the end of the line.
 - `power of Y in X at Q = NUMBER is NUMBER within 0.1`: p of X ∝ Y^p where Q has that value.
@@ -78,10 +79,11 @@ class Clause:
             return self.quantity.holds_where(self.statistic)
         if isinstance(self.quantity, Trend):
             way = "rises" if self.quantity.rises else "falls"
+            size = self.quantity.size
+            side = f"{self.quantity.margin}" if size else f"on the side on which it {way}"
             condition = (
-                f"the rank correlation has its whole interval on the side on which it {way}, the "
-                "end has not run back by half of the line's values, and no turn on the line is as "
-                "large as half of its range"
+                f"the rank correlation{IN_MARGIN}{side}, the end has not run back by half of the "
+                "line's values, and no turn on the line is as large as half of its range"
             )
         else:
             of = f" of {self.quantity}" * named
@@ -246,6 +248,7 @@ FORMS = {
     "power of n in steps is 1 within 0.1": "power|slope|exponent|scales",
     "powers of (n, snr) in steps are (1, -2) within 0.1": "powers",
     "test_error <= 0.1 on all seeds if train_error <= 0.01": ".* (on|for|all) .*seeds?|.* if",
+    "rank correlation of snr in test_error < -0.5": ".*correlation",
     "test_error falls along snr": r"falls?|decreas\w*|drops?",
     "test_error rises along snr": r"rises?|increas\w*|grows?",
     "test_error[method=ridge] < test_error[method=none] where n >= 10": r".*\[",
@@ -307,8 +310,8 @@ def _clause(text: str) -> Clause:
 
 def _quantity(body: str, *, in_ratios: bool) -> Quantity:
     """The quantity of a clause without what is judged of settings and seeds."""
-    if match := re.fullmatch(rf"(.+?) (falls|rises) along ({_NAME})", body):
-        return Trend(_measured(match[1]), match[3], match[2] == "rises")
+    if trend := _trend(body):
+        return trend
     contour = rf"power of ({_NAME}) in ({_NAME}) at (.+?) = ({_NUMBER}) ({_MARGIN})"
     if match := re.fullmatch(contour, body):
         axis, x, column, threshold, margin = match.groups()
@@ -333,6 +336,19 @@ def _quantity(body: str, *, in_ratios: bool) -> Quantity:
     if match := re.fullmatch(rf"(.+?)\s*({_MARGIN})", body):
         return Level(_measured(match[1]), _margin(match[2]))
     return _comparison(*_sides(body), in_ratios=in_ratios)
+
+
+def _trend(body: str) -> Trend | None:
+    if match := re.fullmatch(rf"(.+?) (falls|rises) along ({_NAME})", body):
+        return Trend(_measured(match[1]), match[3], match[2] == "rises")
+    correlation = rf"rank correlation of ({_NAME}) in (.+?)\s*({_SIGN})\s*({_NUMBER})"
+    if match := re.fullmatch(correlation, body):
+        axis, column, sign, number = match.groups()
+        rises, size = sign[0] == ">", abs(_number(number))
+        if not 0 < size < 1 or rises == number.startswith("-"):
+            refuse("a rank correlation lies below one from -1 to 0, or above one from 0 to 1.")
+        return Trend(_measured(column), axis, rises, size)
+    return None
 
 
 def _comparison(left: str, sign: str, right: str, *, in_ratios: bool) -> Level:

@@ -171,6 +171,8 @@ class Claim:
             instead, with the parameters, the seed and the status of its cell.
         after_selection: whether its verdict among all claims together was reached only because
             other claims were dropped after their cells were seen.
+        sealed: what decides its verdict, as text: form, quantity, margin and cells. Where it is
+            given its digest is of this alone, so that a statement may be reworded.
     """
 
     name: str
@@ -185,6 +187,7 @@ class Claim:
     profile: Literal["quick", "paper"] = "quick"
     reads: Literal["cells", "trajectories"] = "cells"
     after_selection: bool = False
+    sealed: str = ""
 
     @property
     def quantity(self) -> str:
@@ -205,7 +208,7 @@ class Claim:
         return self.sentence or f"{self.statement} Holds where {self.holds_where}."
 
     def digest(self, *, with_code: bool) -> str:
-        """Return a digest in 16 hexadecimal digits: of its texts, and of its code.
+        """Return a digest in 16 hexadecimal digits: of what is sealed, or its texts and its code.
 
         Args:
             with_code: whether the code of its `measure` counts, as of a user's own claim. That of
@@ -216,6 +219,8 @@ class Claim:
             texts = [self.name, self.kind, self.sentence]  # it says all: words about it may change
         elif with_code:
             texts.append(_code(self.measure))
+        if self.sealed:
+            texts = [self.name, self.kind, self.sealed]
         return hashlib.sha256(repr(texts).encode()).hexdigest()[:16]
 
     def contradiction(self, measurement: Measurement) -> str:

@@ -16,7 +16,7 @@ from overfit_cli.core.study import has_missed, missed_by
 from overfit_cli.core.text import plural
 from overfit_cli.figures import inputs, labels, style
 from overfit_cli.figures.axes import Axis
-from overfit_cli.stats.intervals import MEAN, MEANS, Averaging, mean_of_seeds, natural_bounds
+from overfit_cli.stats.intervals import MEANS, Averaging, mean_of_seeds, natural_bounds
 
 
 @dataclass(frozen=True)
@@ -170,21 +170,13 @@ def _left_out(cells: pd.DataFrame, numbers: pd.Series[float], over_seeds: Averag
 # Of logged steps
 
 
-def lines_of_steps(
-    parts: Sequence[Cells],
-    columns: Sequence[str],
-    over_seeds: Averaging = MEAN,
-    *,
-    most_single: int = len(style.PALETTE),
-) -> Lines:
+def lines_of_steps(parts: Sequence[Cells], columns: Sequence[str], over_seeds: Averaging) -> Lines:
     """Return a line for each setting of the parameters that vary, along the step.
 
     Cells are averaged over seeds up to the last step that all of a setting have; a cell is linear
-    between its logged steps. A part with no number to draw has no line.
-
-    Args:
-        most_single: the largest number of cells of a part that have a line each, if no setting has
-            three seeds, and seeds are not wanted beside their mean.
+    between its logged steps. A part with no number to draw has no line. Each cell has a line where
+    a part has no more cells than there are colours and no setting has three seeds, unless seeds
+    are wanted beside their mean.
     """
     logged = [part.trained[part.trained["key"].isin(part.steps["key"])] for part in parts]
     every = pd.concat(logged)
@@ -195,7 +187,7 @@ def lines_of_steps(
     varying = {name for part in parts for name in part.varying()}
     names = [name for name in parts[0].values if name in varying]
     most_seeds = every.groupby(["study", *names])["seed"].nunique().max()
-    is_large = most_seeds >= inputs.BAND or max(map(len, logged)) > most_single
+    is_large = most_seeds >= inputs.BAND or max(map(len, logged)) > len(style.PALETTE)
     if averaged := is_large or over_seeds.band == "seeds":
         parts = [part.without_plan(part.trained[_outcomes(part.trained).notna()]) for part in parts]
         lost = _left_out(every, _outcomes(every), over_seeds) + lost

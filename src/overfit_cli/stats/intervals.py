@@ -170,21 +170,14 @@ def is_short_decimal(values: ArrayLike) -> NDArray[np.bool_]:
         return ~np.isfinite(numbers) | (np.abs(multiples - np.round(multiples)) < 1e-9)
 
 
-def mean_estimate(values: ArrayLike, *, up_to: ArrayLike | None = None) -> Estimate:
-    """Return the mean of independent values with its t interval.
-
-    Args:
-        values: shape (seeds,); with `up_to` the least that each may be.
-        up_to: the most that each value may be, of the same shape. The interval contains the t
-            intervals of all values in between: it is unbounded where one of them is.
-    """
-    least = np.asarray(values, dtype=np.float64)
-    most = least if up_to is None else np.asarray(up_to, dtype=np.float64)
-    if len(least) < 2:
-        mean = float(np.mean([least, most])) if len(least) else np.nan
-        return Estimate(mean, np.nan, np.nan, kind_of("t", len(least)), len(least))
+def mean_estimate(values: ArrayLike) -> Estimate:
+    """Return the mean of independent values, (seeds,), with its t interval."""
+    known = np.asarray(values, dtype=np.float64)
+    if len(known) < 2:
+        mean = float(known[0]) if len(known) else np.nan
+        return Estimate(mean, np.nan, np.nan, kind_of("t", len(known)), len(known))
     with np.errstate(invalid="ignore"):  # between infinities
-        return _estimate(Samples("mean", least, most), "t")
+        return _estimate(Samples("mean", known, known), "t")
 
 
 def _estimate(sample: Samples, by: str) -> Estimate:

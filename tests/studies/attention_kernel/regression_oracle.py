@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Iterator
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils import parameters_to_vector
 
 from overfit_cli.studies.attention_kernel.data import Problem, draw_problem
 from overfit_cli.studies.attention_kernel.parameters import KernelRegressionParameters
@@ -27,10 +29,8 @@ def attention_of(problem: Problem, kernel: str, sample: int) -> np.ndarray:
 
 def mixed_tokens(problem: Problem, kernel: str) -> np.ndarray:
     """B = [S_ih X_i] over samples and heads, (samples · tokens, heads · features)."""
-    rows = []
-    for sample, x in enumerate(problem.inputs):
-        rows.append(np.concatenate([*attention_of(problem, kernel, sample) @ x], axis=1))
-    return np.concatenate(rows)
+    samples = enumerate(problem.inputs)
+    return np.concatenate([np.hstack(attention_of(problem, kernel, i) @ x) for i, x in samples])
 
 
 def lengths(problem: Problem) -> np.ndarray:
@@ -49,28 +49,30 @@ def smallest(problem: Problem, kernel: str) -> float:
     return float(np.linalg.svd(mixed_tokens(problem, kernel), compute_uv=False)[-1])
 
 
+def scores_of(kernel: str, x: Tensor, query: Tensor, key: Tensor) -> Tensor:
+    """C of one head, (..., tokens, tokens)."""
+    q, k, root = x @ query, x @ key, math.sqrt(query.shape[-1])
+    if kernel in ("softmax", "softmax-times-n"):
+        return q @ k.mT / root
+    share = 1.0 if kernel == "gaussian-eq11" else 0.5
+    return -share * (q[..., :, None, :] - k[..., None, :, :]).square().sum(-1) / root
+
+
 def score_jacobian(problem: Problem, kernel: str, head: int) -> np.ndarray:
     """∂C_h/∂W_Q,h by autograd, (samples · tokens², features · width)."""
-    x, key = torch.tensor(problem.inputs), torch.tensor(problem.key[head])
+    scores = functools.partial(scores_of, kernel, torch.tensor(problem.inputs))
+    jacobian = torch.func.jacrev(scores)(*_query_and_key(problem, head))
+    return np.asarray(jacobian.flatten(-2).flatten(0, -2))
 
-    def scores(query: Tensor) -> Tensor:
-        q, k = x @ query, x @ key
-        root = math.sqrt(query.shape[-1])
-        if kernel in ("softmax", "softmax-times-n"):
-            return (q @ k.mT / root).flatten()
-        share = 1.0 if kernel == "gaussian-eq11" else 0.5
-        differences = q[..., :, None, :] - k[..., None, :, :]
-        return (-share * differences.square().sum(-1) / root).flatten()
 
-    query = torch.tensor(problem.query[head])
-    jacobian = torch.func.jacrev(scores)(query)
-    return np.asarray(jacobian.flatten(1))
+def _query_and_key(problem: Problem, head: int) -> tuple[Tensor, Tensor]:
+    return torch.tensor(problem.query[head]), torch.tensor(problem.key[head])
 
 
 def plain_path(
     parameters: KernelRegressionParameters, seed: int
-) -> Iterator[tuple[float, Tensor, Tensor, Tensor]]:
-    """The loss, the outputs, what is trained and its gradient, each a vector, at each step."""
+) -> Iterator[tuple[float, Tensor, Tensor]]:
+    """The loss, the outputs, and the gradient in what is trained, each a vector, at each step."""
     problem = draw_problem(parameters, seed)
     model = MultiHeadAttention(problem, parameters.kernel, torch.float64)
     x, y = torch.tensor(problem.inputs), torch.tensor(problem.labels)
@@ -79,43 +81,29 @@ def plain_path(
         outputs = model(x)
         loss = (outputs - y).square().sum() / 2
         gradients = torch.autograd.grad(loss, moved)
-        flat = torch.cat([one.detach().flatten() for one in moved])
-        yield (
-            loss.item(),
-            outputs.detach().flatten(),
-            flat,
-            torch.cat([one.flatten() for one in gradients]),
-        )
+        yield loss.item(), outputs.detach().flatten(), parameters_to_vector(gradients)
         with torch.no_grad():
             for one, gradient in zip(moved, gradients, strict=True):
                 one.sub_(parameters.step_size * gradient)
 
 
-def norm_of_attention(problem: Problem, sample: int, head: int, which: str) -> float:
-    """‖∂S_ih/∂W_h‖ of softmax as an operator, by autograd, for W_Q (`query`) or W_K (`key`)."""
+def norms_of_attention(problem: Problem, sample: int, head: int) -> list[float]:
+    """‖∂S_ih/∂W_Q,h‖ and ‖∂S_ih/∂W_K,h‖ of softmax as operators, by autograd."""
     x = torch.tensor(problem.inputs[sample])
-    weights = {name: torch.tensor(getattr(problem, name)[head]) for name in ("query", "key")}
 
-    def attention(own: Tensor) -> Tensor:
-        used = weights | {which: own}
-        scores = (x @ used["query"]) @ (x @ used["key"]).mT / math.sqrt(own.shape[-1])
-        return torch.softmax(scores, -1).flatten()
+    def attention(query: Tensor, key: Tensor) -> Tensor:
+        return torch.softmax(scores_of("softmax", x, query, key), -1)
 
-    return _operator_norm(torch.func.jacrev(attention)(weights[which]))
+    both = torch.func.jacrev(attention, argnums=(0, 1))(*_query_and_key(problem, head))
+    return [_operator_norm(jacobian) for jacobian in both]
 
 
-def norms_of_gaussian_scores(problem: Problem, sample: int, head: int) -> tuple[float, float]:
+def norms_of_gaussian_scores(problem: Problem, sample: int, head: int) -> list[float]:
     """‖∂C_ih/∂W_Q,h‖ and ‖∂²C_ih/∂W_Q,h²‖ as operators on a change of W_Q,h, by autograd."""
-    x, key = torch.tensor(problem.inputs[sample]), torch.tensor(problem.key[head])
-
-    def scores(query: Tensor) -> Tensor:
-        apart = (x @ query)[:, None] - (x @ key)[None]
-        return (-apart.square().sum(-1) / (2 * math.sqrt(query.shape[-1]))).flatten()
-
-    query = torch.tensor(problem.query[head])
+    scores = functools.partial(scores_of, "gaussian", torch.tensor(problem.inputs[sample]))
     first = torch.func.jacrev(scores)
-    second = torch.func.jacrev(first)(query)  # (scores, features, width, features, width)
-    return _operator_norm(first(query)), _operator_norm(second.flatten(0, 2))
+    weights = _query_and_key(problem, head)
+    return [_operator_norm(each(*weights)) for each in (first, torch.func.jacrev(first))]
 
 
 def _operator_norm(jacobian: Tensor) -> float:
@@ -123,17 +111,9 @@ def _operator_norm(jacobian: Tensor) -> float:
     return float(torch.linalg.matrix_norm(jacobian.flatten(-2).flatten(0, -2), 2))
 
 
-def gradient_of_sample(problem: Problem, kernel: str, sample: int, which: str) -> np.ndarray:
-    """∂f(M; X_i)/∂W by autograd, (heads, features, width)."""
+def gradient(problem: Problem, kernel: str, which: str, samples: slice = slice(None)) -> np.ndarray:
+    """∂f(M; X)/∂W by autograd, (heads, features, width)."""
     model = MultiHeadAttention(problem, kernel, torch.float64)
-    x, y = (torch.tensor(one[sample : sample + 1]) for one in (problem.inputs, problem.labels))
+    x, y = (torch.tensor(one[samples]) for one in (problem.inputs, problem.labels))
     loss = (model(x) - y).square().sum() / 2
     return np.asarray(torch.autograd.grad(loss, getattr(model, which))[0])
-
-
-def residual_of_sample(problem: Problem, kernel: str, sample: int) -> float:
-    """‖MH(M; X_i) − y_i‖."""
-    values = problem.inputs[sample] @ problem.value  # (heads, tokens, width)
-    mixed = attention_of(problem, kernel, sample) @ values
-    outputs = np.einsum("htw,hw->t", mixed, problem.output)
-    return float(np.linalg.norm(outputs - problem.labels[sample]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import io
 import os
 import struct
 from itertools import combinations
@@ -14,22 +13,14 @@ from unittest import mock
 import numpy as np
 import pytest
 from PIL import Image
+from scipy.sparse.csgraph import connected_components
 
 from overfit_cli import UserError
-from overfit_cli.core.parameters import build
 from overfit_cli.studies.attention_kernel import cache as cache_module
 from overfit_cli.studies.attention_kernel import images as pictures
 from overfit_cli.studies.attention_kernel.classifier_parameters import PathfinderSettings
-from overfit_cli.studies.attention_kernel.images import (
-    CHUNK,
-    DIRECTORIES,
-    PathfinderImages,
-    images,
-    read_lra,
-    stream_of,
-)
+from overfit_cli.studies.attention_kernel.images import CHUNK, PathfinderImages, images, stream_of
 from overfit_cli.studies.attention_kernel.scenes import Scenes, matches
-from tests.file_operations import strikes
 from tests.studies.attention_kernel import pathfinder_oracle as oracle
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -39,40 +30,26 @@ TRAIN = stream_of(0, "train")
 SMALL = PathfinderSettings(
     size=18, contour_length=4, distractors=1, distractor_length=2, seed_distance=4, marker_radius=1
 )
-TINY = PathfinderSettings(
-    size=10,
-    contour_length=2,
-    distractors=0,
-    seed_distance=3,
-    marker_radius=1,
-    distance_tolerance=0.1,
-)
-"""As in the quick profile of figure 3."""
 
 
 def replaced(settings: PathfinderSettings, **changes: Any) -> PathfinderSettings:
     return PathfinderSettings.model_validate({**settings.model_dump(), **changes})
 
 
-MIRRORED = [replaced(settings, matched="places") for settings in (SMALL, TINY)]
-EVERY_KIND = pytest.mark.parametrize(
-    "settings",
-    [HARD, SMALL, TINY, *MIRRORED],
-    ids=["hard", "small", "tiny", "small, mirrored", "tiny, mirrored"],
+TINY = replaced(
+    SMALL, size=10, contour_length=2, distractors=0, seed_distance=3, distance_tolerance=0.1
 )
+"""As in the quick profile of figure 3."""
+MIRRORED = [replaced(settings, matched="places") for settings in (SMALL, TINY)]
+EVERY_KIND = pytest.mark.parametrize("settings", [HARD, SMALL, TINY, *MIRRORED])
 
 
 @pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
-    """Note from which image to which each draw goes."""
-    ranges, draw = list[tuple[int, int]](), pictures.draw
-
-    def noted(settings: PathfinderSettings, stream: Any, *span: int) -> PathfinderImages:
-        ranges.append((span[0], span[1]))
-        return draw(settings, stream, *span)
-
+def drawn(monkeypatch: pytest.MonkeyPatch) -> mock.Mock:
+    """Note each draw."""
+    noted = mock.Mock(wraps=pictures.draw)
     monkeypatch.setattr(pictures, "draw", noted)
-    return ranges
+    return noted
 
 
 @functools.cache
@@ -89,9 +66,7 @@ def same(first: PathfinderImages, second: PathfinderImages) -> bool:
 
 
 def test_an_image_is_the_same_however_many_are_asked_for() -> None:
-    def draw(*span: int) -> PathfinderImages:
-        return pictures.draw(SMALL, stream_of(3, "train"), *span)
-
+    draw = functools.partial(pictures.draw, SMALL, stream_of(3, "train"))
     many = draw(0, 2 * CHUNK)
     assert same(many, draw(0, 2 * CHUNK))
     assert same(many[CHUNK - 2 : CHUNK + 3], draw(CHUNK - 2, CHUNK + 3))
@@ -106,42 +81,34 @@ def test_seeds_and_splits_share_no_image() -> None:
         assert not np.isin(first.paddles.middles, second.paddles.middles).any()
 
 
-def paddle_contours(settings: PathfinderSettings) -> Any:
-    """Return which contour each paddle belongs to, shape (paddles,); 0 and 1 are the targets."""
-    targets = np.repeat(np.arange(2), settings.contour_length)
-    distractors = np.repeat(np.arange(settings.distractors), settings.distractor_length)
-    return np.concatenate([targets, 2 + distractors])
-
-
 @EVERY_KIND
 @pytest.mark.one_in(4)
-def test_following_the_gaps_from_disc_to_disc_gives_the_label(settings: PathfinderSettings) -> None:
+def test_following_the_gaps_from_disc_to_disc_gives_the_label_and_contours_keep_clear(
+    settings: PathfinderSettings,
+) -> None:
+    targets = np.repeat([0, 1], settings.contour_length)
+    distractors = np.repeat(np.arange(settings.distractors), settings.distractor_length)
+    contour = np.concatenate([targets, 2 + distractors])  # of each paddle
+    place, gap = np.arange(len(contour)), 2 * settings.paddle_margin + 1e-9
+    apart = (contour[:, None] != contour) | (np.abs(place[:, None] - place) > 1)
     scenes = scenes_of(settings)
-    sizes = sorted(np.bincount(paddle_contours(settings)).tolist())
     for image in range(8):
         paddles = oracle.paddles_of(settings, scenes, image)
-        discs = oracle.discs_of(settings, scenes, image)
-        gap = 2 * settings.paddle_margin + 1e-9
-        assert oracle.is_connected(paddles, discs, gap) == (scenes.labels[image] == 1)
-        assert sorted(map(len, oracle.contours(paddles, gap))) == sizes
+        distances = oracle.distances(paddles)
+        assert distances[apart].min() >= settings.clearance
+        _, found = connected_components(distances <= gap)
+        assert sorted(np.bincount(found)) == sorted(np.bincount(contour))
+        first, second = found[oracle.nearest(paddles, scenes.markers[image])]
+        assert (first == second) == (scenes.labels[image] == 1)
     assert 0 < scenes.labels[:8].sum() < 8
 
 
 @EVERY_KIND
-def test_contours_and_discs_keep_clear_of_each_other_and_of_the_edge(
-    settings: PathfinderSettings,
-) -> None:
-    scenes, contour = scenes_of(settings), paddle_contours(settings)
-    for image in range(8):
-        paddles = oracle.paddles_of(settings, scenes, image)
-        for first, second in combinations(range(len(paddles)), 2):
-            if contour[first] != contour[second] or second - first > 1:
-                assert oracle.distance(paddles[first], paddles[second]) >= settings.clearance
-    reach = settings.marker_radius
+def test_discs_keep_clear_of_each_other_and_of_the_edge(settings: PathfinderSettings) -> None:
+    scenes, reach = scenes_of(settings), settings.marker_radius
     assert scenes.distances.min() > 2 * reach
-    for along in (scenes.markers.real, scenes.markers.imag):
-        assert reach <= along.min()
-        assert along.max() <= settings.size - reach
+    places = np.stack([scenes.markers.real, scenes.markers.imag])
+    assert reach <= places.min() and places.max() <= settings.size - reach
 
 
 def test_a_larger_continuity_gives_straighter_contours() -> None:
@@ -195,24 +162,24 @@ def test_neither_the_distance_nor_the_ink_gives_the_label_away() -> None:
     assert test.labels.mean() == pytest.approx(0.5, abs=0.03)
 
 
-def places_of(settings: PathfinderSettings, split: Literal["train", "test"]) -> Any:
-    """Discs and labels of some two thousand scenes."""
-    chunks = [pictures.chunk_scenes(settings, stream_of(0, split), chunk) for chunk in range(16)]
-    places = np.concatenate([scenes.markers for scenes in chunks]).astype(np.complex64)
-    return places, np.concatenate([scenes.labels for scenes in chunks])
+def accuracy_of_places(settings: PathfinderSettings) -> float:
+    """Of the best rule on some two thousand scenes of each split."""
+
+    def places(split: Literal["train", "test"]) -> tuple[Any, Any]:
+        chunks = [pictures.chunk_scenes(settings, stream_of(0, split), each) for each in range(16)]
+        centres = np.concatenate([scenes.markers for scenes in chunks])
+        return centres.astype(np.complex64), np.concatenate([scenes.labels for scenes in chunks])
+
+    test, labels = places("test")
+    assert labels.mean() == pytest.approx(0.5, abs=0.03)
+    return pictures.best_accuracy_of_places(*places("train"), test, labels)
 
 
 @pytest.mark.slow
 def test_the_discs_places_give_the_label_away_unless_scenes_are_mirrored() -> None:
     """What the distance tells of the label is left: as much as the tolerance lets through."""
-    mirrored = replaced(TINY, matched="places")
-    (train, labels), (test, truth) = (places_of(TINY, split) for split in ("train", "test"))
-    assert pictures.best_accuracy_of_places(train, labels, test, truth) > 0.6
-    (train, labels), (test, truth) = (places_of(mirrored, split) for split in ("train", "test"))
-    assert pictures.best_accuracy_of_places(train, labels, test, truth) == pytest.approx(
-        0.5, abs=0.02
-    )
-    assert truth.mean() == pytest.approx(0.5, abs=0.03)
+    assert accuracy_of_places(TINY) > 0.6
+    assert accuracy_of_places(MIRRORED[1]) == pytest.approx(0.5, abs=0.02)
 
 
 @pytest.mark.slow
@@ -221,18 +188,13 @@ def test_places_have_no_order_and_may_be_unknown_or_of_one_label() -> None:
     places = (random.uniform(0, 10, (600, 2, 2)) @ [1, 1j]).astype(np.complex64)
     assert np.array_equal(pictures.place_features(places), pictures.place_features(places[:, ::-1]))
     above = (places.imag.mean(axis=1) > 5).astype(np.int64)
-    accuracy = pictures.best_accuracy_of_places(
-        places[:400], above[:400], places[400:, ::-1], above[400:]
-    )
-    assert accuracy > 0.95
-    assert accuracy == pictures.best_accuracy_of_places(
-        places[:400], above[:400], places[400:], above[400:]
-    )
+    accuracy, test, truth = pictures.best_accuracy_of_places, places[400:], above[400:]
+    known = accuracy(places[:400], above[:400], test, truth)
+    assert known == accuracy(places[:400], above[:400], test[:, ::-1], truth) > 0.95
     ones = np.ones(400, dtype=np.int64)
-    alike = pictures.best_accuracy_of_places(places[:400], ones, places[400:], above[400:])
-    assert alike == above[400:].mean()
+    assert accuracy(places[:400], ones, test, truth) == truth.mean()
     unknown = np.full((5, 2), np.nan, dtype=np.complex64)
-    assert np.isnan(pictures.best_accuracy_of_places(unknown, ones[:5], unknown, ones[:5]))
+    assert np.isnan(accuracy(unknown, ones[:5], unknown, ones[:5]))
 
 
 def test_the_distance_rule_finds_a_shortcut_where_there_is_one() -> None:
@@ -246,26 +208,6 @@ def test_the_distance_rule_finds_a_shortcut_where_there_is_one() -> None:
 # What can't be drawn
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"distractors": 40}, ["size=32", "40 distractors", "larger size"]),
-        ({"size": 9}, ["size=9", "seed_distance 7", "larger size"]),
-        ({"size": 600}, ["size=600", "more than 1024 points"]),
-        ({"size": 20.5}, ["size=20.5", "a whole number"]),
-        ({"contour_length": 1}, ["contour_length=1", "of at least 2"]),
-        ({"paddle_length": float("nan")}, ["paddle_length=nan", "a number above 0"]),
-        ({"continuity": 0.5}, ["continuity=0.5", "of at least 1"]),
-    ],
-)
-def test_impossible_settings_are_refused_in_a_sentence(
-    changes: dict[str, Any], words: list[str]
-) -> None:
-    with pytest.raises(UserError) as refused:
-        build(PathfinderSettings, changes)
-    assert all(word in str(refused.value) for word in words), refused.value
-
-
 def test_contours_that_hardly_ever_fit_are_given_up() -> None:
     tight = replaced(SMALL, distractors=9)
     with pytest.raises(UserError, match=r"size 18: two contours of 4 paddles .* hardly ever fit"):
@@ -275,46 +217,45 @@ def test_contours_that_hardly_ever_fit_are_given_up() -> None:
 # What is kept
 
 
-def test_a_larger_count_is_drawn_on_from_what_is_kept(drawn: list[tuple[int, int]]) -> None:
+def test_a_larger_count_is_drawn_on_from_what_is_kept(drawn: mock.Mock) -> None:
     few = images(SMALL, TRAIN, 10)
     more = images(SMALL, TRAIN, CHUNK + 10)
     again = images(SMALL, TRAIN, 2 * CHUNK)
-    assert drawn == [(0, CHUNK), (CHUNK, 2 * CHUNK)]
+    spans = [call.args[2:] for call in drawn.call_args_list]
+    assert spans == [(0, CHUNK), (CHUNK, 2 * CHUNK)]
     assert same(few, more[:10])
     assert same(again, pictures.draw(SMALL, TRAIN, 0, 2 * CHUNK))
 
 
 @pytest.mark.slow
-def test_kinds_of_images_are_kept_apart(cache: Path, drawn: list[tuple[int, int]]) -> None:
-    images(SMALL, TRAIN, 1)
-    images(SMALL, stream_of(0, "test"), 1)
-    images(SMALL, stream_of(1, "train"), 1)
+def test_kinds_of_images_are_kept_apart(cache: Path, drawn: mock.Mock) -> None:
+    for stream in (TRAIN, stream_of(0, "test"), stream_of(1, "train")):
+        images(SMALL, stream, 1)
     images(replaced(SMALL, continuity=2), TRAIN, 1)
-    assert len(drawn) == len(list(cache.rglob("images.npz"))) == 4
+    assert drawn.call_count == len(list(cache.rglob("images.npz"))) == 4
 
 
-def test_a_torn_or_foreign_file_is_drawn_anew(cache: Path, drawn: list[tuple[int, int]]) -> None:
+def test_a_torn_or_foreign_file_is_drawn_anew(cache: Path, drawn: mock.Mock) -> None:
     before = images(SMALL, TRAIN, 4)
     (path,) = cache.rglob("images.npz")
     whole = path.read_bytes()
     middle = len(whole) // 2
     with np.load(path) as file:
         arrays = dict(file)
-    foreign, other_key = io.BytesIO(), io.BytesIO()
-    np.savez(foreign, **{**arrays, "labels": arrays["labels"][:5]})
-    np.savez(other_key, **{**arrays, "key": "x"})
     flipped = whole[:middle] + bytes([whole[middle] ^ 255]) + whole[middle + 1 :]
     harmed = [whole[:middle], b"", flipped, b"not an archive"]
-    harmed += [foreign.getvalue(), other_key.getvalue()]
+    for change in ({"labels": arrays["labels"][:5]}, {"key": np.array("x")}):
+        np.savez(path, **{**arrays, **change})
+        harmed.append(path.read_bytes())
     for content in harmed:
         path.write_bytes(content)
         assert same(images(SMALL, TRAIN, 4), before)
         assert path.read_bytes() == whole
-    assert drawn == [(0, CHUNK)] * (1 + len(harmed))
+    assert drawn.call_count == 1 + len(harmed)
 
 
 def test_a_cache_that_cannot_be_written_is_no_cache(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn: list[tuple[int, int]]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn: mock.Mock
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("OVERFIT_CACHE", str(tmp_path / "file" / "cache"))
@@ -324,16 +265,7 @@ def test_a_cache_that_cannot_be_written_is_no_cache(
     monkeypatch.setattr(cache_module, "write_file", mock.Mock(side_effect=no_space))
     assert len(images(SMALL, TRAIN, 4)) == 4
     assert not list(tmp_path.rglob("*.npz"))
-    assert len(drawn) == 3
-
-
-@pytest.mark.slow
-@pytest.mark.unix
-def test_what_a_kill_left_in_the_cache_is_cleared_when_the_images_are_kept(cache: Path) -> None:
-    cache.mkdir()
-    for _ in strikes("kill", cache, lambda: images(SMALL, TRAIN, 4)):
-        images(SMALL, TRAIN, 4)
-        assert not list(cache.rglob(".part-*"))
+    assert drawn.call_count == 3
 
 
 # What LRA ships
@@ -343,7 +275,7 @@ def write_lra(
     folder: Path, *, as_array: bool = False, files: int = 2, images: int = 3, size: int = 32
 ) -> Path:
     """Write a small directory of the hard difficulty; grey level 10 k + j, label j mod 2."""
-    root = folder / DIRECTORIES["hard"]
+    root = folder / pictures.DIRECTORIES["hard"]
     (root / "metadata").mkdir(parents=True)
     for k in [0, 2, 10][:files]:
         (root / "imgs" / str(k)).mkdir(parents=True)
@@ -352,11 +284,11 @@ def write_lra(
             picture = Image.new("L", (size, size), 10 * k + j)
             picture.save(root / "imgs" / str(k) / f"sample_{j}.png")
             rows.append([f"imgs/{k}", f"sample_{j}.png", str(j), str(j % 2), "1.0", "14"])
-        with (root / "metadata" / f"{k}.npy").open("wb") as file:
-            if as_array:
-                np.save(file, np.array(rows))
-            else:
-                file.write("".join(" ".join(row) + "\n" for row in rows).encode())
+        metadata = root / "metadata" / f"{k}.npy"
+        if as_array:
+            np.save(metadata, rows)
+        else:
+            metadata.write_text("".join(" ".join(row) + "\n" for row in rows))
     return root
 
 
@@ -364,7 +296,7 @@ def write_lra(
 @pytest.mark.parametrize("above", ["", "pathfinder32", "lra_release/pathfinder32"])
 def test_lra_is_read_in_the_order_of_its_files(tmp_path: Path, above: str, as_array: bool) -> None:
     write_lra(tmp_path / above, as_array=as_array, files=3)
-    pixels, labels = read_lra(tmp_path, "hard")
+    pixels, labels = pictures.read_lra(tmp_path, "hard")
     assert pixels.shape == (9, 32, 32)
     assert pixels[:, 5, 5].tolist() == [0, 1, 2, 20, 21, 22, 100, 101, 102]
     assert labels.tolist() == [0, 1, 0] * 3
@@ -387,10 +319,7 @@ METADATA = [
 
 
 @pytest.mark.unix
-@pytest.mark.parametrize(("content", "words"), METADATA)
-def test_malformed_metadata_and_images_are_named_in_a_sentence(
-    tmp_path: Path, content: bytes, words: list[str]
-) -> None:
+def test_malformed_metadata_and_images_are_named_in_a_sentence(tmp_path: Path) -> None:
     root = write_lra(tmp_path)
     Image.new("L", (16, 8)).save(root / "imgs" / "0" / "small.png")
     (root / "imgs" / "0" / "text.png").write_text("text")
@@ -398,26 +327,17 @@ def test_malformed_metadata_and_images_are_named_in_a_sentence(
     with (root / "imgs" / "0" / "large.png").open("wb") as file:
         file.truncate(1 << 40)
     Image.new("1", (10_000, 10_000)).save(root / "imgs" / "0" / "bomb.png")
-    (root / "metadata" / "0.npy").write_bytes(content)
-    refused(tmp_path, "hard", [str(root), *words])
+    for content, words in METADATA:
+        (root / "metadata" / "0.npy").write_bytes(content)
+        refused(tmp_path, "hard", [str(root), *words])
 
 
-@pytest.mark.parametrize(
-    ("shape", "kind"),
-    [
-        ("(1000000000000, 4)", "<U9"),
-        ("(-1, 4)", "<U9"),
-        ("(" * 3000, "<U9"),
-        ("(3, 4)", "<f8"),
-        ("(3, 4)", "|O"),
-    ],
-)
+@pytest.mark.parametrize("shape", ["(1000000000000, 4)", "(-1, 4)", "(" * 3000, "(3, 4)"])
+@pytest.mark.parametrize("kind", ["<U9", "<f8", "|O"])
 def test_a_lying_header_is_named_in_a_sentence(tmp_path: Path, shape: str, kind: str) -> None:
     path = write_lra(tmp_path, as_array=True) / "metadata" / "0.npy"
     text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
     path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + bytes(96))
-    refused(tmp_path, "hard", [str(path), "neither text nor an array"])
-    np.save(path, np.array([["imgs/0", "sample_0.png", 0, 1]], dtype=object))
     refused(tmp_path, "hard", [str(path), "neither text nor an array"])
 
 
@@ -444,7 +364,7 @@ def test_missing_directories_are_named_in_a_sentence(tmp_path: Path) -> None:
 
 def refused(folder: Path, difficulty: str, words: list[str]) -> None:
     with pytest.raises(UserError) as error:
-        read_lra(folder, difficulty)
+        pictures.read_lra(folder, difficulty)
     sentence = str(error.value)
     assert all(word in sentence for word in words), sentence
     assert "\n" not in sentence

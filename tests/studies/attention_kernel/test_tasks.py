@@ -24,20 +24,18 @@ from overfit_cli.studies.attention_kernel.reviews import (
 )
 from tests.studies.attention_kernel.test_pathfinder import write_lra
 from tests.studies.attention_kernel.test_reviews import REVIEWS, write_folder
+from tests.studies.test_every_study import PIXELS
 from tests.training import cell_of, train
 
-SMALL: dict[str, Value] = {
-    **{"size": 12, "contour_length": 2, "distractors": 0, "seed_distance": 4, "marker_radius": 1},
-    **{"n": 6, "test_samples": 3},
-}
+SMALL: dict[str, Value] = {**PIXELS, "n": 6, "test_samples": 3}
 TINY = {"d": 8, "hidden": 6, "batch_size": 4, "training_steps": 2, "evaluate_every": 1}
+TINY_LRA: dict[str, Value] = {"source": "lra", "size": 8, "n": 5, "test_samples": 3}
 TINY_IMDB: dict[str, Value] = {"source": "imdb", "tokens": 16, "n": 4, "test_samples": 3}
 
 
 @pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Path:
     """Where data may go; neither a user's cache nor a user's data are there."""
-    monkeypatch.setenv("OVERFIT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("OVERFIT_DATA", str(tmp_path))
     return tmp_path
 
@@ -80,21 +78,13 @@ def test_imdbs_reviews_come_in_a_seeds_order_with_their_lengths(elsewhere: Path)
     assert not all(np.array_equal(order, orders[0]) for order in orders)
 
 
-@pytest.mark.parametrize(
-    ("asked", "words"),
-    [
-        ({"n": 6}, "n=6: .* has 5 such reviews"),
-        ({"test_samples": 4}, "test_samples=4: .* has 3 such reviews"),
-    ],
-)
-def test_more_reviews_than_the_folder_has_are_refused_before_a_sweep(
-    elsewhere: Path, asked: dict[str, Value], words: str
-) -> None:
+def test_more_reviews_than_the_folder_has_are_refused_before_a_sweep(elsewhere: Path) -> None:
     write_folder(elsewhere / "aclImdb", REVIEWS)
     fine = cell_of(text, TINY_IMDB)
     text.prepare([fine])
-    with pytest.raises(UserError, match=words):
-        text.prepare([fine, cell_of(text, TINY_IMDB | asked)])
+    for name, count, there in (("n", 6, 5), ("test_samples", 4, 3)):
+        with pytest.raises(UserError, match=f"{name}={count}: .* has {there} such reviews"):
+            text.prepare([fine, cell_of(text, TINY_IMDB | {name: count})])
 
 
 def test_another_data_folder_is_read_in_one_process_too_and_its_content_is_told_apart(
@@ -116,10 +106,8 @@ def test_another_data_folder_is_read_in_one_process_too_and_its_content_is_told_
 def test_an_image_is_a_sequence_of_its_pixels() -> None:
     parameters = of_pathfinder()
     task = pathfinder_task(parameters, 0)
-    assert task.train.tokens.shape == (6, 144)
-    assert task.test.tokens.shape == (3, 144)
-    assert task.vocabulary == 256
-    assert task.train.tokens.max() == 255
+    assert (task.train.tokens.shape, task.test.tokens.shape) == ((6, 144), (3, 144))
+    assert (task.vocabulary, task.train.tokens.max()) == (256, 255)
     assert task.train.lengths is None
     assert set(task.train.labels.tolist()) <= {0, 1}
     assert 0 <= task.shortcut <= 1
@@ -133,8 +121,7 @@ def test_an_image_is_a_sequence_of_its_pixels() -> None:
 def test_a_cell_trains_on_either_source(elsewhere: Path) -> None:
     write_folder(elsewhere / "aclImdb", REVIEWS)
     write_lra(elsewhere, images=8, size=8, files=1)
-    lra: dict[str, Value] = {"source": "lra", "size": 8, "n": 5, "test_samples": 3}
-    cells = [cell_of(pathfinder, TINY | values) for values in (SMALL, lra)]
+    cells = [cell_of(pathfinder, TINY | values) for values in (SMALL, TINY_LRA)]
     pathfinder.prepare(cells)
     drawn, read = train(pathfinder, *cells)
     [review] = train(text, cell_of(text, TINY | TINY_IMDB))
@@ -147,7 +134,7 @@ def test_lras_images_are_split_into_training_and_test_images(elsewhere: Path) ->
     write_lra(elsewhere, images=8, size=8, files=1)
 
     def numbers(n: int, seed: int = 0) -> tuple[list[int], list[int]]:
-        task = pathfinder_task(of_pathfinder(source="lra", size=8, n=n), seed)
+        task = pathfinder_task(of_pathfinder(**TINY_LRA | {"n": n}), seed)
         assert np.array_equal(task.train.labels, task.train.tokens[:, 0] % 2)
         return task.train.tokens[:, 0].tolist(), task.test.tokens[:, 0].tolist()
 
@@ -157,10 +144,4 @@ def test_lras_images_are_split_into_training_and_test_images(elsewhere: Path) ->
     assert (fewer, same) == (train[:2], test)
     assert numbers(5, seed=1) != (train, test)
     with pytest.raises(UserError, match="n=6: with test_samples=3, LRA's directory has 8 images"):
-        numbers(6)
-
-
-def test_an_lra_directory_that_is_not_there_is_named(elsewhere: Path) -> None:
-    asked: dict[str, Value] = {"source": "lra", "difficulty": "easy", "size": 8}
-    with pytest.raises(UserError, match="no directory curv_baseline in it or in its pathfinder8"):
-        pathfinder.prepare([cell_of(pathfinder, asked)])
+        pathfinder.prepare([cell_of(pathfinder, TINY_LRA | {"n": 6})])

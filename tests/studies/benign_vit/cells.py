@@ -2,70 +2,73 @@
 
 from __future__ import annotations
 
-import tomllib
-from pathlib import Path
+import functools
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from overfit_cli.core.cell import Cell
-from overfit_cli.core.expressions import ANY, Compared, read_conditions, read_expression
+from overfit_cli.core.expressions import ANY, Compared, Ref, read_conditions, read_expression
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.study import study
-from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.grid import Grid, parse_seeds
+from overfit_cli.sweeps.presets import find_preset
 from tests.judged import claims_by_name
 
+P = BenignVitParameters
 BY_NAME = claims_by_name("benign-vit")
-PRESETS = Path(__file__).parents[3] / "experiments"
+
+SMALL: dict[str, Any] = {"n": 4, "snr": 1.5, "tokens": 5, "d": 40, "d_h": 24, "d_v": 8}
+SMALL |= {"test_samples": 20, "sigma_p": 1.0, "sigma_p_tilde": 2.0, "init_divisor": 4.0}
+SMALL |= {"learning_rate": 0.3, "epsilon": 0.1, "dtype": "float64"}
 
 
-def preset(name: str, **changed: str) -> list[Cell[BenignVitParameters]]:
+def small(**values: Any) -> P:
+    """Parameters of a cell that takes some steps, in milliseconds."""
+    return P(**SMALL | values)
+
+
+def in_law(**values: Any) -> P:
+    """Parameters sampled in law, with weights as Condition 4.1 requires."""
+    return P(**{"initialisation": "condition", "sampling": "law"} | values)
+
+
+@functools.cache
+def preset(name: str, **changed: str) -> list[Cell[P]]:
     """All cells of a preset's quick profile, with some of its values changed."""
-    content = tomllib.loads((PRESETS / f"{name}.toml").read_text())
-    quick = content["quick"]
-    values = content["set"] | quick.get("set", {}) | changed
-    texts = {key: str(value) for key, value in values.items()}
-    cells = Grid.read(study, texts, tuple(range(quick["seeds"]))).cells()
-    return [
-        Cell(study.name, study.version, cell.parameters, cell.seed)
-        for cell in cells
-        if isinstance(cell.parameters, BenignVitParameters)
-    ]
+    found = find_preset(name)
+    assert found is not None
+    seeds = parse_seeds(str(found.quick.seeds))
+    cells: list[Cell[Any]] = Grid.read(study, found.profile("quick").texts | changed, seeds).cells()
+    return cells
 
 
-def settings(cells: list[Cell[BenignVitParameters]]) -> list[BenignVitParameters]:
-    """The cells' parameters."""
-    return [cell.parameters for cell in cells]
+def settings(name: str, **changed: str) -> list[P]:
+    """The parameters of all these cells."""
+    return [cell.parameters for cell in preset(name, **changed)]
 
 
-def frame_of(cells: list[Cell[BenignVitParameters]]) -> pd.DataFrame:
-    """Rows of cells that are done, of which nothing else is known."""
+def frame(name: str, **changed: str) -> pd.DataFrame:
+    """Rows of these cells, which are done, and of which nothing else is known."""
+    cells = preset(name, **changed)
     rows = [cell.parameters.model_dump() | {"seed": cell.seed} for cell in cells]
     return pd.DataFrame(rows).assign(status="done", reason="", steps=1)
 
 
-def small(**values: object) -> BenignVitParameters:
-    """Parameters sampled in law, with weights as Condition 4.1 requires."""
-    fixed = {"initialisation": "condition", "sampling": "law"}
-    return BenignVitParameters.model_validate(fixed | values)
+def _values(parameters: P, refs: tuple[Ref, ...]) -> dict[str, np.float64]:
+    return {each.name: np.float64(getattr(parameters, each.name)) for each in refs}
 
 
-def number(formula: str, parameters: BenignVitParameters) -> float:
+def number(formula: str, parameters: P) -> float:
     """The value of a formula in parameters."""
     expression = read_expression(formula, ANY, "formula")
-    return float(
-        expression.value(
-            {each.name: np.float64(getattr(parameters, each.name)) for each in expression.refs}
-        )
-    )
+    return float(expression.value(_values(parameters, expression.refs)))
 
 
-def holds(conditions: str, parameters: BenignVitParameters) -> bool:
+def holds(conditions: str, parameters: P) -> bool:
     """Whether parameters meet conditions joined by `and`."""
-    tests = read_conditions(conditions, ANY)
-    values = {
-        each.name: np.float64(getattr(parameters, each.name))
-        for test in tests
-        for each in test.refs
-    }
-    return all(isinstance(test, Compared) and test.holds(values).all() for test in tests)
+    return all(
+        isinstance(test, Compared) and test.holds(_values(parameters, test.refs)).all()
+        for test in read_conditions(conditions, ANY)
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 
@@ -10,34 +9,30 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.core.cell import Cell, CellResult
+from calibration.benign_vit import figure_1
+from calibration.rates import design
+from overfit_cli.core.cell import CellResult
+from overfit_cli.studies.benign_vit import theory
 from overfit_cli.studies.benign_vit.claims.theorems import (
     CONDITION_41,
     LARGE_PRODUCT,
     SMALL_PRODUCT,
     along_epsilon,
 )
-from overfit_cli.studies.benign_vit.parameters import BenignVitParameters, weight_deviations
+from overfit_cli.studies.benign_vit.parameters import weight_deviations
 from overfit_cli.studies.benign_vit.study import study
-from overfit_cli.studies.benign_vit.theory import (
-    STAGE_3_ERROR,
-    condition_items,
-    learning_balance,
-    predicted_regime,
-    predicted_steps,
-)
 from tests.judged import measure
 from tests.studies.benign_vit.cells import (
     BY_NAME,
-    frame_of,
+    P,
+    frame,
     holds,
+    in_law,
     number,
     preset,
     settings,
-    small,
 )
-
-P = BenignVitParameters
+from tests.training import cell_of
 
 
 def missed(p: P) -> float:
@@ -47,13 +42,13 @@ def missed(p: P) -> float:
     NM/√d of it, which is to be at most a hundredth of ε.
     """
     is_orthogonal = p.n * p.tokens / math.sqrt(p.d) <= 0.01 * p.epsilon
-    items = condition_items(p, p.output_scale)
+    items = theory.condition_items(p, p.output_scale)
     return sum(item.decades for item in items if item.number != 2 or not is_orthogonal)
 
 
 def balance(p: P) -> float:
     """N·SNR² over the balance of learning."""
-    return p.n * p.snr**2 / float(learning_balance(p.strong_noise, p.tokens))
+    return p.n * p.snr**2 / float(theory.learning_balance(p.strong_noise, p.tokens))
 
 
 def on_test_data(p: P) -> float:
@@ -68,9 +63,9 @@ HYPOTHESES: dict[str, Callable[[P], bool]] = {
     "large N·SNR²": lambda p: balance(p) >= 3,
     "small N·SNR²": lambda p: balance(p) <= 0.25,
     "Lemma 5.2": lambda p: p.n * p.snr**2 > 60 * (p.tokens * p.strong_noise) ** 2,
-    "(111)": lambda p: number(STAGE_3_ERROR, p) < 1,
+    "(111)": lambda p: number(theory.STAGE_3_ERROR, p) < 1,
     "Lemma D.8": lambda p: on_test_data(p) < 1,
-    "(169)": lambda p: number(STAGE_3_ERROR, p) / (p.n * p.snr**4 * p.output_scale**2) < 1,
+    "(169)": lambda p: number(theory.STAGE_3_ERROR, p) / (p.n * p.snr**4 * p.output_scale**2) < 1,
 }
 
 
@@ -88,14 +83,8 @@ HYPOTHESES: dict[str, Callable[[P], bool]] = {
     ],
 )
 def test_cells_of_a_preset_meet_the_hypotheses_of_its_claims(name: str, required: str) -> None:
-    for cell in settings(preset(name)):
+    for cell in settings(name):
         assert all(HYPOTHESES[each](cell) for each in required.split(", ")), cell
-
-
-CONDITION_OF = {
-    "theorem-benign": (*CONDITION_41, LARGE_PRODUCT),
-    "theorem-harmful": (*CONDITION_41, SMALL_PRODUCT),
-}
 
 
 @pytest.mark.parametrize(
@@ -112,50 +101,34 @@ def test_of_a_users_own_values_those_count_that_meet_the_hypotheses(
     name: str, changed: dict[str, str]
 ) -> None:
     """A cell on the other side, or that misses an item of Condition 4.1, is not judged."""
-    side = HYPOTHESES["large N·SNR²" if name == "theorem-benign" else "small N·SNR²"]
+    large = name == "theorem-benign"
+    side = HYPOTHESES["large N·SNR²" if large else "small N·SNR²"]
     chosen = set()
-    for cell in settings(preset(name, **changed)):
-        meets = all(holds(text, cell) for text in CONDITION_OF[name])
+    for cell in settings(name, **changed):
+        conditions = (*CONDITION_41, LARGE_PRODUCT if large else SMALL_PRODUCT)
+        meets = all(holds(text, cell) for text in conditions)
         assert meets == (not missed(cell) and side(cell)), cell
         chosen.add(meets)
     assert chosen == {True, False}
 
 
-@pytest.mark.parametrize(
-    ("name", "claim"),
-    [
-        ("theorem-benign", "theorem-benign-powers"),
-        ("theorem-benign-stage3", "theorem-benign-steps"),
-        ("theorem-harmful", "theorem-harmful-steps"),
-        ("theorem-transition", "theorem-transition"),
-        ("wide-heads", "wide-heads-test-loss"),
-        ("attention-deficit", "attention-deficit-formula"),
-    ],
-)
-def test_the_largest_change_in_a_stride_may_be_any(name: str, claim: str) -> None:
-    """The paper profile has a smaller one than the quick one."""
-    numbers = {"test_loss": 0.5, "test_margin": 1.0, "train_attention_signal": 0.5}
-    frame = frame_of(preset(name, leap="0.05")).assign(**numbers)
-    assert BY_NAME[claim].judge(frame).verdict != "not run"
-
-
 def test_hypotheses_are_missed_where_the_derivations_say() -> None:
     """With its log³ of 10⁵ (65) is 24 and more at 60 M² C_p² and a d_h of 10¹⁸."""
-    assert missed(settings(preset("theorem-benign", d="1e10"))[0]) > 0
-    errors = [number(STAGE_3_ERROR, p) for p in settings(preset("theorem-benign", snr="60"))]
+    assert missed(settings("theorem-benign", d="1e10")[0]) > 0
+    errors = [number(theory.STAGE_3_ERROR, p) for p in settings("theorem-benign", snr="60")]
     assert min(errors) == pytest.approx(24.4, abs=0.1)
-    [cell, *_] = settings(preset("theorem-benign-stage3"))
-    assert number(STAGE_3_ERROR, cell) == pytest.approx(0.91, abs=0.01)
-    assert on_test_data(cell) == pytest.approx(0.35, abs=0.01)
-    assert on_test_data(settings(preset("theorem-dynamics-benign"))[0]) == pytest.approx(
-        1.08, abs=0.01
+    [stage_3, *_], [dynamics, *_] = map(
+        settings, ("theorem-benign-stage3", "theorem-dynamics-benign")
     )
+    assert number(theory.STAGE_3_ERROR, stage_3) == pytest.approx(0.91, abs=0.01)
+    assert on_test_data(stage_3) == pytest.approx(0.35, abs=0.01)
+    assert on_test_data(dynamics) == pytest.approx(1.08, abs=0.01)
 
 
 def test_weights_drawn_as_the_condition_asks_lie_within_its_bounds() -> None:
     for snr in (0.1, 1.0, 10.0):
-        first = small(d=10**12, d_h=10**8, snr=snr, output_scale=2.0)
-        items = {item.number: item for item in condition_items(first, 2.0)}
+        first = in_law(d=10**12, d_h=10**8, snr=snr, output_scale=2.0)
+        items = {item.number: item for item in theory.condition_items(first, 2.0)}
         assert items[7].decades == items[8].decades == 0
         assert items[8].slack > 0.1, "in the middle of the window"
 
@@ -175,27 +148,25 @@ def test_the_condition_is_gone_through_and_shown_where_it_is_tightest() -> None:
 @pytest.mark.parametrize("side", ["benign", "harmful"])
 def test_steps_are_judged_in_units_of_t(side: str) -> None:
     """The least seed takes 2 T at each cell, and one cell of every seed 3 T."""
-    cells = preset("theorem-benign-stage3" if side == "benign" else "theorem-harmful")
-    frame = frame_of(cells)
-    factor = 2 * (1 + frame["seed"] / 100) * np.where(frame["epsilon"].rank() < 2, 1.5, 1)
-    steps = np.array([predicted_steps(p, p.output_scale) for p in settings(cells)])
-    steps /= 1 if side == "benign" else (frame["sigma_p_tilde"] / frame["sigma_p"]) ** 2
-    assert {predicted_regime(p) for p in settings(cells)} == {side}
-    measured = BY_NAME[f"theorem-{side}-steps"].judge(frame.assign(steps=factor * steps))
+    name = "theorem-benign-stage3" if side == "benign" else "theorem-harmful"
+    cells, parameters = frame(name), settings(name)
+    factor = 2 * (1 + cells["seed"] / 100) * np.where(cells["epsilon"].rank() < 2, 1.5, 1)
+    steps = np.array([theory.predicted_steps(p, p.output_scale) for p in parameters])
+    steps /= 1 if side == "benign" else (cells["sigma_p_tilde"] / cells["sigma_p"]) ** 2
+    assert {theory.predicted_regime(p) for p in parameters} == {side}
+    measured = BY_NAME[f"theorem-{side}-steps"].judge(cells.assign(steps=factor * steps))
     assert measured.verdict == "holds"
     assert measured.value == pytest.approx(2, rel=0.1)
 
 
 def test_rates_along_epsilon_are_those_that_made_the_losses() -> None:
-    frame = frame_of(preset("theorem-harmful")).assign(test_margin=0.0)
-    power = np.where(frame["epsilon"] > 0.002, 0.4, 0.1) * (1 + frame["seed"])
-    loss = (frame["epsilon"] / 0.003) ** power * frame["n"]
-    frame = frame.assign(test_loss=loss, test_margin=-3 * np.log(frame["epsilon"]))
-    whole = frame[frame["n"] == 44]
-    one_epsilon = frame.query("n == 88 and epsilon > 0.02")
-    powers = [
-        along_epsilon(each)["loss_power"] for each in (whole, pd.concat([whole, one_epsilon]))
-    ]
+    cells = frame("theorem-harmful")
+    power = np.where(cells["epsilon"] > 0.002, 0.4, 0.1) * (1 + cells["seed"])
+    loss = (cells["epsilon"] / 0.003) ** power * cells["n"]
+    cells = cells.assign(test_loss=loss, test_margin=-3 * np.log(cells["epsilon"]))
+    whole = cells[cells["n"] == 44]
+    with_one = pd.concat([whole, cells.query("n == 88 and epsilon > 0.02")])
+    powers = [along_epsilon(each)["loss_power"] for each in (whole, with_one)]
     assert powers[0].equals(powers[1]), "a setting without every ε tells no power"
     found = along_epsilon(whole).set_index(["seed", "epsilon"])
     assert found.loc[(2, 0.024), "loss_power"] == pytest.approx(1.2)
@@ -208,22 +179,15 @@ def test_rates_along_epsilon_are_those_that_made_the_losses() -> None:
 
 
 def test_two_values_of_epsilon_show_no_limit() -> None:
-    frame = frame_of(preset("theorem-harmful", epsilon="0.01,0.024"))
-    noise = np.random.default_rng(0).normal(0.5, 0.01, len(frame))
-    frame = frame.assign(test_loss=noise, test_margin=-noise)
-    assert BY_NAME["theorem-harmful-test-loss"].judge(frame).verdict == "not run"
+    cells = frame("theorem-harmful", epsilon="0.01,0.024")
+    noise = np.random.default_rng(0).normal(0.5, 0.01, len(cells))
+    cells = cells.assign(test_loss=noise, test_margin=-noise)
+    assert BY_NAME["theorem-harmful-test-loss"].judge(cells).verdict == "not run"
 
 
-def test_losses_decide_the_theorems() -> None:
-    """Θ(1) is at least 0.1, and does not fall with ε; o(1) does."""
-
-    def verdict(name: str, power: float, scale: float) -> str:
-        frame = frame_of(preset("theorem-benign-stage3" if "benign" in name else "theorem-harmful"))
-        noise = 1 + 0.001 * np.random.default_rng(0).normal(size=len(frame))
-        loss = scale * (frame["epsilon"] / 0.03) ** power * noise
-        return BY_NAME[name].judge(frame.assign(test_loss=loss, test_margin=-np.log(loss))).verdict
-
-    for name, power, scale, expected in (
+@pytest.mark.parametrize(
+    ("name", "power", "scale", "verdict"),
+    [
         ("theorem-benign-test-loss", 0.4, 0.2, "holds"),
         ("theorem-benign-test-loss", 0.01, 0.2, "fails"),
         ("theorem-benign-test-margin", 0.4, 0.2, "holds"),
@@ -231,40 +195,28 @@ def test_losses_decide_the_theorems() -> None:
         ("theorem-harmful-test-loss", 0.0, 0.15, "holds"),
         ("theorem-harmful-test-loss", 0.0, 0.05, "fails"),
         ("theorem-harmful-test-loss", 0.5, 9.0, "fails"),
-    ):
-        assert verdict(name, power, scale) == expected, (name, power, scale)
-
-
-@functools.cache
-def cells_of_the_transition(step: float) -> pd.DataFrame:
-    """Cells across the boundary at 300, on ratios that lie a factor apart; twenty seeds."""
-    ratios = 1.45 * step ** np.arange(int(np.log(3.4 / 1.45) / np.log(step)) + 1)
-    frame = frame_of(preset("theorem-transition", snr=",".join(f"{r:.6g}" for r in ratios)))
-    products = np.log(frame["n"] * frame["snr"] ** 2)
-    shares = np.interp(products, np.log([200, 450]), [0, 1])
-    return frame.assign(test_loss=0.69 * (0.1 / 0.69) ** shares, test_error=0.0)
-
-
-def test_the_boundary_is_judged_on_ratios_that_lie_close() -> None:
-    measurement = measure("theorem-transition", cells_of_the_transition(1.07))
-    assert measurement.verdict == "holds", measurement.note
-    assert measurement.value == pytest.approx(2, abs=0.05)
-    coarse = measure("theorem-transition", cells_of_the_transition(1.2))
-    assert coarse.verdict == "inconclusive"
-    assert "a factor of 1.2 apart" in coarse.note
+    ],
+)
+def test_losses_decide_the_theorems(name: str, power: float, scale: float, verdict: str) -> None:
+    """Θ(1) is at least 0.1, and does not fall with ε; o(1) does."""
+    cells = frame("theorem-benign-stage3" if "benign" in name else "theorem-harmful")
+    noise = 1 + 0.001 * np.random.default_rng(0).normal(size=len(cells))
+    loss = scale * (cells["epsilon"] / 0.03) ** power * noise
+    judged = BY_NAME[name].judge(cells.assign(test_loss=loss, test_margin=-np.log(loss)))
+    assert judged.verdict == verdict
 
 
 def test_a_probe_takes_seconds_whatever_the_cell_takes() -> None:
     [slow, *_] = preset("theorem-regime", leap="0")
     probed = study.probe(slow)
-    assert settings([probed])[0].max_steps <= 10_000
+    assert probed.parameters.max_steps <= 10_000
     assert study.cost(probed) < study.cost(slow) / 1000
     [quick, *_] = preset("theorem-regime")
     assert study.probe(quick) is quick
 
 
 def test_a_conclusion_names_the_regime_and_its_numbers() -> None:
-    cell = Cell("benign-vit", 1, BenignVitParameters(n=20, snr=10), 0)
+    cell = cell_of(study, {"n": 20, "snr": 10})
     numbers = {"train_loss": 0.0094, "test_loss": 0.107, "test_error": 0.01, "output_norm": 0.562}
     benign = study.summary(CellResult(cell, numbers, 21))
     assert benign.startswith("Benign overfitting by figure 1b's cut (test loss up to 0.2): fitted")
@@ -279,22 +231,15 @@ def test_a_conclusion_names_the_regime_and_its_numbers() -> None:
     assert benign.count("missed by") == len(benign.splitlines()) - 2 == 5, "what is met is counted"
     harmful = study.summary(CellResult(cell, numbers | {"test_loss": 0.5}, 21))
     assert harmful.startswith("Harmful overfitting by figure 1b's cut (test loss above 0.2)")
+    weak = study.summary(CellResult(cell_of(study, {"n": 20, "snr": 1}), numbers, 21))
+    assert "Theorem 4.2's T, with a constant of 1, is 1.55e+03 steps." in weak
     failed = study.summary(CellResult(cell, numbers, 9, "step limit"))
     assert failed.startswith("Not fitted (step limit)")
 
 
-def test_the_theorems_steps_are_their_formula() -> None:
-    benign = BenignVitParameters(n=20, snr=10)
-    assert predicted_steps(benign, 0.5) == pytest.approx(
-        1 / (0.1 * 0.01 * 0.25 * (10 * 0.2 * 32) ** 2)
-    )
-    harmful = BenignVitParameters(n=20, snr=1)
-    assert predicted_steps(harmful, 0.5) == pytest.approx(20 / (0.1 * 0.01 * 0.25 * 0.2**2 * 1024))
-
-
 def test_condition_4_1_item_by_item() -> None:
     """By hand, for the paper's own cell: N 20, SNR 10, d 1024, d_h 512, ε 0.01, η 0.1."""
-    items = {item.number: item for item in condition_items(BenignVitParameters(), 0.5)}
+    items = {item.number: item for item in theory.condition_items(P(), 0.5)}
     assert list(items) == list(range(1, 11))
     assert items[1].low == pytest.approx(10**4 * 20**2 / 0.01**2)
     assert items[1].decades == pytest.approx(np.log10(4e10 / 512))
@@ -309,76 +254,47 @@ def test_condition_4_1_item_by_item() -> None:
     assert items[8].high == pytest.approx(strength / np.sqrt(512) / logarithm**1.5)
     assert items[10].decades == 0  # 4 / 0.2 = 20 = 5 √16
     assert "missed by 7.9 decades" in str(items[1])
-    met = BenignVitParameters(n=20, snr=1, learning_rate=1e-9, epsilon=0.1)
-    assert {item.number for item in condition_items(met, 1.0) if item.decades > 0} == {1, 2, 4, 8}
+    met = P(n=20, snr=1, learning_rate=1e-9, epsilon=0.1)
+    missed_items = [item.number for item in theory.condition_items(met, 1.0) if item.decades]
+    assert missed_items == [1, 2, 4, 8]
 
 
 # Claims on figure 1 and the lemmas
 
 
-FIGURE_1 = [name for name in BY_NAME if name.startswith("fig1-")]
+def figure_1_cells(**changed: float) -> pd.DataFrame:
+    """Cells of figure 1, with a tenth of the noise that was measured."""
+    return figure_1(design("fig1"), np.random.default_rng(0), noise=0.1, **changed)
 
 
-def cells(
-    exponent: float = 2.0, constant: float = 1000.0, noise: float = 0.1, seeds: int = 20
-) -> pd.DataFrame:
-    """A grid whose test loss is 0.2 where N · SNR^exponent = constant, and falls with both."""
-    ns, snrs = np.arange(2, 21), np.linspace(0.16, 15.6, 45)
-    shifts = np.random.default_rng(0).normal(0, noise, (seeds, len(ns), 1))
-    away = np.log(ns[:, None] * snrs**exponent / constant) + shifts  # (seeds, n, snr)
-    seed, n, snr = (each.ravel() for each in np.meshgrid(range(seeds), ns, snrs, indexing="ij"))
-    frame = pd.DataFrame({"n": n, "snr": snr, "seed": seed, "status": "done"})
-    defaults = BenignVitParameters().model_dump()
-    return frame.assign(
-        **{name: value for name, value in defaults.items() if name not in frame},
-        reason="",
-        train_loss=0.009,
-        test_loss=0.69 / (1 + 2.45 * np.exp(away.ravel())),
-    )
-
-
-@pytest.mark.parametrize("constant", [500.0, 2000.0])
-def test_a_boundary_elsewhere_breaks_the_contour_and_the_sides(constant: float) -> None:
-    frame = cells(constant=constant)
-    contour = measure("fig1-contour", frame)
+@pytest.mark.parametrize("factor", [0.5, 2.0])
+def test_a_boundary_elsewhere_breaks_the_contour_and_the_sides(factor: float) -> None:
+    cells = figure_1_cells(factor=factor)
+    contour = measure("fig1-contour", cells)
     assert contour.verdict == "fails"
-    assert contour.value == pytest.approx(constant, rel=0.06)
-    assert measure("fig1-sides", frame).verdict != "holds"
+    assert contour.value == pytest.approx(1000 * factor, rel=0.06)
+    assert measure("fig1-sides", cells).verdict != "holds"
 
 
-@pytest.mark.parametrize("exponent", [1.5, 2.5])
-def test_another_exponent_is_found_and_named(exponent: float) -> None:
-    frame = cells(exponent=exponent, constant=10 * 10**exponent, seeds=40)
-    measurement = measure("fig1-exponent", frame)
-    assert measurement.verdict == "fails"
-    assert measurement.value == pytest.approx(exponent, abs=0.1)
-    assert measurement.interval is not None
-    assert measurement.interval.low <= exponent <= measurement.interval.high
-    sides = measure("fig1-sides-power", frame)
-    assert sides.verdict == "fails"
-    assert f"The best other power is {exponent:g}." in sides.note
-
-
-def test_claims_are_open_on_cells_that_cannot_break_them() -> None:
-    frame = cells()
-    for name in ("fig1-sides", "fig1-contour", "fig1-exponent"):
-        assert measure(name, frame.query("snr < 5")).verdict == "inconclusive", name
-    for name in FIGURE_1:
-        assert measure(name, frame.query("n == 5")).verdict == "not run", name
+@pytest.mark.parametrize("power", [1.5, 2.5])
+def test_another_exponent_is_found_and_named(power: float) -> None:
+    cells = figure_1_cells(power=power)
+    exponent, sides = (measure(f"fig1-{name}", cells) for name in ("exponent", "sides-power"))
+    assert exponent.verdict == sides.verdict == "fails"
+    assert exponent.value == pytest.approx(power, abs=0.1)
+    assert exponent.interval is not None
+    assert exponent.interval.low <= power <= exponent.interval.high
+    assert f"The best other power is {power:g}." in sides.note
 
 
 @pytest.mark.slow
 def test_a_refined_sweep_is_judged_on_its_coarse_grid() -> None:
-    """Cells that pile up at the boundary don't outvote the grid."""
-    frame = cells()
-    near = frame[(frame["snr"] > 6) & (frame["snr"] < 9)]
-    piled = [
-        near.assign(snr=near["snr"] + 1e-3 * shift, n=n) for shift in range(1, 30) for n in (9,)
-    ]
-    joined = pd.concat([frame, *(item.drop_duplicates(["seed", "snr"]) for item in piled)])
-    assert measure("fig1-sides", joined) == measure("fig1-sides", frame)
-    ends = frame[frame["snr"].isin([frame["snr"].min(), frame["snr"].max()])]
-    others = ends[ends["n"] < 5]
-    more = pd.concat([frame, *(others.assign(seed=others["seed"] + 100 * k) for k in range(1, 9))])
+    """Cells that pile up at the boundary don't outvote the grid, nor do seeds of a few cells."""
+    cells = figure_1_cells()
+    near = cells.query("6 < snr < 9").drop_duplicates(["seed", "snr"]).assign(n=9)
+    piled = [near.assign(snr=near["snr"] + 1e-3 * shift) for shift in range(1, 30)]
+    assert measure("fig1-sides", pd.concat([cells, *piled])) == measure("fig1-sides", cells)
+    corners = cells.query("n < 5 and (snr == snr.min() or snr == snr.max())")
+    more = [corners.assign(seed=corners["seed"] + 100 * further) for further in range(1, 9)]
     for name in ("fig1-sides", "fig1-fitted", "fig1-falls-with-n"):
-        assert measure(name, more) == measure(name, frame)
+        assert measure(name, pd.concat([cells, *more])) == measure(name, cells)

@@ -11,28 +11,18 @@ import pytest
 import torch
 from scipy.integrate import solve_ivp
 
+from calibration.rates import design
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.figures.inputs import resolve_options
+from overfit_cli.studies.benign_vit import theory
 from overfit_cli.studies.benign_vit.claims.limits import constants
 from overfit_cli.studies.benign_vit.data import Weights, draw
-from overfit_cli.studies.benign_vit.parameters import (
-    BenignVitParameters,
-    token_scales,
-    weight_deviations,
-)
+from overfit_cli.studies.benign_vit.parameters import token_scales, weight_deviations
 from overfit_cli.studies.benign_vit.reference import VisionTransformer, logistic_loss
 from overfit_cli.studies.benign_vit.study import study
-from overfit_cli.studies.benign_vit.theory import (
-    BALANCE,
-    DEFICIT,
-    HARMFUL_LOSS,
-    WIDE_HEADS_LOSS,
-    learning_balance,
-    predicted_boundary,
-)
 from tests.judged import measure
-from tests.studies.benign_vit.cells import number, preset, small
+from tests.studies.benign_vit.cells import P, in_law, number
 
 
 def made_up(constants: dict[float, float], *, noise: float = 0.02) -> pd.DataFrame:
@@ -40,17 +30,12 @@ def made_up(constants: dict[float, float], *, noise: float = 0.02) -> pd.DataFra
 
     Seeds differ by `noise` of the logarithm.
     """
-    draws = np.random.default_rng(0)
-    fixed = preset("dimension")[0].parameters.model_dump() | {"status": "done", "reason": ""}
-    rows = []
-    for seed in range(5):
-        shift = draws.normal(0, noise)
-        for (d, constant), n in itertools.product(constants.items(), (8, 12, 16, 20)):
-            for snr in np.geomspace(0.5, 60, 46):
-                away = 2 * (np.log(n * snr**2 / constant) + shift)
-                loss = {"test_loss": 0.69 / (1 + 2.45 * np.exp(away)), "steps": 10}
-                rows.append(fixed | {"d": d, "n": n, "snr": snr, "seed": seed} | loss)
-    return pd.DataFrame(rows)
+    grid = itertools.product(range(5), constants, (8, 12, 16, 20), np.geomspace(0.5, 60, 46))
+    cells = pd.DataFrame(grid, columns=["seed", "d", "n", "snr"])
+    shift = np.random.default_rng(0).normal(0, noise, 5)[cells["seed"]]
+    away = 2 * (np.log(cells["n"] * cells["snr"] ** 2 / cells["d"].map(constants)) + shift)
+    others = design("dimension")[:1].drop(columns=cells.columns)
+    return cells.assign(test_loss=0.69 / (1 + 2.45 * np.exp(away))).merge(others, how="cross")
 
 
 def test_boundaries_are_those_that_made_the_cells() -> None:
@@ -58,7 +43,7 @@ def test_boundaries_are_those_that_made_the_cells() -> None:
     found = constants(cells, "d", 0.2).set_index("d")["constant"]
     assert found.index.unique().tolist() == [1e3, 1e6]
     # 0.69 / (1 + 2.45 e^(2a)) is 0.5 where e^(2a) = 0.155.
-    onsets = constants(cells, "d", HARMFUL_LOSS).set_index("d")["constant"]
+    onsets = constants(cells, "d", theory.HARMFUL_LOSS).set_index("d")["constant"]
     for d, constant in ((1e3, 900), (1e6, 1100)):
         assert found[d].to_numpy() == pytest.approx(constant, rel=0.06)
         assert onsets[d].to_numpy() == pytest.approx(constant * 0.155**0.5, rel=0.06)
@@ -97,9 +82,9 @@ def test_a_constant_beyond_the_grid_may_be_any() -> None:
 def test_a_first_step_is_balanced_where_the_theory_says(ratio: float, tokens: int) -> None:
     """By autograd, from even attention and no values: what each sample's own tokens gain."""
     n, d = 60, 3000
-    snr = float(np.sqrt(learning_balance(ratio, tokens) / n))
+    snr = float(np.sqrt(theory.learning_balance(ratio, tokens) / n))
     shape = {"n": n, "d": d, "tokens": tokens, "d_h": 2, "d_v": 2, "test_samples": 1, "snr": snr}
-    settings = small(**shape, sampling="direct", noise="orthogonal", sigma_p_tilde=ratio * 0.2)
+    settings = in_law(**shape, sampling="direct", noise="orthogonal", sigma_p_tilde=ratio * 0.2)
     drawn = draw(settings, 0)
     nothing, output = np.zeros((d, 2)), np.ones(2)
     model = VisionTransformer(Weights(nothing, nothing, nothing, output), torch.float64)
@@ -118,8 +103,8 @@ def test_the_curve_is_figure_1s_with_its_tokens_and_the_balance_of_learning_with
     data = Cells.of(study, cells, cells, pd.DataFrame())
     assert heatmap.equation_of(data) == ("n * snr**2 = 1000", "")
     weaker = data.with_trained(cells.assign(sigma_p_tilde=64.0, tokens=4))
-    assert heatmap.equation_of(weaker)[0] == f"n * snr**2 = {BALANCE}"
-    assert predicted_boundary([20, 20, 10], [16, 4, 4]).tolist() == [1000, 804, 204]
+    assert heatmap.equation_of(weaker)[0] == f"n * snr**2 = {theory.BALANCE}"
+    assert theory.predicted_boundary([20, 20, 10], [16, 4, 4]).tolist() == [1000, 804, 204]
     mixed = data.with_trained(cells.assign(tokens=np.where(cells["n"] > 10, 4, 16)))
     assert heatmap.equation_of(mixed) == heatmap.equation_of(weaker)  # each panel has its own
     assert resolve_options(heatmap, FigureOptions(), mixed).law is None
@@ -128,10 +113,18 @@ def test_the_curve_is_figure_1s_with_its_tokens_and_the_balance_of_learning_with
     assert resolve_options(heatmap, panels, each).law == heatmap.equation_of(weaker)[:1]
 
 
+def test_only_cells_of_the_paper_are_called_its_figure() -> None:
+    heatmap, cells = study.figures()["heatmap"], design("fig1")
+    assert heatmap.source == "Jiang et al. 2024, figure 1a"
+    for changed in ({}, {"label_flip": 0.2}, {"d": 500}):
+        data = Cells.of(study, cells.assign(**changed), cells)
+        assert heatmap.reproduces(data) == (not changed), changed
+
+
 # The end of wide heads: the closed forms against a plain model and reduced dynamics
 
 
-def fitted_value(parameters: BenignVitParameters) -> float:
+def fitted_value(parameters: P) -> float:
     """The margin of each sample where all have the loss ε."""
     return -math.log(math.expm1(parameters.epsilon))
 
@@ -139,7 +132,7 @@ def fitted_value(parameters: BenignVitParameters) -> float:
 @pytest.mark.parametrize("tokens", [2, 3, 16])
 def test_the_limit_is_that_of_a_model_whose_attention_is_written_down(tokens: int) -> None:
     """All training attention is on the signal; a test sample's noise tokens pay 1/M each."""
-    parameters = small(tokens=tokens, epsilon=0.02, d=10**4)
+    parameters = in_law(tokens=tokens, epsilon=0.02, d=10**4)
     values = np.array([fitted_value(parameters)] + [0.0] * (tokens - 1))  # (tokens,)
     training = np.zeros((tokens, tokens))
     training[:, 0] = 1
@@ -147,11 +140,11 @@ def test_the_limit_is_that_of_a_model_whose_attention_is_written_down(tokens: in
     test[0] = training[0]
     assert np.log1p(np.exp(-(training @ values).mean())) == pytest.approx(0.02, rel=1e-12)
     loss = np.log1p(np.exp(-(test @ values).mean()))
-    assert number(WIDE_HEADS_LOSS, parameters) == pytest.approx(loss, rel=1e-12)
+    assert number(theory.WIDE_HEADS_LOSS, parameters) == pytest.approx(loss, rel=1e-12)
     assert test[:, 0].mean() == pytest.approx((2 * tokens - 1) / tokens**2, rel=1e-12)
 
 
-def reduced_dynamics(parameters: BenignVitParameters) -> float:
+def reduced_dynamics(parameters: P) -> float:
     """What the attention of tokens misses of 1 in the mean, from a few numbers alone.
 
     Kept are the signal's value v and, of each class of query, the signal's score over the others'.
@@ -185,9 +178,9 @@ def reduced_dynamics(parameters: BenignVitParameters) -> float:
 
 
 def test_the_deficit_is_that_of_the_reduced_dynamics() -> None:
-    """With wide heads, to the next order; the oracle steps through them."""
-    parameters = small(
+    parameters = in_law(
         n=20, snr=10, tokens=4, sigma_p=1, sigma_p_tilde=10, noise_per="token", epsilon=0.024,
         output_scale=1.5, d=10**18, d_h=10**16, learning_rate=1e-11,
     )  # fmt: skip
-    assert reduced_dynamics(parameters) == pytest.approx(number(DEFICIT, parameters), rel=0.1)
+    deficit = number(theory.DEFICIT, parameters)
+    assert reduced_dynamics(parameters) == pytest.approx(deficit, rel=0.1)

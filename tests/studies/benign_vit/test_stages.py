@@ -15,7 +15,7 @@ from overfit_cli.studies.benign_vit.parameters import TOKEN_CLASSES
 from overfit_cli.studies.benign_vit.stages import Stages, grown, numbers, until_stage_2_ends
 from overfit_cli.studies.benign_vit.theory import Regime
 from tests.judged import check_undecided
-from tests.studies.benign_vit.cells import frame_of, preset
+from tests.studies.benign_vit.cells import frame
 
 PART = np.arange(0.0, 401.0, 8.0)
 """Logged steps, in units of T₁/40."""
@@ -28,7 +28,7 @@ BEFORE = PART <= STAGE_2
 @functools.cache
 def cell(side: Regime) -> pd.DataFrame:
     """A cell of a preset, with a key."""
-    return frame_of(preset(f"theorem-dynamics-{side}")[:1]).assign(key="k")
+    return frame(f"theorem-dynamics-{side}")[:1].assign(key="k")
 
 
 def steps_of(side: Regime, **columns: Any) -> pd.DataFrame:
@@ -58,6 +58,12 @@ def gaps(wins: str, *powers: float) -> Mapping[str, Any]:
     }
 
 
+def late(power: float) -> np.ndarray:
+    """What grows as the logarithm of a power of the steps of stage 3."""
+    return np.log1p(SINCE_3**power)
+
+
+SIGNAL, NOISE, PRODUCT = "product_signal", "product_noise", np.log1p(SINCE_2**3)
 VALUES = {"value_plus": SINCE_2**2, "value_minus": -(SINCE_2**1.5)}
 NORMS = {"head_norm_most": 1.3, "head_norm_least": np.where(PART > 300, 0.5, 1)}
 MORE = np.where(BEFORE, 0.4, 0.9)
@@ -74,25 +80,10 @@ MORE = np.where(BEFORE, 0.4, 0.9)
         ("benign", "faster_value", VALUES, 2),
         ("benign", "slower_value", {**VALUES, "value_minus": -1.0}, 0),
         ("harmful", "slower_value", {"value_noise": SINCE_2**3}, 3),
-        (
-            "benign",
-            "stage_3_value",
-            {"value_plus": np.log1p(SINCE_3**2), "value_minus": -np.log1p(SINCE_3**1.5)},
-            1.5,
-        ),
-        ("harmful", "stage_3_value", {"strong_value_least": np.log1p(SINCE_3**2)}, 2),
-        (
-            "benign",
-            "signal_query",
-            {"product_signal_signal": np.log1p(SINCE_2**3), "product_signal_noise": 0},
-            3,
-        ),
-        (
-            "harmful",
-            "noise_query",
-            {"product_noise_signal": 0, "product_noise_noise": np.log1p(SINCE_2**3)},
-            3,
-        ),
+        ("benign", "stage_3_value", {"value_plus": late(2), "value_minus": -late(1.5)}, 1.5),
+        ("harmful", "stage_3_value", {"strong_value_least": late(2)}, 2),
+        ("benign", "signal_query", {f"{SIGNAL}_signal": PRODUCT, f"{SIGNAL}_noise": 0}, 3),
+        ("harmful", "noise_query", {f"{NOISE}_signal": 0, f"{NOISE}_noise": PRODUCT}, 3),
         ("benign", "every_query", gaps("signal", 4, 2, 3), 2),
         ("harmful", "every_query", gaps("noise", 4, 3, 2), 2),
         ("benign", "attention_off", {"attention_noise_signal": MORE}, 3 * 0.4 - 1),

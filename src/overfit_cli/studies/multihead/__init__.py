@@ -11,9 +11,10 @@ PAPER = Paper(
     url="https://arxiv.org/abs/2310.12680",
     findings=(
         Finding(
-            "More heads slow gradient descent down with constant steps (steps to the target go as "
-            "H to the power {mixture-constant-slower}) and speed it up with steps of √H "
-            "({mixture-sqrt-faster}), as figures 2 and 3 show.",
+            "With η = 1 fifty heads take {mixture-constant-slower} times one head's steps to a "
+            "training loss of 0.001, 263 for 49 in the median; with η = √H {mixture-sqrt-faster} "
+            "times, 4 for 49. That is gained by 5 heads, after losses of 5 to 20, and is less or "
+            "nothing with smaller c of c √H.",
             {"mixture-constant-slower": "holds", "mixture-sqrt-faster": "holds"},
         ),
         Finding(

@@ -40,7 +40,7 @@ FIG1: dict[str, Any] = {
     "hypotheses": SETTING,
 }
 SMALLEST_N = 5
-FALLS = "mean of test_loss falls along {} on average"
+FALLS = "mean of rank correlation of {} in test_loss < -0.5 on average"
 RIVALS = (1.0, 1.5, 2.5, 3.0)
 """Other powers of the signal-to-noise ratio."""
 

@@ -31,16 +31,16 @@ def about_half(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def falls_as_root(column: str) -> str:
-    """Return that a column falls with n₁ by at least half the power −1/2."""
+    """Return that a column falls with n₁ as the power −1/2, of which a tenth is left to noise."""
     ratio = f"{column}[first_samples=100000] / {column}[first_samples=1000]"
-    return f"mean of log({ratio}) / log(100) <= -0.25 on average with at least 10 seeds"
+    return f"mean of log({ratio}) / log(100) <= -0.4 with at least 10 seeds"
 
 
 mixture.paper(
     "lemma2",
     "Lemma 2",
-    "After the first phase U_h = α_h 1 (ζ/2 u⋆ + p)ᵀ, where with high probability ‖p‖ is at most "
-    "C (2S + Z) (√d + √log(1/δ)) / √n₁, with one constant C for all n₁.",
+    "After the first phase U_h = α_h 1 (ζ/2 u⋆ + p)ᵀ, where with high probability ‖p‖ falls with "
+    "n₁ as C (2S + Z) (√d + √log(1/δ)) / √n₁ does, with one constant C for all n₁.",
     falls_as_root("rest"),
     on=FIRST,
     cells=about_half,
@@ -97,24 +97,22 @@ mixture.paper(
 )
 
 
-def out_of_order(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the larger of γ⋆/γ_attn and γ_lin/γ⋆, which is infinite where γ⋆ is not above 0."""
-    above = cells["ntk_margin_constructed"] / cells["gamma_attention"]
-    below = cells["gamma_linear"] / cells["ntk_margin_constructed"]
-    below = below.mask(cells["ntk_margin_constructed"] <= 0, np.inf)
-    return cells.assign(disorder=np.maximum(above, below))
-
+ROUND_OFF = "1.000001"
 
 mixture.paper(
     "margins-ordered",
     "sections 5.3 and 7",
     "γ_attn ≥ γ⋆ ≥ γ_lin.",
-    "disorder <= 1 on all seeds",
+    {
+        "γ_attn ≥ γ⋆": f"ntk_margin_constructed <= {ROUND_OFF} * gamma_attention on all seeds",
+        "γ⋆ ≥ γ_lin": f"gamma_linear <= {ROUND_OFF} * ntk_margin_constructed on all seeds",
+    },
     on=on("heads-sparsity", alike=("test_samples", "learning_rate"), sigma=0.0),
-    cells=out_of_order,
     figure="sparsity",
     hypotheses="no noise; γ⋆ is the measured margin of section 5.2's θ⋆, which (7) with P = 0 "
-    "would be; S of 2 and 4, ζ from 0.1 to 0.9",
+    "would be; S of 2 and 4, ζ from 0.1 to 0.9; a millionth is left to round-off. γ_attn ≥ γ⋆ "
+    "holds at S = 2 up to ζ = 0.5, appendix G's S and ζ among them, and at S = 4 at ζ = 0.1; "
+    "γ⋆ ≥ γ_lin holds everywhere",
 )
 mixture.ours(
     "random-attention-over-first-phase",
