@@ -41,7 +41,7 @@ def as_kept(cells: pd.DataFrame) -> pd.DataFrame:
     return cells
 
 
-def near(beside: Callable[[str, pd.DataFrame], pd.DataFrame], names: Sequence[str]) -> Rows:
+def near(beside: claims.Beside, names: Sequence[str]) -> Rows:
     """Cells about the numbers beside them, with a tenth of their own spread."""
 
     def moved(cells: pd.DataFrame) -> pd.DataFrame:
@@ -218,6 +218,7 @@ BROKEN = (
     Broken(TRANSITIONS, "below, and above", RUN, crossing(1.0, 1.0, side=-1.0), NEVER),
     Broken(TRANSITIONS, "above: and back again", RUN, crossing(1.0, 1.0, until=1.6), NEVER),
     Broken(TRANSITIONS, "each ω", RUN, rows(as_kept, "omega != 0.1"), NOT_RUN),
+    Broken(f"{TRANSITIONS} {FIRST}", "ends", RUN, failed(as_kept), OPEN),
     Broken(FIRST, "nothing", RUN, stopped(), HOLDS),
     Broken(FIRST, "θ", RUN, stopped(theta=lambda c: np.where(c["omega"] == 0.3, 0.2, c["theta"]))),
     Broken(FIRST, "m", RUN, stopped(m=lambda c: np.where(c["omega"] == 0.1, 0.1, c["m"]))),

@@ -46,7 +46,7 @@ def published(file: Literal["published", "published_theory", "sided"]) -> pd.Dat
 
     These are means and deviations of simulations at ω = 0.1, 0.3 and 0.5, or both branches of the
     authors' solution of the replica equations at ω = 0.3; or, in the place of those means and in
-    their order, what `replica.solve_sided` gives.
+    their order, what `replica.solve` gives where samples keep their sides.
     """
     return pd.read_csv(Path(__file__).with_name(f"{file}.csv"))
 
@@ -137,13 +137,11 @@ def beside_sided(column: str, cells: pd.DataFrame) -> pd.DataFrame:
     return with_published(column, cells, "sided")
 
 
+Beside = Callable[[str, pd.DataFrame], pd.DataFrame]
+
+
 def _claim_beside(
-    whose: str,
-    place: str,
-    beside: Callable[[str, pd.DataFrame], pd.DataFrame],
-    hypotheses: str,
-    end: str = "",
-    **at: float,
+    whose: str, place: str, beside: Beside, hypotheses: str, end: str = "", **at: float
 ) -> None:
     """Claim that columns are near other numbers; of our limit's, that overlaps are."""
     is_ours = beside in (beside_limit, beside_sided)
@@ -316,25 +314,16 @@ def transitions(cells: pd.DataFrame, transition: Transition) -> pd.DataFrame:
     return table.assign(limit=limit, ratio=table["alpha"] / limit)
 
 
-_NEEDED: dict[Transition, list[str]] = {
-    "energy": ["train_loss", "m", "replica_loss", "replica_m"],
-    "linear": ["test_error", "linear_test_error", "replica_test_error", "replica_linear_error"],
-}
-
-
-def _has_all(cells: pd.DataFrame, transition: Transition) -> pd.Series[bool]:
-    """Return of which cells no cell of the seed lacks a number that another seed has there."""
-    lacking = cells[_NEEDED[transition]].isna()
-    point = [cells[name] for name in ("omega", "d", "alpha", "start")]
-    alone = (lacking & ~lacking.groupby(point).transform("all")).any(axis=1)
-    complete: pd.Series[bool] = ~alone.groupby(cells["seed"]).transform("any")
-    return complete
+def _is_whole(cells: pd.DataFrame) -> pd.Series[bool]:
+    """Return of which cells the seed has none that failed or is absent."""
+    whole: pd.Series[bool] = cells["status"].eq("done").groupby(cells["seed"]).transform("all")
+    return whole
 
 
 def _transition_rows(cells: pd.DataFrame, transition: Transition) -> pd.DataFrame:
     table = transitions(cells, transition)
-    complete = _has_all(cells, transition).groupby(cells["seed"]).first()
-    is_known = table["seed"].map(complete) & (table["ratio"] > 0)  # 0: below the sampled α
+    whole = table["seed"].map(_is_whole(cells).groupby(cells["seed"]).first())
+    is_known = whole & (table["ratio"] > 0)  # 0: below the sampled α
     known = table[["ratio", "astray"]].where(is_known, axis=0)
     rows: pd.DataFrame = table[["omega", "seed", "limit"]].assign(status="done", **known)
     return rows
@@ -343,7 +332,7 @@ def _transition_rows(cells: pd.DataFrame, transition: Transition) -> pd.DataFram
 def _cells_at_transition(cells: pd.DataFrame) -> pd.DataFrame:
     limits = _transition_rows(cells, "energy").drop_duplicates("omega")[["omega", "limit"]]
     numbers = ["theta", "m", "slope"]
-    known = cells[numbers].where(_has_all(cells, "energy"), axis=0)
+    known = cells[numbers].where(_is_whole(cells), axis=0)
     chosen = cells.assign(**known).merge(limits, on="omega")
     distance = (chosen["alpha"] - chosen["limit"]).abs()
     nearest = distance == distance.groupby(chosen["omega"]).transform("min")

@@ -109,16 +109,19 @@ def replica_columns(parameters: Parameters) -> dict[str, float]:
 
 
 @functools.lru_cache(maxsize=4096)
-def solve(branch: Branch, setting: Setting, points: int = POINTS) -> Solution:
+def solve(
+    branch: Branch, setting: Setting, points: int = POINTS, *, sided: bool = False
+) -> Solution:
     """Return the solution on a branch: damped iterations on few points, then a root on many.
 
     Where scores jump, averages over finitely many points have steps, and a root may be missing, or
     another branch's: then it is the mean of further damped iterations. Points are a power of 2,
-    before mirror images.
+    before mirror images. Where it is `sided` each sample keeps the side of its start.
     """
     free = _FREE[branch]
     scale = _SCALES[free]
-    few, many = (Equations(setting, _fields(number)) for number in (COARSE, points))
+    make = functools.partial(SidedEquations, branch) if sided else Equations
+    few, many = (make(setting, _fields(number)) for number in (COARSE, points))
 
     def all_overlaps(scaled: Floats) -> Floats:
         overlaps = np.zeros(4)  # q, θ, m, V
@@ -147,7 +150,7 @@ def solve(branch: Branch, setting: Setting, points: int = POINTS) -> Solution:
     coarse = iterations(start, few, 0.3)[-1]
     best, residual = root(coarse)
     if residual > _TOLERANCE:
-        near = iterations(coarse, Equations(setting, _fields((COARSE + points) // 2)), 0.5)[-1]
+        near = iterations(coarse, make(setting, _fields((COARSE + points) // 2)), 0.5)[-1]
         best, residual = root(near)
     if residual > _TOLERANCE:
         best = iterations(near, many, 0.5)[_ITERATIONS // 2 :].mean(0)
@@ -236,7 +239,7 @@ class SidedEquations(Equations):
     that D is the mean of the derivative, that of the minimum on its side.
     """
 
-    def __init__(self, setting: Setting, fields: Floats, branch: Branch) -> None:
+    def __init__(self, branch: Branch, setting: Setting, fields: Floats) -> None:
         super().__init__(setting, fields)
         fitting = _fitting_scores(self._T)
         sides = self._chi if branch == "semantic" else np.array([[1.0], [-1.0]])
@@ -251,18 +254,6 @@ class SidedEquations(Equations):
         *_, H11, H12, H22 = _expand(s.a, s.h, self._T, variance, 1 / (variance * V))
         moved = (H11 + H22) / (H11 * H22 - H12**2) / (variance * V)  # Σ ∂a_l/∂h_l, (points,)
         return float((moved - 2).mean() / (variance * V))
-
-
-def solve_sided(branch: Branch, setting: Setting, points: int = 11) -> Solution:
-    """Return the solution in which samples keep their sides, by damped iterations."""
-    equations, free = SidedEquations(setting, _fields(points), branch), _FREE[branch]
-    overlaps = np.array([*_STARTS[branch], 20.0 / setting.sigma**2])
-    overlaps[:3] *= min(setting.alpha, 1.0)
-    change = np.zeros(4)
-    for share in [0.3] * 60 + [0.1] * 150:
-        change[free] = (equations.iterate(overlaps) - overlaps)[free] / _SCALES[free]
-        overlaps = overlaps + share * np.clip(change, -1, 1) * _SCALES
-    return equations.describe(overlaps, float(np.abs(change).max()))
 
 
 def _kept(a: Floats) -> Floats:
