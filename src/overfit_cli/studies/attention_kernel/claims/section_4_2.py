@@ -198,6 +198,9 @@ song.ours(
 )
 
 
+POWERS_OF_2 = (*(2.0**k for k in range(7)), *(2.0**k for k in range(13, 19)))
+
+
 def _at_best(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells at the best step sizes, with how far their steps lie from those of Θ."""
     best = at_some_step_size(cells, "steps_to_millionth", np.inf)
@@ -217,7 +220,7 @@ song.ours(
         "steps_to_millionth[kernel=gaussian] > 1 with at least 10 seeds",
         "as predicted": "off_prediction <= 0.1 on all seeds",
     },
-    on=on("kernel-tangent-steps", "condition_12 <= 0"),
+    on=on("kernel-tangent-steps", "condition_12 <= 0", learning_rate=POWERS_OF_2),
     cells=_at_best,
     hypotheses=f"(12) is met: {SMALL}; step sizes lie a factor of 2 apart; {THE_GAUSSIAN}",
     figure="tangent-steps",
