@@ -39,7 +39,7 @@ small-weights | softmax-theorem-f2-bound | 10 | gap_over_bound = 10.1 where seed
 perturbation | softmax-lemma51-bound | R of 0.001 | worst_drift = 3e4 => fails
 perturbation | softmax-lemma51-bound | R of 0.009 | worst_drift_far = 3e4 => fails
 perturbation | softmax-lemma51-bound | with probability 1 − δ \\
-    | worst_drift = 3e4 where seed == 3 => inconclusive
+    | worst_drift = 3e4 where seed == 3 and m == 256 => fails
 perturbation | softmax-lemma51-bound softmax-lemma51-worst | absent cells \\
     | drop where seed == 3 and m == 256 => inconclusive
 perturbation | softmax-lemma51-worst | R of 0.001 \\

@@ -21,6 +21,7 @@ fig3 | mixture-sqrt-catapult | above 2 | train_loss / 3 where heads < 10 => fail
 fig3 | mixture-sqrt-catapult | higher | train_loss = 50 / heads where train_loss > 3 => fails
 fig3 | mixture-sqrt-catapult | at 0.001 | train_loss = .01 where step == 10 and heads == 20 => fails
 fig3 | mixture-loss-below-one | at most 1 | train_loss = 1.0 where train_loss > 1 => holds
+planted | planted-gd-faster | 50 heads arrive | steps_to_target = nan where heads == 50 => fails
 planted | planted-momentum-sooner | at each H \
     | steps_to_target = 900.0 where optimiser == 'momentum' and heads == 5 => fails
 planted | planted-momentum-sooner | heads are found \

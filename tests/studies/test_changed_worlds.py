@@ -85,9 +85,7 @@ paths-theorem1: theorem1_bound=1 => vacuous
 mixture-constant-slower mixture-sqrt-margin-falls planted-gd-faster planted-gap-rate: \
     heads=2 => not run
 mixture-constant-slower planted-gd-faster: drop where heads == 50 => not run
-planted-gd-faster: steps_to_target=nan where heads > 10 => fails
 planted-gd-faster: steps_to_target=1e60 where heads > 10 => fails
-planted-gd-faster: steps_to_target=nan where heads == 50 => fails
 planted-gd-faster: steps_to_target=nan where heads == 50 and seed < 4 => holds
 planted-gd-faster: steps_to_target=nan where heads == 50 and seed < 10 => inconclusive
 mixture-constant-slower: steps_to_target=nan where heads == 50 and seed < 5 => holds
@@ -102,8 +100,9 @@ softmax-theorem42 softmax-steps softmax-lemma51-bound: dtype=float32 => not run
 softmax-theorem42: rate_ratio=20 => fails
 softmax-theorem42: rate_ratio=20 width_missing=3 => vacuous
 softmax-lemma51-bound: worst_drift=3e4 => fails
-softmax-lemma51-bound: worst_drift_far=3e4 where seed < 2 => inconclusive
-softmax-lemma51-bound: worst_drift=30 => inconclusive
+softmax-lemma51-bound: worst_drift_far=3e4 where seed < 1 => fails
+softmax-lemma51-bound: worst_drift_far=nan where seed < 1 => inconclusive
+softmax-lemma51-bound: worst_drift=30 => holds
 softmax-lemma51-bound: worst_drift=20 worst_drift_far=20 => holds by far
 softmax-lemma53-bound*: movement_over_bound=0.1 => fails
 softmax-lemma53-bound*: movement_over_bound=9 movement=0.02 => vacuous
