@@ -97,7 +97,7 @@ def test_a_claim_is_open_where_numbers_that_decide_it_are_missing(name: str) -> 
     """On half of the seeds of its made-up worlds, or on all; and where workers were killed."""
     study, claim = CLAIMS[name]
     worlds, planned = worlds_of(study)[name], design(claim.preset)
-    is_low_share = name == "trapped-softmax"  # half of the seeds show that it is above 5 %
+    is_low_share = name == "trapped-softmax"  # half of the seeds show that it is above a fifth
     for world in (worlds.true, worlds.false):
         cells = world(planned, named_rng(1, "doctored", name)).reset_index(drop=True)
         half = cells["seed"] % 2 == 0

@@ -51,7 +51,7 @@ harmful-largest-values: value_over_bound=1.1 where seed == 3 => fails
 theorem3-gaussian-zero theorem3-rate: condition_12=800 => vacuous
 theorem[12]*-two theorem[12]*-four corollary1-linear: lambda_b=0 => vacuous
 theorem2-*-two theorem2-*-four: condition_8=18 => vacuous
-theorem2-corrected-four: condition_8=18 where seed != 4 => inconclusive
+zero-softmax-near: condition_12=800 where seed != 4 => inconclusive
 eigenvalue-theorem1 eigenvalue-proved: rate_margin=1.01 => fails
 eigenvalue-theorem1: rate_margin=nan => inconclusive
 eigenvalue-theorem1: lambda_b=0 => vacuous

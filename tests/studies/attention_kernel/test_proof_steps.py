@@ -105,6 +105,15 @@ def test_one_sample_and_head_need_as_many_features_as_tokens() -> None:
         assert (int((singular > 1e-12 * singular[0]).sum()) == 4) == (features >= 4)
 
 
+@pytest.mark.parametrize(("heads", "features"), [(1, 7), (1, 8), (2, 3), (2, 4), (4, 1), (4, 2)])
+def test_b_has_full_rank_only_with_as_many_columns_as_rows(heads: int, features: int) -> None:
+    """N n = 8 rows and H D columns: with fewer λ_B is 0, whatever the weights."""
+    sizes = {"n": 2, "tokens": 4, "heads": heads, "d": features, "trained": "value"}
+    assert (measured(settings(kernel="softmax", **sizes))["lambda_b"] > 1e-10) == (
+        heads * features >= 8
+    )
+
+
 # Tangent kernels, stationary queries and ranks of score Jacobians, against slow definitions
 
 

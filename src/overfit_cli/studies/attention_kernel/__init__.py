@@ -11,17 +11,31 @@ PAPER = Paper(
     url="https://arxiv.org/abs/2411.07538",
     findings=(
         Finding(
-            "Theorem 1's rate is too fast as printed for several heads: with 2, the share of draws "
-            "on which some step size keeps its bound is {theorem1-paper-two}, and with 4 it is "
-            "smaller; the steps taken or the exact recursion break it on the others. With "
-            "min_h ‖W_O,h‖² in the place of ‖W_O‖² the bound holds on every draw.",
-            {"theorem1-paper-two": "fails", "theorem1-corrected-four": "holds"},
+            "For the block-diagonal W_V of (5), Theorem 1's rate is too fast as printed for "
+            "several heads: with 2, the share of draws on which some step size keeps its bound is "
+            "{theorem1-paper-two}, and with 4 it is smaller; the steps taken or the exact "
+            "recursion break it on the others. For the unrestricted W_V of (27) it is right. Lemma "
+            "1 and Theorem 2 fail by the same slip; with min_h ‖W_O,h‖² in the place of ‖W_O‖² the "
+            "rate is right by algebra.",
+            {
+                "theorem1-paper-two": "fails",
+                "theorem2-paper-two": "fails",
+                "lemma1-value-several": "fails",
+            },
         ),
         Finding(
-            "Trained in W_Q alone, Gaussian attention reaches zero loss where condition (12) is "
-            "met, on every draw, as Theorem 3 says; softmax attention stops above its optimum on a "
-            "share {trapped-softmax} of the draws, as the paper says that it may.",
-            {"theorem3-gaussian-zero": "holds", "trapped-softmax": "holds"},
+            "Theorem 3's contrast is one of speed, not of convergence: where condition (12) is "
+            "met, both kernels reach zero loss on every draw, trained in W_Q alone, and softmax "
+            "takes {tangent-slower} times as many steps as the Gaussian, each at its best step "
+            "size, as their tangent kernels predict (figure tangent-steps). From weights that miss "
+            "(12) softmax stops above its optimum on a share {trapped-softmax} of the draws, as "
+            "the paper says that it may.",
+            {
+                "theorem3-gaussian-zero": "holds",
+                "zero-softmax-near": "holds",
+                "tangent-slower": "holds",
+                "trapped-softmax": "holds",
+            },
         ),
         Finding(
             "On generated reviews, which stand in for IMDb, Gaussian attention learns faster "

@@ -18,12 +18,23 @@ from overfit_cli.studies.attention_kernel.study import COLUMNS
 
 song = Claims("", "Song et al. 2024", KernelRegressionParameters, COLUMNS, "curves")
 
+NO_RANK = 1e-10
+"""Smallest singular values up to this one count as 0."""
+
+THE_GAUSSIAN = (
+    "the Gaussian is that of section 4.2.1 and the appendix, exp(−‖q − k‖²/(2√d)); (11) prints 1/√d"
+)
+
+SIZES = {"heads": (1, 2, 4), "d": (4, 8, 16, 32), "d_h": (2, 4, 8)}
+"""Those of `kernel-sizes`, on both sides of what Remarks 1 and 4 ask for."""
+
 ZERO = 1e-6
 """The share of its start at which a loss counts as having gone to zero."""
 
 STOPPED = 0.05
-"""A loss has stopped where as many steps again, at the last gradient, lower it by less than this
-share of its distance to where it could go."""
+"""A loss has stopped where its gradient is 0; or where it took all of its steps, and as many again,
+at the last gradient, lower it by less than this share of its distance to where it could go, and of
+what it has lost so far: that of a run that has hardly begun has not stopped."""
 
 SUBOPTIMAL = 1e-3
 """A loss that stops so far above its optimum, as a share of its start, has stopped too early."""
@@ -36,12 +47,18 @@ takes 10^(6/p) + 1 times as many, which is more than 30 for p up to 4.
 """
 
 
+def _done(cells: pd.DataFrame, column: str) -> pd.Series[float]:
+    """Return a column; of a cell that failed its number counts as not known."""
+    return cells[column].astype(float).where(cells["status"] == "done")
+
+
 def at_some_step_size(cells: pd.DataFrame, column: str, most: float = 0.0) -> pd.DataFrame:
     """Return of each setting and seed the cell at whose step size a column is least.
 
     A cell of which it is not known comes behind those at most `most`, and before all others.
     """
-    numbers = cells[column].astype(float)
+    numbers = _done(cells, column)
+    cells = cells.assign(**{column: numbers})
     diverged = cells["reason"] == "diverged"
     rank = numbers.mask(diverged & numbers.isna(), np.inf).fillna(np.nextafter(most, np.inf))
     names = varying(cells, [*KernelRegressionParameters.model_fields])
@@ -52,14 +69,17 @@ def at_some_step_size(cells: pd.DataFrame, column: str, most: float = 0.0) -> pd
 
 def has_stopped(cells: pd.DataFrame, above: pd.Series[float]) -> pd.Series[bool]:
     """Return which losses no longer fall, so far `above` where they could go; see `STOPPED`."""
-    step_size = cells["learning_rate"] / cells["balance"] ** 2
-    fall = step_size * cells["steps"] * cells["gradient"].astype(float) ** 2
-    return fall < STOPPED * above
+    step_size, gradient = cells["learning_rate"] / cells["balance"] ** 2, _done(cells, "gradient")
+    fall = step_size * cells["steps"] * gradient**2
+    lost = (cells["start_loss"] - cells["train_loss"]).astype(float)
+    went_on = cells["steps"] >= cells["training_steps"]
+    is_small = (fall < STOPPED * above) & (fall < STOPPED * lost)
+    return (gradient == 0) | (went_on & is_small)
 
 
 def stops_above_zero(cells: pd.DataFrame) -> pd.DataFrame:
     """Return whether a loss stops above `ZERO`, 0 or 1; not known of one that still falls."""
-    loss = cells["relative_loss"].astype(float)
+    loss = _done(cells, "relative_loss")
     falls = (loss >= ZERO) & ~has_stopped(cells, cells["train_loss"].astype(float))
     stops = (loss >= ZERO).astype(float).mask(loss.isna() | falls)
     shown = cells.assign(stops_above_zero=stops, status="done")
@@ -96,10 +116,8 @@ def slowdown(cells: pd.DataFrame) -> pd.DataFrame:
 
     It is not known of one that falls on.
     """
-    first, second = (
-        cells[f"steps_to_{name}"].astype(float) for name in ("millionth", "trillionth")
-    )
-    above = cells["relative_loss"].astype(float) > 1e-12  # else a count may be lost
+    first, second = (_done(cells, f"steps_to_{name}") for name in ("millionth", "trillionth"))
+    above = _done(cells, "relative_loss") > 1e-12  # else a count may be lost
     stopped = has_stopped(cells, cells["train_loss"].astype(float))
     short = second.isna() & above & (stopped | (cells["steps"] > LINEAR * first))
     over = (second / first).mask(short, np.inf)
@@ -110,16 +128,24 @@ def stops_above_optimum(cells: pd.DataFrame) -> pd.DataFrame:
     """Return one row per seed: whether, for some labels, its loss stops above its optimum.
 
     It is the lowest loss of all step sizes. The optimum over W_Q is ½ Σ dist(y, hull)²: a loss that
-    comes down to it has found a global optimum, however far above zero that is.
+    comes down to it has found a global optimum, however far above zero that is. Of one that is
+    above it and still falls it is not known.
     """
     problems = [cells["target"], cells["seed"]]
-    loss = cells["train_loss"].astype(float)
+    loss = _done(cells, "train_loss")
     best = cells.loc[loss.fillna(np.inf).groupby(problems).idxmin()]
-    above = (best["train_loss"] - best["floor"]).astype(float)
-    stopped = has_stopped(best, above) & (above > SUBOPTIMAL * best["start_loss"].astype(float))
+    above = _done(best, "train_loss") - best["floor"].astype(float)
+    is_above = above > SUBOPTIMAL * best["start_loss"].astype(float)
+    falls = is_above & ~has_stopped(best, above)
     lost = is_unknown(cells).groupby(problems).any().to_numpy()  # it may have served better
-    known = stopped.astype(float).mask(lost | above.isna().to_numpy())
+    known = is_above.astype(float).mask(lost | (above.isna() | falls).to_numpy())
     by_seed = known.groupby(best["seed"])
     trapped = by_seed.max().mask(by_seed.max().ne(1) & known.isna().groupby(best["seed"]).any())
     rows = best.drop_duplicates("seed").set_index("seed").assign(learning_rate=0.0, target="")
     return rows.assign(stops_above_optimum=trapped, status="done", reason="").reset_index()
+
+
+def lost_rank(cells: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Return whether a smallest singular value is zero, 0 or 1."""
+    number = cells[column].astype(float)
+    return cells.assign(lost_rank=(number <= NO_RANK).astype(float).mask(number.isna()))
