@@ -44,6 +44,7 @@ theorem2-paper-two | run has gone on | {BELOW}; {FEW_STEPS} | not run
 [kernel-theorem2-near-quick]
 theorem2-near-four | at every step | {BELOW}; violations_paper=1 where seed==3
 theorem2-near-four | (8) is met | condition_8=3 | vacuous
+theorem2-near-four | run has gone on, in large steps | learning_rate=1e-6 | not run
 
 [kernel-theorem2-quick]
 zero-softmax-all | Gaussian | {STUCK} where kernel=='gaussian' and seed > 1
@@ -81,6 +82,7 @@ corollary1-linear | linearly | steps_to_trillionth=1e6 where trained=='layers-4'
 corollary1-linear | to 1e-12 | steps_to_trillionth=nan, relative_loss=1e-8, gradient=0 where seed==3
 corollary1-linear | 1, 2 or 4 layers | only where trained != 'layers-2' | not run
 corollary1-linear remark2-rate | run has gone on | {FEW_STEPS} | not run
+corollary1-linear remark2-rate | in large steps | learning_rate=1e-6 | not run
 remark2-rate | 2 layers | steps_to_millionth=9e3 where trained=='layers-2'
 remark2-rate | at each step size | steps_to_millionth=9e3 where trained!='all'; \
     steps_to_millionth=99 where trained!='all' and learning_rate < 0.007
