@@ -35,6 +35,7 @@ from overfit_cli.core.expressions import (
     Node,
     Operation,
     Ref,
+    compare,
     read_conditions,
 )
 
@@ -165,7 +166,8 @@ class _Made:
                 for condition in quantity.conditions:
                     self._compare(condition, np.full(len(self.frame), False), keep=True)
                 share = 1 - quantity.share if quantity.share else A_THIRD
-                self._compare(quantity.bound, self._on_seeds(share if is_false else 0.0))
+                if is_false or not self._is_met(quantity.bound):
+                    self._compare(quantity.bound, self._on_seeds(share if is_false else 0.0))
             case Share():
                 end = max(quantity.margin.least, 1 - quantity.margin.most)
                 met = ~self._on_seeds((1 - end) if is_false else 0.0)
@@ -242,6 +244,13 @@ class _Made:
         other = self._value(given.tree)
         numbers = np.where(other > 0, other * 2.0**-larger, other - larger)
         self._solve(solved, numbers, keep=keep)
+
+    def _is_met(self, stated: Comparison) -> bool:
+        """Whether columns that are filled already meet a comparison in every cell."""
+        if any(ref.name not in {*self.columns, *self.parameters} for ref in stated.refs):
+            return False
+        left, right = self._value(stated.left.tree), self._value(stated.right.tree)
+        return bool(np.all(compare(left, stated.sign, right)))
 
     def _free(self, expression: Expression) -> list[Ref]:
         return [ref for ref in expression.refs if ref.name not in self.parameters]

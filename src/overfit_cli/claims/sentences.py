@@ -40,7 +40,7 @@ from overfit_cli.claims.parts import FEWEST, Margin, Part, Statistic
 from overfit_cli.claims.quantities import Level, Power, Powers, Quantity, Share, Trend
 from overfit_cli.core import expressions
 from overfit_cli.core.cells import Cells, NoCellsError, UndefinedError
-from overfit_cli.core.claim import IN_MARGIN, add_remark, inconclusive, not_run
+from overfit_cli.core.claim import BY_CELL, IN_MARGIN, add_remark, inconclusive, not_run
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.expressions import Expression, refuse, split
 from overfit_cli.core.text import plural
@@ -208,13 +208,18 @@ class Sentence:
         Args:
             named: whether to name the quantity, where a claim's statement is not the sentence.
         """
+        several, origin = len(self.clauses) > 1, f" ({because})" if because else ""
+        told = list[str]()
+        for clause in self.clauses:
+            words = clause.holds_where(named=named or several)
+            is_bound = several and isinstance(clause.quantity, Bound)
+            told.append(f"{clause.quantity}: {words}" if is_bound else words)
         if number:
             first = self.clauses[0]
             margin = replace(first.quantity.margin, because=because, fewest_seeds=self.seeds)
-            return f"{margin.in_words(number)}{first.at_the_end}"
-        named, origin = named or len(self.clauses) > 1, f" ({because})" if because else ""
-        conditions = "; ".join(clause.holds_where(named=named) for clause in self.clauses)
-        return f"{conditions}{origin}; at least {plural(self.seeds, 'seed')}"
+            bounds = [words for words in told[1:] if BY_CELL in words]
+            return "; ".join([f"{margin.in_words(number)}{first.at_the_end}", *bounds])
+        return f"{'; '.join(told)}{origin}; at least {plural(self.seeds, 'seed')}"
 
 
 def chosen(cells: Cells, conditions: Sequence[str]) -> Cells:

@@ -192,9 +192,9 @@ class Claim:
     @property
     def quantity(self) -> str:
         """The measured number in words, where `holds_where` names one: `the exponent`."""
-        if BY_CELL in self.holds_where:
-            return "the share of seeds without an exception"
         named, says_so, _ = self.holds_where.partition(IN_MARGIN)
+        if BY_CELL in named:
+            return "the share of seeds without an exception"
         return named.rpartition("; ")[2].rstrip(",") if says_so else ""
 
     @property

@@ -154,13 +154,14 @@ def test_steps_are_judged_in_units_of_t(side: str) -> None:
     steps = np.array([theory.predicted_steps(p, p.output_scale) for p in parameters])
     steps /= 1 if side == "benign" else (cells["sigma_p_tilde"] / cells["sigma_p"]) ** 2
     assert {theory.predicted_regime(p) for p in parameters} == {side}
-    measured = BY_NAME[f"theorem-{side}-steps"].judge(cells.assign(steps=factor * steps))
+    cells = cells.assign(steps=factor * steps, train_loss=cells["epsilon"])
+    measured = BY_NAME[f"theorem-{side}-steps"].judge(cells)
     assert measured.verdict == "holds"
     assert measured.value == pytest.approx(2, rel=0.1)
 
 
 def test_rates_along_epsilon_are_those_that_made_the_losses() -> None:
-    cells = frame("theorem-harmful")
+    cells = frame("theorem-harmful").assign(test_error=0.0)
     power = np.where(cells["epsilon"] > 0.002, 0.4, 0.1) * (1 + cells["seed"])
     loss = (cells["epsilon"] / 0.003) ** power * cells["n"]
     cells = cells.assign(test_loss=loss, test_margin=-3 * np.log(cells["epsilon"]))
@@ -172,9 +173,9 @@ def test_rates_along_epsilon_are_those_that_made_the_losses() -> None:
     assert found.loc[(2, 0.024), "loss_power"] == pytest.approx(1.2)
     assert found.loc[(2, 0.003), "loss_power"] == pytest.approx(0.3)
     assert found["margin_slope"].to_numpy() == pytest.approx(-3)
-    assert found["test_loss"][2].to_numpy() == pytest.approx(44 * (0.0004 / 0.003) ** 0.3)
+    assert found["least_loss"][2].to_numpy() == pytest.approx(44 * (0.0004 / 0.003) ** 0.3)
     lost = whole.assign(status=np.where(whole["seed"] == 2, "failed", "done"))
-    found = along_epsilon(lost).query("seed == 2")[["loss_power", "test_loss"]]
+    found = along_epsilon(lost).query("seed == 2")[["loss_power", "least_loss"]]
     assert found.isna().to_numpy().all()
 
 
@@ -202,7 +203,8 @@ def test_losses_decide_the_theorems(name: str, power: float, scale: float, verdi
     cells = frame("theorem-benign-stage3" if "benign" in name else "theorem-harmful")
     noise = 1 + 0.001 * np.random.default_rng(0).normal(size=len(cells))
     loss = scale * (cells["epsilon"] / 0.03) ** power * noise
-    judged = BY_NAME[name].judge(cells.assign(test_loss=loss, test_margin=-np.log(loss)))
+    cells = cells.assign(test_loss=loss, test_margin=-np.log(loss), test_error=0.0)
+    judged = BY_NAME[name].judge(cells)
     assert judged.verdict == verdict
 
 

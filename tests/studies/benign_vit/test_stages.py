@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from overfit_cli.studies.benign_vit.parameters import TOKEN_CLASSES
-from overfit_cli.studies.benign_vit.stages import Stages, grown, numbers, until_stage_2_ends
+from overfit_cli.studies.benign_vit.stages import Stages, numbers, outgrown, until_stage_2_ends
 from overfit_cli.studies.benign_vit.theory import Regime
 from tests.judged import check_undecided
 from tests.studies.benign_vit.cells import frame
@@ -88,6 +88,18 @@ MORE = np.where(BEFORE, 0.4, 0.9)
         ("harmful", "every_query", gaps("noise", 4, 3, 2), 2),
         ("benign", "attention_off", {"attention_noise_signal": MORE}, 3 * 0.4 - 1),
         ("harmful", "attention_off", {"attention_rest_rest": 0.9}, 4 * 0.45 - 1),
+        (
+            "benign",
+            "stage_3_attention",
+            {"attention_rest_signal": np.where(PART > 300, 0.2, 1)},
+            0.2,
+        ),
+        (
+            "harmful",
+            "stage_3_attention",
+            {"attention_rest_noise": np.where(PART < 200, 0, 1)},
+            0.25,
+        ),
         ("benign", "rise", {"signal_score_rise": np.where(BEFORE, 1, 2), "score_most": 4}, 0.25),
         ("harmful", "rise", {"noise_score_rise": np.where(PART < 40, -1, 2), "score_most": 4}, 0.5),
         ("benign", "norm_change", NORMS, 1),
@@ -138,14 +150,30 @@ def test_a_lead_is_judged_where_t1_comes_before_stage_2_ends(side: Regime) -> No
     assert until_stage_2_ends(both)["key"].tolist() == ["k"]
 
 
-def test_what_grows_is_taken_from_the_first_step_to_the_last() -> None:
-    columns = {"value_minus": -PART / 100, "product_noise_noise": -PART / 100}
-    [row] = grown(steps_of("benign", **columns)).to_dict("records")
-    assert (row["value_minus"], row["product_noise_noise"]) == (4, -4), "of a value the size"
-    failed = steps_of("benign", **columns, status="failed", reason="step limit")
-    [row] = grown(failed).to_dict("records")
-    assert (row["value_minus"], row["status"]) == (0, "done"), "a cell that isn't fitted: nothing"
-    late = steps_of("benign", **columns).iloc[1:]
-    killed = failed.assign(reason="worker killed")
-    for unknown in (late, killed):
-        assert math.isnan(grown(unknown)["value_minus"].iloc[0])
+def test_what_outgrows_another_is_told_of_all_logged_steps() -> None:
+    """Of each pair: how much more it has grown, where it is ahead, and how far it falls."""
+    part = PART / 400
+    columns = {
+        "value_plus": 2 * part,
+        "value_minus": -part,
+        "value_noise": np.where(part < 1, 9, 0),
+    }
+    pairs = [("value_plus", "value_noise"), ("value_minus", "value_noise")]
+
+    def found(**changed: Any) -> tuple[float, float, float]:
+        [row] = outgrown(pairs)(steps_of("benign", **{**columns, **changed})).to_dict("records")
+        assert row["status"] == "done"
+        return row["growth"], row["ahead"], row["fall"]
+
+    assert found() == pytest.approx((1, 1, 0))
+    assert found(value_minus=part) == pytest.approx((-1, 0.02, 1e12)), "wrong sign"
+    late = np.where(part < 1, 3 * part, 0.5)
+    assert found(value_noise=late) == pytest.approx((0.5, 0.02, 0)), "ahead at the end alone"
+    hump = {"value_plus": np.where(part < 0.5, 4 * part, 2 - part)}
+    assert found(**hump) == pytest.approx((1, 1, 0.5), abs=0.03)
+    failed = {"status": "failed", "reason": "step limit"}
+    assert found(**failed)[0] == 0, "a cell that isn't fitted"
+    late_start = steps_of("benign", **columns).iloc[1:]
+    killed = steps_of("benign", **columns, status="failed", reason="worker killed")
+    for unknown in (late_start, killed):
+        assert outgrown(pairs)(unknown)[["growth", "ahead", "fall"]].isna().to_numpy().all()

@@ -15,8 +15,7 @@ the stage. A number is nan where the steps don't tell.
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -69,25 +68,44 @@ def until_stage_2_ends(steps: pd.DataFrame) -> pd.DataFrame:
     return chosen
 
 
-def grown(steps: pd.DataFrame) -> pd.DataFrame:
-    """Return what columns have grown by from the first logged step to the last, a row for a cell.
+def outgrown(pairs: Sequence[tuple[str, str]]) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    """Return what makes of logged steps a row for each cell: how columns outgrow others.
 
-    Of the signals' values the size is meant; all grow over the same steps, so that what grows
-    faster is what has grown more. A cell that is not fitted has grown by nothing; nothing is known
-    of one that failed for a reason that says nothing of its training, or that made no step.
+    Of pairs of columns, (grows, other), at the worst pair:
+
+    - `growth`: what the first one grows by from the first step to the last, or by how much more
+      than the other where that is less. A cell that is not fitted has grown by nothing; of one that
+      failed for another reason, or made no step, nothing is known.
+    - `ahead`: the share of logged steps at which the first one has grown more.
+    - `fall`: the furthest that it falls below an earlier step, over its rise.
+
+    The other one is taken by its size; so is what grows, but for a signal's value, which is to have
+    its label's sign.
     """
-    ordered = steps.sort_values(["key", "step"])
-    first, last = (ordered.drop_duplicates("key", keep=end) for end in ("first", "last"))
-    names = [name for name in map(str, steps) if re.match("(product|value|attention)_", name)]
-    is_value = [name.startswith("value_") for name in names]
-    logged = (rows[names].to_numpy(np.float64) for rows in (first, last))  # (cells, names)
-    starts, ends = (np.where(is_value, np.abs(each), each) for each in logged)
-    whole = (first["step"].to_numpy() == 0) & (last["step"] == last["steps"]).to_numpy()
-    whole &= (last["step"] > first["step"].to_numpy()).to_numpy() & ~is_unknown(last).to_numpy()
-    fitted = (last["status"] == "done").to_numpy()
-    moved = np.where(fitted[:, None], ends - starts, 0.0)  # (cells, names)
-    moved = np.where(whole[:, None], moved, np.nan)
-    return last.assign(**dict(zip(names, moved.T, strict=True)), status="done")
+
+    def rows(steps: pd.DataFrame) -> pd.DataFrame:
+        ordered = steps.sort_values(["key", "step"])
+        first, last = (ordered.drop_duplicates("key", keep=end) for end in ("first", "last"))
+        whole = (first["step"].to_numpy() == 0) & (last["step"] == last["steps"]).to_numpy()
+        whole &= (last["step"] > 0).to_numpy() & ~is_unknown(last).to_numpy()
+        cells = [of_cell for _, of_cell in ordered.groupby("key")]
+        found = [[_outgrown(of_cell, *pair) for pair in pairs] for of_cell in cells]
+        growth, ahead, fall = np.where(whole, np.min(found, axis=1).T, np.nan)
+        growth[whole & (last["status"] != "done").to_numpy()] = 0.0
+        return last.assign(growth=growth, ahead=ahead, fall=-fall, status="done")
+
+    return rows
+
+
+def _outgrown(steps: pd.DataFrame, grows: str, other: str) -> tuple[float, float, float]:
+    """The growth of a column, the share of steps at which it is ahead, and less its fall."""
+    own, rival = (steps[name].to_numpy(np.float64) for name in (grows, other))
+    own = -own if grows == "value_minus" else own
+    rival = np.abs(rival) if other.startswith("value_") else rival
+    own, rival = own - own[0], rival - rival[0]
+    fall = np.max(np.maximum.accumulate(own) - own) / max(np.max(own), NOTHING)
+    ahead = np.sum(own > rival) / max(len(own) - 1, 1)
+    return float(min(own[-1], own[-1] - rival[-1])), float(ahead), -float(fall)
 
 
 class Stages:
@@ -244,6 +262,11 @@ class Stages:
         moves = self[f"{self.wins}_score_rise"] / self["score_most"]
         moves = moves[self.step >= self.t1()]
         return float(np.min(moves)) if len(moves) else math.nan
+
+    def stage_3_attention(self) -> float:
+        """The least attention that a class of query pays to what wins in stage 3."""
+        paid = [self[f"attention_{source}_{self.wins}"] for source in TOKEN_CLASSES]
+        return float(min(np.min(paid, axis=0)[self._stage(3)], default=math.nan))
 
     def norm_change(self) -> float:
         """The factor by which ‖q‖² or ‖k‖² of a token differs most from its first, less 1."""

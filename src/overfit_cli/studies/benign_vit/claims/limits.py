@@ -92,9 +92,9 @@ jiang.sharp(
     "The error of stage 3, N·SNR² log(6N²M²/δ)³/√d_h with a constant of 1, is the order of what "
     "the mean training attention misses of 1.",
     f"geometric mean of (1 - train_attention_signal) / ({STAGE_3_ERROR}) is 1 within a factor of "
-    "10 on average",
+    "10 at worst",
     on=ATTENTION,
-    number="what is missing over that error",
+    number="what is missing over that error, the least and the most,",
     because="an order of magnitude: the constant is open",
     hypotheses=DESIGN,
     figure="deficit",
