@@ -27,6 +27,7 @@ WORLDS = rf"""
 lemma1-value-several | true in all cells | {ABOVE} | holds
 lemma1-value-several | 2 heads, at every step | {ABOVE}; pl_ratio_min=0 where heads==2 and seed==3
 lemma1-value-several | run has gone on | {ABOVE}; {FEW_STEPS} | not run
+lemma1-value-several | run has gone on, in large steps | {ABOVE}; learning_rate=1e-6 | not run
 lemma1-value-several theorem1-paper-two | λ_B > 0 | lambda_b=0 | vacuous
 theorem1-paper-two | true on all draws | {BELOW} | holds
 theorem1-paper-two | 4 heads, at every step | {BELOW}; violations_paper=1 where heads==4 and seed==3
@@ -43,6 +44,7 @@ theorem2-paper-two | run has gone on | {BELOW}; {FEW_STEPS} | not run
 [kernel-theorem2-near-quick]
 theorem2-near-four | at every step | {BELOW}; violations_paper=1 where seed==3
 theorem2-near-four | (8) is met | condition_8=3 | vacuous
+theorem2-near-four | run has gone on, in large steps | learning_rate=1e-6 | not run
 
 [kernel-theorem2-quick]
 zero-softmax-all | Gaussian | {STUCK} where kernel=='gaussian' and seed > 1
@@ -80,6 +82,7 @@ corollary1-linear | linearly | steps_to_trillionth=1e6 where trained=='layers-4'
 corollary1-linear | to 1e-12 | steps_to_trillionth=nan, relative_loss=1e-8, gradient=0 where seed==3
 corollary1-linear | 1, 2 or 4 layers | only where trained != 'layers-2' | not run
 corollary1-linear remark2-rate | run has gone on | {FEW_STEPS} | not run
+corollary1-linear remark2-rate | in large steps | learning_rate=1e-6 | not run
 remark2-rate | 2 layers | steps_to_millionth=9e3 where trained=='layers-2'
 remark2-rate | at each step size | steps_to_millionth=9e3 where trained!='all'; \
     steps_to_millionth=99 where trained!='all' and learning_rate < 0.007
@@ -139,10 +142,12 @@ tangent-slower | more steps | steps_to_millionth=9, tangent_steps=9 \
     where kernel=='softmax' and steps_to_millionth > 0
 tangent-slower | as predicted, on every draw | tangent_steps=2*tangent_steps where seed==3
 tangent-slower | (12) is met | condition_12=2 | not run
+tangent-slower | best of all step sizes | only where learning_rate in (4, 8192) | not run
 tangent-slower | run has gone on | {FEW_STEPS} | not run
 
 [kernel-fig2-quick]
 text-gaussian-faster | in 300 steps | training_steps=30 | not run
+text-gaussian-faster | three step sizes | only where learning_rate < 5e-4 | not run
 text-gaussian-faster | at the best | mean_test_loss=0.8*mean_test_loss \
     where kernel=='softmax' and learning_rate > 2e-4 and learning_rate < 5e-4 | fails, inconclusive
 text-gaussian-faster | faster, not as fast | mean_test_loss=0.5 | fails, inconclusive

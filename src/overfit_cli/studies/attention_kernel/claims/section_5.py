@@ -67,7 +67,7 @@ text.ours(
     "three step sizes.",
     f"mean of {_less('mean_test_loss', 'gaussian', 'softmax', ', best learning_rate')} < 0 "
     "with at least 5 seeds",
-    on=on("kernel-fig2", training_steps=300),
+    on=on("kernel-fig2", training_steps=300, learning_rate=(1e-4, 3e-4, 1e-3)),
     among=3,
 )
 
@@ -109,7 +109,7 @@ pathfinder.ours(
     "On generated Pathfinder images, which stand in for LRA's, the better kernel at the best of "
     "three step sizes learns what the best rule doesn't know that sees the discs' places alone.",
     "mean of test_accuracy - shortcut_accuracy > 0 with at least 5 seeds",
-    on=on("kernel-fig3"),
+    on=on("kernel-fig3", learning_rate=(2e-4, 1e-3, 3e-3)),
     cells=_better_kernel,
     among=3,
 )
