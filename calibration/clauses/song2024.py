@@ -97,6 +97,7 @@ theorem3-gaussian-zero | some step size | only where learning_rate > 100 | not r
 zero-softmax-near | some step size | only where learning_rate < 5000 | not run
 theorem3-gaussian-zero theorem3-rate zero-softmax-near | (12) is met | condition_12=2 | vacuous
 theorem3-rate | at every step | violations_gamma=1 where learning_rate < 2 and seed==3
+theorem3-rate | every cell | only where seed!=3 or learning_rate > 2 | inconclusive
 theorem3-rate | as fast as γ | relative_loss=1-1e-6 where seed==3
 
 [kernel-theorem3-quick]
@@ -108,6 +109,7 @@ trapped-softmax | above its optimum | train_loss=floor
 trapped-softmax | by 0.1 % | train_loss=floor+5e-4*start_loss
 trapped-softmax | lowest of all step sizes | train_loss=floor where learning_rate==3
 trapped-softmax | eight step sizes | only where learning_rate < 1 | not run
+trapped-softmax | every cell | only where learning_rate < 9 or seed < 5 | inconclusive
 trapped-softmax | a fifth of draws | train_loss=floor where seed > 0 | inconclusive
 lemma8-outputs | at most Z' times | lemma_outputs=1.1 where seed==3
 lemma8-gradients | at most G' times | lemma_change=1.1 where seed==3
@@ -143,6 +145,7 @@ tangent-slower | more steps | steps_to_millionth=9, tangent_steps=9 \
 tangent-slower | as predicted, on every draw | tangent_steps=2*tangent_steps where seed==3
 tangent-slower | (12) is met | condition_12=2 | not run
 tangent-slower | best of all step sizes | only where learning_rate in (4, 8192) | not run
+tangent-slower | every cell | only where learning_rate!=16 or seed!=3 | inconclusive
 tangent-slower | run has gone on | {FEW_STEPS} | not run
 
 [kernel-fig2-quick]
@@ -153,9 +156,12 @@ text-gaussian-faster | at the best | mean_test_loss=0.8*mean_test_loss \
 text-gaussian-faster | faster, not as fast | mean_test_loss=0.5 | fails, inconclusive
 
 [kernel-fig3-quick]
+pathfinder-above-shortcut | every cell | test_accuracy=test_accuracy+0.12; \
+    only where learning_rate < 2e-3 or seed!=3 | inconclusive
 pathfinder-above-shortcut | above the rule | test_accuracy=test_accuracy+0.12 | holds
 
 [kernel-fig4-quick]
+landscape-curvature | every network | rms_laplacian=nan where seed==3 | fails, inconclusive
 landscape-minima | more, not as many | interior_minima=3 | fails
 landscape-curvature | flatter, not as flat | rms_laplacian=1 | fails
 """

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
+from overfit_cli.claims.cells import ABSENT, is_unknown
 from overfit_cli.claims.papers import on
 from overfit_cli.studies.attention_kernel.claims.cells import (
     NO_RANK,
@@ -202,7 +203,14 @@ POWERS_OF_2 = (*(2.0**k for k in range(7)), *(2.0**k for k in range(13, 19)))
 
 
 def _at_best(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells at the best step sizes, with how far their steps lie from those of Θ."""
+    """Return the cells at the best step sizes, with how far their steps lie from those of Θ.
+
+    Where a cell was lost the best one is not known.
+    """
+    lost = is_unknown(cells).groupby([cells["kernel"], cells["seed"]]).transform("any")
+    cells = cells.assign(
+        status=cells["status"].mask(lost, "failed"), reason=cells["reason"].mask(lost, ABSENT)
+    )
     best = at_some_step_size(cells, "steps_to_millionth", np.inf)
     over = best["steps_to_millionth"].astype(float) / best["tangent_steps"].astype(float)
     return best.assign(off_prediction=(over - 1).abs())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from overfit_cli.claims.cells import require_done
 from overfit_cli.claims.papers import Claims, on
 from overfit_cli.core.classification import COLUMNS
 from overfit_cli.stats.pairs import best_of_sweep
@@ -98,7 +99,7 @@ pathfinder.paper(
 
 def _better_kernel(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells of the more accurate kernel, each at its best step size."""
-    best = best_of_sweep(cells, "learning_rate", ["kernel"], "mean_test_loss")
+    best = best_of_sweep(require_done(cells), "learning_rate", ["kernel"], "mean_test_loss")
     accuracy = best["test_accuracy"].astype(float).groupby(best["kernel"]).mean()
     return best[best["kernel"] == accuracy.idxmax()]
 
