@@ -44,6 +44,8 @@ descent | paths-lemma8 | at most | lemma8 = 1.01 where seed == 3 => fails
 regret | paths-lemma9 | at most | lemma9 = 1.01 where seed == 3 => fails
 regret | paths-lemma10 | no iterate | lemma10 = 1.01 where seed == 3 => fails
 descent | paths-lemma8 | absent cells | drop where seed == 3 and learning_rate > .9 => inconclusive
+descent | paths-lemma8 | failed cells \\
+    | status = 'failed' where seed == 3 and learning_rate > .9 => inconclusive
 regret | paths-lemma9 paths-lemma10 | absent cells \
     | drop where seed == 3 and learning_rate > .9 => inconclusive
 theorem1 | paths-theorem1 | the mean \

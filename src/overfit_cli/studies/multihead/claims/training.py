@@ -26,7 +26,10 @@ from overfit_cli.studies.multihead.study import sst2 as figure6
 
 PAPER = "Deora et al. 2024"
 FREE = ("certify", "test_samples")
-DM1 = "DM1 with the sizes of appendix G, 100 samples, zero initialisation; H from 1 to 50"
+DM1 = (
+    "DM1 with the sizes of appendix G, 100 samples, zero initialisation; H from 1 to 50; places "
+    "of relevant tokens are drawn for each sample"
+)
 HEADS = (1, 2, 5, 10, 20, 50)
 CONSTANT, ROOT, ADAM, NORMALISED = (
     on(f"heads-{name}", alike=FREE, heads=HEADS)
