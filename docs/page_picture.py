@@ -31,7 +31,7 @@ PARTS = (
     ("#top", ".findings > :first-child"),
     (".summary", ".summary"),
     ("#study-benign-vit .kind", "#claim-benign-vit-fig1-contour"),
-    ("#claim-softmax-convergence-softmax-gradient-of-23",) * 2,
+    ("#claim-multihead-mixture-mixture-lemma2",) * 2,
 )
 """The elements that begin and end each part: a paper's findings, counts, and two claims."""
 

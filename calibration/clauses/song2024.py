@@ -27,6 +27,7 @@ WORLDS = rf"""
 lemma1-value-several | true in all cells | {ABOVE} | holds
 lemma1-value-several | 2 heads, at every step | {ABOVE}; pl_ratio_min=0 where heads==2 and seed==3
 lemma1-value-several | run has gone on | {ABOVE}; {FEW_STEPS} | not run
+lemma1-value-several | run has gone on, in large steps | {ABOVE}; learning_rate=1e-6 | not run
 lemma1-value-several theorem1-paper-two | λ_B > 0 | lambda_b=0 | vacuous
 theorem1-paper-two | true on all draws | {BELOW} | holds
 theorem1-paper-two | 4 heads, at every step | {BELOW}; violations_paper=1 where heads==4 and seed==3
@@ -43,6 +44,7 @@ theorem2-paper-two | run has gone on | {BELOW}; {FEW_STEPS} | not run
 [kernel-theorem2-near-quick]
 theorem2-near-four | at every step | {BELOW}; violations_paper=1 where seed==3
 theorem2-near-four | (8) is met | condition_8=3 | vacuous
+theorem2-near-four | run has gone on, in large steps | learning_rate=1e-6 | not run
 
 [kernel-theorem2-quick]
 zero-softmax-all | Gaussian | {STUCK} where kernel=='gaussian' and seed > 1
@@ -80,6 +82,7 @@ corollary1-linear | linearly | steps_to_trillionth=1e6 where trained=='layers-4'
 corollary1-linear | to 1e-12 | steps_to_trillionth=nan, relative_loss=1e-8, gradient=0 where seed==3
 corollary1-linear | 1, 2 or 4 layers | only where trained != 'layers-2' | not run
 corollary1-linear remark2-rate | run has gone on | {FEW_STEPS} | not run
+corollary1-linear remark2-rate | in large steps | learning_rate=1e-6 | not run
 remark2-rate | 2 layers | steps_to_millionth=9e3 where trained=='layers-2'
 remark2-rate | at each step size | steps_to_millionth=9e3 where trained!='all'; \
     steps_to_millionth=99 where trained!='all' and learning_rate < 0.007
@@ -94,6 +97,7 @@ theorem3-gaussian-zero | some step size | only where learning_rate > 100 | not r
 zero-softmax-near | some step size | only where learning_rate < 5000 | not run
 theorem3-gaussian-zero theorem3-rate zero-softmax-near | (12) is met | condition_12=2 | vacuous
 theorem3-rate | at every step | violations_gamma=1 where learning_rate < 2 and seed==3
+theorem3-rate | every cell | only where seed!=3 or learning_rate > 2 | inconclusive
 theorem3-rate | as fast as γ | relative_loss=1-1e-6 where seed==3
 
 [kernel-theorem3-quick]
@@ -105,6 +109,7 @@ trapped-softmax | above its optimum | train_loss=floor
 trapped-softmax | by 0.1 % | train_loss=floor+5e-4*start_loss
 trapped-softmax | lowest of all step sizes | train_loss=floor where learning_rate==3
 trapped-softmax | eight step sizes | only where learning_rate < 1 | not run
+trapped-softmax | every cell | only where learning_rate < 9 or seed < 5 | inconclusive
 trapped-softmax | a fifth of draws | train_loss=floor where seed > 0 | inconclusive
 lemma8-outputs | at most Z' times | lemma_outputs=1.1 where seed==3
 lemma8-gradients | at most G' times | lemma_change=1.1 where seed==3
@@ -139,18 +144,24 @@ tangent-slower | more steps | steps_to_millionth=9, tangent_steps=9 \
     where kernel=='softmax' and steps_to_millionth > 0
 tangent-slower | as predicted, on every draw | tangent_steps=2*tangent_steps where seed==3
 tangent-slower | (12) is met | condition_12=2 | not run
+tangent-slower | best of all step sizes | only where learning_rate in (4, 8192) | not run
+tangent-slower | every cell | only where learning_rate!=16 or seed!=3 | inconclusive
 tangent-slower | run has gone on | {FEW_STEPS} | not run
 
 [kernel-fig2-quick]
 text-gaussian-faster | in 300 steps | training_steps=30 | not run
+text-gaussian-faster | three step sizes | only where learning_rate < 5e-4 | not run
 text-gaussian-faster | at the best | mean_test_loss=0.8*mean_test_loss \
     where kernel=='softmax' and learning_rate > 2e-4 and learning_rate < 5e-4 | fails, inconclusive
 text-gaussian-faster | faster, not as fast | mean_test_loss=0.5 | fails, inconclusive
 
 [kernel-fig3-quick]
+pathfinder-above-shortcut | every cell | test_accuracy=test_accuracy+0.12; \
+    only where learning_rate < 2e-3 or seed!=3 | inconclusive
 pathfinder-above-shortcut | above the rule | test_accuracy=test_accuracy+0.12 | holds
 
 [kernel-fig4-quick]
+landscape-curvature | every network | rms_laplacian=nan where seed==3 | fails, inconclusive
 landscape-minima | more, not as many | interior_minima=3 | fails
 landscape-curvature | flatter, not as flat | rms_laplacian=1 | fails
 """

@@ -85,9 +85,7 @@ paths-theorem1: theorem1_bound=1 => vacuous
 mixture-constant-slower mixture-sqrt-margin-falls planted-gd-faster planted-gap-rate: \
     heads=2 => not run
 mixture-constant-slower planted-gd-faster: drop where heads == 50 => not run
-planted-gd-faster: steps_to_target=nan where heads > 10 => fails
 planted-gd-faster: steps_to_target=1e60 where heads > 10 => fails
-planted-gd-faster: steps_to_target=nan where heads == 50 => fails
 planted-gd-faster: steps_to_target=nan where heads == 50 and seed < 4 => holds
 planted-gd-faster: steps_to_target=nan where heads == 50 and seed < 10 => inconclusive
 mixture-constant-slower: steps_to_target=nan where heads == 50 and seed < 5 => holds
@@ -101,12 +99,11 @@ semantic-theta-solved: theta=0.9 where start == 'positional' => holds
 softmax-theorem42 softmax-steps softmax-lemma51-bound: dtype=float32 => not run
 softmax-theorem42: rate_ratio=20 => fails
 softmax-theorem42: rate_ratio=20 width_missing=3 => vacuous
-softmax-lemma51-bound: drift_over_bound=20 => fails
-softmax-lemma51-bound: drift_over_bound=0.1 where seed < 6 => inconclusive
-softmax-lemma51-bound: drift_over_bound=0.1 where seed < 24 => fails
-softmax-lemma51-bound: drift_over_bound=20 movement=0.02 => vacuous
-softmax-lemma51-bound: drift_over_bound=-2.9 => holds
-softmax-lemma51-bound: drift_over_bound=-3.1 => holds by far
+softmax-lemma51-bound: worst_drift=3e4 => fails
+softmax-lemma51-bound: worst_drift_far=3e4 where seed < 1 => fails
+softmax-lemma51-bound: worst_drift_far=nan where seed < 1 => inconclusive
+softmax-lemma51-bound: worst_drift=30 => holds
+softmax-lemma51-bound: worst_drift=20 worst_drift_far=20 => holds by far
 softmax-lemma53-bound*: movement_over_bound=0.1 => fails
 softmax-lemma53-bound*: movement_over_bound=9 movement=0.02 => vacuous
 softmax-theorem-f2-bound: gap_over_bound=1.01 => holds
@@ -122,7 +119,7 @@ softmax-steps softmax-steps-paper: status=failed reason=worker_killed steps_to_e
 softmax-steps softmax-steps-paper: status=failed reason=absent steps_to_epsilon=nan \
     where activation == 'softmax' and m == m.max() => inconclusive
 softmax-lemma51: drift_share=5000 => fails
-softmax-drift-tight: rate_ratio=2 where m == 512 and seed == 0 => holds
+softmax-drift-tight: rate_ratio=2 where m == 512 and seed == 0 => vacuous
 softmax-drift-tight: rate_ratio=2 where m < 4096 => vacuous
 diffusion-falls: score_error=0.2 denoiser_error=0.2 where n == 1000 => fails
 diffusion-falls: m=1024 training_steps=10000 samples=10000 => holds

@@ -213,7 +213,7 @@ def test_claims_of_the_paper_are_on_its_data_and_optimiser(name: str) -> None:
         cells = design(part.preset, "paper").assign(
             mean_test_loss=0.5, test_accuracy=0.6, interior_minima=1, rms_laplacian=1.0
         )
-        assert part.judge(cells).verdict != "not run"
+        assert part.judge(cells).verdict in ("fails", "inconclusive"), "as good is no better"
         for other in ({"source": "generated"}, {"optimiser": "adamw"}, {"d": 32}, {"layers": 1}):
             assert part.judge(cells.assign(**other)).verdict == "not run", other
         assert part.judge(design(part.preset)).verdict == "not run"

@@ -9,8 +9,17 @@ import pytest
 import overfit_cli
 from calibration.rates import design
 from overfit_cli.core.cell import Cell
-from overfit_cli.studies.positional_semantic.claims import published, transitions
-from overfit_cli.studies.positional_semantic.data import draw_problem, draw_test_sentences
+from overfit_cli.studies.positional_semantic.claims import (
+    at_mean_norm,
+    beside_means,
+    published,
+    transitions,
+)
+from overfit_cli.studies.positional_semantic.data import (
+    draw_problem,
+    draw_test_sentences,
+    teacher_norm,
+)
 from overfit_cli.studies.positional_semantic.parameters import Parameters
 from overfit_cli.studies.positional_semantic.reference import train_plainly
 from overfit_cli.studies.positional_semantic.study import study
@@ -179,6 +188,31 @@ def test_a_jump_of_one_overlap_alone_is_no_first_order() -> None:
     for name, value in {"slope": 0.2, "m": 0.25, "theta": 0.5}.items():
         changed = both.assign(**{name: value + noise})
         assert CLAIMS["first-order"].judge(changed).verdict == "fails", name
+
+
+def test_errors_at_the_mean_norm_are_those_of_the_regression_on_norms() -> None:
+    """The oracle is numpy's line through the errors, with its covariance."""
+    cells = design("positional-published").query("alpha == 2 and omega == 0.1")
+    norms = np.array([teacher_norm(1000, seed) for seed in cells["seed"]]) - 1
+    cells = cells.assign(test_error=3 + 2 * norms + 0.01 * RANDOM.standard_normal(len(cells)))
+    moved = at_mean_norm(cells).groupby("start")["test_error"]
+    for start, at in cells.assign(norm=norms).groupby("start"):
+        line, covariance = np.polyfit(at["norm"], at["test_error"], 1, cov=True)
+        assert moved.mean()[start] == pytest.approx(line[1])
+        assert moved.sem()[start] == pytest.approx(covariance[1, 1] ** 0.5)
+
+
+def test_published_means_are_as_uncertain_as_they_say() -> None:
+    cells = design("positional-published").assign(m=0.2)
+    cells["m"] += 0.01 * RANDOM.standard_normal(len(cells))
+    beside = beside_means("m", cells)
+    setting = ["omega", "alpha", "start"]
+    own = cells.groupby(setting)["m"].sem()
+    both = np.hypot(own.to_numpy(), beside.groupby(setting)["error"].first().to_numpy())
+    assert beside.groupby(setting)["m"].sem().to_numpy() == pytest.approx(both)
+    assert beside.groupby(setting)["m"].mean().to_numpy() == pytest.approx(
+        cells.groupby(setting)["m"].mean().to_numpy()
+    )
 
 
 def test_the_authors_solution_is_met_between_their_values_of_alpha() -> None:

@@ -72,12 +72,24 @@ def test_an_iteration_is_that_of_a_plain_loop_over_samples(
     assert iterated == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.parametrize("sided", [False, True])
 @pytest.mark.parametrize("branch", ["semantic", "positional"])
-@pytest.mark.one_in(2)
-def test_the_energy_changes_with_the_penalty_by_half_of_q(branch: replica.Branch) -> None:
-    """The energy is a minimum, so that ∂e/∂λ = q/2, whatever the overlaps do."""
-    less, more = (solve(branch, HALF._replace(alpha=1.6, weight_decay=w)) for w in (0.0098, 0.0102))
-    assert (more.energy - less.energy) / 0.0004 == pytest.approx((less.q + more.q) / 4, rel=2e-3)
+@pytest.mark.one_in(4)
+def test_the_energy_changes_with_the_penalty_by_half_of_q(
+    branch: replica.Branch, sided: bool
+) -> None:
+    """The energy is a minimum, so that ∂e/∂λ = q/2, whatever the overlaps do.
+
+    Where samples keep their sides some have no minimum there on the positional branch, and jump.
+    """
+    jumps = sided and branch == "positional"
+    less, more = (
+        solve(branch, HALF._replace(alpha=1.6, weight_decay=w), sided=sided)
+        for w in (0.0098, 0.0102)
+    )
+    assert (more.energy - less.energy) / 0.0004 == pytest.approx(
+        (less.q + more.q) / 4, rel=0.04 if jumps else 2e-3
+    )
 
 
 SOLUTIONS = [
@@ -107,6 +119,29 @@ def test_published_errors_are_above_the_integral_at_their_own_overlaps(
     equations = replica.Equations(HALF, replica._fields(14))
     at_theirs = equations.describe(np.array([row["q"], row["theta"], row["m"], 1.0]), 0)
     assert 1.004 < row["test_error"] / at_theirs.test_error < 1.012
+
+
+@pytest.mark.parametrize("index", [40, 85, 110])
+@pytest.mark.one_in(3)
+def test_the_kept_table_is_of_the_solution_in_which_samples_keep_their_sides(index: int) -> None:
+    row = published("sided").iloc[index]
+    setting = HALF._replace(alpha=row["alpha"], omega=row["omega"])
+    solution = solve(row["start"], setting, sided=True)
+    for name in ("theta", "m", "q", "test_error"):
+        assert abs(getattr(solution, name)) == pytest.approx(row[name], rel=1e-3, abs=1e-9)
+    assert 1000 * solution.energy == pytest.approx(row["train_loss"], rel=1e-3)
+
+
+def test_published_simulations_end_where_samples_keep_their_sides() -> None:
+    """At all 150 places, by the largest of each curve; θ of the authors' solution does not."""
+    means, sided = published("published"), published("sided")
+    curves = ["omega", "start"]
+    for start, names in {"semantic": ["theta"], "positional": ["m"]}.items():
+        for name in [*names, "test_error", "train_loss"]:
+            off = (means[name] - sided[name]) / means.groupby(curves)[name].transform("max")
+            assert off[means["start"] == start].abs().max() < (0.065 if name == "m" else 0.045)
+    assert np.allclose(means["alpha"], sided["alpha"])
+    assert (means[curves] == sided[curves]).all(axis=None)
 
 
 @pytest.mark.slow

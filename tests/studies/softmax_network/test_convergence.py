@@ -128,6 +128,21 @@ def test_regression_in_closed_form_is_its_equations_step_by_step() -> None:
     assert (fit.predictions(19) - fit.predictions_by_gradient(19)).abs().max() > 0.01
 
 
+def test_update_24_is_gradient_descent_in_beta_and_not_in_gamma() -> None:
+    """At one γ, with m = 1: it has neither the direction nor the length of −∇ of (23)."""
+    features, gamma = torch.randn(8, 5, generator=torch.Generator().manual_seed(0)), torch.ones(5)
+    gram, labels = features.T @ features, torch.arange(5.0)
+    update_24 = labels - gram @ gamma
+    in_gamma, in_beta = gamma.requires_grad_(), (features @ gamma).detach().requires_grad_()
+    loss = ((gram @ in_gamma - labels) ** 2).sum() / 2
+    [gradient] = torch.autograd.grad(loss, in_gamma)
+    torch.testing.assert_close(gradient, -gram @ update_24.detach())
+    assert torch.cosine_similarity(update_24, -gradient, dim=0) < 0.99
+    assert gradient.norm() > 2 * update_24.norm()
+    [gradient] = torch.autograd.grad(((features.T @ in_beta - labels) ** 2).sum() / 2, in_beta)
+    torch.testing.assert_close(features @ update_24, -gradient)
+
+
 def test_regression_tells_the_first_step_at_which_it_is_near_enough() -> None:
     fit, _, _, _ = regression()
     for epsilon in (1.0, 0.3, 1e-3):

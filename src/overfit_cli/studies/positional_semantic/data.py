@@ -20,6 +20,7 @@ a prediction S x differs from T ξ by
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -63,9 +64,20 @@ def draw_problem(parameters: Parameters, seed: int) -> Problem:
     return Problem(sentences, ones[0], teacher.T, noise.T)
 
 
+def draw_teacher(d: int, seed: int, rank: int = 1) -> Floats:
+    """Return the teacher of `sampling=direct`, Q⋆ᵀ, (rank, d)."""
+    return named_rng(seed, "init", "teacher").standard_normal((rank, d))
+
+
+@functools.cache
+def teacher_norm(d: int, seed: int) -> float:
+    """Return ‖Q⋆‖² / d of a seed."""
+    return float(np.square(draw_teacher(d, seed)).mean())
+
+
 def _vectors(p: Parameters, seed: int) -> Floats:
     draws = (
-        named_rng(seed, "init", "teacher").standard_normal((p.rank, p.d)),
+        draw_teacher(p.d, seed, p.rank),
         named_rng(seed, "init", "weights").standard_normal((p.rank, p.d)),
         named_rng(seed, "train", "tokens").standard_normal((2 * p.n, p.d)),
     )

@@ -109,16 +109,19 @@ def replica_columns(parameters: Parameters) -> dict[str, float]:
 
 
 @functools.lru_cache(maxsize=4096)
-def solve(branch: Branch, setting: Setting, points: int = POINTS) -> Solution:
+def solve(
+    branch: Branch, setting: Setting, points: int = POINTS, *, sided: bool = False
+) -> Solution:
     """Return the solution on a branch: damped iterations on few points, then a root on many.
 
     Where scores jump, averages over finitely many points have steps, and a root may be missing, or
     another branch's: then it is the mean of further damped iterations. Points are a power of 2,
-    before mirror images.
+    before mirror images. Where it is `sided` each sample keeps the side of its start.
     """
     free = _FREE[branch]
     scale = _SCALES[free]
-    few, many = (Equations(setting, _fields(number)) for number in (COARSE, points))
+    make = functools.partial(SidedEquations, branch) if sided else Equations
+    few, many = (make(setting, _fields(number)) for number in (COARSE, points))
 
     def all_overlaps(scaled: Floats) -> Floats:
         overlaps = np.zeros(4)  # q, θ, m, V
@@ -147,7 +150,7 @@ def solve(branch: Branch, setting: Setting, points: int = POINTS) -> Solution:
     coarse = iterations(start, few, 0.3)[-1]
     best, residual = root(coarse)
     if residual > _TOLERANCE:
-        near = iterations(coarse, Equations(setting, _fields((COARSE + points) // 2)), 0.5)[-1]
+        near = iterations(coarse, make(setting, _fields((COARSE + points) // 2)), 0.5)[-1]
         best, residual = root(near)
     if residual > _TOLERANCE:
         best = iterations(near, many, 0.5)[_ITERATIONS // 2 :].mean(0)
@@ -188,7 +191,14 @@ class Equations:
         spread = sigma * np.sqrt(max(q - theta**2, 1e-12))
         positions = m * np.array([[1.0], [-1.0]])
         h = sigma * theta * self._chi + spread * self._zeta + positions  # (2, points)
-        return _Samples(h, _trained_scores(h, self._T, sigma**2, V), spread)
+        return _Samples(h, self._trained(h, V), spread)
+
+    def _trained(self, h: Floats, V: float) -> Floats:
+        return _trained_scores(h, self._T, self._setting.sigma**2, V)
+
+    def _slope(self, s: _Samples, V: float) -> float:
+        f = (s.a - s.h) / (self._setting.sigma**2 * V)  # (2, points)
+        return float(np.mean((self._zeta * f).sum(0)) / s.spread)
 
     def iterate(self, overlaps: Floats) -> Floats:
         """Return the overlaps q, θ, m, V after one iteration of the equations."""
@@ -196,7 +206,7 @@ class Equations:
         alpha, sigma = self._setting.alpha, self._setting.sigma
         s = self._samples(overlaps)
         f = (s.a - s.h) / (sigma**2 * V)  # (2, points)
-        D = alpha * np.mean((self._zeta * f).sum(0)) / s.spread
+        D = alpha * self._slope(s, V)
         q_hat = alpha * sigma**2 * np.mean((f * f).sum(0))
         theta_hat = alpha * sigma * np.mean((self._chi * f).sum(0)) - theta * sigma**2 * D
         m_hat = alpha * np.mean(f[0] - f[1])
@@ -222,6 +232,30 @@ class Equations:
         )
 
 
+class SidedEquations(Equations):
+    """The equations of descent: each sample keeps the side, a or −a, on which its start is.
+
+    The start's scores are those of the teacher, or lie along the positions. No sample jumps, so
+    that D is the mean of the derivative, that of the minimum on its side.
+    """
+
+    def __init__(self, branch: Branch, setting: Setting, fields: Floats) -> None:
+        super().__init__(setting, fields)
+        fitting = _fitting_scores(self._T)
+        sides = self._chi if branch == "semantic" else np.array([[1.0], [-1.0]])
+        self._start = fitting * np.sign((fitting * sides).sum(0))
+
+    def _trained(self, h: Floats, V: float) -> Floats:
+        variance = self._setting.sigma**2
+        return _newton(self._start.copy(), h, self._T, variance, 1 / (variance * V))[:2]
+
+    def _slope(self, s: _Samples, V: float) -> float:
+        variance = self._setting.sigma**2
+        *_, H11, H12, H22 = _expand(s.a, s.h, self._T, variance, 1 / (variance * V))
+        moved = (H11 + H22) / (H11 * H22 - H12**2) / (variance * V)  # Σ ∂a_l/∂h_l, (points,)
+        return float((moved - 2).mean() / (variance * V))
+
+
 def _kept(a: Floats) -> Floats:
     kept: Floats = expit(a * (a - a[::-1]))
     return kept
@@ -234,15 +268,21 @@ def _trained_scores(h: Floats, T: Floats, variance: float, V: float) -> Floats:
     give T, or come near.
     """
     stiffness = 1 / (variance * V)
-    logits = logit(np.clip(T, 1e-6, 1 - 1e-6))  # (2, points)
-    total = np.sqrt(np.maximum(logits.sum(0), 0.05))  # a₁ − a₂ where P = T
-    fitting = (logits - logits[::-1]) / total / 2 + total * np.array([[0.5], [-0.5]])
+    fitting = _fitting_scores(T)
     starts = np.stack([h, fitting, -fitting], axis=1)  # (2, 3, points)
     h3, T3 = (np.broadcast_to(x[:, None], starts.shape).reshape(2, -1) for x in (h, T))
     minima = _newton(starts.reshape(2, -1), h3, T3, variance, stiffness)
     a1, a2, values = minima.reshape(3, *starts.shape[1:])  # (3, points) each
     least = values.argmin(0), np.arange(starts.shape[2])
     return np.stack([a1[least], a2[least]])
+
+
+def _fitting_scores(T: Floats) -> Floats:
+    """One of the two scores that give T, or come near, (2, points)."""
+    logits = logit(np.clip(T, 1e-6, 1 - 1e-6))  # (2, points)
+    total = np.sqrt(np.maximum(logits.sum(0), 0.05))  # a₁ − a₂ where P = T
+    fitting: Floats = (logits - logits[::-1]) / total / 2 + total * np.array([[0.5], [-0.5]])
+    return fitting
 
 
 def _newton(a: Floats, h: Floats, T: Floats, variance: float, stiffness: float) -> Floats:

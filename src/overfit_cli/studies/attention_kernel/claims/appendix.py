@@ -24,7 +24,7 @@ song.paper(
     "With 2 or 4 heads softmax attention's gradient in W_V is Bᵀ (MH − y) W_Oᵀ, so that ‖∇f‖² is "
     "at least 2f ‖W_O‖² λ_B² at every step.",
     "pl_ratio_min / rate_paper >= 0.999999999 on all seeds if lambda_b >= 1e-10",
-    on=on("kernel-theorem1", "training_steps >= 3000", heads=(2, 4)),
+    on=on("kernel-theorem1", "training_steps >= 3000", heads=(2, 4), learning_rate=(0.03, 0.1)),
     hypotheses="λ_B > 0; W_V is block-diagonal over heads, as in (5), while (27) is that of an "
     "unrestricted W_V: one slip, for Lemma 1, Theorem 1 and Theorem 2; logged steps are judged",
 )

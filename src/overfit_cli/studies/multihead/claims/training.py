@@ -26,7 +26,10 @@ from overfit_cli.studies.multihead.study import sst2 as figure6
 
 PAPER = "Deora et al. 2024"
 FREE = ("certify", "test_samples")
-DM1 = "DM1 with the sizes of appendix G, 100 samples, zero initialisation; H from 1 to 50"
+DM1 = (
+    "DM1 with the sizes of appendix G, 100 samples, zero initialisation; H from 1 to 50; places "
+    "of relevant tokens are drawn for each sample"
+)
 HEADS = (1, 2, 5, 10, 20, 50)
 CONSTANT, ROOT, ADAM, NORMALISED = (
     on(f"heads-{name}", alike=FREE, heads=HEADS)
@@ -34,8 +37,7 @@ CONSTANT, ROOT, ADAM, NORMALISED = (
 )
 MORE = "log(steps_to_target) rises along heads with at least 10 seeds"
 FEWER = "log(steps_to_target) falls along heads with at least 10 seeds"
-ENDS = "steps_to_target[heads=50] / steps_to_target[heads=1]"
-WAY = "no power of H is meant: the whole line goes one way, and no turn is as large as half of it"
+WAY = "no power of H is meant: steps go one way, and no turn of their logarithms is half as large"
 C_DECIDES = (
     "c = 1 is this tool's, and decides: in an earlier sweep with c = 1/16 the steps fell as H to "
     "the power −0.11, and up to 500 heads they did not fall"
@@ -43,32 +45,42 @@ C_DECIDES = (
 
 mixture = Claims("mixture", PAPER, MultiheadMixtureParameters, dm1.columns, figure="heads")
 
+
+def arrivals(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells with the steps to their target, or those that they took without arriving."""
+    ended = cells["steps"].where(cells["status"] == "done")
+    return cells.assign(steps_to_target=cells["steps_to_target"].astype(float).fillna(ended))
+
+
 mixture.paper(
     "constant-slower",
     "appendix G, figure 2",
     "Overparameterization slows down gradient descent with constant step size: with η = 1 the "
     "training loss takes more steps to 0.001 the more heads there are.",
-    f"{ENDS} > 1; {MORE}",
+    MORE,
     on=CONSTANT,
-    hypotheses=f"{DM1}; the training loss of 0.001 is this tool's; {WAY}",
+    cells=arrivals,
+    hypotheses=f"{DM1}; the training loss of 0.001 is this tool's; {WAY}. From 49 to 263",
 )
 mixture.ours(
     "sqrt-faster",
     "appendix G, figure 3, at one c of steps c √H",
     "With step sizes √H convergence speeds up for larger H: the training loss takes fewer steps to "
     "0.001 with more heads.",
-    f"{ENDS} < 1; {FEWER}",
+    FEWER,
     on=ROOT,
-    hypotheses=f"{DM1}; {C_DECIDES}; {WAY}: all is gained by H = 5",
+    cells=arrivals,
+    hypotheses=f"{DM1}; {C_DECIDES}; {WAY}. From 49 to 4: all is gained by H = 5",
 )
 mixture.paper(
     "adam-faster",
     "appendix G, figure 3",
     "With Adam at the constant step size 0.06 convergence speeds up for larger H: the training "
     "loss takes fewer steps to 0.001 with more heads.",
-    f"{ENDS} < 1; {FEWER}",
+    FEWER,
     on=ADAM,
-    hypotheses=f"{DM1}; the training loss of 0.001 is this tool's; {WAY}",
+    cells=arrivals,
+    hypotheses=f"{DM1}; the training loss of 0.001 is this tool's; {WAY}. From 10 to 6",
 )
 
 
@@ -119,7 +131,7 @@ for make, name, words, cells, hypotheses in (
         "caption of figure 3",
         f"Under {words} the test loss too falls faster with more heads: the steps to a test loss "
         "of 0.001 fall with H, from 1 to 50.",
-        f"{ENDS} < 1; {FEWER}",
+        FEWER,
         on=cells,
         cells=steps_to_test_loss,
         reads="trajectories",
@@ -215,8 +227,9 @@ planted.paper(
     "appendix G, on figure 4",
     "Under gradient descent with steps of √H overparameterization somewhat improves the speed of "
     "convergence: the steps to a training loss of 0.02 fall with H.",
-    f"{ENDS} < 1; {FEWER}",
+    FEWER,
     on=DESCENT,
+    cells=arrivals,
     hypotheses=f"{DM2}; {WAY}. A planted head that is missed takes more than 1000 steps: 4 of 20 "
     "with 50 heads, 1 with 10 and with 20",
 )

@@ -18,6 +18,7 @@ TAKEN = (
     "not met"
 )
 SMALL = on("softmax-small-weights")
+HALVES = {"to 2048": SMALL.where("m <= 2048"), "from 2048": SMALL.where("m >= 2048")}
 HALF = "half the way to the next multiple of 1/2"
 
 
@@ -58,9 +59,10 @@ for name, column, place, figure, bounded in (
     cao.sharp(
         f"{name}-tight",
         place,
-        f"The bound on {bounded} by 1/m is tight: it falls no faster.",
+        f"The bound on {bounded} by 1/m is tight, n = 4 and σ = 0.03: it falls no faster, from m = "
+        "512 to 2048 and from 2048 to 8192.",
         one_over_m(column),
-        on=SMALL,
+        on=HALVES,
         cells=in_the_lemmas,
         because=HALF,
         figure=figure,
@@ -69,9 +71,10 @@ for name, column, place, figure, bounded in (
 cao.sharp(
     "theorem-f2-tight",
     "Theorem F.2",
-    "The worst test gap over the kernel's change does not fall with the width.",
+    "The worst test gap over the kernel's change does not fall with the width, n = 4 and σ = 0.03, "
+    "from m = 512 to 2048 and from 2048 to 8192.",
     "mean of power of m in test_gap_most / kernel_drift is 0 within 0.1 with at least 10 seeds",
-    on=SMALL,
+    on=HALVES,
     cells=in_the_lemmas,
     because="a tenth",
     figure="ntk-gap",

@@ -12,6 +12,10 @@ SMALL = on("softmax-small-weights")  # σ so small that B = 1, its least value
 WIDE = on("softmax-drift", activation="softmax", initialisation="symmetric")
 SEVERAL = on("softmax-outputs")  # 3 and 8 outputs
 WORST = on("softmax-perturbation", "m >= 1024")
+EVERY = on("softmax-perturbation", activation="softmax")
+ASCENT = (
+    "W is the worst that ascent over directions finds, so that a fail is certain, and a hold isn't"
+)
 
 RATE = "‖F − Y‖² falls by 1 − m η λ/2 at every step"
 CONSTANTS = "C = 10, the end of C > 10; δ = 0.05; d outside B is the number of outputs"
@@ -23,7 +27,8 @@ WITHOUT = (
 cao.paper(
     "theorem42",
     "Corollary 4.3 (Theorem 4.2 with one output) and Lemma E.2",
-    f"With m and η as stated, {RATE}, with probability 1 − δ, so that T̂ steps bring it to ε.",
+    f"With m and η as stated, {RATE}, with probability 1 − δ; that T̂ steps then bring it to ε is "
+    "algebra.",
     "rate_ratio <= 1 on 95 % of seeds if width_missing <= 0 and step_size_beyond <= 0",
     on=SMALL,
     hypotheses=f"m and η are as stated, with 1 for the constant of Ω(·); {CONSTANTS}",
@@ -31,11 +36,23 @@ cao.paper(
 cao.paper(
     "lemma51-bound",
     "Lemma 5.1",
-    "With probability 1 − δ, ‖H(W) − H(W̃)‖_F is at most R n d e^(10B).",
-    "drift_over_bound <= 0 on 95 % of seeds if movement <= 0.01",
-    on=SMALL,
-    hypotheses="‖x_i‖ ≤ 1 and R < 0.01; W̃ are the initial weights, and of all W within R those "
-    f"that training visits; {CONSTANTS}",
+    "With probability 1 − δ, ‖H(W) − H(W̃)‖_F is at most R n d e^(10B) for every W within R, with R "
+    "of 0.001 and 0.009.",
+    "worst_drift <= exp(10) on all seeds; worst_drift_far <= exp(10) on all seeds",
+    on=EVERY.where(sigma=0.03),
+    figure="worst-drift",
+    hypotheses=f"softmax and one output; ‖x_i‖ ≤ 1; {ASCENT}; C = 10 and δ = 0.001, at which B is "
+    "1 with σ = 0.03",
+)
+cao.ours(
+    "lemma51-worst",
+    "Lemma 5.1",
+    "‖H(W) − H(W̃)‖_F is at most 10 R n for every W within R of 0.001 and 0.009, so that the factor "
+    "e^(10B), 22,000 or more, is not needed.",
+    "worst_drift <= 10 on all seeds; worst_drift_far <= 10 on all seeds",
+    on=EVERY,
+    figure="worst-drift",
+    hypotheses=f"softmax and one output, σ of 0.03 and 1, n of 4 and 16; {ASCENT}",
 )
 for several, stated, trained in (
     ("", SMALL, WIDE.where("m >= 512")),
@@ -66,11 +83,11 @@ for several, stated, trained in (
         on=stated,
         hypotheses=WITHOUT,
     )
-cao.paper(
+cao.ours(
     "theorem-f2-bound",
-    "Theorem F.2",
-    "At every step the network differs from kernel regression by O(√(nd) ε_test/λ + √(nd) "
-    "log²(nd/(ε_H m λ)) ε_H/λ²), with a constant of at most 10.",
+    "Theorem F.2, with a constant for its O(·)",
+    "At every step the network differs from kernel regression by at most 10 times √(nd) ε_test/λ + "
+    "√(nd) log²(nd/(ε_H m λ)) ε_H/λ².",
     "gap_over_bound <= 10 on all seeds if 2 * kernel_drift <= lambda_start "
     "and kernel_drift * m * lambda_start <= n * outputs",
     on=SMALL,
@@ -94,10 +111,7 @@ cao.ours(
     "algebra, which decides nothing: later steps can break it",
 )
 
-ASCENT = (
-    "W is the worst that ascent over directions finds, so that a fail is certain, and a hold "
-    "isn't; n^o(1) is a limit, and a number at one n isn't about it"
-)
+LIMIT = f"{ASCENT}; n^o(1) is a limit, and a number at one n isn't about it"
 LARGEST = "‖H(W) − H(W̃)‖_F is at most"
 WITHIN = "R n for every W within R = 0.001, without n^o(1), at σ = 1 and m of 1024 or more"
 
@@ -109,7 +123,7 @@ for n in (4, 16):
         "worst_drift <= 1 on all seeds",
         on=WORST.where(activation="softmax", sigma=1.0, n=n),
         figure="worst-drift",
-        hypotheses=ASCENT,
+        hypotheses=LIMIT,
     )
 cao.sharp(
     "drift-constant-exp",
@@ -118,7 +132,7 @@ cao.sharp(
     "worst_drift <= 3 on all seeds",
     on={f"n = {n}": WORST.where(activation="exp", sigma=1.0, n=n) for n in (4, 16)},
     figure="worst-drift",
-    hypotheses=ASCENT,
+    hypotheses=LIMIT,
 )
 cao.ours(
     "lemma51-linear",
@@ -140,20 +154,4 @@ cao.ours(
     target=0.0,
     because="a twentieth of the labels' norm",
     figure="curves",
-)
-cao.paper(
-    "gradient-of-23",
-    "equations 23 and 24",
-    "The update (24) is gradient descent on the loss (23): γ ← γ − η ∇L_ntk(γ).",
-    "mean of gradient_gap - train_gap <= 0.05 at worst with at least 10 seeds",
-    on=WIDE.where("m >= 512"),
-    target=0.0,
-    number="the distance between the predictions of the two, on the training samples and from "
-    "γ = 0,",
-    because="a twentieth of the labels' norm",
-    figure="curves",
-    hypotheses="both have the same kernel and labels. The gradient of (23) is m H (m H γ − Y); its "
-    "step size is η/(m λ_max), as with η it diverges. The distance is a least one, by the triangle "
-    "inequality with the network. No theorem of the paper uses ∇_γ, and (24) is gradient descent "
-    "in the β = √m φ(X) γ of appendix F.1",
 )
