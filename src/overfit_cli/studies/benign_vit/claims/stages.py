@@ -192,8 +192,8 @@ jiang.paper(
 )
 jiang.ours(
     "harmful-noise-products",
-    "proposition L(t) of E.2, (160) to (164), of the mean over samples, which it says nothing of",
-    f"{HARMFUL_WINS} exp(⟨q, k_n,2⟩ − ⟨q, k₊⟩) of token 2's query, of the mean over samples, grows "
+    "proposition L(t) of E.2, (160) to (164), which is about each sample",
+    f"{HARMFUL_WINS} exp(⟨q, k_n,2⟩ − ⟨q, k₊⟩) of token 2's query, in the mean over samples, grows "
     "in stage 2 at least as the square of the steps since stage 1 ended, on average over draws.",
     "mean of noise_query >= 1.9",
     cells=numbers("noise_query"),
