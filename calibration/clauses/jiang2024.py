@@ -11,6 +11,7 @@ import pandas as pd
 from calibration.clauses import Broken, Change
 
 Rows = Callable[[pd.DataFrame], "pd.Series[bool]"]
+Numbers = Callable[[pd.DataFrame], "pd.Series[float]"]
 
 
 def every(cells: pd.DataFrame) -> pd.Series[bool]:
@@ -44,11 +45,6 @@ def early(steps: pd.DataFrame) -> pd.Series[bool]:
     return in_stage_3(steps) & (part(steps) < 0.9)
 
 
-def middle(cells: pd.DataFrame) -> pd.Series[bool]:
-    """Those of the middle ε."""
-    return cells["epsilon"] == 0.003
-
-
 def part(steps: pd.DataFrame) -> pd.Series[float]:
     """How much of a cell's training is done at a logged step, from 0 to 1."""
     return steps["step"] / steps["steps"]
@@ -68,13 +64,14 @@ def with_(rows: Rows, **columns: Any) -> Change:
     return change
 
 
-def boundary(power: float = 2.0, constant: float = 1000.0, odd: float = 1.0) -> Change:
-    """Return cells whose test loss crosses 0.2 at N·SNR^p = C, of odd N at so many times C."""
+def boundary(
+    power: float = 2.0, constant: float = 1000.0, times: Numbers = lambda cells: 1 + 0 * cells["n"]
+) -> Change:
+    """Return cells whose test loss crosses 0.2 at N·SNR^p = C, of some at so many times C."""
 
     def loss(cells: pd.DataFrame) -> pd.Series[float]:
-        products = cells["n"] * cells["snr"] ** power
-        at = (cells["n"] % 2 == 1).map({True: odd * constant, False: constant})
-        return (1 + 2.45 * (products / at) ** 1.5).rtruediv(0.69)
+        over = cells["n"] * cells["snr"] ** power / (constant * times(cells))
+        return (1 + 2.45 * over**1.5).rtruediv(0.69)
 
     return with_(every, test_loss=loss)
 
@@ -86,10 +83,33 @@ WORLDS: dict[str, tuple[tuple[str, str, Change], ...]] = {
         ("fig1-sides", "most cells", boundary(constant=4000)),
         ("fig1-sides-power", "better than 1.5", boundary(1.5, 316)),
         ("fig1-exponent", "2", boundary(1.5, 316)),
-        ("fig1-exponent", "no median is off", boundary(constant=700, odd=2.0)),
+        ("fig1-exponent", "no median is off", boundary(2, 700, lambda f: 1 + f.n % 2)),
         ("fig1-falls-with-n", "as N grows",
          with_(every, test_loss=lambda f: 0.69 - 0.4 * (f.n > 18))),
         ("fig1-falls-with-n", "as the ratio grows", with_(every, test_loss=lambda f: 0.69 / f.n)),
+    ),
+    "fig2-quick": (
+        ("fig2-fitted", "at every N", with_(lambda f: f.n > 1000, train_loss=0.5)),
+        ("fig2-falls-with-n", "as the ratio grows", with_(every, test_loss=lambda f: f.snr / f.n)),
+    ),
+    "dimension-quick": (
+        ("dimension-constant", "as d grows", boundary(2, 1000, lambda f: 1 + (f.d > 1e9) / 2)),
+    ),
+    "strong-noise-quick": (("transition-balance constant-balance", "as σ̃_p changes", boundary()),),
+    "theorem-transition-quick": (("theorem-transition", "N·SNR²", boundary(1.5, 195)),),
+    "wide-heads-quick": (
+        ("wide-heads-test-loss", "every M",
+         with_(lambda f: f.tokens == 8, test_loss=lambda f: 1.3 * f.test_loss)),
+        ("wide-heads-test-attention", "every ε",
+         with_(lambda f: f.epsilon < 0.001, test_attention_signal=lambda f: 1 / f.tokens)),
+    ),
+    "attention-deficit-quick": (
+        ("attention-deficit-formula", "N",
+         with_(lambda f: f.n > 20, train_attention_signal=lambda f: 0.9999 + 0 * f.n)),
+    ),
+    "cnn-samples-quick": (
+        ("cnn-fewer-samples cnn-power", "where N is large",
+         with_(lambda f: (f.n == 32) & (f.model == "cnn"), test_loss=lambda f: 0.003 / f.snr**2)),
     ),
     "dynamics-quick": (
         ("dynamics-benign-value-growth", "its label's sign",
@@ -99,15 +119,8 @@ WORLDS: dict[str, tuple[tuple[str, str, Change], ...]] = {
          with_(every, attention_signal=lambda f: np.sin(np.pi * part(f)) + part(f) / 50)),
         ("dynamics-harmful-attention-growth", "more than to the signal",
          with_(every, attention_signal=lambda f: 2 * f.attention_noise)),
-        (
-            "dynamics-benign-value-growth", "at most logged steps",
-            with_(
-                every,
-                value_noise=lambda f: (6 * part(f)).where(part(f) < 1, 0.5),
-                value_plus=lambda f: (part(f) / 10).where(part(f) < 1, 2),
-                value_minus=lambda f: (-part(f) / 10).where(part(f) < 1, -2),
-            ),
-        ),
+        ("dynamics-benign-value-growth", "at most logged steps",
+         with_(lambda f: part(f) < 1, value_plus=0, value_minus=0)),
         ("dynamics-harmful-value-growth", "more at the end",
          with_(lambda f: part(f) == 1, value_plus=20)),
         ("dynamics-benign-products dynamics-harmful-products", "whichever has the query",
@@ -131,11 +144,13 @@ WORLDS: dict[str, tuple[tuple[str, str, Change], ...]] = {
     ),
     "theorem-benign-quick": (
         ("theorem-benign-powers", "N", with_(every, steps=lambda f: f.steps * f.n**0.3)),
-        ("theorem-benign-powers", "nowhere", with_(middle, steps=lambda f: 3 * f.steps)),
+        ("theorem-benign-powers", "nowhere further",
+         with_(lambda f: f.epsilon == 0.003, steps=lambda f: 3 * f.steps)),
     ),
     "theorem-harmful-quick": (
         ("theorem-harmful-powers", "N", with_(every, steps=lambda f: f.steps * f.n**0.3)),
-        ("theorem-harmful-powers", "nowhere", with_(middle, steps=lambda f: 3 * f.steps)),
+        ("theorem-harmful-powers", "nowhere further",
+         with_(lambda f: f.epsilon == 0.003, steps=lambda f: 3 * f.steps)),
         ("theorem-harmful-steps", "at most ε", with_(every, train_loss=0.5)),
         ("theorem-harmful-steps", "of a draw", with_(one, steps=lambda f: 12 * f.steps)),
         ("theorem-harmful-test-loss", "Θ from above",

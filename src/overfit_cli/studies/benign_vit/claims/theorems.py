@@ -83,6 +83,10 @@ OPEN = "T's constant is open: ten is allowed, and fewer steps are as good"
 FITTED = "train_loss <= epsilon on all seeds"
 
 
+LEAST_EPSILONS = 3
+"""The fewest values of ε that show a limit."""
+
+
 def always(quantity: str, bound: str, mean: str = "mean") -> str:
     """Return the sentence that each seed meets a bound at every setting, and so does the mean."""
     return f"{mean} of {quantity} {bound} at worst; {quantity} {bound} on all seeds"
@@ -90,13 +94,11 @@ def always(quantity: str, bound: str, mean: str = "mean") -> str:
 
 def over_t(cells: pd.DataFrame, side: str) -> pd.DataFrame:
     """Return the cells with steps over T, in units of the seed's geometric mean."""
+    if cells["epsilon"].nunique() < LEAST_EPSILONS:
+        raise not_run(f"Whether T is tight takes {LEAST_EPSILONS} values of epsilon.")
     ratios = pd.Series(cells.eval(OVER_T[side]), cells.index, dtype=float)
     logs: pd.Series[float] = np.log(ratios.where(cells["status"] == "done"))
     return cells.assign(over_t=np.exp(logs - logs.groupby(cells["seed"]).transform("mean")))
-
-
-LEAST_EPSILONS = 3
-"""The fewest values of ε that show a limit."""
 
 
 def along_epsilon(cells: pd.DataFrame) -> pd.DataFrame:
