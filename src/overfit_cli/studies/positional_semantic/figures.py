@@ -36,6 +36,7 @@ _STARTS = {"semantic": "o", "positional": "s"}
 _LINEAR = "linear_test_error"
 _FACTORS = (0.2, 0.5, 1, 2, 5)
 _GREY: dict[str, Any] = {"color": "0.4", "linewidth": 1}
+_DOTTED: dict[str, Any] = {"linestyle": ":"}
 
 
 def has_phase(data: Cells) -> bool:
@@ -158,15 +159,15 @@ def draw_overlaps(data: Cells, options: FigureOptions) -> Picture:
     """Draw θ, m and the test error against α, a column of panels for each ω."""
     omegas = sorted(data.trained["omega"].unique())[-4:]
     figure, panels = _lay_out(data, [*_ROWS.values()], 5.2, omegas)
-    means, theory = (
-        _beside_cells(data, numbers)
-        for numbers in (published("published"), published("published_theory"))
+    means, sided, theory = (
+        _beside_cells(data, published(file)) for file in ("published", "sided", "published_theory")
     )
     for column, omega in zip(panels.T, omegas, strict=True):
         rows = data.trained[data.trained["omega"] == omega]
         for axes, name in zip(column, _ROWS, strict=True):
             _draw_starts(axes, data, rows, name, f"replica_{name}")
-            for table, look in ((means, {"marker": "x"}), (theory, {"linestyle": ":"})):
+            others = (means, {"marker": "x"}), (sided, {"linestyle": "-."}), (theory, _DOTTED)
+            for table, look in others:
                 for start, points in table[np.isclose(table["omega"], omega)].groupby("start"):
                     shape = {"linestyle": "", "markersize": 3, "linewidth": 1, **look}
                     colour, pale = _colour(data, str(start)), 0.6 if "marker" in look else 1
@@ -180,9 +181,11 @@ def draw_overlaps(data: Cells, options: FigureOptions) -> Picture:
     facts = f"{_seeds(data)}; lines: the replica equations' solution of the same branch."
     if len(means):
         legend.append((Line2D([], [], color="0.4", marker="x", linestyle=""), "published means"))
+        legend.append((Line2D([], [], linestyle="-.", **_GREY), "samples keep their sides"))
         facts += " Crosses: published means over 24 seeds, d = 1000."
+        facts += " Dash-dotted: our solution in which each sample keeps the side of its start."
     if theory["omega"].isin(omegas).any():
-        legend.append((Line2D([], [], linestyle=":", **_GREY), "the authors' solution"))
+        legend.append((Line2D([], [], **_DOTTED, **_GREY), "the authors' solution"))
         facts += " Dotted: the authors' solution of the equations, published at ω = 0.3."
     legend_below(figure, legend, columns=3)
     figure.facts.append(facts)
