@@ -147,5 +147,6 @@ def test_what_grows_is_taken_from_the_first_step_to_the_last() -> None:
     assert (row["value_minus"], row["status"]) == (0, "done"), "a cell that isn't fitted: nothing"
     late = steps_of("benign", **columns).iloc[1:]
     killed = failed.assign(reason="worker killed")
-    for unknown in (late, killed):
+    no_step = steps_of("benign", **columns).iloc[:1].assign(steps=0)
+    for unknown in (late, killed, no_step):
         assert math.isnan(grown(unknown)["value_minus"].iloc[0])
