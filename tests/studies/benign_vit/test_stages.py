@@ -175,5 +175,6 @@ def test_what_outgrows_another_is_told_of_all_logged_steps() -> None:
     assert found(**failed)[0] == 0, "a cell that isn't fitted"
     late_start = steps_of("benign", **columns).iloc[1:]
     killed = steps_of("benign", **columns, status="failed", reason="worker killed")
-    for unknown in (late_start, killed):
+    no_step = steps_of("benign", **columns).iloc[:1].assign(steps=0)
+    for unknown in (late_start, killed, no_step):
         assert outgrown(pairs)(unknown)[["growth", "ahead", "fall"]].isna().to_numpy().all()

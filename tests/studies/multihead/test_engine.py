@@ -398,7 +398,7 @@ def test_above_a_hundred_thousand_heads_uniform_step_sizes_are_a_thousand() -> N
     assert engine.first_steps(most, 0).counts.sum() == pytest.approx(1e18)
     assert steps.mean(np.abs(steps.sizes)) == pytest.approx(0.5, abs=0.002)
     assert steps.mean(steps.sizes**2) == pytest.approx(1 / 3, abs=0.002)
-    by_head = engine.FirstSteps(np.random.default_rng(1).uniform(-1, 1, 10**6), np.ones(10**6))
+    by_head = engine.FirstSteps(engine.first_step_sizes(few, 0), np.ones(10**6))
     columns = partial(first_phase.first_phase_columns, problem, "uniform")
     levels, each = columns(steps), columns(by_head)
     for name in ("ntk_margin", "ntk_margin_constructed"):
