@@ -26,6 +26,8 @@ small-weights | softmax-theorem42 | absent cells \\
     | width_missing = -1.0; step_size_beyond = -1.0; drop where seed < 9 and m < 999 => inconclusive
 small-weights | softmax-theorem42 | m as stated | width_missing = -1.0; rate_ratio = 1.1 => vacuous
 small-weights | softmax-lemma53-bound | D | movement_over_bound = .1 where seed < 24 => fails
+small-weights | softmax-movement-tight | the hypotheses, at all cells but one \\
+    | rate_ratio = 2.0 where seed == 3 and m == 2048 => inconclusive
 small-weights | softmax-movement-tight | at all m | movement = BENT => fails
 small-weights | softmax-drift-tight | at all m | kernel_drift = BENT / 1e3 => fails
 small-weights | softmax-drift-tight | no faster | kernel_drift = 1e-3 / m => holds

@@ -138,6 +138,12 @@ def crossing(early: float, late: float, side: float = 1.0, until: float = 3.0) -
     return changed
 
 
+def merged(cells: pd.DataFrame, random: Random) -> pd.DataFrame:
+    """Cells that cross at the limit, with a second solution for α from 0.6 to 1.5 alone."""
+    is_one = (cells["start"] == "positional") & ~cells["alpha"].between(0.6, 1.5)
+    return crossing(1.0, 1.0)(cells, random).assign(m=cells["m"].mask(is_one, 0.01))
+
+
 def vanishing(of: Numbers) -> Change:
     """Cells of several d with m, and a θ as much larger as its margin is."""
     return noisy(m=of, theta=lambda c: 2.4 * np.asarray(of(c), float))
@@ -191,6 +197,7 @@ BROKEN = (
     Broken(STAYS, "0.015 more", SIZES, excess(lambda c: 0.0)),
     Broken(STAYS, "half as much", SIZES, excess(lambda c: 2 / c["d"] ** 0.5)),
     Broken(STAYS, "above", SIZES, excess(lambda c: -0.06)),
+    Broken(STAYS, "above: below, and vanishing", SIZES, excess(lambda c: -6 / c["d"])),
     Broken(STAYS, "d = 800", SIZES, rows(as_kept, "d < 800"), NOT_RUN),
     Broken(VANISH, "nothing", SIZES, vanishing(lambda c: 0.3 / c["d"] ** 0.5), HOLDS),
     Broken(VANISH, "nothing: faster", SIZES, vanishing(lambda c: 3 / c["d"]), HOLDS),
@@ -202,6 +209,7 @@ BROKEN = (
     Broken(TRANSITIONS, "each ω: one of them", RUN, crossing(1.0, 0.8)),
     Broken(TRANSITIONS, "below, and above", RUN, crossing(1.0, 1.0, side=-1.0), NEVER),
     Broken(TRANSITIONS, "above: and back again", RUN, crossing(1.0, 1.0, until=1.6), NEVER),
+    Broken("transition", "the positional solution: at few α", RUN, merged, NEVER),
     Broken(TRANSITIONS, "each ω", RUN, rows(as_kept, "omega != 0.1"), NOT_RUN),
     Broken(f"{TRANSITIONS} {FIRST}", "ends", RUN, failed(as_kept), OPEN),
     Broken(FIRST, "nothing", RUN, stopped(), HOLDS),

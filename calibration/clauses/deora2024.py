@@ -19,6 +19,8 @@ fig3 | mixture-sqrt-faster mixture-adam-faster | 50 heads arrive \
     | steps_to_target = nan where heads == 50 => fails
 fig3 | mixture-sqrt-catapult | above 2 | train_loss / 3 where heads < 10 => fails
 fig3 | mixture-sqrt-catapult | higher | train_loss = 50 / heads where train_loss > 3 => fails
+fig3 | mixture-sqrt-catapult | first \
+    | train_loss = .6 where step < 10; train_loss = heads where step > 10 => fails
 fig3 | mixture-sqrt-catapult | at 0.001 | train_loss = .01 where step == 10 and heads == 20 => fails
 fig3 | mixture-loss-below-one | at most 1 | train_loss = 1.0 where train_loss > 1 => holds
 planted | planted-gd-faster | 50 heads arrive | steps_to_target = nan where heads == 50 => fails

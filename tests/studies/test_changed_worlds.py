@@ -119,8 +119,8 @@ softmax-steps softmax-steps-paper: status=failed reason=worker_killed steps_to_e
 softmax-steps softmax-steps-paper: status=failed reason=absent steps_to_epsilon=nan \
     where activation == 'softmax' and m == m.max() => inconclusive
 softmax-lemma51: drift_share=5000 => fails
-softmax-drift-tight: rate_ratio=2 where m == 512 and seed == 0 => vacuous
-softmax-drift-tight: rate_ratio=2 where m < 4096 => vacuous
+softmax-drift-tight: rate_ratio=2 where m == 512 and seed == 0 => inconclusive
+softmax-drift-tight: rate_ratio=2 => vacuous
 diffusion-falls: score_error=0.2 denoiser_error=0.2 where n == 1000 => fails
 diffusion-falls: m=1024 training_steps=10000 samples=10000 => holds
 diffusion-theorem66: bound_over_error=-0.0086 => fails

@@ -14,9 +14,9 @@ PAPER = Paper(
     url="https://arxiv.org/abs/2405.03251",
     findings=(
         Finding(
-            "The largest change of the Gram matrix within R is at most ten times R n, where Lemma "
-            "5.1 has e^(10B), 22,000 or more. With 1024 units or more it is up to 3.5 R n at n = "
-            "4, and at most R n at n = 16.",
+            "The largest change of softmax networks' Gram matrix within R that ascent finds is at "
+            "most ten times R n, where Lemma 5.1 has e^(10B), 22,000 or more. With 1024 units or "
+            "more it is up to 3.5 R n at n = 4, and at most R n at n = 16.",
             {"softmax-lemma51-worst": "holds", "softmax-drift-constant-softmax-16": "holds"},
         ),
         Finding(

@@ -86,8 +86,9 @@ mixture.paper(
 
 def at_ten(rows: pd.DataFrame) -> pd.DataFrame:
     """Return of each cell its row of step 10, with the largest training loss on the way."""
-    peak = rows.groupby(["heads", "seed"])["train_loss"].transform("max")
-    return rows.assign(peak=peak)[rows["step"] == 10]
+    early = rows[rows["step"] <= 10]
+    peak = early.groupby(["heads", "seed"])["train_loss"].transform("max")
+    return early.assign(peak=peak)[early["step"] == 10]
 
 
 mixture.ours(

@@ -34,9 +34,11 @@ def in_the_lemmas(cells: pd.DataFrame) -> pd.DataFrame:
     met = (numbers["rate_ratio"] <= 1) & (numbers["movement"] <= 0.01)
     met &= 2 * numbers["kernel_drift"] <= numbers["lambda_start"]
     widths = met.groupby(cells["m"]).all()
+    if not met.any():
+        raise UndecidedError(Measurement(verdict="vacuous", note="No cell meets its hypotheses."))
     if widths.sum() < 3:
-        why = f"All cells meet its hypotheses at {widths.sum()} widths; a power takes three."
-        raise UndecidedError(Measurement(verdict="vacuous", note=why))
+        few = f"All cells meet its hypotheses at {widths.sum()} widths; a power takes three."
+        raise inconclusive(few)
     return cells[cells["m"].isin(widths.index[widths])]
 
 

@@ -41,8 +41,8 @@ cao.paper(
     "worst_drift <= exp(10) on all seeds; worst_drift_far <= exp(10) on all seeds",
     on=EVERY.where(sigma=0.03),
     figure="worst-drift",
-    hypotheses=f"softmax and one output; ‖x_i‖ ≤ 1; {ASCENT}; C = 10 and δ = 0.001, at which B is "
-    "1 with σ = 0.03",
+    hypotheses=f"softmax and one output; ‖x_i‖ ≤ 1; {ASCENT}; C = 10 and δ = 0.002, at which B is "
+    "1 with σ = 0.03, 8 features and up to 16 samples",
 )
 cao.ours(
     "lemma51-worst",
