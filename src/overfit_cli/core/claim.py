@@ -171,8 +171,8 @@ class Claim:
             instead, with the parameters, the seed and the status of its cell.
         after_selection: whether its verdict among all claims together was reached only because
             other claims were dropped after their cells were seen.
-        sealed: what decides its verdict, as text: form, quantity, margin and cells. Where it is
-            given its digest is of this alone, so that a statement may be reworded.
+        sealed: its form, quantity, margin and cells, as text. Where it is given its digest is of
+            this alone, so that a statement may be reworded; code that makes columns isn't in it.
     """
 
     name: str

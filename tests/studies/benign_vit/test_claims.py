@@ -289,6 +289,14 @@ def test_another_exponent_is_found_and_named(power: float) -> None:
     assert f"The best other power is {power:g}." in sides.note
 
 
+def test_absent_cells_may_be_those_that_are_not_fitted() -> None:
+    cells = figure_1_cells()
+    unfitted = (cells["n"] == 3) & (cells["seed"] % 2 == 0)
+    missed = cells.assign(train_loss=cells["train_loss"].mask(unfitted, 0.5))
+    assert measure("fig1-fitted", missed).verdict == "fails"
+    assert measure("fig1-fitted", missed[~unfitted]).verdict == "inconclusive"
+
+
 @pytest.mark.slow
 def test_a_refined_sweep_is_judged_on_its_coarse_grid() -> None:
     """Cells that pile up at the boundary don't outvote the grid, nor do seeds of a few cells."""

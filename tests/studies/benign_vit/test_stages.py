@@ -146,6 +146,8 @@ def test_a_number_is_unknown_where_the_steps_do_not_tell(
 def test_a_lead_is_judged_where_t1_comes_before_stage_2_ends(side: Regime) -> None:
     early = steps_of(side, loss_slope=np.where(PART < 20, 0.5, 0.1))
     check_undecided("vacuous", "T₁ comes after stage 2", lambda: until_stage_2_ends(early))
+    at_once = steps_of(side, loss_slope=0.1)
+    check_undecided("vacuous", "T₁ comes after stage 2", lambda: until_stage_2_ends(at_once))
     both = pd.concat([steps_of(side), early.assign(key="other", seed=1)])
     assert until_stage_2_ends(both)["key"].tolist() == ["k"]
 
@@ -178,3 +180,4 @@ def test_what_outgrows_another_is_told_of_all_logged_steps() -> None:
     no_step = steps_of("benign", **columns).iloc[:1].assign(steps=0)
     for unknown in (late_start, killed, no_step):
         assert outgrown(pairs)(unknown)[["growth", "ahead", "fall"]].isna().to_numpy().all()
+    assert outgrown(pairs)(killed)["status"].eq("failed").all(), "its last lead decides nothing"

@@ -59,8 +59,8 @@ def numbers(*names: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
 
 def until_stage_2_ends(steps: pd.DataFrame) -> pd.DataFrame:
     """Return the least lead from T₁ on, of the cells in which T₁ isn't known to come too late."""
-    rows = numbers("lead", "t1_over_stage_2")(steps)
-    late = rows["t1_over_stage_2"] > 1
+    rows = numbers("lead", "stage_2_over_t1")(steps)
+    late = rows["stage_2_over_t1"] < 1
     if late.all():
         why = "T₁ comes after stage 2 in every cell: nothing lies in between."
         raise UndecidedError(Measurement(verdict="vacuous", note=why))
@@ -92,7 +92,8 @@ def outgrown(pairs: Sequence[tuple[str, str]]) -> Callable[[pd.DataFrame], pd.Da
         found = [[_outgrown(of_cell, *pair) for pair in pairs] for of_cell in cells]
         growth, ahead, fall = np.where(whole, np.min(found, axis=1).T, np.nan)
         growth[whole & (last["status"] != "done").to_numpy()] = 0.0
-        return last.assign(growth=growth, ahead=ahead, fall=-fall, status="done")
+        status = last["status"].where(is_unknown(last), "done")
+        return last.assign(growth=growth, ahead=ahead, fall=-fall, status=status)
 
     return rows
 
@@ -148,9 +149,9 @@ class Stages:
         steps = factor * p.tokens * (3 * p.tokens + 1) * p.n
         return steps / (common * rate) if rate > 0 else math.inf
 
-    def t1_over_stage_2(self) -> float:
-        """T₁, which lemmas place in stage 1, over the end of stage 2."""
-        return math.nan if np.isnan(self["loss_slope"]).any() else self.t1() / self.second
+    def stage_2_over_t1(self) -> float:
+        """The end of stage 2 over T₁, which lemmas place in stage 1."""
+        return math.nan if np.isnan(self["loss_slope"]).any() else self.second / self.t1()
 
     def lead(self) -> float:
         """The least lead from T₁ as printed until stage 2 ends, over 3M."""

@@ -46,17 +46,18 @@ RIVALS = (1.0, 1.5, 2.5, 3.0)
 
 
 def coarse_grid(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells of a grid without what refinement added, and without incomplete seeds.
+    """Return the cells of a grid without what refinement added, absent ones of its seeds too.
 
     A refined sweep has many further ratios, each with a few cells near the boundary, and most of
-    its seeds have no other cells. In a mean over a grid these would count too much.
+    its seeds have no other cells. In a mean over a grid these would count too much: seeds with less
+    than half of the grid are left out.
     """
     there = present_cells(cells)
     values = there.groupby("snr")["n"].transform("nunique")
-    grid = there[values >= values.max() / 2]
-    sizes = grid.groupby("seed")["seed"].transform("size")
-    complete: pd.DataFrame = grid[sizes == sizes.max()]
-    return complete
+    grid = cells[cells["snr"].isin(there.loc[values >= values.max() / 2, "snr"])]
+    share = (grid["reason"] != ABSENT).groupby(grid["seed"]).transform("mean")
+    of_grid: pd.DataFrame = grid[share >= 1 / 2]
+    return of_grid
 
 
 def present_cells(cells: pd.DataFrame) -> pd.DataFrame:

@@ -203,8 +203,9 @@ jiang.ours(
 jiang.ours(
     "stage3-attention",
     "section 5.3, stage 3, (108) to (111)",
-    "From the beginning of stage 3 on the attention of all tokens on the signal is nearly 1, at "
-    "least nine tenths. The paper leaves open how near, and which constant its T₂ has.",
+    "From the beginning of stage 3 on the attention of every class of token on the signal, in the "
+    "mean over samples, is nearly 1, at least nine tenths. The paper leaves open how near, and "
+    "which constant its T₂ has.",
     always("stage_3_attention", ">= 0.9"),
     cells=numbers("stage_3_attention"),
     number="the least attention of a class of query on the signal in stage 3",
@@ -213,8 +214,8 @@ jiang.ours(
 jiang.paper(
     "harmful-attention",
     "E.3, (169) and (170)",
-    f"{HARMFUL_WINS} the attention of all tokens on token 2 is nearly 1 from the beginning of "
-    "stage 3 on, at least nine tenths.",
+    f"{HARMFUL_WINS} the attention of every class of token on token 2, in the mean over samples, "
+    "is nearly 1 from the beginning of stage 3 on, at least nine tenths.",
     always("stage_3_attention", ">= 0.9"),
     cells=numbers("stage_3_attention"),
     number="the least attention of a class of query on token 2 in stage 3",
