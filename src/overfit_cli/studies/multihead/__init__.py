@@ -12,8 +12,8 @@ PAPER = Paper(
     findings=(
         Finding(
             "With η = 1 training to a loss of 0.001 takes 49 steps with 1 head and 263 with 50; "
-            "with η = √H it takes 49 and 4. That is all gained by 5 heads, after losses of 5 to "
-            "20, and is less or nothing with smaller c of c √H.",
+            "with η = √H it takes 49 and 4. All of it is gained by 5 heads, after losses of 5 to "
+            "20, and less or nothing with smaller c of c √H.",
             {"mixture-constant-slower": "holds", "mixture-sqrt-faster": "holds"},
         ),
         Finding(
