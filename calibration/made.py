@@ -246,11 +246,11 @@ class _Made:
         self._solve(solved, numbers, keep=keep)
 
     def _is_met(self, stated: Comparison) -> bool:
-        """Whether columns that are filled already meet a comparison in every cell."""
+        """Whether columns that are filled already meet a comparison in every cell, with room."""
         if any(ref.name not in {*self.columns, *self.parameters} for ref in stated.refs):
             return False
         left, right = self._value(stated.left.tree), self._value(stated.right.tree)
-        return bool(np.all(compare(left, stated.sign, right)))
+        return bool(np.all(compare(left, stated.sign, right) & ~np.isclose(left, right)))
 
     def _free(self, expression: Expression) -> list[Ref]:
         return [ref for ref in expression.refs if ref.name not in self.parameters]

@@ -278,6 +278,7 @@ def test_a_link_to_what_a_filter_hides_shows_it(page: Page) -> None:
     own = run_called(page, HOSTILE)  # of a study without claims
     page.get_by_role("checkbox", name="not run").uncheck()
     expect(own).to_be_visible()
+    page.get_by_text("By paper, and the studies of each").click()
     for _ in range(2):  # the second time its address is the page's already
         page.get_by_label("Paper", exact=True).select_option("jiang2024")
         expect(own).to_be_hidden()
