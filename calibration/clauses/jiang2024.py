@@ -21,7 +21,8 @@ def every(cells: pd.DataFrame) -> pd.Series[bool]:
 
 def one(cells: pd.DataFrame) -> pd.Series[bool]:
     """Those of one seed."""
-    return cells["seed"] == cells["seed"].min() + 2
+    chosen: pd.Series[bool] = cells["seed"] == cells["seed"].min() + 2
+    return chosen
 
 
 def in_stage_3(steps: pd.DataFrame) -> pd.Series[bool]:

@@ -37,15 +37,15 @@ cnn-fewer-samples: test_loss=0.5 where model == 'vit' => fails
 cnn-fewer-samples: test_loss=0.05 => inconclusive
 
 # and one wrong token of one seed, where there is no exception
-scores-rise-*: rise=-1e-12 where seed == 3 => fails
-scores-rise-*: rise=nan where seed == 3 => inconclusive
+scores-rise-*: rise=-1e-12 where seed == seed.min() + 3 => fails
+scores-rise-*: rise=nan where seed == seed.min() + 3 => inconclusive
 norms-stay-*: norm_change=1e-8 => holds by far
-norms-stay-*: norm_change=1.1 where seed == 3 => fails
-norms-stay-*: norm_change=nan where seed == 3 => inconclusive
+norms-stay-*: norm_change=1.1 where seed == seed.min() + 3 => fails
+norms-stay-*: norm_change=nan where seed == seed.min() + 3 => inconclusive
 stray-products-*: move=1e-4 => holds by far
-stray-products-*: move=1.1 where seed == 3 => fails
-largest-scores-*: score_over_bound=1.1 where seed == 3 => fails
-harmful-largest-values: value_over_bound=1.1 where seed == 3 => fails
+stray-products-*: move=1.1 where seed == seed.min() + 3 => fails
+largest-scores-*: score_over_bound=1.1 where seed == seed.min() + 3 => fails
+harmful-largest-values: value_over_bound=1.1 where seed == seed.min() + 3 => fails
 
 # Song et al. 2024: hypotheses that are missed, and cells of other settings
 theorem3-gaussian-zero theorem3-rate: condition_12=800 => vacuous

@@ -93,7 +93,9 @@ def outgrown(pairs: Sequence[tuple[str, str]]) -> Callable[[pd.DataFrame], pd.Da
         growth, ahead, fall = np.where(whole, np.min(found, axis=1).T, np.nan)
         growth[whole & (last["status"] != "done").to_numpy()] = 0.0
         status = last["status"].where(is_unknown(last), "done")
-        return last.assign(growth=growth, ahead=ahead, fall=-fall, status=status)
+        leads = [name for name in ("signal_lead", "noise_lead") if name in last]
+        ends = {name: last[name].where(whole) for name in leads}
+        return last.assign(**ends, growth=growth, ahead=ahead, fall=-fall, status=status)
 
     return rows
 
