@@ -244,7 +244,7 @@ OF_LAW = fake_cells(range(2, 12), range(1, 16), seeds=6, noise=0.001)[MEASURED]
 def test_a_frame_from_anywhere_is_judged_by_its_studys_claims() -> None:
     cells = OF_LAW
     judged = {item.name: item.measurement for item in overfit_cli.judge(cells, study="benign-vit")}
-    assert judged["fig1-falls-with-n"].verdict == "holds"
+    assert judged["fig1-contour"].verdict == "holds"
     assert judged["fig1-contour"].value == pytest.approx(1000, rel=0.01)
     assert judged["fig1-fitted"].verdict == "inconclusive"  # there is no train_loss
     halves = pd.concat([cells.iloc[::2], cells.iloc[1::2]]).assign(study="benign-vit")
