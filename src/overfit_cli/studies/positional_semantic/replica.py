@@ -198,7 +198,7 @@ class Equations:
 
     def _slope(self, s: _Samples, V: float) -> float:
         f = (s.a - s.h) / (self._setting.sigma**2 * V)  # (2, points)
-        return float(np.mean((self._zeta * f).sum(0)) / s.spread)
+        return float(self._setting.alpha * np.mean((self._zeta * f).sum(0)) / s.spread)
 
     def iterate(self, overlaps: Floats) -> Floats:
         """Return the overlaps q, θ, m, V after one iteration of the equations."""
@@ -206,7 +206,7 @@ class Equations:
         alpha, sigma = self._setting.alpha, self._setting.sigma
         s = self._samples(overlaps)
         f = (s.a - s.h) / (sigma**2 * V)  # (2, points)
-        D = alpha * self._slope(s, V)
+        D = self._slope(s, V)
         q_hat = alpha * sigma**2 * np.mean((f * f).sum(0))
         theta_hat = alpha * sigma * np.mean((self._chi * f).sum(0)) - theta * sigma**2 * D
         m_hat = alpha * np.mean(f[0] - f[1])
@@ -253,7 +253,7 @@ class SidedEquations(Equations):
         variance = self._setting.sigma**2
         *_, H11, H12, H22 = _expand(s.a, s.h, self._T, variance, 1 / (variance * V))
         moved = (H11 + H22) / (H11 * H22 - H12**2) / (variance * V)  # Σ ∂a_l/∂h_l, (points,)
-        return float((moved - 2).mean() / (variance * V))
+        return float(self._setting.alpha * (moved - 2).mean() / (variance * V))
 
 
 def _kept(a: Floats) -> Floats:
