@@ -220,7 +220,7 @@ class Claim:
         elif with_code:
             texts.append(_code(self.measure))
         if self.sealed:
-            texts = [self.name, self.kind, self.sealed]
+            texts = [self.name, self.sealed]
         return hashlib.sha256(repr(texts).encode()).hexdigest()[:16]
 
     def contradiction(self, measurement: Measurement) -> str:
