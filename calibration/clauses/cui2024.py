@@ -122,7 +122,7 @@ def crossing(early: float, late: float, side: float = 1.0, until: float = 3.0) -
     """Curves that cross at so many times the limit at ω = 0.1 and 0.3, and at 0.1 back again."""
 
     def changed(cells: pd.DataFrame, random: Random) -> pd.DataFrame:
-        seeds = np.exp(0.02 * random.standard_normal(1000))[cells["seed"]]
+        seeds = np.exp(0.02 * random.standard_normal(2000))[cells["seed"]]
         factors = cells["omega"].map({0.1: early, 0.3: late, 0.5: 1.0}).to_numpy() * seeds
         back = np.where((cells["alpha"] > until) & (cells["omega"] == 0.1), -1.0, side)
 

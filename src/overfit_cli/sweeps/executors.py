@@ -253,6 +253,8 @@ class Local(Executor):
 
 
 _ONE_THREAD = ("BLIS_NUM_THREADS", "NUMBA_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+_KEEPING_MEMORY = {f"MALLOC_{name}_": f"{2**32}" for name in ("MMAP_THRESHOLD", "TRIM_THRESHOLD")}
+"""glibc hands large freed arrays back; to get pages anew takes as long as a small training."""
 SECONDS_UNTIL_IDLE_WORKERS_END = 300
 
 
@@ -267,7 +269,8 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
         timeout=SECONDS_UNTIL_IDLE_WORKERS_END,
         initializer=processes.start_worker,
         initargs=(os.getpid(), os.environ.get(processes.SAFE_PATH)),
-        env=dict.fromkeys((*_ONE_THREAD, "VECLIB_MAXIMUM_THREADS", processes.SAFE_PATH), "1"),
+        env=_KEEPING_MEMORY
+        | dict.fromkeys((*_ONE_THREAD, "VECLIB_MAXIMUM_THREADS", processes.SAFE_PATH), "1"),
     )
 
 

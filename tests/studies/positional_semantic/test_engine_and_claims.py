@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import t
 
 import overfit_cli
 from calibration.rates import design
@@ -122,7 +123,7 @@ RANDOM, CLAIMS = np.random.default_rng(0), claims_by_name(study.name)
 def crossing(preset: str, ratio: float) -> pd.DataFrame:
     """Cells whose transitions, at 4 ω in the limit, lie at so many times that, by seed nearly."""
     cells = design(preset)
-    ratios = ratio * np.exp(0.01 * RANDOM.standard_normal(1000))[cells["seed"]]
+    ratios = ratio * np.exp(0.01 * RANDOM.standard_normal(2000))[cells["seed"]]
     logs = np.log(cells["alpha"].to_numpy() / (4 * cells["omega"].to_numpy()))
     measured, is_semantic = logs - np.log(ratios), cells["start"] == "semantic"
     return cells.assign(
@@ -199,7 +200,8 @@ def test_errors_at_the_mean_norm_are_those_of_the_regression_on_norms() -> None:
     for start, at in cells.assign(norm=norms).groupby("start"):
         line, covariance = np.polyfit(at["norm"], at["test_error"], 1, cov=True)
         assert moved.mean()[start] == pytest.approx(line[1])
-        assert moved.sem()[start] == pytest.approx(covariance[1, 1] ** 0.5)
+        widths = t.isf(1e-4, len(at) - 2) / t.isf(1e-4, len(at) - 1)  # it has n − 2 degrees
+        assert moved.sem()[start] == pytest.approx(covariance[1, 1] ** 0.5 * widths)
 
 
 def test_published_means_are_as_uncertain_as_they_say() -> None:

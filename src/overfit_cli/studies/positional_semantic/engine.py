@@ -14,7 +14,8 @@ and its slope in P_l is linear in P_l, with the same factor in both tokens:
     r_l = ∂ℓ/∂P_l · P_l (1 − P_l),   ∂ℓ/∂a_l = 2 r_l a_l − (r₁ + r₂) a_k
     ∇ = Σ x_lᵀ ∂ℓ/∂a_l / √d + λ Q
 
-Cells of a seed share the samples: their Q are columns of one matrix.
+Cells of a seed share the samples: their Q are columns of one matrix. Products have the few cells as
+rows, which MKL multiplies two to three times as fast, and from one copy of the tokens.
 """
 
 from __future__ import annotations
@@ -29,7 +30,6 @@ from torch import Tensor
 
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.cell import Cell
-from overfit_cli.core.matrix_products import product
 from overfit_cli.studies.positional_semantic.data import Problem, Sentences
 from overfit_cli.studies.positional_semantic.parameters import MIXINGS, Parameters
 
@@ -103,7 +103,6 @@ class Attention:
         features = len(problem.ones)
         x = torch.from_numpy(problem.train.tokens).to(device=device, dtype=dtype)
         self._x = x.reshape(-1, features).contiguous()  # x / √d, (2 samples, features)
-        self._x_transposed = self._x.T.contiguous()  # (features, 2 samples)
         self.Q = torch.from_numpy(_first_weights(cells, problem)).to(self._x)
         self.targets = targets(problem.train, cells, self._x)
         self.decay = self._row([p.weight_decay for p in cells])  # λ, (cells, 1)
@@ -118,8 +117,8 @@ class Attention:
 
     def forward(self) -> ForwardPass:
         """Return the pass on the training samples."""
-        a = product(self._x, self.Q.flatten(1))  # (2 samples, cells · rank)
-        scores = a.view(2, -1, *self.Q.shape[1:])  # (2, samples, cells, rank)
+        a = (self.Q.flatten(1).T.contiguous() @ self._x.T).T  # (2 samples, cells · rank)
+        scores = a.unflatten(1, self.Q.shape[1:]).unflatten(0, (2, -1))  # as in ForwardPass
         return ForwardPass(scores, kept_shares(scores))
 
     def train_losses(self, now: ForwardPass) -> Tensor:
@@ -132,7 +131,7 @@ class Attention:
         of_scores = torch.mul(r, now.scores).mul_(2)  # 2 r_l a_l, (2, samples, cells, rank)
         of_scores.addcmul_(r.sum(0), now.scores.flip(0), value=-1)  # − (r₁ + r₂) a_k
         by_token = of_scores.flatten(2).flatten(0, 1)  # (2 samples, cells · rank)
-        return product(self._x_transposed, by_token).view_as(self.Q)
+        return (by_token.T.contiguous() @ self._x).T.reshape(self.Q.shape)
 
     def gradient(self, now: ForwardPass) -> Tensor:
         """Return ∇, (features, cells, rank)."""
