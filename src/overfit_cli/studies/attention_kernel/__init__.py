@@ -40,9 +40,9 @@ PAPER = Paper(
         Finding(
             "On generated reviews, which stand in for IMDb, Gaussian attention learns faster, each "
             "kernel at its best step size (mean test loss less softmax's {text-gaussian-faster}). "
-            "Its landscape is the rougher one there, against figure 4 (log₂ ratio of Laplacians {landscape-curvature}), which "
-            "all claims together leave open. What the paper measured on IMDb and LRA's Pathfinder "
-            "is not run.",
+            "Its landscape is the rougher one there, against figure 4 (log₂ ratio of Laplacians "
+            "{landscape-curvature}), which all claims together leave open. What the paper "
+            "measured on IMDb and LRA's Pathfinder is not run.",
             {"text-gaussian-faster": "holds", "landscape-curvature": "inconclusive"},
         ),
     ),
