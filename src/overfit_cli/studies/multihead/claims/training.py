@@ -31,10 +31,11 @@ DM1 = (
     "of relevant tokens are drawn for each sample"
 )
 HEADS = (1, 2, 5, 10, 20, 50)
-CONSTANT, ROOT, ADAM, NORMALISED = (
+CONSTANT, ROOTS, ADAM, NORMALISED = (
     on(f"heads-{name}", alike=FREE, heads=HEADS)
     for name in ("fig2", "fig3-sqrt", "fig3-adam", "normalised")
 )
+ROOT = ROOTS.where(learning_rate=1.0)
 MORE = "log(steps_to_target) rises along heads with at least 10 seeds"
 FEWER = "log(steps_to_target) falls along heads with at least 10 seeds"
 WAY = "no power of H is meant: steps go one way, and no turn of their logarithms is half as large"
@@ -101,6 +102,37 @@ mixture.ours(
     cells=at_ten,
     reads="trajectories",
     hypotheses=f"{DM1}; c = 1",
+)
+
+
+def gain(c: str, most: int = 50, least: int = 1) -> str:
+    """Return the steps with most heads over those with the least, at a c of steps c √H."""
+    over, under = (f"steps_to_target[heads={H}, learning_rate={c}]" for H in (most, least))
+    return f"{over} / {under}"
+
+
+mixture.ours(
+    "sqrt-by-five",
+    "appendix G, figure 3, at one c of steps c √H",
+    "With step sizes √H all that is gained is gained by 5 heads: these take at most a quarter of "
+    "one head's steps to a training loss of 0.001, and 50 heads no fewer than 0.8 times theirs.",
+    {
+        "50 over 5": f"{gain('1', 50, 5)} >= 0.8 with at least 10 seeds",
+        "5 over 1": f"{gain('1', 5)} <= 0.25 with at least 10 seeds",
+    },
+    on=ROOTS.where(learning_rate=(0.1, 1.0)),
+    cells=arrivals,
+    hypotheses=f"{DM1}; c = 1",
+)
+mixture.ours(
+    "sqrt-smaller",
+    "appendix G, figure 3, at a smaller c of steps c √H",
+    "With step sizes 0.1 √H less is gained: 50 heads take at least half of one head's steps to a "
+    "training loss of 0.001.",
+    f"{gain('0.1')} >= 0.5 with at least 10 seeds",
+    on=ROOTS.where(learning_rate=(0.1, 1.0)),
+    cells=arrivals,
+    hypotheses=f"{DM1}; c = 0.1",
 )
 
 
