@@ -62,7 +62,7 @@ def worlds_of_sentence(claim: Claim) -> tuple[Claim, Worlds] | None:
         list(claim.measure.parts.values()) if isinstance(claim.measure, JointMeasure) else [claim]
     )
     bare = [_bare(part) for part in parts]
-    if any(part is None or not _is_made(part.measure) for part in bare):
+    if None in bare:
         return None
     sentences = [part for part in bare if part is not None]
     told = replace(claim, measure=sentences[0].measure)
@@ -112,11 +112,6 @@ def _names(condition: str) -> set[str]:
     return {ref.name for test in read_conditions(condition, ANY) for ref in test.refs}
 
 
-def _is_made(measure: Any) -> bool:
-    clauses = measure.sentence.clauses
-    return not any(isinstance(c.quantity, Power) and c.quantity.contour for c in clauses)
-
-
 def _world(
     planned: pd.DataFrame, random: Random, claims: list[Claim], is_false: bool
 ) -> pd.DataFrame:
@@ -134,7 +129,9 @@ def _world(
         assert isinstance(measure, Measure)
         rows = frame.index if measure.choose is None else measure.choose(frame).index
         parameters = [*measure.model.model_fields]
-        made = _Made(frame.loc[rows], parameters, random, filled, 0 if measure.drawn else 6)
+        given = (parameters, random, filled, 0 if measure.drawn else 6)
+        rows = rows[_Made(frame.loc[rows], *given).chosen(clause)]
+        made = _Made(frame.loc[rows], *given)
         made.fill(clause, is_false=index == wrong)
         for name in made.columns:
             frame.loc[rows, name] = made.frame[name]
@@ -184,10 +181,7 @@ class _Made:
                 self._solve(quantity.measured, 100 + slope * x + noise)
             case Power():
                 p = self._numbers(quantity.margin, is_false=is_false, cells=False)
-                noise = np.exp(0.01 * self.random.standard_normal(len(p)))
-                self._solve(
-                    quantity.measured, self.frame[quantity.axis].to_numpy(float) ** p * noise
-                )
+                self._solve(quantity.measured, self._along(quantity, p))
             case Powers():
                 logs_of_cells = np.zeros(len(self.frame))
                 for cause in quantity.causes:
@@ -200,6 +194,16 @@ class _Made:
             case _:
                 numbers = self._numbers(quantity.margin, is_false=is_false, logs=logs)
                 self._solve(quantity.measured, numbers)
+
+    def _along(self, quantity: Power, p: Numbers) -> Numbers:
+        """Numbers that go as y^p, or whose contour does, with a little noise of each cell."""
+        y = np.log(self.frame[quantity.axis].to_numpy(float))
+        noise = 0.01 * self.random.standard_normal(len(p))
+        if quantity.contour is None:
+            return np.exp(p * y + noise)
+        name, threshold = quantity.contour
+        x = np.log(self.frame[name].to_numpy(float))
+        return threshold + x - x.mean() - p * (y - y.mean()) + noise
 
     def _of_seeds(self, draw: Any) -> Numbers:
         seeds, index = np.unique(self.frame["seed"], return_inverse=True)
@@ -244,6 +248,15 @@ class _Made:
         other = self._value(given.tree)
         numbers = np.where(other > 0, other * 2.0**-larger, other - larger)
         self._solve(solved, numbers, keep=keep)
+
+    def chosen(self, clause: Clause) -> Any:
+        """Return which cells meet the conditions of a bound that are on parameters alone."""
+        chosen = np.ones(len(self.frame), dtype=bool)
+        for stated in clause.quantity.conditions if isinstance(clause.quantity, Bound) else ():
+            if not self._free(stated.left) and not self._free(stated.right):
+                left, right = self._value(stated.left.tree), self._value(stated.right.tree)
+                chosen &= compare(left, stated.sign, right)
+        return chosen
 
     def _is_met(self, stated: Comparison) -> bool:
         """Whether columns that are filled already meet a comparison in every cell, with room."""

@@ -22,6 +22,15 @@ fig3 | mixture-sqrt-catapult | higher | train_loss = 50 / heads where train_loss
 fig3 | mixture-sqrt-catapult | first \
     | train_loss = .6 where step < 10; train_loss = heads where step > 10 => fails
 fig3 | mixture-sqrt-catapult | at 0.001 | train_loss = .01 where step == 10 and heads == 20 => fails
+fig3 | mixture-sqrt-by-five | take at most a quarter \
+    | steps_to_target = 13.0 where heads == 5; steps_to_target = 40.0 where heads == 1 => fails
+fig3 | mixture-sqrt-by-five | no fewer than 0.8 times \
+    | steps_to_target = 40 / heads**.7 => fails
+fig3 | mixture-sqrt-by-five | they arrive | steps_to_target = nan where heads == 5 => fails
+fig3 | mixture-sqrt-smaller | at least half \
+    | steps_to_target = 40 / heads**.5 => fails
+fig3 | mixture-sqrt-smaller | absent cells \
+    | drop where learning_rate < .5 and heads == 50 => inconclusive
 fig3 | mixture-loss-below-one | at most 1 | train_loss = 1.0 where train_loss > 1 => holds
 planted | planted-gd-faster | 50 heads arrive | steps_to_target = nan where heads == 50 => fails
 planted | planted-momentum-sooner | at each H \
@@ -41,6 +50,18 @@ certificates | mixture-proposition3 | (11) \
     | optimal_margin = 1.1 where seed == 3; optimal_noise = .9 => fails
 certificates | mixture-proposition3 | Z ≤ S²/8 | optimal_noise = 1.1 => vacuous
 descent | paths-descent | each step | descent_allowed = .99 where seed == 3 => fails
+largest-step | paths-largest-step | does not depend on H \
+    | descent = 1 - 2 * learning_rate / heads**(.2 + .001 * (seed % 5)) => fails
+largest-step | paths-largest-step | H⁰ \
+    | descent = 1 - 1.4 * learning_rate / heads**(.001 * (seed % 5)) => holds
+largest-step | paths-largest-step-range | 0.4 \
+    | descent = -.1 where seed % 1000 == 3 and heads == 5 and learning_rate == .4 => fails
+largest-step | paths-largest-step-range | 1.5 \
+    | descent = .1 where seed % 1000 == 3 and heads == 5 and learning_rate > 1.4 => fails
+largest-step | paths-largest-step-range | a tenth of it \
+    | descent_share = .05 where seed % 1000 == 3 and heads == 50 and learning_rate == .04 => fails
+largest-step | paths-largest-step-range | absent cells \
+    | drop where seed % 1000 == 3 and learning_rate == .4 => inconclusive
 descent | paths-quasi-convexity | at most | segment_rise = 1.01 where seed == 3 => fails
 descent | paths-lemma8 | at most | lemma8 = 1.01 where seed == 3 => fails
 regret | paths-lemma9 | at most | lemma9 = 1.01 where seed == 3 => fails

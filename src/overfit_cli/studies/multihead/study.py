@@ -344,6 +344,17 @@ class MultiheadPaths(Study[MultiheadPathsParameters]):
             threshold=1,
             **_MEDIANS,
         ),
+        LINES.showing(
+            "largest-step",
+            "The least descent of a step over η/2 ‖∇L‖², and Lemma 7's condition, against the step",
+            x="learning_rate",
+            value="descent",
+            theory="descent_share",
+            threshold=0,  # below it the loss has risen
+            labels={"descent_share": r"share of the steps with $\eta \leq 1/\rho_k$"},
+            log=frozenset({"x"}),
+            **_MEDIANS,
+        ),
         LINES.showing(x="heads", value="lemma9", log=frozenset({"x"})),
     )
 

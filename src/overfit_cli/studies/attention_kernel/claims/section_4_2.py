@@ -100,7 +100,7 @@ song.ours(
     among=8,
     hypotheses=THE_GAUSSIAN,
 )
-song.paper(
+song.ours(
     "trapped-softmax",
     "abstract and section 4.2.2",
     "Existence: gradient descent on W_Q with softmax attention may sometimes lead to a suboptimal "

@@ -79,7 +79,7 @@ for name, place, statement, cells in (
         **LEAD,
         **{**cells, "hypotheses": f"{cells['hypotheses']}; {T1}"},
     )
-jiang.paper(
+jiang.ours(
     "lemma53-values",
     "Lemma 5.3 and proposition B(t) of D.2",
     "In stage 2 the signals' values grow linearly in the steps since stage 1 ended: the slower one "
@@ -92,7 +92,7 @@ jiang.paper(
     **LINEAR,
     **BENIGN,
 )
-jiang.paper(
+jiang.ours(
     "harmful-values",
     "proposition J(t) of E.2",
     f"{HARMFUL_WINS} token 2's value, the mean over samples, grows linearly in stage 2 in the "

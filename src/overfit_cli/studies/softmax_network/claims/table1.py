@@ -100,8 +100,8 @@ cao.ours(
     the_same("steps_to_epsilon{0} * lambda_start{0}**2"),
     on=on("softmax-table1-paper", "m is largest"),
     figure="lines",
-    hypotheses="softmax's T still falls with m at n = 8, from 1605 at m = 128 to 1030; Table 1's "
-    "m isn't met, and its λ < 1 on every seed by ReLU alone",
+    hypotheses="Table 1's m isn't met, so that T may still fall with m, and its λ < 1 on every "
+    "seed by ReLU alone",
 )
 cao.ours(
     "steps-without-lambda",
