@@ -71,8 +71,10 @@ normalised | mixture-normalised-margin | for every H | margin_share - .1 where h
 TABLE = TABLE.replace("SOME", "relevant == 2 and seed == 3")
 
 TURNS = {"four times faster to H = 5": (200, 80, 50, 100, 200, 400), "all alike": (9,) * 6}
+TURNS |= {"a jump at the end": (60, 60, 60, 60, 60, 300)}
 TURNS |= {"up and down": (50, 200, 60, 240, 80, 300), "the last alone": (90, 80, 70, 60, 50, 300)}
 FALLS = {"five of six rise": (100, 105, 110, 120, 130, 6), "turns": (400, 200, 80, 40, 100, 400)}
+FALLS |= {"a jump at the start": (300, 60, 60, 60, 60, 60)}
 FALLS |= {"turns late": (400, 200, 80, 40, 20, 320), "up and down": (200, 40, 180, 50, 150, 30)}
 SMALL = {"back at the last H": (1, 0.57, 0.28, 0.16, 1), "turns": (1, 0.3, 0.8, 0.25, 0.2)}
 SMALL |= {"rises, then drops once": (1, 1.04, 1.08, 1.12, 0.01)}
@@ -117,7 +119,7 @@ def worlds() -> Iterator[Broken]:
     for run, claims, column, lines in ALONG_HEADS:
         for clause, numbers in lines.items():
             right: tuple[Verdict, ...] = (
-                ("fails", "inconclusive") if len({*numbers}) == 1 else ("fails",)
+                ("fails", "inconclusive") if len({*numbers}) < 3 else ("fails",)
             )
             yield Broken(claims, clause, f"heads-{run}-quick", along(column, numbers), right)
     for power, fewest in ((-0.5, 1), (-0.3, 1), (-0.26, 1), (-0.2, 1000)):

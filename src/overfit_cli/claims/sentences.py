@@ -82,8 +82,9 @@ class Clause:
             size = self.quantity.size
             side = f"{self.quantity.margin}" if size else f"on the side on which it {way}"
             condition = (
-                f"the rank correlation{IN_MARGIN}{side}, the end has not run back by half of the "
-                "line's values, and no turn on the line is as large as half of its range"
+                f"the rank correlation{IN_MARGIN}{side}, of four values or more the line {way} "
+                "without either end too, its end has not run back by half of its values, and no "
+                "turn on it is as large as half of its range"
             )
         else:
             of = f" of {self.quantity}" * named
