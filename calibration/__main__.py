@@ -6,8 +6,9 @@ or for all:
 
     python -m calibration 60 fig1-exponent softmax-diffusion
 
-judges one claim and the claims of a study 60 times, beside claims that the table lacks. A test
-says where the table lists other claims than there are.
+judges one claim and the claims of a study 60 times, beside claims that the table lacks. With 0
+times the rates stay, and the worlds that break one clause of a claim are judged anew: that takes
+minutes. A test says where the table lists other claims than there are.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from collections.abc import Collection, Mapping
 
 from joblib import Parallel, delayed
 
+from calibration.clauses import caught
 from calibration.rates import MOST_ERRORS, design, rates, told, worlds_of
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.files import preset_folder
@@ -27,7 +29,7 @@ from overfit_cli.core.study import AnyStudy
 from overfit_cli.sweeps.presets import ERROR_RATES
 
 RUNS = 200
-COLUMNS = ("study", "claim", "runs", "true: fails", "false: holds")
+COLUMNS = ("study", "claim", "runs", "true: fails", "false: holds", "worlds", "caught")
 
 
 def table(before: str, runs: int, chosen: Collection[str] = ()) -> str:
@@ -35,16 +37,18 @@ def table(before: str, runs: int, chosen: Collection[str] = ()) -> str:
 
     Args:
         before: the table so far.
-        runs: how often each claim is judged in each world.
+        runs: how often each claim is judged in each world; with 0 the rates of before stay, and
+            claims that the table lacks are left out.
         chosen: the studies and claims to judge, beside claims that the table lacks; the rows of
             others stay. Empty for all.
     """
     rows = {(row["study"], row["claim"]): row for row in csv.DictReader(io.StringIO(before))}
     claims = [(study.name, claim.name) for study in studies() for claim in claims_of(study)]
+    claims = [claim for claim in claims if runs or claim in rows]
     judged = [claim for claim in claims if not chosen or claim not in rows or {*claim} & {*chosen}]
-    rows |= zip(
-        judged, Parallel(n_jobs=-1)(delayed(row)(*one, runs) for one in judged), strict=True
-    )
+    for found in Parallel(n_jobs=-1)(delayed(row)(*one, runs) for one in judged):
+        key = found["study"], found["claim"]
+        rows[key] = rows.get(key, {}) | found
     written = io.StringIO()
     writer = csv.DictWriter(written, COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -53,17 +57,23 @@ def table(before: str, runs: int, chosen: Collection[str] = ()) -> str:
 
 
 def row(study_name: str, claim_name: str, runs: int) -> Mapping[str, str | int]:
-    """Return a claim's row of the table: how many of its runs err, in either world."""
+    """Return a claim's row of the table: how many of its runs err, in either world.
+
+    It has the worlds that break a clause, and how many are caught; without runs these alone.
+    """
     study = find_study(study_name)
     if claim_name not in told(study):
         raise UserError(f"The claim {claim_name} has no made-up worlds to be calibrated in.")
-    claim, worlds = told(study)[claim_name]
-    cells = design(claim.preset)
-    wrong = (
-        rates(claim, worlds.true, cells, runs, "true").verdicts.get("fails", 0),
-        rates(claim, worlds.false, cells, runs, "false").verdicts.get("holds", 0),
-    )
-    return dict(zip(COLUMNS, (study_name, claim_name, runs, *wrong), strict=True))
+    found = dict(zip(("worlds", "caught"), caught(claim_name), strict=True))
+    if runs:
+        claim, worlds = told(study)[claim_name]
+        cells = design(claim.preset)
+        wrong = (
+            rates(claim, worlds.true, cells, runs, "true").verdicts.get("fails", 0),
+            rates(claim, worlds.false, cells, runs, "false").verdicts.get("holds", 0),
+        )
+        found |= zip(COLUMNS[2:5], (runs, *wrong), strict=True)
+    return {"study": study_name, "claim": claim_name, **found}
 
 
 def most_errors(runs: int, rate: float = MOST_ERRORS) -> int:

@@ -14,13 +14,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 import overfit_cli
 from docs.pictures import gallery
 from docs.tables import table1_beside_measured
 from overfit_cli.core.cell import Paper
 from overfit_cli.core.claim import KINDS, VERDICTS, Interval, number_with_interval
+from overfit_cli.core.files import preset_folder
 from overfit_cli.core.registry import claims_of, find_study, installed_studies
 from overfit_cli.report.words import margin_in_words
+from overfit_cli.sweeps.presets import ERROR_RATES
 
 FOLDER = Path(__file__).parent
 MOST_FINDINGS = 3
@@ -76,6 +80,7 @@ def _part(kind: str, name: str) -> str:
         "claims": lambda rows: _claims_as_printed() if rows == "papers" else _claims_by_paper(),
         "claim": _claim,
         "findings": lambda _: _first_findings(),
+        "clauses": lambda _: _clauses_caught(),
     }
     return writers[kind](name)
 
@@ -137,6 +142,19 @@ def _first_findings() -> str:
             numbers = {name: _number(judged[name]) for name in finding.verdicts}
             lines.append(f"- **{paper}.** {finding.text.format_map(numbers)}\n")
     return "".join(lines)
+
+
+def _clauses_caught() -> str:
+    """How many worlds that break a clause of a paper's claims have the verdict that is right."""
+    rates = pd.read_csv(preset_folder() / ERROR_RATES)
+    keys = [study.paper and study.paper.key for study in map(find_study, rates["study"])]
+    sums = rates.groupby(keys)[["caught", "worlds"]].sum().to_dict("index")
+    told = [
+        f"{sums[key]['caught']} of {sums[key]['worlds']} on {paper}"
+        for key, paper in _papers().items()
+        if key in sums
+    ]
+    return f"Told are {', '.join(told)}.\n"
 
 
 def _claim(address: str) -> str:

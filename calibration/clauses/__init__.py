@@ -2,7 +2,8 @@
 
 Where the number of a claim moves to the end of its margin, its error rates say what is told.
 They say nothing of a clause that no number measures, such as "at every step" or "of both signs":
-here each clause is broken by itself. A module for each paper has its `BROKEN`.
+here each clause is broken by itself, and the table of error rates counts what is told. A module for
+each paper has its `BROKEN`.
 """
 
 from __future__ import annotations
@@ -42,14 +43,11 @@ class Broken:
     change: Change
     verdicts: tuple[Verdict, ...] = ("fails",)
 
-    def judged(self) -> dict[str, Measurement]:
-        """Return each claim's measurement in the world."""
-        measured = {}
-        for name in self.claim.split():
-            cells = cells_of(self.run, name)
-            random = named_rng(0, "broken", name)
-            measured[name] = _claim(self.run, name).judge(self.change(cells.copy(), random))
-        return measured
+    def judge(self, name: str) -> Measurement:
+        """Return the measurement of one of its claims in the world."""
+        random = named_rng(0, "broken", name)
+        world = self.change(cells_of(self.run, name).copy(), random)
+        return _claim(self.run, name).judge(world)
 
 
 def cells_of(run: str, claim: str) -> pd.DataFrame:
@@ -71,3 +69,9 @@ def broken() -> Iterator[Broken]:
     """Yield the worlds of all papers."""
     for module in pkgutil.iter_modules(__path__):
         yield from import_module(f"{__name__}.{module.name}").BROKEN
+
+
+def caught(claim: str) -> tuple[int, int]:
+    """Return how many worlds break a clause of a claim, and in how many its verdict is right."""
+    false = [one for one in broken() if claim in one.claim.split() and "holds" not in one.verdicts]
+    return len(false), sum(world.judge(claim).verdict in world.verdicts for world in false)

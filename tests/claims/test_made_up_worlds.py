@@ -19,7 +19,7 @@ import pytest
 
 import overfit_cli
 from calibration import rates
-from calibration.__main__ import most_errors, row, studies
+from calibration.__main__ import most_errors, row, studies, table
 from calibration.damage import DAMAGES
 from calibration.rates import TRUTHS, Truth, World, design, worlds_of
 from overfit_cli import Claim, Measurement, UserError
@@ -196,7 +196,8 @@ def test_every_claim_has_worlds_a_preset_and_rates_none_above_what_is_allowed() 
         row("toy", "toy-claim", 1)
 
 
-CUT_OFF = "study,claim,runs,true: fails,false: holds\na,b,20,0,0\na,c,20,0"
+HEADINGS = "study,claim,runs,true: fails,false: holds"
+CUT_OFF = f"{HEADINGS},worlds,caught\na,b,20,0,0,0,0\na,c,20,0"
 
 
 @pytest.mark.parametrize(
@@ -210,4 +211,19 @@ def test_rates_that_cannot_be_read_are_left_out_in_a_sentence(
     simulated_rates.cache_clear()
     with pytest.warns(UserWarning, match="no error rates of claims are shown"):
         assert simulated_rates() == {}
+    simulated_rates.cache_clear()
+
+
+def test_without_runs_broken_clauses_are_counted_and_rates_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")  # no further process
+    before = f"{HEADINGS}\nmultihead-mixture,mixture-lemma2-quarter,20,1,2\n"
+    counted = table(before, runs=0)
+    assert counted.splitlines()[1:] == ["multihead-mixture,mixture-lemma2-quarter,20,1,2,1,1"]
+    (tmp_path / ERROR_RATES).write_text(counted)
+    monkeypatch.setattr("overfit_cli.report.page.preset_folder", lambda: tmp_path)
+    simulated_rates.cache_clear()
+    [told] = simulated_rates().values()
+    assert told.endswith("5 % are allowed. A broken clause is told in 1 of 1 world.")
     simulated_rates.cache_clear()

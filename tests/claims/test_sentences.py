@@ -54,6 +54,10 @@ TURNED = LINE.assign(test_error=LINE["test_error"] * np.where(LINE["n"] == 32, 4
 RISING = TURNED.assign(test_error=1 / TURNED["test_error"])
 JUMPED = LINE.assign(test_error=LINE["n"].map({4: 1.0, 8: 1.1, 16: 1.2, 32: 0.1}))
 JUMPED["test_error"] += 0.001 * JUMPED["seed"]
+STEPPED = cells((2, 4, 8, 16, 32), (1.0,), seeds=20)
+NOISE = 0.01 * np.random.default_rng(0).standard_normal(len(STEPPED))
+FLATTENED = STEPPED.assign(test_error=0.3 + 1 / STEPPED["n"] ** 2 + NOISE / 100)
+STEPPED["test_error"] = np.where(STEPPED["n"] == 32, 0.9, 0.2) + NOISE
 BOUNCED = LINE.assign(test_error=LINE["n"].map({4: 1.0, 8: 0.3, 16: 0.5, 32: 0.1}))
 BOUNCED["test_error"] += 0.001 * BOUNCED["seed"]
 NAMED = cells((4,), (1.0,), ("none", "ridge")).assign(late_error=0.9, error=0.9, **{"acc (%": 90.0})
@@ -74,6 +78,10 @@ FALLS = "mean of test_error falls along n on average"
         ("test_error is 0.2 within a factor of 2 where n = 4, snr = 1", ALL, "holds", ""),
         ("test_error falls along snr", ALL, "holds", ""),
         ("test_error rises along snr", ALL, "fails", ""),
+        ("test_error falls along n", JUMPED, "fails", "worst is at all but the last value"),
+        ("test_error rises along n", STEPPED, "inconclusive", "all but the last value"),
+        ("test_error falls along n", STEPPED.assign(n=64 / STEPPED["n"]), "inconclusive", "first"),
+        ("test_error falls along n", FLATTENED, "holds", ""),
         ("steps_taken rises along n", ALL, "holds", ""),
         ("rank correlation of snr in test_error < -0.9", ALL, "holds", ""),
         ("rank correlation of n in steps_taken > 0.9", ALL, "holds", ""),

@@ -86,6 +86,8 @@ class Share:
 class Trend:
     """A fall or a rise along a parameter, on every line of the grid: by the order of its values.
 
+    A jump at one end of a line decides none: it falls without its first and its last value, too.
+
     Attributes:
         size: of the rank correlation at the margin's end.
     """
@@ -110,16 +112,24 @@ class Trend:
         """Return, for each line, its rank correlation, the rank of its end, and how far it turns.
 
         A curve that falls, rises by more than half of its range and falls again does not fall.
+        Lines of more than three values have their rank correlation without either end, too.
         """
         parts = []
+        side = (0.0, math.inf) if self.rises else (-math.inf, 0.0)
         for place, x, low, high in _lines(cells, self.measured, self.axis):
             values = np.where(low == high, low, np.nan)
             signed = -values if self.rises else values
-            for name, ends, margin, least in (
+            told = [
                 (WHOLE, _rank_correlations(x, values), self.margin, -1.0),
                 ("its end", _end_ranks(signed), self.STAYS, 0.0),
                 ("its turn", _turns(signed), self.TURNS, -1.0),
-            ):
+            ]
+            if len(x) > LEAST_FOR_POWER:
+                for end, at in (("first", slice(1, None)), ("last", slice(-1))):
+                    rest = f"all but the {end} value"
+                    ends = _rank_correlations(x[at], values[:, at])
+                    told.append((rest, ends, Margin(*side, because=rest), -1.0))
+            for name, ends, margin, least in told:
                 parts.append(Part(_joined(place, name), *ends, margin, within=(least, 1.0)))
         return parts
 

@@ -6,8 +6,8 @@ The forms, where Q is arithmetic of columns and parameters, and X, Y are paramet
 - `Q is NUMBER within 0.02`, `within 10%` or `within a factor of 2`: the same, on both sides.
 - `Q[method=ridge] < Q[method=none]`: the difference of two groups, seed by seed; of a geometric
   mean their ratio.
-- `Q falls along X`, `Q rises along X`: the rank correlation on every line, and no run back; `rank
-  correlation of X in Q < -0.5` is the same with a margin of its own.
+- `Q falls along X`, `Q rises along X`: the rank correlation on every line, without either end too,
+  and no run back; `rank correlation of X in Q < -0.5` is the same with a margin of its own.
 - `power of X in Q is NUMBER within 0.1`: p of Q ∝ X^p, on every line; `throughout`: the last value
   alone doesn't decide, and Q doesn't turn at the end of the line.
 - `power of Y in X at Q = NUMBER is NUMBER within 0.1`: p of X ∝ Y^p where Q has that value.
@@ -82,8 +82,9 @@ class Clause:
             size = self.quantity.size
             side = f"{self.quantity.margin}" if size else f"on the side on which it {way}"
             condition = (
-                f"the rank correlation{IN_MARGIN}{side}, the end has not run back by half of the "
-                "line's values, and no turn on the line is as large as half of its range"
+                f"the rank correlation{IN_MARGIN}{side}, of four values or more the line {way} "
+                "without either end too, its end has not run back by half of its values, and no "
+                "turn on it is as large as half of its range"
             )
         else:
             of = f" of {self.quantity}" * named

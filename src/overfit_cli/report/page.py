@@ -156,7 +156,9 @@ def _rates_in_words(row: Mapping[Any, Any]) -> str:
         ends = f"{100 * low:.1f} to {text.percent(high, 1)}"
         wrong.append(f"{row[world]} of {row['runs']} worlds ({ends})")
     held = f"Simulated: it held in {wrong[0]} where it is false"
-    return f"{held}, failed in {wrong[1]} where it is true; 5 % are allowed."
+    worlds = text.plural(row["worlds"], "world")
+    clauses = f" A broken clause is told in {row['caught']} of {worlds}." * bool(row["worlds"])
+    return f"{held}, failed in {wrong[1]} where it is true; 5 % are allowed.{clauses}"
 
 
 # Drawings of numbers
