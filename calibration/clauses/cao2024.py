@@ -19,6 +19,8 @@ softmax-drift-symmetric softmax-drift-independent | of each network | \
     kernel_drift=m**-(1 + NOISE + (activation == 'exp') / 2)
 softmax-drift-relu-symmetric | falls as 1/m | kernel_drift=m**-(.7 + NOISE)
 softmax-gap-symmetric | falls as 1/m | test_gap=m**-(1 + NOISE) | holds
+softmax-gap-symmetric | of each network | \
+    test_gap=m**-(1 + NOISE + (activation == 'exp') / 2)
 softmax-gap-relu-symmetric | falls as 1/m | test_gap=m**-(1.3 + NOISE)
 [softmax-small-weights-quick]
 softmax-theorem42 | at every step | \
@@ -50,6 +52,8 @@ softmax-lemma51-linear | at fixed width | \
     worst_drift_far=worst_drift * (1 + NOISE + .3 * (m == 1024))
 softmax-drift-constant-softmax-16 | R n | worst_drift=1.1 where seed == 3
 softmax-drift-constant-softmax-4 | R n | worst_drift=.9 | holds
+softmax-drift-constant-softmax-4 | R n | \
+    worst_drift=.9; worst_drift=1.1 where seed == 3 and n == 4 and sigma == 1
 softmax-drift-constant-exp | n = 16 | worst_drift=2.0; worst_drift=3.1 where n == 16 and seed == 3
 [softmax-outputs-quick]
 softmax-linear-rate-outputs | at every step | rate_ratio=1.1 where seed == 3
@@ -58,9 +62,13 @@ softmax-lemma53-bound-outputs | D | movement_over_bound=.1 where seed < 24
 [softmax-table1-paper-quick]
 softmax-steps-paper | of each two | steps_to_epsilon=steps_to_epsilon * 3 where activation == 'exp'
 softmax-steps-without-lambda | the same | steps_to_epsilon=100.0 | holds
+softmax-steps-without-lambda | of each two | \
+    steps_to_epsilon=100.0; steps_to_epsilon=300.0 where activation == 'exp'
 [softmax-table1-quick]
 softmax-steps | of each two | steps_to_epsilon=steps_to_epsilon * 4 where activation == 'relu'
 softmax-widths | the same | steps_over_limit=1 + 30 / m | holds
+softmax-widths | of each two | \
+    steps_over_limit=1 + 30 / m * (1 + 7 * (activation == 'relu'))
 [softmax-lambda-steps-quick]
 softmax-steps-collapse | one constant | \
     steps_to_epsilon=steps_to_epsilon * 4 where activation == 'exp' and n == 3 and d == 16
@@ -71,6 +79,12 @@ softmax-steps-condition-power | ∝ κ | steps_to_epsilon=9 * kappa**(.6 + NOISE
 diffusion-falls | up to the largest n | \
     score_error=score_error * 9 where model == 'relu' and n == 1000
 diffusion-alike | as exp networks do | denoiser_error=denoiser_error * 9 where model == 'exp'
+diffusion-posterior | score | score_error=score_error / 9 where model == 'posterior'
+diffusion-posterior | denoiser | denoiser_error=denoiser_error / 9 where model == 'posterior'
+diffusion-samples | a factor of two | \
+    sliced_wasserstein=sliced_wasserstein * 5 where model == 'softmax'
+[softmax-scores-digits-quick]
+diffusion-copies-softmax | as fresh draws do | memorised=.5 + NOISE where model == 'softmax'
 [softmax-scores-gd-quick]
 diffusion-gd | a factor of two | denoiser_error=denoiser_error * 5 where optimiser == 'gd'
 diffusion-theorem66 | the first term | \
