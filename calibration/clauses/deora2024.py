@@ -30,6 +30,11 @@ mixture-sqrt-smaller | at least half | steps_to_target=40 / heads**.5
 mixture-sqrt-smaller | absent cells | only where learning_rate > .5 or heads != 50 | inconclusive
 mixture-loss-below-one | at most 1 | train_loss=1.0 where train_loss > 1 | holds
 mixture-loss-below-one | at most 1 | train_loss=.9; train_loss=1.1 where seed == 3 and heads == 5
+[heads-fig6-quick]
+sst2-faster | falls with H | \
+    mean_train_loss=.5 + .1 * abs(log(learning_rate / .001)) + heads * (.01 + .001 * (seed % 3))
+sst2-generalises-faster | falls with H | \
+    mean_test_loss=.5 + .1 * abs(log(learning_rate / .001)) + heads * (.01 + .001 * (seed % 3))
 [heads-planted-quick]
 planted-gd-faster | 50 heads arrive | steps_to_target=nan where heads == 50
 planted-momentum-sooner | at each H | \
