@@ -14,6 +14,8 @@ from typing import Any
 from overfit_cli.claims.papers import Claims, on
 from overfit_cli.studies.benign_vit.claims.theorems import (
     BENIGN_SIDE,
+    CONDITION,
+    CONDITION_41,
     HARMFUL_SIDE,
     MAY_VARY,
     SMALL_ERROR,
@@ -21,6 +23,7 @@ from overfit_cli.studies.benign_vit.claims.theorems import (
 )
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.stages import numbers, until_stage_2_ends
+from overfit_cli.studies.benign_vit.theory import BALANCE, BALANCE_IN_WORDS
 
 jiang = Claims("", "Jiang et al. 2024", BenignVitParameters, figure="dynamics")
 
@@ -233,6 +236,27 @@ for side, place in (("benign", "proof of Lemma D.5"), ("harmful", "proof of Lemm
         because="our reading of o(1): half of 1/M",
         **SIDES[side],
     )
+
+jiang.ours(
+    "first-stage-width",
+    "section 5.3 and the proofs of Lemmas D.5 and E.3",
+    "Wider heads don't bring stage 1 about: the step at which the attention of a class of query is "
+    "first half of 1/M off 1/M scales with d_h as T₁ does, on either side.",
+    "mean of power of d_h in leaving is 0 within 0.02",
+    on=on(
+        "theorem-first-stage",
+        *CONDITION_41,
+        f"(n * snr**2 - 60 * (tokens * sigma_p_tilde / sigma_p)**2) * (n * snr**2 - {BALANCE} / 4) "
+        ">= 0",
+        alike=MAY_VARY,
+    ),
+    cells=numbers("leaving"),
+    number="the power of d_h in that step over T₁",
+    because="0.25 would be another law; over d_h from 10¹⁴ to 10¹⁸ 0.02 is a factor of 1.2",
+    hypotheses=f"{CONDITION}; N·SNR² is above 60 M² C_p², or at most a quarter of "
+    f"{BALANCE_IN_WORDS}; N, SNR and M are those of one setting on each side",
+    reads="trajectories",
+)
 
 # Without exception, of every sample, token and step
 
