@@ -82,11 +82,12 @@ for name, place, statement, cells in (
         **LEAD,
         **{**cells, "hypotheses": f"{cells['hypotheses']}; {T1}"},
     )
-jiang.paper(
+jiang.ours(
     "lemma53-values",
     "Lemma 5.3 and proposition B(t) of D.2",
-    "In stage 2 the signals' values grow linearly in the steps since stage 1 ended: the slower one "
-    "at least so, and the faster one at most so. The coefficient is open, and isn't asked.",
+    "In stage 2 the signals' values grow linearly in the steps since stage 1 ended, by their local "
+    "power in its second half: the slower one at least so, and the faster one at most so. The "
+    "coefficient is open, and isn't asked.",
     {
         "slower signal": always("slower_value", ">= 0.9"),
         "faster signal": always("faster_value", "<= 1.1"),
@@ -95,11 +96,12 @@ jiang.paper(
     **LINEAR,
     **BENIGN,
 )
-jiang.paper(
+jiang.ours(
     "harmful-values",
     "proposition J(t) of E.2",
     f"{HARMFUL_WINS} token 2's value, the mean over samples, grows linearly in stage 2 in the "
-    "steps since stage 1 ended: at least so, and at most so. The coefficient isn't asked.",
+    "steps since stage 1 ended, by its local power in the second half: at least so, and at most "
+    "so. The coefficient isn't asked.",
     {
         "at least linear": always("slower_value", ">= 0.9"),
         "at most linear": always("faster_value", "<= 1.1"),
@@ -125,7 +127,7 @@ jiang.paper(
     "lemma54-values",
     "Lemma 5.4",
     "In stage 3 the exponential of either signal's value grows at least linearly in the steps "
-    "since T₂. The coefficient is open, and isn't asked.",
+    "since T₂, by its local power in the second half. The coefficient is open, and isn't asked.",
     always("stage_3_value", ">= 0.9"),
     cells=numbers("stage_3_value"),
     **LINEAR,
@@ -135,7 +137,7 @@ jiang.paper(
     "harmful-values-stage3",
     "proposition N(t) of E.3",
     f"{HARMFUL_WINS} exp of token 2's value grows in stage 3 at least linearly in the steps since "
-    "T₂, in every sample. The coefficient isn't asked.",
+    "T₂, in every sample, by its local power in the second half. The coefficient isn't asked.",
     always("stage_3_value", ">= 0.9"),
     cells=numbers("stage_3_value"),
     **LINEAR,
@@ -164,12 +166,13 @@ for side, place in (("benign", "Lemmas C.2 and D.3"), ("harmful", "Lemmas C.2 an
 
 # Scores ⟨q, k⟩, and attention
 
-jiang.paper(
+jiang.ours(
     "lemma53-every-product",
     "Lemma 5.3 and proposition D(t) of D.2",
     "In stage 2 exp(Λ), Λ = ⟨q, k₊⟩ − ⟨q, k_n,j⟩ (or with k₋), grows at least as the square of the "
-    "steps since stage 1 ended, for the query of every token and every noise key, and so does "
-    "exp(⟨q, k₊⟩ − ⟨q, k_n,2⟩) in the mean over samples, of the + signal's and of token 2's query.",
+    "steps since stage 1 ended, by its local power in the second half, for the query of every "
+    "token and every noise key, and so does exp(⟨q, k₊⟩ − ⟨q, k_n,2⟩) in the mean over samples, of the + "
+    "signal's and of token 2's query.",
     {
         "every token": always("every_query", ">= 1.9"),
         "signal's query": always("signal_query", ">= 1.9"),
@@ -179,12 +182,13 @@ jiang.paper(
     **QUADRATIC,
     **BENIGN,
 )
-jiang.paper(
+jiang.ours(
     "harmful-every-product",
     "proposition L(t) of E.2, (160) to (164)",
     f"{HARMFUL_WINS} exp(Ψ), Ψ = ⟨q, k_n,2⟩ − ⟨q, k⟩, grows in stage 2 at least as the square of "
-    "the steps since stage 1 ended, for the query of every token and every other key, and so does "
-    "exp(⟨q, k_n,2⟩ − ⟨q, k₊⟩) in the mean over samples, of the + signal's query.",
+    "the steps since stage 1 ended, by its local power in the second half, for the query of every "
+    "token and every other key, and so does exp(⟨q, k_n,2⟩ − ⟨q, k₊⟩) in the mean over samples, of "
+    "the + signal's query.",
     {
         "every token": always("every_query", ">= 1.9"),
         "signal's query": always("signal_query", ">= 1.9"),
@@ -197,7 +201,8 @@ jiang.ours(
     "harmful-noise-products",
     "proposition L(t) of E.2, (160) to (164), which is about each sample",
     f"{HARMFUL_WINS} exp(⟨q, k_n,2⟩ − ⟨q, k₊⟩) of token 2's query, in the mean over samples, grows "
-    "in stage 2 at least as the square of the steps since stage 1 ended, on average over draws.",
+    "in stage 2 at least as the square of the steps since stage 1 ended, by its local power in the "
+    "second half, on average over draws.",
     "mean of noise_query >= 1.9",
     cells=numbers("noise_query"),
     **QUADRATIC,
@@ -214,7 +219,7 @@ jiang.ours(
     number="the least attention of a class of query on the signal in stage 3",
     **STAGE_3,
 )
-jiang.paper(
+jiang.ours(
     "harmful-attention",
     "E.3, (169) and (170)",
     f"{HARMFUL_WINS} the attention of every class of token on token 2, in the mean over samples, "

@@ -16,6 +16,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
+from overfit_cli.claims.cells import is_unknown
 from overfit_cli.claims.papers import Claims, on
 from overfit_cli.core.claim import not_run
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
@@ -83,6 +84,15 @@ OPEN = "T's constant is open: ten is allowed, and fewer steps are as good"
 FITTED = "train_loss <= epsilon on all seeds"
 
 
+def ended(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells without what a failed one ended with: it has not reached ε, but stopped."""
+    failed = cells["status"] != "done"
+    told = ["test_signal_attention_min", "test_noise_value_max"]
+    known = {name: cells[name].mask(failed) for name in told if name in cells}
+    lost = failed & ~is_unknown(cells)
+    return cells.assign(**known, train_loss=cells["train_loss"].mask(lost, np.inf))
+
+
 LEAST_EPSILONS = 3
 """The fewest values of ε that show a limit."""
 
@@ -144,6 +154,7 @@ jiang.paper(
     "each of three ε.",
     f"{always(OVER_T['benign'], '<= 10', 'geometric mean')}; {FITTED}",
     on=BENIGN,
+    cells=ended,
     hypotheses=THEOREM_41,
     number="steps to ε over T, the most of a seed's cells,",
     because=OPEN,
@@ -156,6 +167,7 @@ jiang.paper(
     "training loss is at most ε.",
     f"{always(OVER_T['harmful'], '<= 10', 'geometric mean')}; {FITTED}",
     on=HARMFUL,
+    cells=ended,
     hypotheses=f"{HARMFUL_SIDE}; T has the constant (σ_p/σ̃_p)², 1/(25 M) by item 10, as samples "
     "are fitted by σ̃_p",
     number="steps to ε over T, the most of a seed's cells,",
@@ -281,5 +293,6 @@ for name, place, statement, bound in (
         f"When training ends, {AT_ONE} {statement}.",
         f"{bound} on all seeds",
         on=BENIGN,
+        cells=ended,
         hypotheses=f"{BENIGN_SIDE}; {SMALL_ERROR}; {SMALL_TEST_ERROR}",
     )
