@@ -174,8 +174,10 @@ WORLDS: dict[str, tuple[tuple[str, str, Verdict, Change], ...]] = {
         ("theorem-harmful-test-loss", "of a draw", "fails", with_(one, test_loss=0.01)),
     ),
     "theorem-small-values-quick": (
-        ("theorem-harmful-test-error", "at every σ_V", "holds",
+        ("theorem-harmful-test-error", "large", "holds",
          with_(every, test_error=lambda f: 0.3 + 0 * f.n)),
+        ("theorem-harmful-test-error", "at every σ_V", "fails",
+         with_(every, test_error=lambda f: np.where(f.sigma_v == 1e-6, 0.05, 0.3))),
         ("harmful-error-law", "the signal's value", "fails",
          with_(every, value_plus=0, value_minus=0)),
         ("harmful-signal-values", "SNR", "fails",

@@ -120,18 +120,19 @@ SMALL_VALUES = on(
 def error_law(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells with by how much the test error is off its law.
 
-    New samples have an attention of 1/M on each token, and are wrong where noise's values outweigh
-    the signal's. Noise's are Gaussian: what W_V begins with, and what new noise overlaps with the N
-    tokens 2 that are fitted, each of value log(1/(e^ε − 1)), by 1/√d.
+    A new sample is wrong where its noise's values, as attention weighs tokens, outweigh the
+    signal's. They are Gaussian: what W_V begins with, and what new noise overlaps with the N tokens
+    2 that are fitted, each of value log(1/(e^ε − 1)), by 1/√d.
     """
-    lengths = np.sqrt(cells["sigma_p_tilde"] ** 2 + (cells["tokens"] - 2) * cells["sigma_p"] ** 2)
-    fitted = np.log(np.expm1(cells["epsilon"].astype(float)))
+    known = cells.astype({"test_attention_signal": float, "test_attention_noise": float})
+    signal, strong = known["test_attention_signal"], known["test_attention_noise"]
+    rest = (1 - signal - strong) ** 2 / (cells["tokens"] - 2)
+    length = np.sqrt((strong * cells["sigma_p_tilde"]) ** 2 + rest * cells["sigma_p"] ** 2)
+    fitted = -np.log(np.expm1(cells["epsilon"].astype(float))) / cells["sigma_p_tilde"]
     first = cells["sigma_v"] * cells["output_scale"]
-    noise = lengths * np.sqrt(
-        first**2 + cells["n"] / cells["d"] * (fitted / cells["sigma_p_tilde"]) ** 2
-    )
-    values = cells["value_plus"], -cells["value_minus"]
-    law = sum(ndtr(-value.astype(float) / noise) for value in values) / 2
+    noise = length * np.sqrt(first**2 + cells["n"] / cells["d"] * fitted**2)
+    values = cells["value_plus"].astype(float), -cells["value_minus"].astype(float)
+    law = sum(ndtr(-signal * value / noise) for value in values) / 2
     return cells.assign(error_off=cells["test_error"] - law)
 
 
@@ -160,9 +161,10 @@ jiang.paper(
 jiang.ours(
     "harmful-error-law",
     "Theorem 4.2",
-    "Where overfitting is harmful, the test error is Φ(−V/(S √(σ_V²‖w_O‖² + N v²/(σ̃_p² d)))), the "
-    "mean over both signals: V is the signal's value, v = log(1/(e^ε − 1)) that of a fitted token, "
-    "and S² = σ̃_p² + (M − 2) σ_p²; σ_p and σ̃_p are of whole tokens.",
+    "Where overfitting is harmful, the test error is Φ(−a₁V/(S √(σ_V²‖w_O‖² + N v²/(σ̃_p² d)))), "
+    "the mean over both signals. V is the signal's value, v = log(1/(e^ε − 1)) that of a fitted "
+    "token, S² the sum of (a_j s_j)² over noise tokens of length s_j, and a_j test attention, about "
+    "1/M.",
     "error_off is 0 within 0.05",
     on=SMALL_VALUES,
     cells=error_law,

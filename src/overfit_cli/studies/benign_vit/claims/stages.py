@@ -171,8 +171,8 @@ jiang.ours(
     "Lemma 5.3 and proposition D(t) of D.2",
     "In stage 2 exp(Λ), Λ = ⟨q, k₊⟩ − ⟨q, k_n,j⟩ (or with k₋), grows at least as the square of the "
     "steps since stage 1 ended, by its local power in the second half, for the query of every "
-    "token and every noise key, and so does exp(⟨q, k₊⟩ − ⟨q, k_n,2⟩) in the mean over samples, of the + "
-    "signal's and of token 2's query.",
+    "token and every noise key, and so does exp(⟨q, k₊⟩ − ⟨q, k_n,2⟩) in the mean over samples, of "
+    "the + signal's and of token 2's query.",
     {
         "every token": always("every_query", ">= 1.9"),
         "signal's query": always("signal_query", ">= 1.9"),
