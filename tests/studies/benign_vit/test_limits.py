@@ -212,6 +212,7 @@ def test_the_law_of_the_test_error_is_a_share_of_samples() -> None:
     first, lengths = np.random.default_rng(0).standard_normal((2, 100_000)), [10.0, 1.0, 1.0]
     fitted = -math.log(math.expm1(0.024)) * np.sqrt(44 / cells["d"].to_numpy()) / 10
     size = math.hypot(*lengths)
-    for sigma, overlap, off in zip(cells["sigma_v"], fitted, error_law(cells)["error_off"]):
+    offs = error_law(cells)["error_off"]
+    for sigma, overlap, off in zip(cells["sigma_v"], fitted, offs, strict=True):
         wrong = 2e-5 + size * (sigma * first[0] + overlap * first[1]) < 0
         assert -off == pytest.approx(wrong.mean(), abs=0.005)
