@@ -101,7 +101,7 @@ def learned_signal(p: BenignVitParameters) -> float:
     """
     lengths = np.array([p.signal_norm, p.strong_noise_norm] + [p.noise_norm] * (p.tokens - 2))
     # (steps,): from where no score has moved until the weakest token's are fitted
-    u = np.geomspace(1e-3 / lengths.max(), 1e4 / lengths.min(), 20_000)
+    u = np.geomspace(1e-3 / lengths.max(), 1e4 / lengths.min(), 4000)
     scores, gained = np.zeros(p.tokens), 0.0  # scores (tokens,)
     for before, after in itertools.pairwise(u):
         a = 1 / (1 + (p.tokens - 1) * np.exp(-scores))  # (tokens,)

@@ -163,7 +163,7 @@ jiang.ours(
     "Theorem 4.2",
     "Where overfitting is harmful, the test error is Φ(−a₁V/(S √(σ_V²‖w_O‖² + N v²/(σ̃_p² d)))), "
     "the mean over both signals. V is the signal's value, v = log(1/(e^ε − 1)) that of a fitted "
-    "token, S² the sum of (a_j s_j)² over noise tokens of length s_j, a_j test attention, about 1/M.",
+    "token, S² the sum of (a_j s_j)² over noise tokens of length s_j, and a_j test attention.",
     "error_off is 0 within 0.05",
     on=SMALL_VALUES,
     cells=error_law,
