@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -188,10 +189,8 @@ def test_the_deficit_is_that_of_the_reduced_dynamics() -> None:
 
 def test_what_a_signal_learns_is_the_solution_of_its_equations() -> None:
     """Of scores and the signal's value against u, by a solver that chooses its steps."""
-    p = P(
-        **{"tokens": 4, "snr": 0.2, "d": 10**12, "d_h": 10**16, "n": 44, "noise_per": "token"}
-        | {"sampling": "law", "initialisation": "condition", "sigma_p": 1.0, "sigma_p_tilde": 10.0}
-    )
+    tokens: dict[str, Any] = {"tokens": 4, "noise_per": "token", "sigma_p": 1, "sigma_p_tilde": 10}
+    p = in_law(**tokens, snr=0.2, d=10**12, d_h=10**16, n=44)
     lengths = np.array([0.2, 10.0, 1.0, 1.0])
 
     def rates(u: float, state: np.ndarray) -> np.ndarray:
