@@ -12,7 +12,9 @@ from tests.judged import all_claims, changed, lines, measure, true_cells
 CASES = r"""
 # Jiang et al. 2024: cells that meet the hypotheses are those of a preset
 theorem-* lemma5[234]-* lemma-[de]* stage3-* harmful-*: d=1e6 => not run
-theorem-* lemma5[234]-* lemma-[de]* stage3-* harmful-*: initialisation=gaussian => not run
+theorem-[!h]* theorem-harmful-[ps]* theorem-harmful-test-loss lemma5[234]-* lemma-[de]* stage3-* \
+    harmful-[!es]* harmful-every-*: initialisation=gaussian => not run
+theorem-harmful-test-error harmful-error-law: initialisation=condition => not run
 theorem-benign-steps theorem-benign-test-* lemma5[234]-* lemma-[de]* stage3-*: snr=17 => not run
 scores-rise-* norms-stay-* stray-products-* largest-scores-* values-until-*: snr=17 => not run
 theorem-benign-steps theorem-benign-powers: \

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.figures.inputs import resolve_options
 from overfit_cli.studies.benign_vit import theory
-from overfit_cli.studies.benign_vit.claims.limits import constants
+from overfit_cli.studies.benign_vit.claims.limits import constants, error_law
 from overfit_cli.studies.benign_vit.data import Weights, draw
 from overfit_cli.studies.benign_vit.parameters import token_scales, weight_deviations
 from overfit_cli.studies.benign_vit.reference import VisionTransformer, logistic_loss
@@ -184,3 +185,33 @@ def test_the_deficit_is_that_of_the_reduced_dynamics() -> None:
     )  # fmt: skip
     deficit = number(theory.DEFICIT, parameters)
     assert reduced_dynamics(parameters) == pytest.approx(deficit, rel=0.1)
+
+
+def test_what_a_signal_learns_is_the_solution_of_its_equations() -> None:
+    """Of scores and the signal's value against u, by a solver that chooses its steps."""
+    tokens: dict[str, Any] = {"tokens": 4, "noise_per": "token", "sigma_p": 1, "sigma_p_tilde": 10}
+    p = in_law(**tokens, snr=0.2, d=10**12, d_h=10**16, n=44)
+    lengths = np.array([0.2, 10.0, 1.0, 1.0])
+
+    def rates(u: float, state: np.ndarray) -> np.ndarray:
+        paid = 1 / (1 + 3 * np.exp(-state[:4]))
+        scores = paid * (1 - paid) * lengths**2 * u / 2 / paid.mean()
+        return np.append(scores, (1 - paid).mean() / 3 / paid.mean())
+
+    gained = solve_ivp(rates, (1e-4, 1e4), np.zeros(5), "LSODA", rtol=1e-8).y[4, -1]
+    one = p.output_scale / (weight_deviations(p)[0] * math.sqrt(p.d_h))
+    assert theory.learned_signal(p) == pytest.approx(22 * (0.2 / 10) ** 2 * one * gained, rel=0.01)
+
+
+def test_the_law_of_the_test_error_is_a_share_of_samples() -> None:
+    """Of drawn noise values, of which each part is the larger one once."""
+    cells = design("theorem-small-values").drop_duplicates(["sigma_v", "d"])
+    cells = cells.assign(test_attention_signal=0.25, test_attention_noise=0.25, status="done")
+    cells = cells.assign(value_plus=2e-5, value_minus=-2e-5, test_error=0.0)
+    first, lengths = np.random.default_rng(0).standard_normal((2, 100_000)), [10.0, 1.0, 1.0]
+    fitted = -math.log(math.expm1(0.024)) * np.sqrt(44 / cells["d"].to_numpy()) / 10
+    size = math.hypot(*lengths)
+    offs = error_law(cells)["error_off"]
+    for sigma, overlap, off in zip(cells["sigma_v"], fitted, offs, strict=True):
+        wrong = 2e-5 + size * (sigma * first[0] + overlap * first[1]) < 0
+        assert -off == pytest.approx(wrong.mean(), abs=0.005)

@@ -181,3 +181,12 @@ def test_what_outgrows_another_is_told_of_all_logged_steps() -> None:
     for unknown in (late_start, killed, no_step):
         assert outgrown(pairs)(unknown)[["growth", "ahead", "fall"]].isna().to_numpy().all()
     assert outgrown(pairs)(killed)["status"].eq("failed").all(), "its last lead decides nothing"
+
+
+def test_attention_leaves_where_a_class_is_half_of_1_over_m_off() -> None:
+    """Between logged steps, at 50/40 T₁; and never where it stays even."""
+    found = [
+        numbers("leaving")(steps_of("benign", attention_signal_signal=paid))["leaving"].item()
+        for paid in ((1 + PART / 100) / 3, 1 / 3)
+    ]
+    assert found == [pytest.approx(1.25), pytest.approx(math.nan, nan_ok=True)]

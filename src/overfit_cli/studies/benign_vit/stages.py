@@ -248,17 +248,33 @@ class Stages:
         largest = [np.max(self[f"{kind}_value_most"][before]) for kind in ("noise", "rest")]
         return float(np.max(largest) / (tail + added))
 
-    def attention_off(self) -> float:
-        """The most that a class's attention on a token differs from 1/M up to T₁, times M."""
-        before, m = self.step <= self.t1(), self.p.tokens
+    def _off(self) -> Floats:
+        """The most that a class's attention on a token differs from 1/M, times M, (steps,)."""
+        m = self.p.tokens
         counts = {"signal": 1, "noise": 1, "rest": m - 2}
         gone = [
-            np.abs(self[f"attention_{source}_{target}"][before] / count - 1 / m).max()
+            np.abs(m * self[f"attention_{source}_{target}"] / count - 1)
             for source in TOKEN_CLASSES
             for target, count in counts.items()
             if count
         ]
-        return float(m * np.max(gone))
+        return np.asarray(np.max(gone, axis=0))
+
+    def attention_off(self) -> float:
+        """The most that a class's attention on a token differs from 1/M up to T₁, times M."""
+        return float(np.max(self._off()[self.step <= self.t1()]))
+
+    def leaving(self) -> float:
+        """The step at which a class's attention first is half of 1/M off it, over T₁.
+
+        It is interpolated between logged steps.
+        """
+        off = self._off()
+        [gone] = np.nonzero(off >= 1 / 2)
+        if not len(gone) or not gone[0] or np.isnan(off[: gone[0]]).any():
+            return math.nan
+        around = slice(gone[0] - 1, gone[0] + 1)
+        return float(np.interp(1 / 2, off[around], self.step[around]) / self.t1())
 
     def rise(self) -> float:
         """The least that scores move as a proposition says from T₁ on, over the largest one."""

@@ -219,6 +219,15 @@ FIGURES = (
         },
         **_IN_LOGS,
     ),
+    LINES.showing(
+        "small-values",
+        "Test error against the deviation of W_V, at a test loss of log 2",
+        x="sigma_v",
+        value="test_error",
+        by="d",
+        log=frozenset({"x"}),
+        fits=lambda data: data.trained["sigma_v"].nunique() > 1,
+    ),
     CURVES.showing(title="Training and test loss against gradient steps"),
 )
 

@@ -8,6 +8,7 @@ logarithm that item 1 hides: its cube is about 1.5 · 10⁵.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -87,6 +88,28 @@ def learning_balance(strong_noise: ArrayLike, tokens: ArrayLike) -> NDArray[np.f
     """
     squared = np.asarray(strong_noise, dtype=np.float64) ** 2
     return np.asarray(2 * (squared + np.asarray(tokens) - 2))
+
+
+def learned_signal(p: BenignVitParameters) -> float:
+    """Return what a signal's value gains, of N/2 samples, until token 2 has all attention.
+
+    A sample's token 2 takes over the queries of its M tokens as its value v grows. Let u = v σ_h
+    √d_h/‖w_O‖. The query of a token of length s pays it a = 1/(1 + (M − 1) e^−Λ), and Λ, its score
+    above the others', grows by dΛ = (2/M) a (1 − a) s² u du/A, where A is the mean of a over the
+    queries. The signal is paid (1 − a)/(M − 1), and learns from N/2 samples by ‖μ‖² where token 2
+    learns from one by σ̃_p² d. What is left out falls with d, d_h and σ_V.
+    """
+    lengths = np.array([p.signal_norm, p.strong_noise_norm] + [p.noise_norm] * (p.tokens - 2))
+    # (steps,): from where no score has moved until the weakest token's are fitted
+    u = np.geomspace(1e-3 / lengths.max(), 1e4 / lengths.min(), 4000)
+    scores, gained = np.zeros(p.tokens), 0.0  # scores (tokens,)
+    for before, after in itertools.pairwise(u):
+        a = 1 / (1 + (p.tokens - 1) * np.exp(-scores))  # (tokens,)
+        scores += 2 / p.tokens * a * (1 - a) * lengths**2 * (after**2 - before**2) / (2 * a.mean())
+        gained += (after - before) * (1 - a).mean() / (p.tokens - 1) / a.mean()
+    sigma_h, _ = weight_deviations(p)
+    one = p.output_scale / (sigma_h * math.sqrt(p.d_h))
+    return float(p.n / 2 * (p.signal_norm / p.strong_noise_norm) ** 2 * one * gained)
 
 
 def predicted_boundary(strong_noise: ArrayLike, tokens: ArrayLike) -> NDArray[np.float64]:

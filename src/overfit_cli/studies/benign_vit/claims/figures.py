@@ -20,6 +20,7 @@ from overfit_cli.claims.parts import Margin, tolerance_margin
 from overfit_cli.claims.quantities import LEAST_FOR_POWER
 from overfit_cli.claims.rules import judge_estimate
 from overfit_cli.core.claim import Measurement, add_remark, inconclusive, not_run
+from overfit_cli.core.text import plural
 from overfit_cli.stats.boundaries import crossings, fit_power_law
 from overfit_cli.stats.intervals import middle
 from overfit_cli.studies.benign_vit.images_study import BenignVitImagesParameters
@@ -170,8 +171,22 @@ def judge_exponent(cells: pd.DataFrame, margin: Margin) -> Measurement:
     """Judge p of N·SNR^p = C through the median crossings.
 
     A curve that never crosses counts as beyond the grid. Where a median lies further from the
-    fitted curve than figure 1b's line may lie from its own, in the ratio, it is no power.
+    fitted curve than figure 1b's line may lie from its own, in the ratio, it is no power. Numbers
+    that the grid lacks may be any: those that tilt the boundary either way lead to one verdict.
     """
+    done, grid = done_cells(cells), coarse_grid(cells)
+    if len(lost := grid[grid["status"] != "done"]):
+        ends = done["test_loss"].min(), done["test_loss"].max()
+        is_large = lost["n"] > grid["n"].median()
+        for way in (is_large, ~is_large):
+            filled = lost.assign(status="done", test_loss=np.where(way, *ends))
+            verdict = _exponent(pd.concat([done, filled]), margin).verdict
+            if verdict != _exponent(done, margin).verdict:
+                raise inconclusive(f"{plural(len(lost), 'cell')} failed or are absent.")
+    return _exponent(done, margin)
+
+
+def _exponent(cells: pd.DataFrame, margin: Margin) -> Measurement:
     fit = fit_power_law(boundary(cells), "n")
     if fit is None:
         raise inconclusive(

@@ -1,8 +1,9 @@
 """Claims on limits: what wide heads end with, and where overfitting turns benign.
 
 The test loss and attention of wide heads follow from Theorem 4.1's own dynamics to leading order in
-√d_h, without a constant that is fitted. That signal and noise are learned equally fast at N·SNR² =
-2 ((σ̃_p/σ_p)² + M − 2) is derived in `theory.learning_balance`.
+√d_h, without a constant that is fitted; so does the test error of harmful ones. That signal and
+noise are learned equally fast at N·SNR² = 2 ((σ̃_p/σ_p)² + M − 2) is derived in
+`theory.learning_balance`.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtr
 
 from overfit_cli.claims.papers import Claims, on
 from overfit_cli.core.claim import Measurement, inconclusive, not_run
+from overfit_cli.core.parameters import parameters_from_row
 from overfit_cli.studies.benign_vit.claims.figures import (
     EXPONENT,
     boundary,
@@ -24,9 +27,11 @@ from overfit_cli.studies.benign_vit.claims.figures import (
 from overfit_cli.studies.benign_vit.claims.theorems import (
     CONDITION,
     CONDITION_41,
+    HARMFUL_SIDE,
     LARGE,
     LARGE_PRODUCT,
     MAY_VARY,
+    SMALL_PRODUCT,
 )
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.theory import (
@@ -37,6 +42,7 @@ from overfit_cli.studies.benign_vit.theory import (
     HARMFUL_LOSS,
     STAGE_3_ERROR,
     WIDE_HEADS_LOSS,
+    learned_signal,
 )
 
 jiang = Claims("", "Jiang et al. 2024", BenignVitParameters)
@@ -98,6 +104,88 @@ jiang.sharp(
     because="an order of magnitude: the constant is open",
     hypotheses=DESIGN,
     figure="deficit",
+)
+
+
+SMALL_VALUES = on(
+    "theorem-small-values",
+    *CONDITION_41,
+    SMALL_PRODUCT,
+    "sigma_v * output_scale * sqrt(sqrt(d_h)) <= 1",
+    "sigma_v * output_scale * snr * sqrt(sqrt(d_h)) <= 1",
+    alike=MAY_VARY,
+)
+
+
+def error_law(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells with by how much the test error is off its law.
+
+    A new sample is wrong where its noise's values, as attention weighs tokens, outweigh the
+    signal's. They are Gaussian: what W_V begins with, and what new noise overlaps with the N tokens
+    2 that are fitted, each of value log(1/(e^ε − 1)), by 1/√d.
+    """
+    known = cells.astype({"test_attention_signal": float, "test_attention_noise": float})
+    signal, strong = known["test_attention_signal"], known["test_attention_noise"]
+    rest = (1 - signal - strong) ** 2 / (cells["tokens"] - 2)
+    length = np.sqrt((strong * cells["sigma_p_tilde"]) ** 2 + rest * cells["sigma_p"] ** 2)
+    fitted = -np.log(np.expm1(cells["epsilon"].astype(float))) / cells["sigma_p_tilde"]
+    first = cells["sigma_v"] * cells["output_scale"]
+    noise = length * np.sqrt(first**2 + cells["n"] / cells["d"] * fitted**2)
+    values = cells["value_plus"].astype(float), -cells["value_minus"].astype(float)
+    law = sum(ndtr(-signal * value / noise) for value in values) / 2
+    return cells.assign(error_off=cells["test_error"] - law)
+
+
+def signal_values(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells with the signals' mean value over what they learn by theory."""
+    settings = cells.drop_duplicates(["snr", "d"])
+    of = {
+        (row["snr"], row["d"]): learned_signal(parameters_from_row(BenignVitParameters, row))
+        for _, row in settings.iterrows()
+    }
+    learned = np.array([of[each] for each in zip(cells["snr"], cells["d"], strict=True)])
+    return cells.assign(over_learned=(cells["value_plus"] - cells["value_minus"]) / 2 / learned)
+
+
+jiang.paper(
+    "theorem-harmful-test-error",
+    "abstract and section 1, for Theorem 4.2",
+    "Where N⁻¹·SNR⁻² = Ω(1) the test error is large: at least a tenth at every σ_V that item 7 of "
+    "Condition 4.1 allows, which bounds it from above only.",
+    "test_error >= 0.1",
+    on=SMALL_VALUES,
+    because="any share that is large",
+    hypotheses=HARMFUL_SIDE,
+    figure="small-values",
+)
+jiang.ours(
+    "harmful-error-law",
+    "Theorem 4.2",
+    "Where overfitting is harmful, the test error is Φ(−a₁V/(S √(σ_V²‖w_O‖² + N v²/(σ̃_p² d)))), "
+    "the mean over both signals. V is the signal's value, v = log(1/(e^ε − 1)) that of a fitted "
+    "token, S² the sum of (a_j s_j)² over noise tokens of length s_j, and a_j test attention.",
+    "error_off is 0 within 0.05",
+    on=SMALL_VALUES,
+    cells=error_law,
+    number="the test error less that",
+    because="400 test samples tell a share to 0.025",
+    hypotheses=HARMFUL_SIDE,
+    figure="small-values",
+)
+jiang.ours(
+    "harmful-signal-values",
+    "Theorem 4.2",
+    "Where overfitting is harmful and σ_V small, the signals' values end at what they learn until "
+    "token 2 has all attention: c N/2 (‖μ‖/(σ̃_p √d))² ‖w_O‖/(σ_h √d_h) times the sum of 1/s over "
+    "the queries' tokens of length s, and c is 0.45 to 0.56 at M = 4. A large test error takes a "
+    "σ_V ‖w_O‖ S of their order.",
+    "geometric mean of over_learned is 1 within a factor of 1.15",
+    on=SMALL_VALUES.where("sigma_v * output_scale * sqrt(sqrt(d_h)) <= 0.05"),
+    cells=signal_values,
+    number="their mean value over that, integrated,",
+    because="leaps of 0.15 in a score",
+    hypotheses=f"{HARMFUL_SIDE}; σ_V is at most a twentieth of item 7's bound",
+    figure="small-values",
 )
 
 

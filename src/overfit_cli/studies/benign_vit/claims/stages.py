@@ -14,6 +14,8 @@ from typing import Any
 from overfit_cli.claims.papers import Claims, on
 from overfit_cli.studies.benign_vit.claims.theorems import (
     BENIGN_SIDE,
+    CONDITION,
+    CONDITION_41,
     HARMFUL_SIDE,
     MAY_VARY,
     SMALL_ERROR,
@@ -21,6 +23,7 @@ from overfit_cli.studies.benign_vit.claims.theorems import (
 )
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.stages import numbers, until_stage_2_ends
+from overfit_cli.studies.benign_vit.theory import BALANCE, BALANCE_IN_WORDS
 
 jiang = Claims("", "Jiang et al. 2024", BenignVitParameters, figure="dynamics")
 
@@ -82,8 +85,9 @@ for name, place, statement, cells in (
 jiang.ours(
     "lemma53-values",
     "Lemma 5.3 and proposition B(t) of D.2",
-    "In stage 2 the signals' values grow linearly in the steps since stage 1 ended: the slower one "
-    "at least so, and the faster one at most so. The coefficient is open, and isn't asked.",
+    "In stage 2 the signals' values grow linearly in the steps since stage 1 ended, by their local "
+    "power in its second half: the slower one at least so, and the faster one at most so. The "
+    "coefficient is open, and isn't asked.",
     {
         "slower signal": always("slower_value", ">= 0.9"),
         "faster signal": always("faster_value", "<= 1.1"),
@@ -96,7 +100,8 @@ jiang.ours(
     "harmful-values",
     "proposition J(t) of E.2",
     f"{HARMFUL_WINS} token 2's value, the mean over samples, grows linearly in stage 2 in the "
-    "steps since stage 1 ended: at least so, and at most so. The coefficient isn't asked.",
+    "steps since stage 1 ended, by its local power in the second half: at least so, and at most "
+    "so. The coefficient isn't asked.",
     {
         "at least linear": always("slower_value", ">= 0.9"),
         "at most linear": always("faster_value", "<= 1.1"),
@@ -122,7 +127,7 @@ jiang.paper(
     "lemma54-values",
     "Lemma 5.4",
     "In stage 3 the exponential of either signal's value grows at least linearly in the steps "
-    "since T₂. The coefficient is open, and isn't asked.",
+    "since T₂, by its local power in the second half. The coefficient is open, and isn't asked.",
     always("stage_3_value", ">= 0.9"),
     cells=numbers("stage_3_value"),
     **LINEAR,
@@ -132,7 +137,7 @@ jiang.paper(
     "harmful-values-stage3",
     "proposition N(t) of E.3",
     f"{HARMFUL_WINS} exp of token 2's value grows in stage 3 at least linearly in the steps since "
-    "T₂, in every sample. The coefficient isn't asked.",
+    "T₂, in every sample, by its local power in the second half. The coefficient isn't asked.",
     always("stage_3_value", ">= 0.9"),
     cells=numbers("stage_3_value"),
     **LINEAR,
@@ -161,12 +166,13 @@ for side, place in (("benign", "Lemmas C.2 and D.3"), ("harmful", "Lemmas C.2 an
 
 # Scores ⟨q, k⟩, and attention
 
-jiang.paper(
+jiang.ours(
     "lemma53-every-product",
     "Lemma 5.3 and proposition D(t) of D.2",
     "In stage 2 exp(Λ), Λ = ⟨q, k₊⟩ − ⟨q, k_n,j⟩ (or with k₋), grows at least as the square of the "
-    "steps since stage 1 ended, for the query of every token and every noise key, and so does "
-    "exp(⟨q, k₊⟩ − ⟨q, k_n,2⟩) in the mean over samples, of the + signal's and of token 2's query.",
+    "steps since stage 1 ended, by its local power in the second half, for the query of every "
+    "token and every noise key, and so does exp(⟨q, k₊⟩ − ⟨q, k_n,2⟩) in the mean over samples, of "
+    "the + signal's and of token 2's query.",
     {
         "every token": always("every_query", ">= 1.9"),
         "signal's query": always("signal_query", ">= 1.9"),
@@ -176,12 +182,13 @@ jiang.paper(
     **QUADRATIC,
     **BENIGN,
 )
-jiang.paper(
+jiang.ours(
     "harmful-every-product",
     "proposition L(t) of E.2, (160) to (164)",
     f"{HARMFUL_WINS} exp(Ψ), Ψ = ⟨q, k_n,2⟩ − ⟨q, k⟩, grows in stage 2 at least as the square of "
-    "the steps since stage 1 ended, for the query of every token and every other key, and so does "
-    "exp(⟨q, k_n,2⟩ − ⟨q, k₊⟩) in the mean over samples, of the + signal's query.",
+    "the steps since stage 1 ended, by its local power in the second half, for the query of every "
+    "token and every other key, and so does exp(⟨q, k_n,2⟩ − ⟨q, k₊⟩) in the mean over samples, of "
+    "the + signal's query.",
     {
         "every token": always("every_query", ">= 1.9"),
         "signal's query": always("signal_query", ">= 1.9"),
@@ -194,7 +201,8 @@ jiang.ours(
     "harmful-noise-products",
     "proposition L(t) of E.2, (160) to (164), which is about each sample",
     f"{HARMFUL_WINS} exp(⟨q, k_n,2⟩ − ⟨q, k₊⟩) of token 2's query, in the mean over samples, grows "
-    "in stage 2 at least as the square of the steps since stage 1 ended, on average over draws.",
+    "in stage 2 at least as the square of the steps since stage 1 ended, by its local power in the "
+    "second half, on average over draws.",
     "mean of noise_query >= 1.9",
     cells=numbers("noise_query"),
     **QUADRATIC,
@@ -211,7 +219,7 @@ jiang.ours(
     number="the least attention of a class of query on the signal in stage 3",
     **STAGE_3,
 )
-jiang.paper(
+jiang.ours(
     "harmful-attention",
     "E.3, (169) and (170)",
     f"{HARMFUL_WINS} the attention of every class of token on token 2, in the mean over samples, "
@@ -233,6 +241,27 @@ for side, place in (("benign", "proof of Lemma D.5"), ("harmful", "proof of Lemm
         because="our reading of o(1): half of 1/M",
         **SIDES[side],
     )
+
+jiang.ours(
+    "first-stage-width",
+    "section 5.3 and the proofs of Lemmas D.5 and E.3",
+    "Wider heads don't bring stage 1 about: the step at which the attention of a class of query is "
+    "first half of 1/M off 1/M scales with d_h as T₁ does, on either side.",
+    "mean of power of d_h in leaving is 0 within 0.02",
+    on=on(
+        "theorem-first-stage",
+        *CONDITION_41,
+        f"(n * snr**2 - 60 * (tokens * sigma_p_tilde / sigma_p)**2) * (n * snr**2 - {BALANCE} / 4) "
+        ">= 0",
+        alike=MAY_VARY,
+    ),
+    cells=numbers("leaving"),
+    number="the power of d_h in that step over T₁",
+    because="0.25 would be another law; over d_h from 10¹⁴ to 10¹⁸ 0.02 is a factor of 1.2",
+    hypotheses=f"{CONDITION}; N·SNR² is above 60 M² C_p², or at most a quarter of "
+    f"{BALANCE_IN_WORDS}; N, SNR and M are those of one setting on each side",
+    reads="trajectories",
+)
 
 # Without exception, of every sample, token and step
 

@@ -16,6 +16,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
+from overfit_cli.claims.cells import is_unknown
 from overfit_cli.claims.papers import Claims, on
 from overfit_cli.core.claim import not_run
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
@@ -83,6 +84,15 @@ OPEN = "T's constant is open: ten is allowed, and fewer steps are as good"
 FITTED = "train_loss <= epsilon on all seeds"
 
 
+def ended(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells without what a failed one ended with: it has not reached ε, but stopped."""
+    failed = cells["status"] != "done"
+    told = ["test_signal_attention_min", "test_noise_value_max"]
+    known = {name: cells[name].mask(failed) for name in told if name in cells}
+    lost = failed & ~is_unknown(cells)
+    return cells.assign(**known, train_loss=cells["train_loss"].mask(lost, np.inf))
+
+
 LEAST_EPSILONS = 3
 """The fewest values of ε that show a limit."""
 
@@ -144,6 +154,7 @@ jiang.paper(
     "each of three ε.",
     f"{always(OVER_T['benign'], '<= 10', 'geometric mean')}; {FITTED}",
     on=BENIGN,
+    cells=ended,
     hypotheses=THEOREM_41,
     number="steps to ε over T, the most of a seed's cells,",
     because=OPEN,
@@ -156,6 +167,7 @@ jiang.paper(
     "training loss is at most ε.",
     f"{always(OVER_T['harmful'], '<= 10', 'geometric mean')}; {FITTED}",
     on=HARMFUL,
+    cells=ended,
     hypotheses=f"{HARMFUL_SIDE}; T has the constant (σ_p/σ̃_p)², 1/(25 M) by item 10, as samples "
     "are fitted by σ̃_p",
     number="steps to ε over T, the most of a seed's cells,",
@@ -226,6 +238,44 @@ jiang.paper(
     number="what log(1/ε) multiplies in the mean test margin, times 2M²,",
     because="1/(2M²) is the rate in (136)",
 )
+
+
+def along_epsilon_at_each_m(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return that at each M, with the seed's most steps over T and most training loss over ε."""
+    tables = []
+    for _, of_m in cells.groupby("tokens"):
+        done = of_m["status"] == "done"
+        most = {"most_over_t": of_m.eval(OVER_T["benign"])}
+        most |= {"most_over_epsilon": of_m["train_loss"] / of_m["epsilon"]}
+        known = pd.DataFrame(most, dtype=float).where(done).groupby(of_m["seed"])
+        tables.append(along_epsilon(of_m).join(known.agg(pd.Series.max, skipna=False), on="seed"))
+    return pd.concat(tables, ignore_index=True)
+
+
+jiang.sharp(
+    "theorem-benign-constant",
+    "Theorem 4.1 and Lemma 5.2",
+    "N·SNR² = Ω(1) needs less than the proof's own constant, 60 M² C_p²: 80 times below it and "
+    "more, at every M, the training loss is at most ε by the order of T steps, the test loss is "
+    "below log 2 and falls with ε at the proof's rate or faster, and no test sample is wrong.",
+    f"{always('most_over_t', '<= 10', 'geometric mean')}; most_over_epsilon <= 1 on all seeds; "
+    f"{always('2 * tokens**2 * loss_power', '>= 1')}; most_loss <= log(2) on all seeds; "
+    "most_error <= 0 on all seeds",
+    on=on(
+        "theorem-small-products",
+        *CONDITION_41,
+        LARGE_PRODUCT,
+        "80 * n * snr**2 <= 60 * (tokens * sigma_p_tilde / sigma_p)**2",
+        "sigma_p_tilde >= 4.999 * sqrt(tokens) * sigma_p",
+        "sigma_p_tilde <= 5.001 * sqrt(tokens) * sigma_p",
+        "tokens <= 10",
+        alike=MAY_VARY,
+    ),
+    cells=along_epsilon_at_each_m,
+    number="steps to ε over T, the most of a seed's cells,",
+    because="as theorem-benign-steps and theorem-benign-test-loss",
+    hypotheses=f"{CONDITION}; {SMALL_ERROR}; {SMALL_TEST_ERROR}; {LARGE}; {PROBABILITY}",
+)
 for name, place, statement, bound in (
     (
         "lemma-d8-attention", "Lemma D.8",
@@ -243,5 +293,6 @@ for name, place, statement, bound in (
         f"When training ends, {AT_ONE} {statement}.",
         f"{bound} on all seeds",
         on=BENIGN,
+        cells=ended,
         hypotheses=f"{BENIGN_SIDE}; {SMALL_ERROR}; {SMALL_TEST_ERROR}",
     )
