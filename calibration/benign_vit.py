@@ -231,6 +231,9 @@ WORLDS: Mapping[str, Worlds] = {
     "fig1-exponent": worlds_from(
         figure_1, partial(mixed_worlds, worlds=_POWERS_AT_THE_ENDS), EXPONENT.fewest_seeds
     ),
+    "fig1-balanced-exponent": worlds_from(
+        partial(figure_1, power=2.25, noise=0.5), partial(figure_1, noise=0.5), 10
+    ),
     "fig1-sides": worlds_from(figure_1, partial(figure_1, noise=2.28), 6),
     "fig1-sides-power": worlds_from(figure_1, partial(mixed_worlds, worlds=AS_WELL), 5),
     "fig1-falls-with-n": worlds_from(

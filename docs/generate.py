@@ -27,7 +27,7 @@ from overfit_cli.report.words import margin_in_words
 from overfit_cli.sweeps.presets import ERROR_RATES
 
 FOLDER = Path(__file__).parent
-MOST_FINDINGS = 3
+MOST_FINDINGS = 4
 CITATION = FOLDER.parent / "CITATION.cff"
 CHANGELOG = FOLDER.parent / "CHANGELOG.md"
 PART = re.compile(r"(<!-- generated: (\w+) ([\w./-]+) -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -95,6 +95,11 @@ WORLDS: dict[str, tuple[tuple[str, str, Verdict, Change], ...]] = {
         ("fig1-falls-with-n", "as the ratio grows", "fails",
          with_(every, test_loss=lambda f: 0.69 / f.n)),
     ),
+    "fig1-balanced-quick": (
+        ("fig1-balanced-exponent", "above 2", "fails", boundary(1.9, 790)),
+        ("fig1-balanced-exponent", "no median is off", "inconclusive",
+         boundary(2.1, 900, lambda f: 1 + f.n % 2)),
+    ),
     "fig2-quick": (
         ("fig2-fitted", "at every N", "fails", with_(lambda f: f.n > 1000, train_loss=0.5)),
         ("fig2-falls-with-n", "as the ratio grows", "fails",

@@ -15,8 +15,12 @@ PAPER = Paper(
             "Figure 1's boundary between benign and harmful overfitting is N·SNR^p = C as stated: "
             "p is {fig1-exponent}, where the paper has 2, and N·SNR² is {fig1-contour} on it, "
             "where it has 1000. That number depends on the scale of the last layer, which the "
-            "paper leaves open.",
-            {"fig1-exponent": "holds", "fig1-contour": "holds"},
+            "paper leaves open; with balanced labels p is {fig1-balanced-exponent}.",
+            {
+                "fig1-exponent": "holds",
+                "fig1-contour": "holds",
+                "fig1-balanced-exponent": "holds",
+            },
         ),
         Finding(
             "In the theorems' own regime, sampled exactly in law, training reaches ε after "

@@ -205,6 +205,7 @@ EXPONENT = tolerance_margin(
     2.0, 0.25, "half the way to the next power that is a multiple of 1/2", 40
 )
 """The margin of an exponent that is 2."""
+ABOVE_2 = Margin(least=2.0, fewest_seeds=10)
 
 jiang.paper(
     "fig1-fitted",
@@ -258,6 +259,16 @@ jiang.paper(
     EXPONENT.in_words("the exponent"),
     measure=partial(judge_exponent, margin=EXPONENT),
     **{**FIG1, "figure": "boundary"},
+)
+jiang.ours(
+    "fig1-balanced-exponent",
+    "figure 1b, with labels that the paper does not have",
+    "With as many samples of each label as can be the exponent is above 2.",
+    ABOVE_2.in_words("the exponent"),
+    measure=partial(judge_exponent, margin=ABOVE_2),
+    on=on("fig1-balanced", alike=("max_steps",)),
+    hypotheses=f"{SETTING}; asked after other seeds were seen",
+    figure="boundary",
 )
 jiang.paper(
     "fig1-falls-with-n",
