@@ -200,10 +200,10 @@ class _Made:
         y = np.log(self.frame[quantity.axis].to_numpy(float))
         noise = 0.01 * self.random.standard_normal(len(p))
         if quantity.contour is None:
-            return np.exp(p * y + noise)
+            return np.asarray(np.exp(p * y + noise))
         name, threshold = quantity.contour
         x = np.log(self.frame[name].to_numpy(float))
-        return threshold + x - x.mean() - p * (y - y.mean()) + noise
+        return np.asarray(threshold + x - x.mean() - p * (y - y.mean()) + noise)
 
     def _of_seeds(self, draw: Any) -> Numbers:
         seeds, index = np.unique(self.frame["seed"], return_inverse=True)

@@ -118,7 +118,7 @@ class Attention:
     def forward(self) -> ForwardPass:
         """Return the pass on the training samples."""
         a = (self.Q.flatten(1).T.contiguous() @ self._x.T).T  # (2 samples, cells · rank)
-        scores = a.unflatten(1, self.Q.shape[1:]).unflatten(0, (2, -1))  # as in ForwardPass
+        scores = a.reshape(2, -1, *self.Q.shape[1:])  # (2, samples, cells, rank)
         return ForwardPass(scores, kept_shares(scores))
 
     def train_losses(self, now: ForwardPass) -> Tensor:
@@ -131,7 +131,8 @@ class Attention:
         of_scores = torch.mul(r, now.scores).mul_(2)  # 2 r_l a_l, (2, samples, cells, rank)
         of_scores.addcmul_(r.sum(0), now.scores.flip(0), value=-1)  # − (r₁ + r₂) a_k
         by_token = of_scores.flatten(2).flatten(0, 1)  # (2 samples, cells · rank)
-        return (by_token.T.contiguous() @ self._x).T.reshape(self.Q.shape)
+        by_feature: Tensor = (by_token.T.contiguous() @ self._x).T  # (features, cells · rank)
+        return by_feature.reshape(self.Q.shape)
 
     def gradient(self, now: ForwardPass) -> Tensor:
         """Return ∇, (features, cells, rank)."""
