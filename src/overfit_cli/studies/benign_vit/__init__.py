@@ -13,8 +13,8 @@ PAPER = Paper(
     findings=(
         Finding(
             "Figure 1's boundary between benign and harmful overfitting lies at N·SNR² = "
-            "{fig1-contour}, where the paper has 1000, and the share of cells on the predicted side "
-            "is {fig1-sides}. Of N·SNR^p = C, p is {fig1-exponent} with labels by fair "
+            "{fig1-contour}, where the paper has 1000, and the share of cells on the side that it "
+            "predicts is {fig1-sides}. Of N·SNR^p = C, p is {fig1-exponent} with labels by fair "
             "coins: whether it is 2, as the paper has it, is open. With balanced labels p is "
             "{fig1-balanced-exponent}, above 2. The number 1000 depends on the scale of the last "
             "layer, which the paper leaves open.",
