@@ -13,8 +13,8 @@ PAPER = Paper(
         Finding(
             "With η = 1 training to a loss of 0.001 takes 51 steps with 1 head and 264 with 50; "
             "with η = √H it takes 51 and 4 (medians on the mixture). All of it is gained by 5 "
-            "heads, after losses of 5 to 23, and less with smaller c of c √H: with c = 0.1 50 heads "
-            "take {mixture-sqrt-smaller} times one head's steps.",
+            "heads, after losses of 5 to 23, and less with smaller c of c √H: with c = 0.1 50 "
+            "heads take {mixture-sqrt-smaller} times one head's steps.",
             {
                 "mixture-constant-slower": "holds",
                 "mixture-sqrt-by-five": "holds",
@@ -22,8 +22,8 @@ PAPER = Paper(
             },
         ),
         Finding(
-            "Lemma 15 requires {mixture-least-heads-margin} decades more heads than the margin γ⋆/2 "
-            "takes, at T = 2, S = 8 and without noise.",
+            "Lemma 15 requires {mixture-least-heads-margin} decades more heads than the margin "
+            "γ⋆/2 takes, at T = 2, S = 8 and without noise.",
             {"mixture-least-heads-margin": "holds"},
         ),
         Finding(
