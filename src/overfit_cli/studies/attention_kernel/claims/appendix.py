@@ -11,6 +11,7 @@ from functools import partial
 
 import pandas as pd
 
+from overfit_cli.claims.cells import ABSENT
 from overfit_cli.claims.papers import on
 from overfit_cli.studies.attention_kernel.claims.cells import THE_GAUSSIAN, song
 
@@ -31,8 +32,11 @@ song.paper(
 
 
 def _with_a_path(cells: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Return the cells with a number, and those lost: one that diverged has no path to judge."""
-    return cells[(cells["reason"] != "diverged") | cells[column].notna()]
+    """Return the cells: the path of one that diverged is not known, but what it began with is."""
+    diverged = cells["reason"] == "diverged"
+    begun = diverged & cells[column].notna() & (column == "lemma_gradients")
+    reason = cells["reason"].mask(diverged, ABSENT)
+    return cells.assign(status=cells["status"].mask(begun, "done"), reason=reason)
 
 
 for name, place, column, cells, statement in (
