@@ -11,7 +11,6 @@ from functools import partial
 
 import pandas as pd
 
-from overfit_cli.claims.cells import ABSENT
 from overfit_cli.claims.papers import on
 from overfit_cli.studies.attention_kernel.claims.cells import THE_GAUSSIAN, song
 
@@ -32,10 +31,13 @@ song.paper(
 
 
 def _with_a_path(cells: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Return the cells: the path of one that diverged is not known, but what it began with is."""
+    """Return the cells: to diverge breaks no lemma, but where it would have led is not known.
+
+    What a cell began with is known.
+    """
     diverged = cells["reason"] == "diverged"
     begun = diverged & cells[column].notna() & (column == "lemma_gradients")
-    reason = cells["reason"].mask(diverged, ABSENT)
+    reason = cells["reason"].mask(diverged, "step limit")
     return cells.assign(status=cells["status"].mask(begun, "done"), reason=reason)
 
 
