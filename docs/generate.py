@@ -131,15 +131,10 @@ def _claims_as_printed() -> str:
 def _first_findings() -> str:
     """The first findings on the first papers, with the numbers of their claims."""
     judged = {claim["claim"]: claim for claim in _judged()}
+    verdicts: Any = {name: _headline(claim) for name, claim in judged.items()}
     lines = []
     for paper in [paper for paper in _papers().values() if paper.findings][:MOST_FINDINGS]:
-        selected = "decided_after_selection"
-        confirmed = [
-            finding
-            for finding in paper.findings
-            if not any(judged[name].get(selected) for name in finding.verdicts)
-        ]
-        for finding in confirmed[:1]:
+        for finding in [each for each in paper.findings if each.stands(verdicts)][:1]:
             numbers = {name: _number(judged[name]) for name in finding.verdicts}
             lines.append(f"- **{paper}.** {finding.text.format_map(numbers)}\n")
     return "".join(lines)

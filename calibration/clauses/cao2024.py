@@ -27,6 +27,11 @@ softmax-theorem42 | at every step | \
     width_missing=-1.0; step_size_beyond=-1.0; rate_ratio=1.1 where seed < 24
 softmax-theorem42 | absent cells | \
     width_missing=-1.0; step_size_beyond=-1.0; only where seed > 8 or m > 999 | inconclusive
+softmax-theorem42 | diverged cells | width_missing=-1.0; step_size_beyond=-1.0; \
+    rate_ratio=nan, status='failed', reason='diverged' where seed < 24
+softmax-theorem42 | diverged cells of any m | width_missing=-1.0; step_size_beyond=-1.0; \
+    width_missing=nan, rate_ratio=nan, status='failed', reason='diverged' where seed < 24 | \
+    inconclusive
 softmax-theorem42 | m as stated | width_missing=-1.0; rate_ratio=1.1 | vacuous
 softmax-lemma53-bound | D | movement_over_bound=.1 where seed < 24
 softmax-movement-tight | the hypotheses, at all cells but one | \
@@ -42,6 +47,7 @@ softmax-theorem-f2-bound | 10 | gap_over_bound=10.1 where seed == 3
 [softmax-perturbation-quick]
 softmax-lemma51-bound | R of 0.001 | worst_drift=3e4
 softmax-lemma51-bound | R of 0.009 | worst_drift_far=3e4
+softmax-lemma51-bound softmax-lemma51-worst | both n | only where n == 4 | not run
 softmax-lemma51-bound | with probability 1 − δ | worst_drift=3e4 where seed == 3 and m == 256
 softmax-lemma51-bound softmax-lemma51-worst | absent cells | only where seed != 3 or m != 256 | \
     inconclusive

@@ -29,6 +29,8 @@ mixture-sqrt-by-five | they arrive | steps_to_target=nan where heads == 5
 mixture-sqrt-smaller | at least half | steps_to_target=40 / heads**.5
 mixture-sqrt-smaller | absent cells | only where learning_rate > .5 or heads != 50 | inconclusive
 mixture-loss-below-one | at most 1 | train_loss=1.0 where train_loss > 1 | holds
+mixture-loss-below-one | absent cells | \
+    train_loss=.9; only where heads < 50 or seed > 3 | inconclusive
 mixture-loss-below-one | at most 1 | train_loss=.9; train_loss=1.1 where seed == 3 and heads == 5
 [heads-fig6-quick]
 sst2-faster | falls with H | \
@@ -60,6 +62,8 @@ paths-descent | each step | descent_allowed=.99 where seed == 3
 paths-quasi-convexity | at most | segment_rise=1.01 where seed == 3
 paths-lemma8 | at most | lemma8=1.01 where seed == 3
 paths-lemma8 | absent cells | only where seed != 3 or learning_rate <= .9 | inconclusive
+paths-lemma8 | diverged cells with numbers | \
+    status='failed', reason='diverged' where seed == 3 and learning_rate > .9
 paths-lemma8 | failed cells | status='failed' where seed == 3 and learning_rate > .9 | inconclusive
 [heads-largest-step-quick]
 paths-largest-step | does not depend on H | \

@@ -78,6 +78,8 @@ def boundary(
     return with_(every, test_loss=loss)
 
 
+DIVERGED = {"status": "failed", "reason": "diverged"}
+
 WORLDS: dict[str, tuple[tuple[str, str, Verdict, Change], ...]] = {
     "fig1-quick": (
         ("fig1-fitted", "in every cell", "fails",
@@ -133,9 +135,9 @@ WORLDS: dict[str, tuple[tuple[str, str, Verdict, Change], ...]] = {
         ("dynamics-harmful-value-growth", "its label's sign", "fails", with_(every, noise_lead=-1)),
         ("dynamics-benign-attention-growth", "never falls by a tenth", "fails",
          with_(every, attention_signal=lambda f: np.sin(np.pi * part(f)) + part(f) / 50)),
-        ("dynamics-harmful-attention-growth", "more than to the signal", "fails",
+        ("dynamics-harmful-attention-growth", "more than the attention to the signal", "fails",
          with_(every, attention_signal=lambda f: 2 * f.attention_noise)),
-        ("dynamics-benign-value-growth", "at most logged steps", "fails",
+        ("dynamics-benign-value-growth", "at more than half of the steps", "fails",
          with_(lambda f: part(f) < 1, value_plus=0, value_minus=0)),
         ("dynamics-harmful-value-growth", "more at the end", "fails",
          with_(lambda f: part(f) == 1, value_plus=20)),
@@ -145,6 +147,9 @@ WORLDS: dict[str, tuple[tuple[str, str, Verdict, Change], ...]] = {
     "theorem-benign-stage3-quick": (
         ("theorem-benign-steps", "at most ε", "fails", with_(every, train_loss=0.5)),
         ("theorem-benign-steps", "of a draw", "fails", with_(one, steps=lambda f: 12 * f.steps)),
+        ("theorem-benign-steps", "each of three ε", "not run", lambda f, _: f[f.epsilon > 0.005]),
+        ("theorem-benign-steps lemma-d8-attention", "diverged", "fails",
+         lambda f, _: f.assign(**{n: f[n].mask(one(f), to) for n, to in DIVERGED.items()})),
         ("theorem-benign-steps", "at each ε", "fails",
          with_(lambda f: f.epsilon < 0.005, steps=lambda f: 6 * f.steps)),
         ("theorem-benign-test-loss", "below a guess's", "fails",
@@ -176,6 +181,8 @@ WORLDS: dict[str, tuple[tuple[str, str, Verdict, Change], ...]] = {
          with_(every, test_loss=lambda f: 0.7 * (0.024 / f.epsilon) ** 0.5)),
         ("theorem-harmful-test-loss", "Θ from below", "fails",
          with_(every, test_loss=lambda f: 9 * (f.epsilon / 0.024) ** 0.5)),
+        ("theorem-harmful-test-loss", "at each SNR", "fails",
+         with_(every, test_loss=lambda f: (f.epsilon / 0.024) ** (0.6 * (f.snr < 0.1) - 0.3))),
         ("theorem-harmful-test-loss", "of a draw", "fails", with_(one, test_loss=0.01)),
     ),
     "theorem-small-values-quick": (
@@ -189,6 +196,7 @@ WORLDS: dict[str, tuple[tuple[str, str, Verdict, Change], ...]] = {
          with_(lambda f: f.snr < 0.1, value_plus=lambda f: 1.5 * f.value_plus)),
     ),
     "theorem-small-products-quick": (
+        ("theorem-benign-constant", "every M", "not run", lambda f, _: f[f.tokens < 8]),
         ("theorem-benign-constant", "every M", "fails",
          with_(lambda f: f.tokens == 8, test_loss=lambda f: 0.3 + 0 * f.n)),
         ("theorem-benign-constant", "at most ε", "fails", with_(one, train_loss=0.5)),

@@ -44,6 +44,9 @@ zero-softmax-all | three step sizes | only where learning_rate < 0.2 | not run
 lemma2-gradients lemma7-gradients | at most Q_i times | lemma_gradients=1.1 where seed==3
 lemma3-outputs | at most Z times | lemma_outputs=1.1 where heads==4 and seed==3
 lemma3-gradients | at most G times | lemma_change=1.1 where heads==4 and seed==3
+lemma3-outputs lemma3-gradients | a path that diverged | \
+    lemma_outputs=nan, lemma_change=nan, status='failed', reason='diverged' where seed==3 | \
+    inconclusive
 lemma2-gradients lemma3-outputs lemma3-gradients lemma7-gradients | every cell | \
     only where seed!=3 or heads!=2 | inconclusive
 [kernel-eigenvalue-quick]
@@ -119,9 +122,11 @@ tangent-ratio | with each n, not in the mean | \
     tangent_trace=tangent_trace*tokens**2/32 where kernel=='softmax'
 tangent-ratio | n = 2 to 16 | only where tokens > 2 | not run
 [kernel-tangent-steps-quick]
-tangent-slower | more steps | steps_to_millionth=9, tangent_steps=9 \
-    where kernel=='softmax' and steps_to_millionth > 0
+tangent-slower | more steps | steps_to_millionth=9, tangent_steps=9 where kernel=='softmax'
 tangent-slower | as predicted, on every draw | tangent_steps=2*tangent_steps where seed==3
+tangent-slower | (12) is met, by both | \
+    steps_to_millionth=9e3, tangent_steps=9e3 where kernel=='softmax'; \
+    condition_12=2 where kernel=='softmax' and seed < 3 | holds
 tangent-slower | (12) is met | condition_12=2 | not run
 tangent-slower | best of all step sizes | only where learning_rate in (4, 8192) | not run
 tangent-slower | every cell | only where learning_rate!=16 or seed!=3 | inconclusive

@@ -178,6 +178,32 @@ def test_a_theorem_is_judged_on_the_cells_that_meet_its_hypotheses(
     assert found.details.get("cells that failed or are absent", 0) == may_meet
 
 
+@pytest.mark.parametrize(
+    ("reason", "q", "a", "verdict"),
+    [
+        ("diverged", 0.5, 0.5, "fails"),  # whatever its number is
+        ("diverged", NAN, 0.5, "fails"),
+        ("diverged", NAN, NAN, "inconclusive"),  # it may have missed the hypothesis
+        ("diverged", 0.5, 2.0, "holds"),
+        ("step limit", 0.5, 0.5, "inconclusive"),  # it may have gone on
+        ("step limit", 2.0, 0.5, "fails"),
+        ("killed", 2.0, 0.5, "inconclusive"),
+    ],
+)
+def test_a_failed_cell_with_a_number_has_failed(
+    reason: str, q: float, a: float, verdict: Verdict
+) -> None:
+    failed = SEED == 3
+    numbers: dict[str, Any] = {
+        name: pd.Series(0.5, SEED.index).mask(failed, to) for name, to in (("q", q), ("a", a))
+    }
+    status = np.where(failed, "failed", "done")
+    found = bound(
+        "q <= 1 on all seeds if a <= 1", seed=SEED, status=status, reason=reason, **numbers
+    )
+    assert found.verdict == verdict
+
+
 def test_a_bound_that_all_cells_lie_far_below_could_not_have_been_broken() -> None:
     for decades, verdict in ((-3.1, "holds by far"), (-2.9, "holds"), (0.1, "fails")):
         assert bound("q <= 1 on all seeds", seed=SEED, q=10.0**decades).verdict == verdict

@@ -15,13 +15,12 @@ from unittest import mock
 import pytest
 
 from overfit_cli import UserError
-from overfit_cli.cli.judge_and_report import verdict_table
 from overfit_cli.core.claim import Kind, Verdict
 from overfit_cli.core.files import preset_folder
 from overfit_cli.core.registry import claims_of, find_study, installed_studies
 from overfit_cli.report import contents as report
 from overfit_cli.report.judge import Judged, judge_runs
-from overfit_cli.report.page import markdown, page, write_report
+from overfit_cli.report.page import markdown, write_report
 from overfit_cli.report.runs import load_runs
 from overfit_cli.sweeps.presets import EXPECTED_VERDICTS, find_preset
 from tests.kept import RESULTS, kept_claims
@@ -82,25 +81,17 @@ def test_what_fails_of_a_papers_sentences_names_the_sentence_and_the_number() ->
     assert contradicted == [refuted.contradiction, None]
 
 
-def test_what_was_decided_after_selection_says_so_everywhere_and_is_no_finding() -> None:
+def test_a_finding_is_shown_where_its_claims_have_the_verdicts_that_it_rests_on() -> None:
     paper = find_study(VIT).paper
     assert paper is not None
     finding = paper.findings[0]
     claims = [judged(name, verdict, study=VIT) for name, verdict in finding.verdicts.items()]
     [plain] = papers(claims)
     assert len(report.findings(plain)) == 1
-    first = replace(claims[0], claim=replace(claims[0].claim, after_selection=True))
-    [selected] = papers([first, *claims[1:]])
-    assert report.findings(selected) == []
-    said = "decided after selection"
-    for text in (markdown, page):
-        assert (text([plain]).count(said), text([selected]).count(said)) == (0, 1)
-    told = [*verdict_table([claims[0], first]).columns[2].cells]
-    assert [said in str(verdict) for verdict in told] == [False, True]
-    for claim in json_of([first, *claims[1:]]):
-        assert claim["decided_after_selection"] == (claim["claim"] == first.name)
-    open_claim = judged("c", "inconclusive", study=TEXT, after_selection=True)
-    assert said not in markdown(papers([open_claim]))
+    other: Verdict = "fails" if claims[0].headline != "fails" else "holds"
+    for first in ([], [replace(claims[0], joint_verdict=other)]):
+        [less] = papers([*first, *claims[1:]])
+        assert report.findings(less) == []
 
 
 def test_a_claim_is_measured_again_by_its_profile() -> None:

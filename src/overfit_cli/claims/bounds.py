@@ -2,7 +2,8 @@
 
 `Q <= B on all seeds if A <= 0 and C <= D` is judged on the cells that meet the conditions, however
 many others there are, and is vacuous where none does. A cell breaks it where Q is above B, or where
-its training diverged. It holds by far where all cells lie `OUT_OF_REACH` decades or more below B.
+its training diverged, whatever Q is; of another one that failed nothing is known. It holds by far
+where all cells lie `OUT_OF_REACH` decades or more below B.
 `on 95 % of seeds` in the place of `on all seeds` judges the share of seeds at each setting.
 """
 
@@ -115,13 +116,14 @@ class Bound:
         """
         rows, states = cells.frame, self.bound.states(cells)
         diverged = (rows["status"] == "failed") & (missed_by(rows) == "diverged")
-        broken = states["missed"] | (diverged & ~states["known"])
-        unknown = is_unknown(rows) | ~(states["known"] | diverged)
+        broken = diverged | (states["missed"] & ~is_unknown(rows))
+        unknown = ~broken & ~(states["known"] & (rows["status"] == "done"))
         met, may_meet = pd.Series(True, rows.index), pd.Series(True, rows.index)
         for condition in self.conditions:
             each = condition.states(cells)
             met, may_meet = met & each["known"] & ~each["missed"], may_meet & ~each["missed"]
-        judged = met | (unknown & may_meet)  # an unknown cell may have met them too
+        judged = met | ((unknown | diverged) & may_meet)  # a failed cell may have met them too
+        unknown |= ~met
         below = -float(self.bound.decades(cells)[judged].max())
         details = dict(self._distances(cells)) | ({MET: int(met.sum())} if self.conditions else {})
         if not judged.any():

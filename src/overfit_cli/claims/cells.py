@@ -10,7 +10,7 @@ import pandas as pd
 from overfit_cli.core.arrays import varying
 from overfit_cli.core.cell import taken_columns
 from overfit_cli.core.cells import Cells
-from overfit_cli.core.claim import add_remark, inconclusive
+from overfit_cli.core.claim import add_remark, inconclusive, not_run
 from overfit_cli.core.parameters import StudyParameters
 from overfit_cli.core.study import has_missed
 from overfit_cli.core.text import plural
@@ -26,6 +26,14 @@ def select_values(cells: pd.DataFrame, values: Values) -> pd.DataFrame:
     for name, value in values.items():
         keep &= cells[name].isin(value if isinstance(value, tuple) else (value,)).to_numpy()
     return cells[keep]
+
+
+def require_values(cells: pd.DataFrame, **values: Iterable[object]) -> pd.DataFrame:
+    """Return the cells, where these are among the values of their parameters."""
+    for name, needed in values.items():
+        if lacking := tuple(value for value in needed if value not in {*cells[name]}):
+            raise not_run(f"It needs cells of {describe_values({name: lacking})}.")
+    return cells
 
 
 def describe_values(values: Values) -> str:

@@ -47,13 +47,16 @@ FEWEST: Mapping[Statistic, int] = {
 }
 """The fewest seeds that decide: with fewer a median has no interval, and a t interval no rate."""
 
+SHAPE = "the shape of a power"
+"""The origin of the margin of what a power's line is judged on beside the power itself."""
+
 UNBROKEN = 2 / 3
 """Where nothing breaks a theorem, it is said of more than this share of all draws."""
 
 
 @dataclass(frozen=True)
 class Margin:
-    """The range in which a number must lie for a claim to hold; fixed before any cell is seen.
+    """The range in which a number must lie for a claim to hold.
 
     Two finite ends make a claim of equivalence, or of an order of magnitude; one end makes a
     one-sided claim.

@@ -15,7 +15,7 @@ import numpy as np
 
 from overfit_cli.claims.bounds import Bound
 from overfit_cli.claims.cells import describe_values
-from overfit_cli.claims.parts import Margin, Part, tolerance_margin
+from overfit_cli.claims.parts import SHAPE, Margin, Part, tolerance_margin
 from overfit_cli.core.arrays import Floats, finite_column
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import IN_MARGIN, add_remark, inconclusive, not_run
@@ -159,7 +159,8 @@ class Power:
     def parts(self, cells: Cells) -> list[Part]:
         """Return the power on each line: least squares of logarithms, seed by seed."""
         parts = []
-        side = Margin(most=0.0) if math.isinf(self.margin.least) else Margin(least=0.0)
+        falls = math.isinf(self.margin.least)
+        side = Margin(*((-math.inf, 0.0) if falls else (0.0, math.inf)), because=SHAPE)
         for place, x, *logs in self._contours(cells) if self.contour else self._in_logs(cells):
             weights = _slope_weights(np.log(x))
             whole = _joined(place, WHOLE) if self.throughout else place

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overfit_cli.claims.bounds import OUT_OF_REACH
-from overfit_cli.claims.parts import Margin, Part, Worlds, decide, fewest_seeds
+from overfit_cli.claims.parts import SHAPE, Margin, Part, Worlds, decide, fewest_seeds
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.claim import Interval, Measurement, Verdict, inconclusive
 from overfit_cli.core.text import plural
@@ -102,6 +102,8 @@ def _why_open(part: Part, verdict: Verdict, code: int, low: float, high: float) 
     """Why a part by itself says something else than the verdict, or nothing; else empty."""
     if code < 0 and verdict == "inconclusive":
         return "By itself it fails; of so many settings one may."
+    if code < 0 and part.margin.because == SHAPE:
+        return "Not a power."
     if code == 0 and part.statistic == "no exception" and part.unknown:
         return "Cells that failed, are absent or have no number may break it."
     if code or part.statistic in ("no exception", "case"):

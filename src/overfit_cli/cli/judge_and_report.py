@@ -96,7 +96,6 @@ def verdict_table(judged: Sequence[Judged]) -> Table:
     for claim in judged:
         verdict = Text(claim.headline, style=_COLOURS[claim.headline])
         verdict.append(f", {claim.by_itself}" if claim.by_itself else "")
-        verdict.append(", decided after selection" * claim.decided_after_selection)
         measured = number_with_interval(claim.measurement.value, claim.measurement.interval)
         about = {"claim": claim.name, "kind": claim.claim.kind}
         rows.append({**about, "verdict": verdict, "measured": measured})

@@ -30,6 +30,10 @@ class Finding:
     text: str
     verdicts: Mapping[str, Verdict] = field(hash=False)
 
+    def stands(self, judged: Mapping[str, Verdict]) -> bool:
+        """Whether claims have the verdicts that it rests on."""
+        return all(judged.get(name) == verdict for name, verdict in self.verdicts.items())
+
 
 @dataclass(frozen=True)
 class Paper:

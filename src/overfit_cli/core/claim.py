@@ -169,8 +169,6 @@ class Claim:
         profile: which profile of the preset has its cells.
         reads: `cells`, or `trajectories`: then `measure` takes one row per cell and logged step
             instead, with the parameters, the seed and the status of its cell.
-        after_selection: whether its verdict among all claims together was reached only because
-            other claims were dropped after their cells were seen.
         sealed: its form, quantity, margin and cells, as text. Where it is given its digest is of
             this alone, so that a statement may be reworded; code that makes columns isn't in it.
     """
@@ -186,7 +184,6 @@ class Claim:
     preset: str = ""
     profile: Literal["quick", "paper"] = "quick"
     reads: Literal["cells", "trajectories"] = "cells"
-    after_selection: bool = False
     sealed: str = ""
 
     @property

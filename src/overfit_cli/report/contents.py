@@ -67,17 +67,16 @@ def count_kinds(judged: Sequence[Judged]) -> dict[Kind, dict[Verdict, int]]:
 
 
 def findings(paper: Entry) -> list[Entry]:
-    """Return the findings on a paper whose verdicts are as they say, none after selection.
+    """Return the findings on a paper whose verdicts are as they say.
 
     Each has its texts, with claims in between whose numbers stand there, and further claims.
     """
     judged = {claim.claim.name: claim for claim in paper["judged"]}
+    verdicts = {name: claim.headline for name, claim in judged.items()}
     shown = []
     for finding in paper["paper"].findings if paper["paper"] else ():
-        claims = {name: judged[name] for name in finding.verdicts if name in judged}
-        selected = any(claim.decided_after_selection for claim in claims.values())
-        verdicts = {name: each.headline for name, each in claims.items()}
-        if verdicts == finding.verdicts and not selected:
+        if finding.stands(verdicts):
+            claims = {name: judged[name] for name in finding.verdicts}
             texts = re.split(r"\{([\w.-]+)\}", finding.text)
             parts = [judged[one] if index % 2 else one for index, one in enumerate(texts)]
             others = [claim for name, claim in claims.items() if name not in texts[1::2]]
@@ -238,7 +237,6 @@ def _json_of_claim(judged: Judged) -> Entry:
         "details": dict(measurement.details),
         "note": measurement.note,
         "family": {"claims": judged.family, "verdict": judged.headline} if judged.family else None,
-        "decided_after_selection": judged.decided_after_selection,
         "directory": str(judged.directory) if judged.directory else None,
         "again": repeat and {name: repeat[name] or None for name in _AGAIN},
     }

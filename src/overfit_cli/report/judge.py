@@ -19,7 +19,7 @@ import pandas as pd
 
 from overfit_cli.claims import rules, stated
 from overfit_cli.claims.parts import Part, fewest_seeds
-from overfit_cli.core.claim import HOLDING, KINDS, Claim, Measurement, Verdict, number_with_interval
+from overfit_cli.core.claim import KINDS, Claim, Measurement, Verdict, number_with_interval
 from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import percent, plural, visible
@@ -109,11 +109,6 @@ class Judged:
         """The verdict by itself in words, where that of all together is another one."""
         alone = self.measurement.verdict
         return "" if self.headline == alone else f"by itself {alone}"
-
-    @property
-    def decided_after_selection(self) -> bool:
-        """Whether it holds or fails only because other claims were dropped: see `Claim`."""
-        return self.claim.after_selection and self.headline in (*HOLDING, "fails")
 
     @property
     def lacks_seeds(self) -> bool:

@@ -122,7 +122,7 @@ sizes-delta: delta=0 where d * d_h < n * tokens**2 => holds
 sizes-delta: delta=1e-17 where seed == 3 => fails
 ranks-softmax-five: delta=0 where d_h < 3 or d < 4 => holds
 ranks-softmax-five: delta=0 where d == 14 and d_h == 9 and seed == 3 => fails
-lemma8-outputs: status=failed reason=diverged lemma_outputs=nan where learning_rate > 1 => holds
+lemma8-outputs: status=failed reason=diverged lemma_outputs=nan where seed == 3 => inconclusive
 lemma8-outputs: status=failed reason=diverged lemma_outputs=1.1 where seed == 3 => fails
 
 # Two kernels, each at its best step size
@@ -150,10 +150,15 @@ landscape-minima: interior_minima=0 where kernel == 'gaussian' => holds
 """
 
 
+def from_0(cells: pd.DataFrame) -> pd.DataFrame:
+    """Cells whose seeds are counted from the first one."""
+    return cells.assign(seed=cells["seed"] - cells["seed"].min())
+
+
 def cells_of(claim: Claim) -> pd.DataFrame:
     """The cells of a claim's preset; numbers differ a little from seed to seed."""
     names = [column.name for column in (*study.columns, *COLUMNS, *landscape.columns)]
-    cells = design(claim.preset).assign(steps=0.0, **dict.fromkeys(names, np.nan))
+    cells = from_0(design(claim.preset)).assign(steps=0.0, **dict.fromkeys(names, np.nan))
     made = changed(cells, dict(line.split(": ") for line in lines(MADE))[claim.name])
     if claim.name.startswith(("text-", "pathfinder-", "landscape-curvature", "tangent-")):
         spread = 1 + 1e-4 * made["seed"] * np.where(made["kernel"] == "softmax", 2, 1)
@@ -186,7 +191,7 @@ def test_the_interval_of_the_best_of_three_step_sizes_is_wider() -> None:
 def test_curves_are_as_steady_as_they_are_at_the_same_step() -> None:
     """Curves that rise as one are steady, however far they rise; the start does not count."""
     claim = CLAIMS["pathfinder-lra-gaussian-steadier-epochs"]
-    cells = design(claim.preset, claim.profile)
+    cells = from_0(design(claim.preset, claim.profile))
     apart = np.array([-0.022, -0.02, -0.018, 0.018, 0.02, 0.022])[cells["seed"]]
     calm = np.where(cells["kernel"] == "gaussian", 0.1 * apart, apart)
     logged = [

@@ -172,7 +172,12 @@ def test_rates_along_epsilon_are_those_that_made_the_losses() -> None:
     with_one = pd.concat([whole, cells.query("n == 88 and epsilon > 0.02")])
     powers = [along_epsilon(each)["loss_power"] for each in (whole, with_one)]
     assert powers[0].equals(powers[1]), "a setting without every ε tells no power"
-    found = along_epsilon(whole).set_index(["seed", "epsilon"])
+    power = power * np.where(cells["snr"] < 0.1, 1, -1)  # whose mean over the settings is 0
+    loss = (cells["epsilon"] / 0.003) ** power * cells["n"]
+    found = along_epsilon(cells.assign(test_loss=loss)[cells["n"] == 44]).query("snr > 0.1")
+    assert (found["loss_power"] < 0).all()
+    single = whole.query("snr < 0.1 and learning_rate < 5e-10 and output_scale == 1")
+    found = along_epsilon(single).set_index(["seed", "epsilon"])
     assert found.loc[(2, 0.024), "loss_power"] == pytest.approx(1.2)
     assert found.loc[(2, 0.003), "loss_power"] == pytest.approx(0.3)
     assert found["margin_slope"].to_numpy() == pytest.approx(-3)

@@ -31,8 +31,14 @@ song.paper(
 
 
 def _with_a_path(cells: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Return the cells with a number, and those lost: one that diverged has no path to judge."""
-    return cells[(cells["reason"] != "diverged") | cells[column].notna()]
+    """Return the cells: to diverge breaks no lemma, but where it would have led is not known.
+
+    What a cell began with is known.
+    """
+    diverged = cells["reason"] == "diverged"
+    begun = diverged & cells[column].notna() & (column == "lemma_gradients")
+    reason = cells["reason"].mask(diverged, "step limit")
+    return cells.assign(status=cells["status"].mask(begun, "done"), reason=reason)
 
 
 for name, place, column, cells, statement in (

@@ -174,7 +174,6 @@ song.ours(
     "min(N n (n − 1), D (D − 1))/2 and (M − 1) d ≥ M (n − 1); M is the fewest samples with M n > D "
     f"tokens, where there are so many; {SMALLEST}",
     figure="ranks",
-    after_selection=True,
 )
 
 # Which kernel is faster
@@ -205,8 +204,10 @@ POWERS_OF_2 = (*(2.0**k for k in range(7)), *(2.0**k for k in range(13, 19)))
 def _at_best(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells at the best step sizes, with how far their steps lie from those of Θ.
 
-    Where a cell was lost the best one is not known.
+    Where a cell was lost the best one is not known. A draw on which either kernel misses (12) is
+    left out.
     """
+    cells = cells[cells.groupby("seed")["kernel"].transform("nunique") == 2]
     lost = is_unknown(cells).groupby([cells["kernel"], cells["seed"]]).transform("any")
     cells = cells.assign(
         status=cells["status"].mask(lost, "failed"), reason=cells["reason"].mask(lost, ABSENT)
@@ -230,6 +231,8 @@ song.ours(
     },
     on=on("kernel-tangent-steps", "condition_12 <= 0", learning_rate=POWERS_OF_2),
     cells=_at_best,
-    hypotheses=f"(12) is met: {SMALL}; step sizes lie a factor of 2 apart; {THE_GAUSSIAN}",
+    hypotheses=f"(12) is met, by both kernels of a draw: {SMALL}; step sizes lie a factor of 2 "
+    "apart; a kernel that needs more steps than were taken may need any number, which leaves the "
+    f"mean open; {THE_GAUSSIAN}",
     figure="tangent-steps",
 )

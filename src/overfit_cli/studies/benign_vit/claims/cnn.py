@@ -110,7 +110,6 @@ jiang.ours(
         measure_ratios, thresholds={loss: f", test loss {loss:g}" for loss in OTHER_LOSSES}
     ),
     hypotheses=HYPOTHESES,
-    after_selection=True,
 )
 
 

@@ -197,7 +197,7 @@ def _exponent(cells: pd.DataFrame, margin: Margin) -> Measurement:
     details = {"values of n": fit.rows, left_out: fit.left_out, "C": fit.constant.value}
     details["the furthest that a median lies from it"] = fit.residual
     if fit.residual > STRAIGHT:
-        raise inconclusive(f"It is no power: a median lies {fit.residual:.0%} from the fitted one.")
+        raise inconclusive(f"Not a power: a median lies {fit.residual:.0%} from the fitted one.")
     return judge_estimate(fit.exponent, margin, details=details)
 
 
@@ -210,7 +210,8 @@ ABOVE_2 = Margin(least=2.0, fewest_seeds=10)
 jiang.paper(
     "fig1-fitted",
     "section 6",
-    "Training reaches ε in every cell, where overfitting is benign and where it is harmful.",
+    "Training reaches ε in every cell, where overfitting is benign and where it is harmful: on "
+    "four draws of five or more, all of a draw's cells do.",
     "share of seeds with fitted > 0 everywhere >= 0.8 with at least 17 seeds",
     cells=two_sides,
     number="the share of seeds whose cells are all fitted",
@@ -307,7 +308,8 @@ for regime, number, point, token, other in (
         ),
         (
             "attention-growth",
-            f"more and more attention is paid to the {token}, and more than to the {other}",
+            f"more and more attention is paid to the {token}, and it grows more than the attention "
+            f"to the {other} does",
             [(f"attention_{token}", f"attention_{other}")],
             "",
         ),
@@ -315,8 +317,9 @@ for regime, number, point, token, other in (
         jiang.paper(
             f"dynamics-{regime}-{name}",
             f"appendix A, figure {number}",
-            f"Where overfitting is {regime}, {statement}: it has grown more at the end and at most "
-            "logged steps, and never falls by a tenth of its rise.",
+            f"Where overfitting is {regime}, {statement}: on two draws of three or more it has "
+            "grown more at the end and at more than half of the logged steps, and never falls by a "
+            "tenth of its rise.",
             f"share of seeds with growth > 0 and ahead > 0.5 and fall < 0.1{sign} everywhere "
             ">= 2/3 with at least 10 seeds",
             on=on(f"dynamics-{regime}", alike=("max_steps", "test_samples", "dtype")),
@@ -351,7 +354,6 @@ images.ours(
     cells=fitted_cells,
     number="the share of seeds whose cells are all fitted",
     because="more draws than not",
-    after_selection=True,
     **FIG2,
 )
 images.ours(

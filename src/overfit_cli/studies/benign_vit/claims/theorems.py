@@ -16,7 +16,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import is_unknown
+from overfit_cli.claims.cells import is_unknown, require_values
 from overfit_cli.claims.papers import Claims, on
 from overfit_cli.core.claim import not_run
 from overfit_cli.studies.benign_vit.parameters import BenignVitParameters
@@ -50,16 +50,12 @@ CONDITION = (
     "logarithms of Ω̃ and Õ left out, and item 2 in what it does: other noise tokens turn what one "
     "learns by at most ε/100, NM/√d"
 )
-PROBABILITY = "with probability at least 1 − 1/d, so that one exception refutes"
 LARGE = f"N·SNR² is at least 3 times {BALANCE_IN_WORDS}"
 BENIGN_SIDE = (
-    f"{CONDITION}; N·SNR² = Ω(1): it is above 60 M² C_p², the proof's own constant (Lemma 5.2); "
-    f"{PROBABILITY}"
+    f"{CONDITION}; N·SNR² = Ω(1): it is above 60 M² C_p², the proof's own constant (Lemma 5.2)"
 )
-HARMFUL_SIDE = (
-    f"{CONDITION}; N⁻¹·SNR⁻² = Ω(1): N·SNR² is at most a quarter of {BALANCE_IN_WORDS}; "
-    f"{PROBABILITY}"
-)
+HARMFUL_SIDE = f"{CONDITION}; N⁻¹·SNR⁻² = Ω(1): N·SNR² is at most a quarter of {BALANCE_IN_WORDS}"
+PROBABILITY = "with probability at least 1 − 1/d, so that one exception refutes"
 SMALL_ERROR = (
     "the error N·SNR² log(6N²M²/δ)³/√d_h of (65) and (111), with its logarithms and a constant of "
     "1, is below 1"
@@ -69,7 +65,7 @@ SMALL_TEST_ERROR = (
     "‖μ‖ σ_p σ_h² d_h √(2 log(12N²M/δ)), which Lemma D.8 takes from item 2, is below 1 with a "
     "constant of 1"
 )
-THEOREM_41 = f"{BENIGN_SIDE}; {SMALL_ERROR}; {IN_CONVERGENCE}"
+THEOREM_41 = f"{BENIGN_SIDE}; {PROBABILITY}; {SMALL_ERROR}; {IN_CONVERGENCE}"
 ON_TEST_DATA = f"{THEOREM_41}; {SMALL_TEST_ERROR}"
 
 AT_ONE = "at one M, N, SNR, η and ‖w_O‖, where overfitting is benign,"
@@ -97,6 +93,13 @@ LEAST_EPSILONS = 3
 """The fewest values of ε that show a limit."""
 
 
+def ended_at_each_epsilon(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return that of cells with as many values of ε as the claim names."""
+    if cells["epsilon"].nunique() < LEAST_EPSILONS:
+        raise not_run(f"It takes {LEAST_EPSILONS} values of epsilon.")
+    return ended(cells)
+
+
 def always(quantity: str, bound: str, mean: str = "mean") -> str:
     """Return the sentence that each seed meets a bound at every setting, and so does the mean."""
     return f"{mean} of {quantity} {bound} at worst; {quantity} {bound} on all seeds"
@@ -114,8 +117,8 @@ def over_t(cells: pd.DataFrame, side: str) -> pd.DataFrame:
 def along_epsilon(cells: pd.DataFrame) -> pd.DataFrame:
     """Return what log ε multiplies in log L_D and in the test margin, between neighbouring ε.
 
-    There is a row for each seed and ε but the least. Numbers are means over the other settings that
-    have every ε; `least_loss`, `most_loss`, `most_error`, and the least mean margin over (136)'s
+    There is a row for each ε but the least of each seed and other setting that has every ε;
+    `least_loss`, `most_loss`, `most_error`, and the least mean margin over (136)'s
     log(1/ε)/(2M²) − 1, are of all the seed's cells.
     """
     values = np.sort(cells["epsilon"].unique())
@@ -123,22 +126,20 @@ def along_epsilon(cells: pd.DataFrame) -> pd.DataFrame:
         raise not_run(
             f"A limit takes {LEAST_EPSILONS} values of epsilon, the ends a factor of 10 apart."
         )
-    others = ["n", "snr", "learning_rate", "output_scale"]
-    has_all = cells.groupby([*others, "seed"])["epsilon"].transform("nunique") == len(values)
+    keys = ["n", "snr", "learning_rate", "output_scale", "seed"]
+    has_all = cells.groupby(keys)["epsilon"].transform("nunique") == len(values)
     if not has_all.any():
         raise not_run("It needs a setting that has every epsilon.")
     done = cells["status"] == "done"
     known = cells[["test_loss", "test_margin", "test_error"]].astype(float).where(done)
-    logs = cells[["seed", "epsilon"]].assign(
+    logs = cells[keys].assign(
         loss=np.log(known["test_loss"]), margin=known["test_margin"], log=np.log(cells["epsilon"])
     )
-    means = logs[has_all].groupby(["seed", "epsilon"]).agg(pd.Series.mean, skipna=False)
-    moved = means.groupby("seed").diff()  # of neighbouring ε, ascending
+    moved = logs[has_all].sort_values([*keys, "log"]).groupby(keys).diff()  # of neighbouring ε
     slopes = moved.div(moved["log"], axis=0).dropna(subset="log")
-    ordered = cells[has_all].sort_values(others)
-    rows = ordered.drop_duplicates(["seed", "epsilon"]).set_index(["seed", "epsilon"])
-    slopes = slopes.rename(columns={"loss": "loss_power", "margin": "margin_slope"})
-    chosen = rows.loc[slopes.index].assign(**slopes, status="done").reset_index()
+    chosen = cells.loc[slopes.index].assign(
+        loss_power=slopes["loss"], margin_slope=slopes["margin"], status="done"
+    )
     bound = -np.log(cells["epsilon"]) / (2 * cells["tokens"] ** 2) - 1
     of_seeds = known.assign(lead=known["test_margin"] - bound).groupby(cells["seed"])
     least, most = (of_seeds.agg(way, skipna=False) for way in (pd.Series.min, pd.Series.max))
@@ -154,7 +155,7 @@ jiang.paper(
     "each of three ε.",
     f"{always(OVER_T['benign'], '<= 10', 'geometric mean')}; {FITTED}",
     on=BENIGN,
-    cells=ended,
+    cells=ended_at_each_epsilon,
     hypotheses=THEOREM_41,
     number="steps to ε over T, the most of a seed's cells,",
     because=OPEN,
@@ -168,8 +169,8 @@ jiang.paper(
     f"{always(OVER_T['harmful'], '<= 10', 'geometric mean')}; {FITTED}",
     on=HARMFUL,
     cells=ended,
-    hypotheses=f"{HARMFUL_SIDE}; T has the constant (σ_p/σ̃_p)², 1/(25 M) by item 10, as samples "
-    "are fitted by σ̃_p",
+    hypotheses=f"{HARMFUL_SIDE}; {PROBABILITY}; T has the constant (σ_p/σ̃_p)², 1/(25 M) by item "
+    "10, as samples are fitted by σ̃_p",
     number="steps to ε over T, the most of a seed's cells,",
     because=OPEN,
     target=1.0,
@@ -216,13 +217,14 @@ jiang.paper(
     "theorem-harmful-test-loss",
     "Theorem 4.2.2",
     "Where overfitting is harmful, the test loss at T is Θ(1): at least 0.1 (Lemma E.6) and at "
-    "most 10, whatever ε is; the power of ε in it is within 0.1 of 0. The test error may be small.",
+    "most 10, whatever ε is; the power of ε in it is within 0.1 of 0 at each ‖μ‖, η and ‖w_O‖. The "
+    "test error may be small.",
     f"{always('least_loss', '>= 0.1')}; most_loss <= 10 on all seeds; "
     "loss_power >= -0.1 on all seeds; loss_power <= 0.1 on all seeds",
     on=HARMFUL,
     cells=along_epsilon,
     number="the least test loss of a seed's cells",
-    hypotheses=HARMFUL_SIDE,
+    hypotheses=f"{HARMFUL_SIDE}; {PROBABILITY}",
 )
 jiang.paper(
     "theorem-benign-test-margin",
@@ -243,7 +245,7 @@ jiang.paper(
 def along_epsilon_at_each_m(cells: pd.DataFrame) -> pd.DataFrame:
     """Return that at each M, with the seed's most steps over T and most training loss over ε."""
     tables = []
-    for _, of_m in cells.groupby("tokens"):
+    for _, of_m in require_values(cells, tokens=(3, 4, 8)).groupby("tokens"):
         done = of_m["status"] == "done"
         most = {"most_over_t": of_m.eval(OVER_T["benign"])}
         most |= {"most_over_epsilon": of_m["train_loss"] / of_m["epsilon"]}
@@ -294,5 +296,5 @@ for name, place, statement, bound in (
         f"{bound} on all seeds",
         on=BENIGN,
         cells=ended,
-        hypotheses=f"{BENIGN_SIDE}; {SMALL_ERROR}; {SMALL_TEST_ERROR}",
+        hypotheses=f"{BENIGN_SIDE}; {PROBABILITY}; {SMALL_ERROR}; {SMALL_TEST_ERROR}",
     )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+from overfit_cli.claims.cells import require_values
 from overfit_cli.claims.papers import Claims, on
 from overfit_cli.studies.softmax_network.parameters import SoftmaxConvergenceParameters
 from overfit_cli.studies.softmax_network.study import COLUMNS
@@ -13,6 +16,7 @@ WIDE = on("softmax-drift", activation="softmax", initialisation="symmetric")
 SEVERAL = on("softmax-outputs")  # 3 and 8 outputs
 WORST = on("softmax-perturbation", "m >= 1024")
 EVERY = on("softmax-perturbation", activation="softmax")
+AT_BOTH_N = partial(require_values, n=(4, 16))
 ASCENT = (
     "W is the worst that ascent over directions finds, so that a fail is certain, and a hold isn't"
 )
@@ -40,9 +44,10 @@ cao.paper(
     "of 0.001 and 0.009.",
     "worst_drift <= exp(10) on all seeds; worst_drift_far <= exp(10) on all seeds",
     on=EVERY.where(sigma=0.03),
+    cells=AT_BOTH_N,
     figure="worst-drift",
     hypotheses=f"softmax and one output; ‖x_i‖ ≤ 1; {ASCENT}; C = 10 and δ = 0.002, at which B is "
-    "1 with σ = 0.03, 8 features and up to 16 samples",
+    "1 with σ = 0.03, 8 features and 4 or 16 samples",
 )
 cao.ours(
     "lemma51-worst",
@@ -51,6 +56,7 @@ cao.ours(
     "e^(10B), 22,000 or more, is not needed.",
     "worst_drift <= 10 on all seeds; worst_drift_far <= 10 on all seeds",
     on=EVERY,
+    cells=AT_BOTH_N,
     because="10 was chosen after cells of earlier seeds were seen",
     figure="worst-drift",
     hypotheses=f"softmax and one output, σ of 0.03 and 1, n of 4 and 16; {ASCENT}",

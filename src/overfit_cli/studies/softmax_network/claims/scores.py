@@ -35,7 +35,6 @@ cao.ours(
     "The score error of networks with softmax, exp and ReLU falls with n, up to the largest n.",
     both("mean of power of n in {0} < 0 throughout"),
     on={NAMES[model]: SCORES.where(model=model) for model in NAMES},
-    after_selection=True,
 )
 cao.ours(
     "alike",
@@ -47,7 +46,6 @@ cao.ours(
         for rival in ("exp", "relu")
     },
     on=SCORES.where(model=tuple(NAMES)),
-    after_selection=True,
 )
 cao.ours(
     "posterior",
@@ -88,7 +86,6 @@ cao.ours(
     "mean of memorised is 0 within 0.1 where n is smallest",
     on=DIGITS.where(model="softmax"),
     figure="samples",
-    after_selection=True,
 )
 cao.sharp(
     "theorem66",

@@ -111,7 +111,6 @@ cao.ours(
     the_same("steps_to_epsilon{0}"),
     on=on("softmax-table1-paper", "m is largest"),
     figure="lines",
-    after_selection=True,
 )
 cao.ours(
     "steps",
