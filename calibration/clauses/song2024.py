@@ -45,8 +45,8 @@ lemma2-gradients lemma7-gradients | at most Q_i times | lemma_gradients=1.1 wher
 lemma3-outputs | at most Z times | lemma_outputs=1.1 where heads==4 and seed==3
 lemma3-gradients | at most G times | lemma_change=1.1 where heads==4 and seed==3
 lemma3-outputs lemma3-gradients | a path that diverged | \
-    lemma_outputs=nan, lemma_change=nan, status='failed', reason='diverged' where seed==3 | \
-    inconclusive
+    lemma_outputs=nan, lemma_change=nan, status='failed', reason='diverged' where heads==4 | \
+    not run
 lemma2-gradients lemma3-outputs lemma3-gradients lemma7-gradients | every cell | \
     only where seed!=3 or heads!=2 | inconclusive
 [kernel-eigenvalue-quick]

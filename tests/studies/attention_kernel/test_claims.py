@@ -122,7 +122,7 @@ sizes-delta: delta=0 where d * d_h < n * tokens**2 => holds
 sizes-delta: delta=1e-17 where seed == 3 => fails
 ranks-softmax-five: delta=0 where d_h < 3 or d < 4 => holds
 ranks-softmax-five: delta=0 where d == 14 and d_h == 9 and seed == 3 => fails
-lemma8-outputs: status=failed reason=diverged lemma_outputs=nan where seed == 3 => inconclusive
+lemma8-outputs: status=failed reason=diverged lemma_outputs=nan where learning_rate > 1 => holds
 lemma8-outputs: status=failed reason=diverged lemma_outputs=1.1 where seed == 3 => fails
 
 # Two kernels, each at its best step size
