@@ -75,7 +75,6 @@ paths-largest-step-range | 3 | \
     descent=.1 where seed == 3 and heads == 5 and learning_rate > 2.9
 paths-largest-step-range | a tenth of it | \
     descent_share=.05 where seed == 3 and heads == 50 and learning_rate == .04
-paths-largest-step-range | absent cells | only where seed != 3 or learning_rate != .4 | inconclusive
 [heads-regret-quick]
 paths-lemma9 | at most | lemma9=1.01 where seed == 3
 paths-lemma10 | no iterate | lemma10=1.01 where seed == 3
