@@ -10,7 +10,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from calibration.rates import design, told, worlds_of
+from calibration import rates
+from calibration.rates import told, worlds_of
 from overfit_cli import Claim, Measurement
 from overfit_cli.claims.stated import JointMeasure
 from overfit_cli.core.claim import UndecidedError, Verdict
@@ -29,6 +30,16 @@ def all_claims() -> Mapping[str, Claim]:
     named = claims_by_name(*(study.name for study in installed_studies()))
     made = {name: each for study in installed_studies() for name, (each, _) in told(study).items()}
     return {**named, **made}
+
+
+def design(preset: str, profile: str = "quick") -> pd.DataFrame:
+    """The cells of a preset, with seeds from 0 on."""
+    return from_0(rates.design(preset, profile))
+
+
+def from_0(cells: pd.DataFrame) -> pd.DataFrame:
+    """Cells with seeds from 0 on."""
+    return cells.assign(seed=cells["seed"] - cells["seed"].min())
 
 
 def measure(name: str, cells: pd.DataFrame) -> Measurement:
@@ -53,7 +64,8 @@ def check_undecided(verdict: Verdict, words: str, function: Callable[[], object]
 def true_cells(name: str) -> pd.DataFrame:
     """Cells of the claim's preset in a made-up world in which it is true."""
     worlds = {of: one for study in installed_studies() for of, one in worlds_of(study).items()}
-    return worlds[name].true(design(all_claims()[name].preset), named_rng(0, "doctored", name))
+    planned = rates.design(all_claims()[name].preset)
+    return from_0(worlds[name].true(planned, named_rng(0, "doctored", name)))
 
 
 def lines(table: str) -> list[str]:

@@ -19,7 +19,7 @@ theorem-benign-steps theorem-benign-test-* lemma5[234]-* lemma-[de]* stage3-*: s
 scores-rise-* norms-stay-* stray-products-* largest-scores-* values-until-*: snr=17 => not run
 theorem-benign-steps theorem-benign-powers: \
     status=failed reason=step_limit steps=1000 where snr > 36 => inconclusive
-theorem-benign-steps: status=failed reason=diverged where snr > 36 => inconclusive
+theorem-benign-steps: status=failed reason=diverged where snr > 36 => fails
 theorem-transition: test_loss=0.69 => inconclusive
 theorem-transition: drop where snr.rank(method='dense') % 2 == 0 => inconclusive
 theorem-*-steps theorem-*-powers theorem-transition wide-heads-test-loss: leap=0.07 => holds
@@ -89,7 +89,7 @@ mixture-constant-slower mixture-sqrt-margin-falls planted-gd-faster planted-gap-
 mixture-constant-slower planted-gd-faster: drop where heads == 50 => not run
 planted-gd-faster: steps_to_target=1e60 where heads > 10 => fails
 planted-gd-faster: steps_to_target=nan where heads == 50 and seed < 4 => holds
-planted-gd-faster: steps_to_target=nan where heads == 50 and seed < 10 => inconclusive
+planted-gd-faster: steps_to_target=nan where heads == 50 and seed < 26 => inconclusive
 mixture-constant-slower: steps_to_target=nan where heads == 50 and seed < 5 => holds
 mixture-adam-faster: steps_to_target=1e60 where heads == 50 => fails
 mixture-constant-slower: steps_to_target=0.5 where heads == 50 => fails

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from calibration.benign_vit import figure_1
-from calibration.rates import design
 from overfit_cli.core.cell import CellResult
 from overfit_cli.studies.benign_vit import theory
 from overfit_cli.studies.benign_vit.claims.theorems import (
@@ -21,7 +20,7 @@ from overfit_cli.studies.benign_vit.claims.theorems import (
 )
 from overfit_cli.studies.benign_vit.parameters import weight_deviations
 from overfit_cli.studies.benign_vit.study import study
-from tests.judged import measure
+from tests.judged import design, measure
 from tests.studies.benign_vit.cells import (
     BY_NAME,
     P,

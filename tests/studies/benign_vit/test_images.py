@@ -15,7 +15,6 @@ import torch
 from sklearn.datasets import load_digits
 from torch.nn import functional
 
-from calibration.rates import design
 from overfit_cli import UserError
 from overfit_cli.core.cell import CellResult
 from overfit_cli.core.training import named_rng
@@ -23,7 +22,7 @@ from overfit_cli.studies.benign_vit import images_data
 from overfit_cli.studies.benign_vit.images_engine import AttentionLayer, ImageTransformer
 from overfit_cli.studies.benign_vit.images_study import BenignVitImagesParameters, study
 from tests.command import run
-from tests.judged import claims_by_name
+from tests.judged import claims_by_name, design
 from tests.training import cell_of, train
 
 TINY = {"n": 40, "test_samples": 20, "d": 16, "hidden": 16, "batch_size": 16, "max_epochs": 200}

@@ -12,7 +12,6 @@ import pytest
 import torch
 from scipy.integrate import solve_ivp
 
-from calibration.rates import design
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.figures.inputs import resolve_options
@@ -22,7 +21,7 @@ from overfit_cli.studies.benign_vit.data import Weights, draw
 from overfit_cli.studies.benign_vit.parameters import token_scales, weight_deviations
 from overfit_cli.studies.benign_vit.reference import VisionTransformer, logistic_loss
 from overfit_cli.studies.benign_vit.study import study
-from tests.judged import measure
+from tests.judged import design, measure
 from tests.studies.benign_vit.cells import P, in_law, number
 
 

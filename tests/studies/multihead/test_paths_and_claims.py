@@ -13,7 +13,6 @@ import pytest
 import torch
 from torch.nn import functional
 
-from calibration.rates import design
 from overfit_cli.core.training import Execution, Training
 from overfit_cli.studies.multihead import descent as training
 from overfit_cli.studies.multihead import reference, theory
@@ -25,7 +24,7 @@ from overfit_cli.studies.multihead.parameters import (
 )
 from overfit_cli.studies.multihead.study import mixture
 from overfit_cli.studies.multihead.study import paths as study
-from tests.judged import claims_by_name, measure
+from tests.judged import claims_by_name, design, measure
 from tests.training import cell_of, train
 
 SETTINGS: dict[str, Any] = {"heads": 3, "n": 6, "sigma": 0.3, "learning_rate": 0.7}

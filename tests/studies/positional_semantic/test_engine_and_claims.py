@@ -8,7 +8,6 @@ import pytest
 from scipy.stats import t
 
 import overfit_cli
-from calibration.rates import design
 from overfit_cli.core.cell import Cell
 from overfit_cli.studies.positional_semantic.claims import (
     at_mean_norm,
@@ -24,7 +23,7 @@ from overfit_cli.studies.positional_semantic.data import (
 from overfit_cli.studies.positional_semantic.parameters import Parameters
 from overfit_cli.studies.positional_semantic.reference import train_plainly
 from overfit_cli.studies.positional_semantic.study import study
-from tests.judged import claims_by_name
+from tests.judged import claims_by_name, design
 from tests.training import cell_of, train
 
 SMALL: dict[str, object] = {"d": 60, "alpha": 0.2, "training_steps": 300, "dtype": "float64"}
