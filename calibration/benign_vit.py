@@ -240,7 +240,7 @@ WORLDS: Mapping[str, Worlds] = {
         partial(falling, n=STEEP, snr=STEEP), partial(falling_along_one, n=0.97, snr=0.76), 5
     ),
     "fig2-falls-with-n": worlds_from(
-        partial(falling, n=STEEP, snr=STEEP), partial(falling_along_one, n=0.85, snr=0.55), 5
+        partial(falling, n=2.0, snr=2.0), partial(falling_along_one, n=0.85, snr=0.55), 5
     ),
     "dimension-constant": number_worlds(_constants, MARGINS["dimension-constant"], 0.05, logs=True),
     "transition-balance": number_worlds(_balance, MARGINS["transition-balance"], 0.03),

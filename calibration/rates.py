@@ -103,6 +103,7 @@ MODULES: Mapping[str, str] = {
     "benign-vit": "benign_vit",
     "benign-cnn": "benign_cnn",
     "benign-vit-images": "benign_vit",
+    "multihead-mixture": "multihead_mixture",
     "softmax-convergence": "softmax_convergence",
     "softmax-diffusion": "softmax_diffusion",
 }

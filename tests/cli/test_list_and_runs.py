@@ -358,9 +358,9 @@ def test_a_run_is_described_with_its_paper_settings_commands_and_next_commands()
     assert described.startswith("results/fig1-quick: benign-vit, cells: 18240, complete, ")
     for words in (
         "Paper: Jiang et al. 2024: Unveil Benign Overfitting",
-        "Cells: 18240 cells done; seeds 0 to 39. Axes: N (n) 19 values from 2 to 20; SNR (snr) 24",
+        "Cells: 18240 cells done; seeds 1000 to 1039. Axes: N (n) 19 values from 2 to 20; ",
         "Settings: benign-vit (Jiang et al. 2024), version ",
-        "Command: overfit sweep fig1 ",
+        "Command: overfit sweep fig1",
         "Figures in results/fig1-quick/figures: ",
         "Next: overfit plot heatmap --from results/fig1-quick",
         "Next: overfit report results/fig1-quick",

@@ -169,12 +169,14 @@ class Manifest(BaseModel):
 
     @property
     def further_looks(self) -> int:
-        """The number of runs that added seeds to earlier runs at settings of theirs."""
-        looks = 0
-        for number, run in enumerate(self.runs):
-            known = {seed for one in self.runs[:number] if one.meets(run) for seed in one.seeds}
-            looks += bool(known) and not known.issuperset(run.seeds)
-        return looks
+        """How often runs added seeds to earlier ones with settings in common, one after another."""
+        looks = list[int]()
+        for run in self.runs:
+            met = [number for number, one in enumerate(self.runs[: len(looks)]) if one.meets(run)]
+            known = {seed for number in met for seed in self.runs[number].seeds}
+            before = max((looks[number] for number in met), default=0)
+            looks.append(before + (bool(known) and not known.issuperset(run.seeds)))
+        return max(looks, default=0)
 
     @property
     def sources(self) -> set[str]:
