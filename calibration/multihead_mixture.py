@@ -21,7 +21,7 @@ def _gained(design: pd.DataFrame, random: Random, *, is_false: bool) -> pd.DataF
     if is_false:
         of_one, of_five = (0.25, of_five) if random.random() < 1 / 2 else (of_one, 0.8)
     share = design["heads"].map({1: 1.0, 5: of_one, 50: of_one * of_five}).fillna(of_one)
-    steps = 100 * share * np.exp(0.02 * random.standard_normal(len(design)))
+    steps: pd.Series[float] = 100 * share * np.exp(0.02 * random.standard_normal(len(design)))
     return design.assign(steps=steps, steps_to_target=steps)
 
 
