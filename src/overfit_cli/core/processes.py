@@ -243,8 +243,13 @@ def working_folder() -> str:
         return ""
 
 
+def _variables() -> dict[Any, Any]:
+    encoded: dict[Any, Any] = vars(os.environ)["_data"]  # to decode them takes as long as the rest
+    return encoded
+
+
 def _put_variables(_: Any, values: dict[Any, Any]) -> None:
-    for name in {*os.environ._data} - {*values}:
+    for name in {*_variables()} - {*values}:
         del os.environ[os.fsdecode(name)]
     os.environ.update({os.fsdecode(name): os.fsdecode(value) for name, value in values.items()})
 
@@ -298,7 +303,7 @@ _Access = str | Callable[..., Any]
 
 _STATE: tuple[tuple[str, _Access, _Access], ...] = (
     ("os", lambda _: working_folder(), lambda os, folder: os.chdir(folder) if folder else None),
-    ("os", lambda os: os.environ._data.copy(), _put_variables),
+    ("os", lambda _: _variables().copy(), _put_variables),
     ("sys", lambda sys: dict.fromkeys(sys.path), lambda sys, path: sys.path.__init__(path)),
     ("sys", "stdin", ""),
     ("sys", "stdout", ""),
@@ -400,7 +405,7 @@ def _put_back() -> None:
     _before.clear()
 
 
-_bootstrap: Any = importlib._bootstrap  # type: ignore[attr-defined]
+_bootstrap: Any = importlib._bootstrap
 _find_and_load = _bootstrap._find_and_load
 _loading = [False]
 
@@ -418,7 +423,7 @@ def _import_and_keep(*arguments: Any) -> Any:
         for place, value in _state().items():
             old = earlier.get(place)
             if isinstance(value, dict) and place in _before:
-                _before[place] = _before[place] | dict(value.items() - old.items())
+                _before[place] = _before[place] | dict(value.items() - (old or {}).items())
             elif value != old and old == _before.get(place):  # no cell had changed it
                 _before[place] = value
 

@@ -189,11 +189,12 @@ def write_for_children(texts: source.Texts) -> None:
     They have this process's `sys.path`: so they find a file in the user's cache that executes the
     text as that of its own file.
     """
-    own = texts.files.get(texts.main)
-    if own is None or own.path is None or not texts.main.startswith(source.FILE):
+    own, cache = texts.files.get(texts.main), cache_folder()
+    is_file = texts.main.startswith(source.FILE) and cache.is_absolute()
+    if own is None or own.path is None or not is_file:
         return
     code = f"__file__ = {str(own.path)!r}\nexec(compile({own.content!r}, __file__, 'exec'))\n"
-    folder = cache_folder() / "modules" / hashlib.sha256(code.encode()).hexdigest()[:24]
+    folder = cache / "modules" / hashlib.sha256(code.encode()).hexdigest()[:24]
     with contextlib.suppress(OSError):  # then a pool that is forked works
         if not (path := folder / f"{texts.main}.py").exists():
             folder.mkdir(parents=True, exist_ok=True)
