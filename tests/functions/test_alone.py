@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
 
+import cloudpickle
 import pandas as pd
 import pytest
 
 import overfit_cli
 from overfit_cli.core import processes
+from overfit_cli.core.training import Execution
+from overfit_cli.functions.function_study import study_of_reference
 from overfit_cli.sweeps import run as sweeps
+from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.manifest import read_manifest
+from overfit_cli.sweeps.worker import VERSIONS, Work, run_remotely
 from tests.command import run
 from tests.functions.mine import written
 
@@ -85,6 +91,17 @@ def test_a_cell_finds_nothing_of_what_another_one_has_left(
         }
     ]
     assert cells["drawn"].nunique() == len(cells)  # what nobody seeds is as random as alone
+
+
+def test_a_worker_of_dask_or_ray_is_put_back_too(folder: Path) -> None:
+    study = study_of_reference(str(written(folder, UNTIDY)))
+    cells = Grid.read(study, {"untidy": "true,false"}, (0,)).cells()
+    before = Path.cwd()
+    work, task = cloudpickle.dumps(Work(study, Execution())), cloudpickle.dumps({0: cells})
+    found = run_remotely(VERSIONS, work, task).cells
+    assert found is not None
+    assert found["bits"].to_pylist() == [32.0, 32.0] and found["strict"].to_pylist() == [0.0, 0.0]
+    assert Path.cwd() == before and "UNTIDY" not in os.environ
 
 
 HELPER = """

@@ -117,7 +117,8 @@ class Session:
                 break
         kinds = count_alike(total.failed, total.tracebacks)
         self._tell("done.txt", total=total, kinds=kinds, most=MOST_REASONS, confidence=LEVEL)
-        if now is not None and (self.grid.study.identity.source or self.options.check):
+        is_own = bool(self.grid.study.identity.source)
+        if now is not None and (self.options.check or (is_own and total.trained)):
             self._check(now, total)
         return total
 
@@ -130,28 +131,29 @@ class Session:
         study, asked, is_long = self.grid.study, self.options.check, total.seconds > LONG
         rows = self.cells()
         done = rows[rows["status"] == "done"]
-        if study.seeded and total.trained:
+        if study.seeded:
             seeds = repeated_seeds(done, study.parameters)
             self._tell("seeds.txt", seeds=seeds, study=study, count=done["seed"].nunique())
         known = done["key"].isin([*self.directory.manifest.differing])
         chosen = pd.concat([done[known], done[~known].sample(frac=1, random_state=0)])
         if asked is None:
             limit = max(LONG, SHARE * total.seconds) if is_long else BRIEF
-            wanted = bool(total.trained) and (is_long or not study.seeded)
+            wanted = is_long or not study.seeded
             chosen = chosen[wanted & (chosen["seconds"].cumsum() <= limit)]
         chosen = chosen.head(CHECKED if asked is None else whole_number("check", asked, 0))
         executor = self.executor.for_batches(1)
         if is_long or asked is not None:
             executor = NewProcess(executor.device)
         keys = {*chosen["key"]}
-        cells = [cell for cell in self._cells if cell.key in keys]
+        if not keys:
+            return
         try:
             executor.check(now.work)
         except UserError:  # it can't be sent to a new process
             if asked is not None:
                 raise
             return
-        again = train_again(executor, now.work, cells)
+        again = train_again(executor, now.work, [one for one in self._cells if one.key in keys])
         differing = _differing(chosen, again, study)
         if known.any() or differing:
             self.directory.note_check(again["key"], differing)
