@@ -166,7 +166,7 @@ KEPT = {}
 
 def train(lr: float = 0.1, seed: int = 0):
     KEPT.setdefault("start", random.Random(f"{lr} {seed}").random())
-    return {"loss": 0.1 * KEPT["start"], "rate": lr + 0.01 * seed}
+    return {"loss": 0.1 * KEPT["start"], "rate": lr + 0.01 * seed / 7}
 """
 
 
