@@ -91,6 +91,9 @@ def sweep(
         time_limit: the seconds that a cell may take; one that takes longer fails. In a thread (the
             backends `threading` and `dask`) it ends at its next logged step, or when it returns; a
             process that is silent for a minute longer counts as killed.
+        check: how many finished cells to train a second time at the end, in a new process, to
+            compare their numbers; by default up to 3 of your own code, if the sweep takes over
+            20 s.
         refine: begin with the grid, and add cells at the uncertain boundary, in so many rounds.
         threshold: with `refine`, the value at the boundary.
         claim: sentences to write into the manifest before the first cell; with `dry_run`, it is

@@ -100,7 +100,7 @@ def test_claims_of_a_function_are_listed_by_its_file_or_its_module(tmp_path: Pat
 
 OPTIONS = {
     "sweep": "set together only seeds profile out data jobs backend address shard device "
-    "trajectories dry-run fresh retry-failed fail-fast time-limit refine threshold claim",
+    "trajectories dry-run fresh retry-failed fail-fast time-limit check refine threshold claim",
     "train": "set seed out data device",
     "plot": "from out x y value by where threshold law theory log mean band minus size style",
     "judge": "where study strict json out",

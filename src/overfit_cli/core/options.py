@@ -201,6 +201,11 @@ class SweepOptions:
     retry_failed: bool = switch("Run failed cells again.")
     fail_fast: bool = switch("Stop at the first failed cell; running cells finish.")
     time_limit: float | None = option("SECONDS", "Longest time of a cell; a slower one fails.")
+    check: int | None = option(
+        "K",
+        "Train K finished cells a second time, at the end and in a new process, and compare their "
+        "numbers.  [default: up to 3 of your own code, if the sweep takes over 20 s]",
+    )
     refine: int | None = option(
         "ROUNDS", "Run the grid with two seeds, then add cells where the boundary is uncertain."
     )

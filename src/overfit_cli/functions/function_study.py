@@ -25,6 +25,7 @@ from overfit_cli.core.cell import Cell, CellResult, Column, Identity
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.errors import BadValue, MissingError, UserError, is_installed
 from overfit_cli.core.files import error_text
+from overfit_cli.core.processes import putting_back
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import shorten
 from overfit_cli.core.training import Training
@@ -155,12 +156,15 @@ class FunctionStudy(Study[experiment.FunctionParameters]):
                 seed = {experiment.SEED: cell.seed} if self.seeded else {}
                 values = cell.parameters.model_dump()
                 named = {item.argument or item.name: values[item.name] for item in declared}
-                returned = self.function(**named, **seed)
                 told = named.get("steps")
                 steps = told if type(told) is int else 0  # what yields nothing counts none itself
-                if isinstance(returned, Generator):
-                    returned, steps = run_generator(cell, returned, training)
-                yield CellResult(cell, self._measurements(returned), steps)
+                with putting_back():
+                    returned = self.function(**named, **seed)
+                    if isinstance(returned, Generator):
+                        with contextlib.closing(returned):
+                            returned, steps = run_generator(cell, returned, training)
+                    numbers = self._measurements(returned)
+                yield CellResult(cell, numbers, steps)
 
     def _measurements(self, returned: Any) -> dict[str, Any]:
         numbers = numbers_in(returned, "returned")

@@ -354,6 +354,10 @@ class _Loader(SourceLoader):
         return self.file.content if path == str(self.file.path) else Path(path).read_bytes()
 
 
+FILE = "overfit_file_"
+"""How the name of the module of a file begins."""
+
+
 class Texts(MetaPathFinder):
     """The user's modules, made of texts that were read here or sent by another process.
 
@@ -368,7 +372,7 @@ class Texts(MetaPathFinder):
         names = [file.name.removesuffix(".py").removesuffix("/__init__") for file in files]
         self.main = where
         if where.endswith(".py"):
-            names[0] = self.main = f"overfit_file_{names[0].replace('.', '_')}"
+            names[0] = self.main = f"{FILE}{names[0].replace('.', '_')}"
         self.files = dict(zip([name.replace("/", ".") for name in names], files, strict=True))
         self.modules = dict[str, ModuleType]()
 

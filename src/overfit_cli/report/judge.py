@@ -194,7 +194,7 @@ class Judged:
 
         More than there are would be a further look. Of a few it is how many could decide it.
         """
-        if self.run is None or not self.is_open or not self._pilot:
+        if self.run is None or not self.is_open or not self._pilot or self._is_void:
             return 0
         level = functools.partial(self.run.looks_level, together=max(1, self.family))
         if len(self._pilot[0].low) < rules.FEWEST_PILOT:
@@ -209,12 +209,18 @@ class Judged:
         with level(1):
             return rules.seeds_to_decide(self._pilot, more_than=seeds) or 0
 
+    @property
+    def _is_void(self) -> bool:
+        """Whether no further seeds would decide it: what is there isn't what cells would give."""
+        return self.run is not None and bool(self.run.why_void(self.claim, self.measurement))
+
     def about(self) -> Iterator[str]:
         """Yield on which cells a sentence is judged, and how often it would be wrong."""
         if self.design is not None:
             yield from self.design.sentences()
         fewest = max((part.margin.fewest_seeds for part in self.parts), default=0)
-        if self.run is not None and self.parts and len(self.parts[0].low) >= fewest:
+        enough = bool(self.parts) and len(self.parts[0].low) >= fewest
+        if self.run is not None and enough and not self._is_void:
             with self.run.looks_level():
                 said = rules.rates(self.parts).in_words()
             yield said
@@ -224,7 +230,7 @@ class Judged:
         yield from self.about()
         if self.is_open and self.lacks_cells:
             yield "The cells that are missing come first."
-        if not self.is_open or not self._pilot:
+        if not self.is_open or not self._pilot or self._is_void:
             return
         if len(self._pilot[0].low) < rules.FEWEST_PILOT:
             pilot = f"A plan takes {rules.FEWEST_PILOT} seeds or more with all their cells"

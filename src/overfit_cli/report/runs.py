@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -25,7 +26,13 @@ from overfit_cli.core.text import command_words, most_alike, shell_line
 from overfit_cli.functions.function_study import FunctionStudy
 from overfit_cli.stats.intervals import level_of_each, set_level
 from overfit_cli.sweeps import load, presets
-from overfit_cli.sweeps.manifest import NO_MANIFEST, Manifest, stated_claims, warn_of_sources
+from overfit_cli.sweeps.manifest import (
+    NO_MANIFEST,
+    Manifest,
+    differing_in_words,
+    stated_claims,
+    warn_of_sources,
+)
 from overfit_cli.sweeps.store import RunDirectory
 
 T = TypeVar("T")
@@ -92,10 +99,9 @@ class JudgedRun:
                 needed = claim.judge(rows)
             measured = replace(measured, needed_seeds=needed.needed_seeds, note=needed.note)
         words = [measured.note]
-        if measured.by_chance and (seeds := self._repeated_seeds(claim, rows)):
+        if void := self.why_void(claim, measured):
             measured = replace(measured, verdict="inconclusive")
-            repeats = f"Seeds {seeds} repeat all numbers of another seed"
-            words.append(f"{repeats}: they are no further draws.")
+            words += void
         if self.source is not None:
             if measured.by_chance and (looks := self.manifest.further_looks):
                 times = "once" if looks == 1 else f"{looks} times"
@@ -106,10 +112,35 @@ class JudgedRun:
             words += self._stand_ins if measured.verdict != "not run" else []
         return replace(measured, note=" ".join(filter(None, words)))
 
-    def _repeated_seeds(self, claim: Claim, rows: pd.DataFrame) -> str:
+    def why_void(self, claim: Claim, measured: Measurement) -> list[str]:
+        """Return why the numbers of cells decide nothing, in sentences: copies, or other ones."""
+        words = list[str]()
+        if measured.by_chance and (seeds := self._repeated_seeds(claim)):
+            repeats = f"Seeds {', '.join(map(str, seeds))} repeat all numbers of another seed"
+            words.append(f"{repeats}: they are no further draws.")
+        if measured.verdict not in ("vacuous", "not run") and (told := self._differing(claim)):
+            words.append(f"Cells that were trained a second time gave other numbers: {told}.")
+        return words
+
+    def _repeated_seeds(self, claim: Claim) -> list[int]:
         if claim.reads not in self._repeated:
-            self._repeated[claim.reads] = repeated_seeds(rows, self.study.parameters)
-        return ", ".join(map(str, self._repeated[claim.reads]))
+            repeated = repeated_seeds(self.rows(claim), self.study.parameters)
+            self._repeated[claim.reads] = repeated
+        return self._repeated[claim.reads]
+
+    def _differing(self, claim: Claim) -> str:
+        """What differs, in words, in cells that were trained a second time; empty without any.
+
+        Of a sentence on cells only the columns count that it names: another may be a time.
+        """
+        names, measure = None, claim.measure
+        if isinstance(measure, stated.Measure) and claim.reads == "cells":
+            words = {word for text in measure.sentence.where for word in re.findall(r"\w+", text)}
+            words |= {ref.name for ref in measure.sentence.references}
+            names = words | {
+                self.data.schema[word].name for word in words & {*self.data.schema.names}
+            }
+        return differing_in_words(self.manifest.differing, self.cells, names)
 
     def rows(self, claim: Claim) -> pd.DataFrame:
         """Return what a claim is judged on: cells, absent ones included, or logged steps."""

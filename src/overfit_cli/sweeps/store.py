@@ -36,7 +36,14 @@ from overfit_cli.core.files import (
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.sweeps import part as parquet
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.manifest import SOURCES, Manifest, joined_manifest, read_manifest, with_run
+from overfit_cli.sweeps.manifest import (
+    SOURCES,
+    Differing,
+    Manifest,
+    joined_manifest,
+    read_manifest,
+    with_run,
+)
 from overfit_cli.sweeps.part import CELLS, INDEX, STEPS, TEXT, NotAPartError, Part
 
 MANY_PARTS = 1000
@@ -104,6 +111,19 @@ class RunDirectory:
                 if not (path := folder / file.name).exists():
                     path.parent.mkdir(parents=True, exist_ok=True)
                     write_whole(path, file.content)
+
+    def note_check(self, keys: Iterable[str], differing: Differing) -> None:
+        """Note which of these cells, trained a second time, differ; those of before are forgotten.
+
+        A directory without a manifest has no place for it.
+        """
+
+        def noted(before: Manifest) -> Manifest:
+            others = {key: told for key, told in before.differing.items() if key not in {*keys}}
+            return before.model_copy(update={"differing": {**others, **differing}})
+
+        if self.manifest:
+            self.update(noted)
 
     def study_name(self) -> str | None:
         """Return the name of the study whose cells it holds; None where it holds none.
