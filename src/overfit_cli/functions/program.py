@@ -13,7 +13,6 @@ import functools
 import hashlib
 import itertools
 import json
-import math
 import os
 import re
 import shlex
@@ -206,20 +205,15 @@ def _without_settings(rows: list[Row], values: Mapping[str, Any]) -> list[Row]:
     The first column is the step, where it rises in whole numbers.
     """
     for name in dict.fromkeys(name for row in rows for name in row):
-        if name in values and all(_is_same(row.get(name), values[name]) for row in rows):
+        if name in values and all(row.get(name) == values[name] for row in rows):
             rows = [{key: row[key] for key in row if key != name} for row in rows]
         elif name in (*ROW_COLUMNS, *values):
             rows = [{f"my_{key}" if key == name else key: row[key] for key in row} for row in rows]
     first = next(iter(rows[0]), "")
-    steps = [-1.0, *(math.nan if row.get(first) is None else row[first] for row in rows)]
+    steps = [-1.0, *(row.get(first) or 0.0 for row in rows)]
     rises = all(a < b == b // 1 for a, b in itertools.pairwise(steps)) and len(rows) > 1
     renamed = {"step": "my_step"} | ({first: "step"} if rises else {})
     return [{renamed.get(key, key): row[key] for key in row} for row in rows]
-
-
-def _is_same(value: Any, setting: Any) -> bool:
-    is_number = isinstance(setting, int | float) and value is not None
-    return is_number and math.isclose(value, setting, rel_tol=1e-9)
 
 
 # From a command line to a study
@@ -256,14 +250,12 @@ def read_command(
     seen = [each for word in (*typed, reads) for each in _PLACEHOLDER.finditer(word)]
     names = dict.fromkeys(map(_name, seen))
     told = {_name(each): each[3] or ("bool" if each[1] else "") for each in seen}
-    flags = {_name(each) for each in seen if each[1]}
+    flags, own = {_name(each) for each in seen if each[1]}, {"steps": TRAINING_STEPS}
     try:
         parameters = [
             experiment.ParameterRecord(
-                name=TRAINING_STEPS
-                if each == "steps"
-                else each,  # the one is a column of every row
-                argument=each if each == "steps" else "",
+                name=own.get(each, each),
+                argument=each if each in own else "",
                 kind=cast("Any", told[each] or _kind(given.get(each), names)),
                 default=False if each in flags else None,
             )
@@ -318,13 +310,11 @@ def _files(
 
 def _label(words: Sequence[str], main: int) -> str:
     """The program's name with the words that stay the same: `train-epochs-60`."""
-    name, rest = PurePath(words[main]).name, [*words[main + 1 :], ""]
-    parts = [name.removesuffix(PurePath(name).suffix) if name.endswith(_CODE) else name]
-    for word, following in itertools.pairwise(rest):
-        is_option = word.startswith("-") and _PLACEHOLDER.fullmatch(following)
-        if not (is_option or _PLACEHOLDER.search(word)):
-            parts.append(PurePath(word).name.lstrip("-"))
-    return re.sub(r"[^\w.=+-]+", "_", "-".join(parts))[: experiment.LONGEST_NAME]
+    name = PurePath(words[main]).name
+    stem = PurePath(name).stem if name.endswith(_CODE) else name
+    fixed = re.sub(r"(?<!\S)(-\S+ )?\S*\{\S*", "", " ".join(words[main + 1 :]))
+    label = re.sub(r"[^\w.=+]+", "-", f"{stem} {fixed}").strip("-")
+    return label[: experiment.LONGEST_NAME]
 
 
 def _kind(given: Any, names: Iterable[str]) -> experiment.Kind:
@@ -346,7 +336,7 @@ def _kind(given: Any, names: Iterable[str]) -> experiment.Kind:
 # Scripts that are named as if they had a training function
 
 _ARGUMENTS = re.compile(
-    r"\b(parse_\w*args\w*|argv|Fire|docopt|getopt|from_cli|tyro\.cli|app\.run|wandb\.init)\b"
+    r"\b(parse_\w*args\w*|docopt|getopt|Fire|from_cli|tyro\.cli|app\.run|wandb\.init)\(|\bargv\b"
 )
 """What reads the arguments of a command line, or begins a training."""
 
@@ -367,14 +357,20 @@ def trains_by_import(tree: ast.Module, name: str) -> bool:
         name: the function that the user names; empty for the one that the file implies.
     """
     body, is_script = [each for each in tree.body if not source.is_guard(each)], is_a_script(tree)
-    outside = [each for each in body if not isinstance(each, _DEFINITIONS)]
-    if _ARGUMENTS.search("\n".join(map(ast.unparse, outside))):
-        return True
-    if name or not body or re.search(r"\bexperiment\b|\blambda\b|\btrain =", ast.unparse(tree)):
-        return False
+    outside = "\n".join(ast.unparse(each) for each in body if not isinstance(each, _DEFINITIONS))
     nodes = [node for each in body if not isinstance(each, ast.ClassDef) for node in ast.walk(each)]
-    functions = [each for each in nodes if isinstance(each, ast.FunctionDef)]
-    return not any(_may_train(each, is_script) for each in functions if each.name[0] != "_")
+    functions = {each.name: each for each in nodes if isinstance(each, ast.FunctionDef)}
+    texts = {each: ast.unparse(node) for each, node in functions.items()}
+    reading = "|".join(each for each, written in texts.items() if _ARGUMENTS.search(written))
+    called = [texts.get(each, "") for each in re.findall(r"(?m)^(\w+)\(", outside)]
+    is_reading = reading and re.search(rf"\b({reading})\b", "\n".join(called))
+    if _ARGUMENTS.search(outside) or is_reading:
+        return True
+    if name or not body or re.search(r"(?m)^train\b.* = |^\w+ = lambda\b", outside):
+        return False
+    is_own = "overfit_cli" in ast.unparse(tree)
+    public = [node for each, node in functions.items() if each[0] != "_"]
+    return not is_own and not any(_may_train(each, is_script) for each in public)
 
 
 def _may_train(function: ast.FunctionDef, is_script: bool) -> bool:
