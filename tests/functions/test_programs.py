@@ -379,7 +379,7 @@ def test_a_script_is_not_executed_and_the_command_is_named(
     written(folder, code, "script.py")
     for words in (["--lr=0.1,0.2"], ["--lr=0.1,0.2", "--help"]):
         refused = call("sweep", "script.py", *words, cwd=folder, expect=2)
-        command = f"overfit sweep 'python script.py {options}' --lr 0.1,0.2."
+        command = f"overfit sweep 'python script.py {options}' --lr 0.1,0.2"
         assert command in " ".join(refused.stderr.split()), refused.stderr
     assert {path.name for path in folder.iterdir()} == {"script.py"}
 

@@ -239,13 +239,13 @@ def study_of_reference(reference: str, given: Mapping[str, Any] = {}) -> Functio
     if files:
         hint = program.how_to_sweep(where, files[0], given)
     if program.trains_by_import(tree, name):
-        raise UserError(f"{where}: it has no training function; {hint}.")
+        raise UserError(f"{where}: it has no training function; {hint}")
     try:
         study = _study_of_files(reference, files)
     except UserError as error:
         if not program.is_a_script(tree):
             raise
-        raise UserError(f"{error} Or {hint}.") from error
+        raise UserError(f"{error} Or {hint}") from error
     _named[study.name] = study.record.reference
     references.remember(study.record.reference, study.identity)
     return study
