@@ -165,7 +165,7 @@ def _last_dict(printed: str) -> Row:
             line = re.sub(r"(?<![\w'\"])-?(nan|inf)(?![\w'\"])", r"'\g<0>'", line)
             with contextlib.suppress(ValueError, SyntaxError):
                 return dict(ast.literal_eval(line.strip()))
-    what = "it printed no line with a dict or a JSON object; --read names a file with numbers"
+    what = "it printed no line with a dict or a JSON object; `read` names a file with numbers"
     raise Told(what, _last_lines(printed))
 
 
@@ -393,6 +393,6 @@ def how_to_sweep(typed: str, file: SourceFile, given: Mapping[str, Any]) -> str:
     seeded = [seed] * (seed in declared)
     words = [declared.get(name, usual.format(name)) for name in [*names, *seeded]]
     line = " ".join(["python", shlex.quote(typed), *words])
-    settings = [[f"--{name}", str(given.get(name) or "RANGE")] for name in names]
+    settings = [[text.spelled(name), str(given.get(name) or "RANGE")] for name in names]
     command = text.shell_line(["sweep", line, *itertools.chain(*settings)])
     return f"a script is swept as a command line, such as: {command}"
