@@ -28,6 +28,7 @@ from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.registry import find_study, study_names
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.functions.function_study import FunctionStudy
+from overfit_cli.functions.program import is_command
 from overfit_cli.stats.intervals import level_of_each, t_quantile
 from overfit_cli.sweeps.manifest import Manifest
 from overfit_cli.sweeps.part import CELLS, NEEDED, STEPS
@@ -76,7 +77,7 @@ def study_in(directory: RunDirectory) -> AnyStudy:
     if function is None:
         if (name := directory.study_name()) is None:
             raise directory.error(directory.why_empty())
-        if ":" in name and name not in study_names():
+        if (":" in name or is_command(name)) and name not in study_names():
             raise directory.error(f"its cells are of the function {name}, and no manifest has it.")
         return find_study(name)
     shared = {*ROW_COLUMNS, *(parameter.name for parameter in function.parameters)}

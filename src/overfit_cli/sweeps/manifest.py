@@ -212,7 +212,8 @@ class Manifest(BaseModel):
             **{f"data {name}": mark for name, mark in self.data.items()},
             "study": self.study,
             "study's version": self.version,
-            "function's description": function and function.model_copy(update={"reference": ""}),
+            "function's description": function
+            and function.model_copy(update={"reference": "", "command": ""}),
             "code": self.sources,
         }
 
