@@ -95,7 +95,10 @@ def verdict_table(judged: Sequence[Judged]) -> Table:
     rows = []
     for claim in judged:
         verdict = Text(claim.headline, style=_COLOURS[claim.headline])
-        verdict.append(f", {claim.by_itself}" if claim.by_itself else "")
+        verdict.append(f" {claim.where}" if claim.where and claim.is_measured else "")
+        verdict.append(
+            "".join(f", {each}" for each in (claim.by_itself, claim.not_as_sealed) if each)
+        )
         verdict.append(", decided after selection" * claim.decided_after_selection)
         measured = number_with_interval(claim.measurement.value, claim.measurement.interval)
         about = {"claim": claim.name, "kind": claim.claim.kind}

@@ -71,8 +71,10 @@ def sweep(
             session.say(*judge.lines_on_claims(session.directory, session.grid, session.sentences))
             return 0
         total = session.run()
-        if study.identity.function and total.trained and (session.stated or study.claims()):
-            session.say(judge.problem_with_claims(session.directory))
+        is_drawn = study.seeded and len(session.grid.seeds) > 1
+        has_claims = session.stated or study.claims()
+        if study.identity.function and total.trained and (is_drawn or has_claims):
+            session.say(*judge.problems_of(session.directory))
         session.say(*text.proposed_command(_following(session, total)))
     return 1 if total.failed or total.earlier else 0
 

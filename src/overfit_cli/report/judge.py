@@ -10,6 +10,7 @@ what would decide it: see `claims.rules`.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,13 +19,21 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims import rules, stated
+from overfit_cli.claims.cells import repeated_seeds
 from overfit_cli.claims.parts import Part, fewest_seeds
 from overfit_cli.core.claim import HOLDING, KINDS, Claim, Measurement, Verdict, number_with_interval
 from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import percent, plural, visible
 from overfit_cli.report import words
-from overfit_cli.report.runs import AFTER_THE_FIRST_CELL, JudgedRun, load_runs, run_of_cells
+from overfit_cli.report.runs import (
+    AFTER_THE_FIRST_CELL,
+    OTHER_DESIGN,
+    REPEATED,
+    JudgedRun,
+    load_runs,
+    run_of_cells,
+)
 from overfit_cli.stats.intervals import LEVEL, level_of_each, set_level
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.manifest import stated_claims
@@ -141,6 +150,19 @@ class Judged:
         return AFTER_THE_FIRST_CELL in self.measurement.note
 
     @property
+    def not_as_sealed(self) -> str:
+        """What the verdict is not, of a sealed claim of which the words or the cells are others."""
+        marks = (f"was changed {AFTER_THE_FIRST_CELL}", OTHER_DESIGN)
+        is_other = any(mark in self.measurement.note for mark in marks)
+        return "not as sealed" if is_other and self.is_measured else ""
+
+    @property
+    def where(self) -> str:
+        """The condition of a user's sentence on its cells, where its name leaves it out."""
+        where = re.search(r"\bwhere .*", self.claim.sentence if self.is_stated else "")
+        return where[0] if where and "where" not in self.claim.name else ""
+
+    @property
     def is_stated(self) -> bool:
         """Whether it is a sentence about all cells, such as a user states."""
         measure = self.claim.measure
@@ -182,7 +204,9 @@ class Judged:
 
     @functools.cached_property
     def _pilot(self) -> Sequence[Part]:
-        """The numbers of the seeds of which no cell is missing."""
+        """The numbers of the seeds of which no cell is missing; none where seeds are copies."""
+        if REPEATED in self.measurement.note:
+            return ()
         if not self.parts or not self.lacks_cells:
             return self.parts
         known = np.logical_and.reduce([part.low == part.high for part in self.parts])
@@ -397,11 +421,13 @@ def check_claims(run: JudgedRun, claims: Iterable[Claim]) -> None:
         raise error
 
 
-def problem_with_claims(directory: RunDirectory) -> str:
-    """Return a sentence where a claim names what a run's cells do not have; or nothing."""
+def problems_of(directory: RunDirectory) -> Iterator[str]:
+    """Yield a sentence where seeds of a run are copies, or a claim names what its cells lack."""
     (run,) = load_runs([directory])
+    if copies := repeated_seeds(run.cells, run.study.parameters):
+        yield f"Seeds {', '.join(map(str, copies))} {REPEATED}"
     errors = map(run.unknown_name, [*_present_claims(run), *run.stated])
-    return next((f"A claim can't be judged: {error}" for error in errors if error), "")
+    yield from (f"A claim can't be judged: {error}" for error in [*filter(None, errors)][:1])
 
 
 def lines_on_claims(directory: RunDirectory, grid: Grid, texts: Mapping[str, str]) -> Iterator[str]:
