@@ -22,7 +22,6 @@ from overfit_cli.core.arrays import varying
 from overfit_cli.core.cell import ROW_COLUMNS, Column
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import (
-    HOLDING,
     Claim,
     Measurement,
     UndecidedError,
@@ -111,7 +110,7 @@ class Measure:
 
     def _could_fail(self, measured: Measurement, held: Cells) -> Measurement:
         """The measurement; a user's claim that no number of its cells could break is vacuous."""
-        if self.choose or measured.verdict not in HOLDING:
+        if self.choose or measured.verdict == "fails":
             return measured
         if Context().run(self.sentence.can_fail, held):  # without remarks on what is tried
             return measured

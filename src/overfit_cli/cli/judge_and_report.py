@@ -47,8 +47,8 @@ def judge(
     'test_error falls along snr'; 'test_error[method=ridge] < test_error[method=none]';
     'power of n in steps is 1 within 0.1'; 'snr at test_error = 0.1 is 0.5 within 0.05'; 'power of n
     in snr at test_error = 0.1 is -0.5 within 0.1'; 'loss[step=100] < 0.2'; 'first step with
-    sharpness > 2/eta < 200'; 'powers of (n, snr) in steps are (1, any) within 0.1'; 'share of seeds with test_error <
-    0.1 > 0.8'; 'test_error <= bound on all seeds if train_error <= 0.01'.
+    sharpness > 2/eta < 200'; 'powers of (n, snr) in steps are (1, any) within 0.1'; 'share of seeds
+    with test_error < 0.1 > 0.8'; 'test_error <= bound on all seeds if train_error <= 0.01'.
     If a claim is inconclusive, it is said how many seeds would decide it, and by which command.
     """
     from overfit_cli.functions.function_study import study_of_reference
