@@ -197,7 +197,7 @@ def test_a_claim_that_is_judged_on_other_cells_than_those_of_its_seal_says_so(
     assert "late ours holds where n >= 20 " in judge(tmp_path)
     assert "sealed for other cells" not in judge(tmp_path)
     alone = words_of(tmp_path, "judge", "out", "--where", "n=20")
-    sealed = "It was sealed for other cells: n 20, 40; seed 0 to 5."
+    sealed = "It was sealed for other cells: seed 0 to 5; n 20, 40."
     assert "not as sealed" in alone
     assert sealed in alone
     more = ("--n", "10,15", "--jobs=1", "--seeds=6", "--out=out")

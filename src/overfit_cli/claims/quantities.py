@@ -357,7 +357,8 @@ def _parts_of_slope(log_x: Floats, weights: Floats) -> dict[str, Floats]:
     return parts
 
 
-Quantity = Level | Share | Trend | Power | Powers | Crossing
+Curve = Trend | Power | Powers | Crossing
+Quantity = Level | Share | Curve
 
 WHOLE = "the whole line"
 """What a line is called beside its end."""

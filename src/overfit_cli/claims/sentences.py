@@ -33,7 +33,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
@@ -45,22 +44,11 @@ from overfit_cli.claims.parts import FEWEST, Margin, Part, Statistic
 from overfit_cli.claims.quantities import Crossing, Level, Power, Powers, Quantity, Share, Trend
 from overfit_cli.core import expressions
 from overfit_cli.core.cells import Cells, NoCellsError, UndefinedError
-from overfit_cli.core.claim import (
-    BY_CELL,
-    IN_MARGIN,
-    UndecidedError,
-    add_remark,
-    inconclusive,
-    not_run,
-)
+from overfit_cli.core.claim import BY_CELL, IN_MARGIN, add_remark, inconclusive, not_run
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.expressions import Expression, refuse, split
 from overfit_cli.core.text import plural
 from overfit_cli.stats.intervals import FEW
-
-TRIALS = 50
-EXTREME = np.outer([-1, 0, 1], np.logspace(-12, 12, 9)).ravel()
-"""Numbers that any column may have."""
 
 Over = Literal["every", "average", "worst"]
 """How the numbers at several settings are judged: see `combine`."""
@@ -89,12 +77,6 @@ class Clause:
         if self.statistic == "geometric mean" and any((part.high <= 0).any() for part in parts):
             raise inconclusive("A number is 0 or less, which has no logarithm.")
         return combine(parts, self.over)
-
-    def local(self, cells: Cells) -> list[Part]:
-        """Return the powers of pieces of each line, which a power has all along it."""
-        if not isinstance(self.quantity, Power):
-            return []
-        return [part for parts in self.quantity.local(cells) for part in combine(parts, self.over)]
 
     def holds_where(self, *, named: bool = False) -> str:
         """Return the condition on the seeds' numbers in words, with the quantity if wanted."""
@@ -240,30 +222,15 @@ class Sentence:
             raise inconclusive(f"{error.value}: {error.accepts}") from None
 
     def local(self, cells: Cells) -> list[Part]:
-        """Return the powers of pieces of lines, of cells that `parts` are known of."""
+        """Return the powers of pieces of lines, which a power has all along them."""
         judged = chosen(cells, self.where)
-        return [part for clause in self.clauses for part in clause.local(judged)]
-
-    def can_fail(self, cells: Cells) -> bool:
-        """Return whether a number would lie outside its margin, with any that cells may have.
-
-        Many are tried: alike in all cells, or not. A column of zeros and ones has these.
-        """
-        if any(not isinstance(each.quantity, Level | Share | Bound) for each in self.clauses):
-            return True
-        names, pools = {cells.schema[ref.name].name for ref in self.references}, dict[str, Any]()
-        for name in names.difference(cells.parameters):
-            known = cells.numbers(name, missed=False).dropna().to_numpy()
-            pools[name] = known if {*known} == {0.0, 1.0} else np.append(known, EXTREME)
-        random, frame = np.random.default_rng(0), cells.frame.assign(status="done", reason="")
-        for size in [1, len(frame)] * TRIALS * bool(pools):
-            tried = {name: random.choice(pool, size) for name, pool in pools.items()}
-            tried = {name: np.broadcast_to(each, len(frame)) for name, each in tried.items()}
-            with suppress(UndecidedError):
-                parts = self.parts(replace(cells, frame=frame.assign(**tried)))
-                if any(min(map(part.slack, (*part.low, *part.high))) < 0 for part in parts):
-                    return True
-        return False
+        return [
+            part
+            for clause in self.clauses
+            if isinstance(clause.quantity, Power)
+            for parts in clause.quantity.local(judged)
+            for part in combine(parts, clause.over)
+        ]
 
     def with_target(self, target: float) -> Sentence:
         """Return the sentence with the number that it states beside the end of its margin."""

@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from contextvars import Context
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -15,7 +16,7 @@ import pandas as pd
 
 from overfit_cli.claims.cells import ABSENT, add_absent
 from overfit_cli.claims.parts import Part, counts_that_refute
-from overfit_cli.claims.quantities import references
+from overfit_cli.claims.quantities import Curve, references
 from overfit_cli.claims.rules import judge, unlike
 from overfit_cli.claims.sentences import STEP_COLUMN, Sentence, chosen, comparison, read
 from overfit_cli.core.arrays import varying
@@ -30,19 +31,16 @@ from overfit_cli.core.claim import (
     not_run,
 )
 from overfit_cli.core.errors import BadValue, UserError, count_alike
-from overfit_cli.core.expressions import (
-    Among,
-    Extreme,
-    Ref,
-    quoted,
-    read_conditions,
-    read_expression,
-)
+from overfit_cli.core.expressions import Among, Extreme, Ref, read_conditions, read_expression
 from overfit_cli.core.parameters import StudyParameters, describe
 from overfit_cli.core.registry import claims_of
 from overfit_cli.core.study import AnyStudy, Schema, fields_of, has_missed
 from overfit_cli.core.text import brief, list_numbers, list_values, plural, suggestion
 from overfit_cli.stats.intervals import LEVEL, level_of_each, set_level
+
+TRIALS = 50
+EXTREME = np.outer([-1, 0, 1], np.logspace(-12, 12, 9)).ravel()
+"""Numbers that any column may have."""
 
 Choose = Callable[[pd.DataFrame], pd.DataFrame]
 """From all cells to those that a claim is about, with further columns that it names."""
@@ -110,12 +108,32 @@ class Measure:
 
     def _could_fail(self, measured: Measurement, held: Cells) -> Measurement:
         """The measurement; a user's claim that no number of its cells could break is vacuous."""
-        if self.choose or measured.verdict == "fails":
-            return measured
-        if Context().run(self.sentence.can_fail, held):  # without remarks on what is tried
-            return measured
+        if self.choose or measured.verdict == "fails" or Context().run(self._fails_once, held):
+            return measured  # the context takes the remarks on what is tried
         note = f"{measured.note} No number that cells can have makes it fail."
         return replace(measured, verdict="vacuous", note=note.strip())
+
+    def _fails_once(self, cells: Cells) -> bool:
+        """Whether a number lies outside its margin, with any that cells may have.
+
+        Many are tried: alike in all cells, or not. A column of zeros and ones has these.
+        """
+        if any(isinstance(one.quantity, Curve) for one in self.sentence.clauses):
+            return True
+        names = {cells.schema[ref.name].name for ref in self.sentence.references}
+        pools = dict[str, Any]()
+        for name in names.difference(cells.parameters):
+            known = cells.numbers(name, missed=False).dropna().to_numpy()
+            pools[name] = known if {*known} == {0.0, 1.0} else np.append(known, EXTREME)
+        random, frame = np.random.default_rng(0), cells.frame.assign(status="done", reason="")
+        for size in [1, len(frame)] * TRIALS * bool(pools):
+            tried = {name: random.choice(pool, size) for name, pool in pools.items()}
+            tried = {name: np.broadcast_to(each, len(frame)) for name, each in tried.items()}
+            with suppress(UndecidedError):
+                parts = self.sentence.parts(replace(cells, frame=frame.assign(**tried)))
+                if any(min(map(part.slack, (*part.low, *part.high))) < 0 for part in parts):
+                    return True
+        return False
 
     def _in_shape(self, measured: Measurement, held: Cells) -> Measurement:
         """The measurement; of a power that its own pieces refute none that holds.
@@ -159,11 +177,11 @@ def with_steps(rows: pd.DataFrame, steps: Cells, names: Iterable[str]) -> pd.Dat
     for name in names:
         column, step, condition = cast("re.Match[str]", STEP_COLUMN.fullmatch(name)).groups()
         if column:
-            values = steps.evaluate(quoted(column))[logged["step"] == int(step)]
-            at = logged[logged["step"] == int(step)]
-            if at.empty:
+            values = pd.Series(steps.evaluate(f"`{column}`"), logged["key"])
+            values = values[(logged["step"] == int(step)).to_numpy()]
+            if values.empty:
                 raise not_run(f"No cell has logged step {step}.")
-            found[name] = keys.map(pd.Series(values, at["key"]))
+            found[name] = keys.map(values)
             continue
         states = comparison(condition).states(steps)
         meets = logged[states["known"] & ~states["missed"]].groupby("key")["step"].min()

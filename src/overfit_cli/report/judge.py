@@ -152,8 +152,8 @@ class Judged:
     @property
     def not_as_sealed(self) -> str:
         """What the verdict is not, of a sealed claim of which the words or the cells are others."""
-        marks = (f"was changed {AFTER_THE_FIRST_CELL}", OTHER_DESIGN)
-        is_other = any(mark in self.measurement.note for mark in marks)
+        note = self.measurement.note
+        is_other = f"was changed {AFTER_THE_FIRST_CELL}" in note or OTHER_DESIGN in note
         return "not as sealed" if is_other and self.is_measured else ""
 
     @property
