@@ -81,14 +81,9 @@ def test_a_cell_finds_nothing_of_what_another_one_has_left(
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "here.txt").write_text("")
     cells = sweep_of(tmp_path, UNTIDY, "--untidy=true,false", "--seeds=3", jobs)
-    found = cells.loc[:, "bits":"prints"].astype(float).drop_duplicates()  # type: ignore[misc]
-    assert found.to_dict("records") == [
-        {
-            **dict.fromkeys(found, 0.0),
-            **{"bits": 32.0, "gradients": 1.0, "threads": 1.0, "folder": 1.0},
-            **{"variables": 1.0, "prints": 1.0},
-        }
-    ]
+    found = cells.loc[:, "bits":"prints"].astype(float).drop_duplicates()
+    ones = dict.fromkeys(("gradients", "threads", "folder", "variables", "prints"), 1.0)
+    assert found.to_dict("records") == [{**dict.fromkeys([*found], 0.0), "bits": 32.0, **ones}]
     assert cells["drawn"].nunique() == len(cells)  # what nobody seeds is as random as alone
 
 

@@ -45,9 +45,10 @@ def judge(
 
     Forms of claims: 'test_error < 0.05 where snr > 2'; 'test_error is 0.5 within 0.02';
     'test_error falls along snr'; 'test_error[method=ridge] < test_error[method=none]';
-    'power of n in steps is 1 within 0.1'; 'power of n in snr at test_error = 0.1 is -0.5 within
-    0.1'; 'powers of (n, snr) in steps are (1, any) within 0.1'; 'share of seeds with test_error <
-    0.1 > 0.8'; 'test_error <= bound on all seeds if train_error <= 0.01'.
+    'power of n in steps is 1 within 0.1'; 'snr at test_error = 0.1 is 0.5 within 0.05'; 'power of n
+    in snr at test_error = 0.1 is -0.5 within 0.1'; 'loss[step=100] < 0.2'; 'first step with
+    sharpness > 2/eta < 200'; 'powers of (n, snr) in steps are (1, any) within 0.1'; 'share of seeds
+    with test_error < 0.1 > 0.8'; 'test_error <= bound on all seeds if train_error <= 0.01'.
     If a claim is inconclusive, it is said how many seeds would decide it, and by which command.
     """
     from overfit_cli.functions.function_study import study_of_reference
@@ -95,7 +96,10 @@ def verdict_table(judged: Sequence[Judged]) -> Table:
     rows = []
     for claim in judged:
         verdict = Text(claim.headline, style=_COLOURS[claim.headline])
-        verdict.append(f", {claim.by_itself}" if claim.by_itself else "")
+        verdict.append(f" {claim.where}" if claim.where and claim.is_measured else "")
+        verdict.append(
+            "".join(f", {each}" for each in (claim.by_itself, claim.not_as_sealed) if each)
+        )
         verdict.append(", decided after selection" * claim.decided_after_selection)
         measured = number_with_interval(claim.measurement.value, claim.measurement.interval)
         about = {"claim": claim.name, "kind": claim.claim.kind}

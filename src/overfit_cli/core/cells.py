@@ -282,7 +282,7 @@ class Cells:
     def settings(self, names: Sequence[str]) -> Iterator[tuple[dict[str, Value], Cells]]:
         """Each combination of the values of some parameters, in order, with its cells."""
         place, settings = self.places(names)
-        for number, values in enumerate(_records(settings)):
+        for number, values in enumerate(records(settings)):
             runs = tuple(run for run in self.runs if run.name == values.get(RUN, run.name))
             yield values, replace(self, frame=self.frame[place == number], runs=runs)
 
@@ -316,11 +316,15 @@ class Cells:
         schema = self.schema.with_field(Field(text, label=label))
         return replace(self, frame=frame, schema=schema)
 
-    def with_logged_column(self, text: str, label: str = "", option: str = "value") -> Cells:
-        """The cells with a logged column of an expression in logged columns and parameters."""
+    def by_step(self) -> Cells:
+        """Return the logged steps as rows, with the parameters of their cells."""
         names = [name for name in self.parameters if name not in self.steps]
         rows = self.steps.merge(self.trained[["key", *names]], on="key", how="left")
-        steps = replace(self, frame=rows, schema=self.logged).with_column(text, label, option)
+        return replace(self, frame=rows, schema=self.logged)
+
+    def with_logged_column(self, text: str, label: str = "", option: str = "value") -> Cells:
+        """The cells with a logged column of an expression in logged columns and parameters."""
+        steps = self.by_step().with_column(text, label, option)
         field = replace(steps.schema[text], role="logged")
         cells = self.with_steps(steps.frame[[*self.steps, text]])
         return replace(cells, schema=self.schema.with_field(field))
@@ -395,7 +399,7 @@ class Cells:
         numbers = expression.value(values)
         known = np.logical_and.reduce([np.isfinite(value) for value in values.values()])
         for row in np.flatnonzero((known & ~np.isfinite(numbers)).any(axis=1))[:1]:
-            at = ", ".join(f"{name}={value}" for name, value in _records(settings)[row].items())
+            at = ", ".join(f"{name}={value}" for name, value in records(settings)[row].items())
             raise UndefinedError(option, text, f"it is not a number{' at ' * bool(at)}{at}.")
         numbers = np.where(known, numbers, np.nan)
         ends = {
@@ -410,7 +414,7 @@ class Cells:
         least, most = np.minimum.reduce(corners), np.maximum.reduce(corners)
         low = np.where(known, numbers, np.where(np.isnan(least), -np.inf, least))
         high = np.where(known, numbers, np.where(np.isnan(most), np.inf, most))
-        return BySeed(_records(settings), seeds, numbers, low, high)
+        return BySeed(records(settings), seeds, numbers, low, high)
 
     def _at_edge(self, ref: Ref, table: Callable[..., Floats]) -> NDArray[np.bool_]:
         """Where the best of a sweep is its first or last value, (places, seeds)."""
@@ -494,7 +498,7 @@ class Cells:
         return values
 
 
-def _records(settings: pd.DataFrame) -> list[dict[str, Any]]:
+def records(settings: pd.DataFrame) -> list[dict[str, Any]]:
     """The values of each setting; a single one without parameters is a row without columns."""
     records = settings.to_dict("records") or [{}] * len(settings)
     return [{str(name): value for name, value in record.items()} for record in records]

@@ -10,6 +10,7 @@ what would decide it: see `claims.rules`.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,7 +25,13 @@ from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import percent, plural, visible
 from overfit_cli.report import words
-from overfit_cli.report.runs import AFTER_THE_FIRST_CELL, JudgedRun, load_runs, run_of_cells
+from overfit_cli.report.runs import (
+    AFTER_THE_FIRST_CELL,
+    OTHER_DESIGN,
+    JudgedRun,
+    load_runs,
+    run_of_cells,
+)
 from overfit_cli.stats.intervals import LEVEL, level_of_each, set_level
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.manifest import stated_claims
@@ -139,6 +146,19 @@ class Judged:
     def changed_late(self) -> bool:
         """Whether the claim was changed, added or removed after the run's first cell."""
         return AFTER_THE_FIRST_CELL in self.measurement.note
+
+    @property
+    def not_as_sealed(self) -> str:
+        """What the verdict is not, of a sealed claim of which the words or the cells are others."""
+        note = self.measurement.note
+        is_other = f"was changed {AFTER_THE_FIRST_CELL}" in note or OTHER_DESIGN in note
+        return "not as sealed" if is_other and self.is_measured else ""
+
+    @property
+    def where(self) -> str:
+        """The condition of a user's sentence on its cells, where its name leaves it out."""
+        where = re.search(r"\bwhere .*", self.claim.sentence if self.is_stated else "")
+        return where[0] if where and "where" not in self.claim.name else ""
 
     @property
     def is_stated(self) -> bool:

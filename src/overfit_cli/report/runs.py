@@ -16,10 +16,11 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from overfit_cli.claims import stated
-from overfit_cli.claims.cells import repeated_seeds, rows_with_absent
+from overfit_cli.claims.cells import ABSENT, repeated_seeds, rows_with_absent
 from overfit_cli.core import files, parameters, registry
+from overfit_cli.core.arrays import varying
 from overfit_cli.core.cells import Cells
-from overfit_cli.core.claim import Claim, Measurement, UndecidedError
+from overfit_cli.core.claim import Claim, Measurement, UndecidedError, not_run
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.study import AnyStudy, stand_ins_of
 from overfit_cli.core.text import command_words, most_alike, shell_line
@@ -39,6 +40,9 @@ T = TypeVar("T")
 
 AFTER_THE_FIRST_CELL = "after the first cell was trained"
 """The words in the note of a claim that was changed, added or removed then."""
+
+OTHER_DESIGN = "It was sealed for other cells:"
+"""The words in the note of a sealed claim that is judged on other cells than planned."""
 
 NO_STEPS = "It needs logged steps: those of a sweep with trajectories."
 
@@ -88,7 +92,10 @@ class JudgedRun:
         The level is that of this look at the run's seeds, and the note says whether the claim was
         changed since its first cell.
         """
-        rows = self.rows(claim)
+        try:
+            rows = self.rows(claim)
+        except UndecidedError as undecided:
+            return undecided.measurement
         if claim.reads == "trajectories" and rows.empty:
             measured = Measurement(verdict="not run", note=NO_STEPS)
         else:
@@ -108,7 +115,7 @@ class JudgedRun:
                 with self.looks_level():
                     level = f"{100 * level_of_each(1):.4g} %"
                 words.append(f"Seeds were added {times}, so that intervals have the level {level}.")
-            words.append(self._seal_in_words(claim))
+            words += [self._seal_in_words(claim), self._design_in_words(claim, measured, rows)]
             words += self._stand_ins if measured.verdict != "not run" else []
         return replace(measured, note=" ".join(filter(None, words)))
 
@@ -117,7 +124,7 @@ class JudgedRun:
         words = list[str]()
         if measured.by_chance and (seeds := self._repeated_seeds(claim)):
             repeats = f"Seeds {', '.join(map(str, seeds))} repeat all numbers of another seed"
-            words.append(f"{repeats}: they are no further draws.")
+            words.append(f"{repeats}: they are no further draws, and more seeds wouldn't be.")
         if measured.verdict not in ("vacuous", "not run") and (told := self._differing(claim)):
             words.append(f"Cells that were trained a second time gave other numbers: {told}.")
         return words
@@ -144,7 +151,20 @@ class JudgedRun:
 
     def rows(self, claim: Claim) -> pd.DataFrame:
         """Return what a claim is judged on: cells, absent ones included, or logged steps."""
+        names = claim.measure.of_steps if isinstance(claim.measure, stated.Measure) else []
+        if names:
+            return stated.with_steps(*self._with_steps, names)
         return self._logged if self.source and claim.reads != "cells" else self._planned
+
+    @functools.cached_property
+    def _with_steps(self) -> tuple[pd.DataFrame, Cells]:
+        """The cells, and their logged steps with parameters."""
+        if self.source is None and "step" in self.cells:
+            return self.cells.drop_duplicates("key", keep="last"), self.data
+        steps = self.data.by_step()
+        if steps.frame.empty:
+            raise not_run(NO_STEPS)
+        return self._planned, steps
 
     @functools.cached_property
     def _planned(self) -> pd.DataFrame:
@@ -236,6 +256,33 @@ class JudgedRun:
             except BadValue as error:
                 return error
         return None
+
+    @functools.cached_property
+    def _sealed_cells(self) -> pd.DataFrame:
+        """The cells that the first sweep was to cover."""
+        first = self.manifest.model_copy(update={"runs": self.manifest.runs[:1]})
+        return first.planned(self.study)
+
+    def _design_in_words(self, claim: Claim, measured: Measurement, rows: pd.DataFrame) -> str:
+        """Say where a user's claim is judged on other cells than those that it was sealed for."""
+        measure, is_other = claim.measure, self.manifest.is_extended or bool(self.conditions)
+        is_users = isinstance(measure, stated.Measure) and measure.choose is None
+        is_sealed = is_users and is_other and self.manifest.state_of(claim) == "sealed"
+        if not is_sealed or measured.verdict == "not run" or self._sealed_cells.empty:
+            return ""
+        sealed = self._sealed_cells
+        lost = sealed.assign(status="failed", reason=ABSENT)
+        with suppress(UndecidedError):
+            here, there = (
+                stated.chosen(measure.cells(each), measure.sentence.where).frame[[*sealed]]
+                for each in (rows, lost)
+            )
+            marks = here.merge(there, "outer", indicator=True)["_merge"]
+            if (marks == "left_only").any() or (self.conditions and (marks == "right_only").any()):
+                design = "; ".join(stated.values_in_words(there, varying(there, there)))
+                own = f" Judged on those alone: {claim.judge(rows.merge(sealed)).verdict}."
+                return f"{OTHER_DESIGN} {design}.{own * (not self.conditions)}"
+        return ""
 
     def _seal_in_words(self, claim: Claim) -> str:
         if any(claim is removed for removed in self._removed):

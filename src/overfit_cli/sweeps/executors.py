@@ -273,11 +273,8 @@ class NewProcess(Local):
 def train_again(executor: Executor, work: Work, cells: Iterable[Cell]) -> pd.DataFrame:
     """Train cells one by one, and return their rows without keeping them."""
     tasks = ({number: [cell]} for number, cell in enumerate(cells))
-    with (
-        processes.answering_interrupts(),
-        training_conditions(),
-        contextlib.closing(executor.run(work, tasks, 1)) as records,
-    ):
+    with processes.answering_interrupts(), training_conditions():
+        records = executor.run(work, tasks, 1)
         tables = [record.cells.to_pandas() for record in records if record.cells is not None]
     return pd.concat(tables) if tables else pd.DataFrame(columns=["key"])
 

@@ -95,6 +95,11 @@ class Run(BaseModel):
         return self.git_commit + (DIRTY if self.git_dirty else "")
 
     @property
+    def points(self) -> tuple[object, ...]:
+        """What says which cells it was to cover."""
+        return self.values, self.seeds, self.together, self.only
+
+    @property
     def size(self) -> int:
         """The number of cells that it was to cover, before conditions left out some."""
         following = {name for group in self.together for name in group[1:]}
@@ -217,13 +222,19 @@ class Manifest(BaseModel):
             "code": self.sources,
         }
 
+    @property
+    def is_extended(self) -> bool:
+        """Whether a run covers other cells than the first, for which claims are sealed."""
+        first = self.runs[:1]
+        return any(run.points != one.points for one in first for run in self.runs)
+
     def planned(self, study: AnyStudy) -> pd.DataFrame:
         """Return the points that the runs were meant to cover; none where they are too many.
 
         One row per point: `seed` and a column for each parameter.
         """
         # A sweep that was resumed twenty times has twenty entries of the same cells.
-        runs = {repr((one.values, one.seeds, one.together, one.only)): one for one in self.runs}
+        runs = {repr(one.points): one for one in self.runs}
         frames = [pd.DataFrame(columns=["seed", *describe(study.parameters)])]
         points = sum(run.size // max(1, len(run.seeds)) for run in runs.values())
         if points > MOST_PLANNED or len(runs) > MOST_GRIDS:

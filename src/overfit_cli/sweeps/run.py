@@ -7,12 +7,12 @@ option, or as an argument in Python.
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from rich.console import Console
 
@@ -262,17 +262,14 @@ class Session:
 def _differing(first: pd.DataFrame, again: pd.DataFrame, study: AnyStudy) -> Differing:
     """The columns of cells that have another number the second time, with both."""
     found = dict[str, dict[str, tuple[float | None, float | None]]]()
-    taken, seconds = taken_columns(study.parameters), again.set_index("key").to_dict("index")
-    for row in first.to_dict("records"):
-        second = seconds.get(row["key"])
-        for name in [] if second is None else row.keys() - taken:
-            pair = tuple(
-                None if value is None or pd.isna(value) else float(value)
-                for value in (row[name], second.get(name))
-            )
-            is_same = None not in pair and math.isclose(*pair, rel_tol=ROUNDING, abs_tol=TINY)
-            if not is_same and pair != (None, None):
-                found.setdefault(row["key"], {})[name] = pair
+    again = again.reindex(columns=first.columns)
+    both = first.merge(again, on="key", suffixes=("", " again")).set_index("key")
+    for name in first.columns.difference([*taken_columns(study.parameters)]):
+        old, new = (pd.to_numeric(both[each]) for each in (name, f"{name} again"))
+        is_same = np.isclose(old, new, rtol=ROUNDING, atol=TINY, equal_nan=True)
+        for key, *pair in zip(both.index[~is_same], old[~is_same], new[~is_same], strict=True):
+            one, other = (None if np.isnan(each) else float(each) for each in pair)
+            found.setdefault(str(key), {})[name] = one, other
     return found
 
 
