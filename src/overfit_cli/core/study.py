@@ -247,6 +247,7 @@ class Field(parameters.ParameterInfo):
             one that was derived of logged ones.
         decades, reached, diverges: see `core.cell.Column`.
         between: the columns with the least and the most that a number may be which is not known.
+        declared: whether it is known what it measures, and so what a number means that lacks.
     """
 
     role: Role = "measured"
@@ -254,6 +255,7 @@ class Field(parameters.ParameterInfo):
     reached: bool = True
     diverges: bool = False
     between: tuple[str, str] | None = None
+    declared: bool = True
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -275,6 +277,20 @@ class Field(parameters.ParameterInfo):
         if not self.reached:
             beyond |= (rows["status"] == "done") & rows[self.name].isna()
         return known.mask(beyond, np.inf)
+
+    def shown(self, rows: pd.DataFrame) -> pd.Series[float]:
+        """Return the numbers of figures: what lacks of an undeclared column is infinite too.
+
+        A median of the seeds that have a number flatters: what never arrives is late, and a
+        function says so by None, an exception or infinity alike.
+        """
+        numbers = self.numbers(rows)
+        return numbers if self.declared else numbers.fillna(np.inf)
+
+    @property
+    def lack(self) -> str:
+        """What a cell is said to be that is done without a number."""
+        return "target not reached" if self.declared else "no number"
 
 
 def missed_by(rows: pd.DataFrame) -> pd.Series[str]:
@@ -369,4 +385,5 @@ SECONDS = Column("seconds", "wall time", unit="s", label="time")
 
 def _measured(column: Column, kind: parameters.Kind = "float") -> Field:
     label = parameters.short_label(column.name, column.meaning, column.label)
-    return Field(**vars(column) | {"kind": kind, "label": label})
+    declared = bool(column.meaning)
+    return Field(**vars(column) | {"kind": kind, "label": label, "declared": declared})

@@ -120,7 +120,7 @@ def _draw_colours(figure: Picture, drawn: Drawn, plan: Map) -> Any:
             mesh: Any = axes.scatter(x, y, c=part.number[at], s=sizes, **dots)
         else:
             mesh = _draw_mesh(figure, axes, part, part.number, **look)
-    bar = _draw_bar(figure, drawn, mesh, plan.label)
+    bar = _draw_bar(figure, drawn, mesh, plan.labelled)
     if isinstance(norm, LogNorm):
         log_ticks(bar.ax.yaxis, float(norm.vmin or 1), float(norm.vmax or 1))
     return mesh
@@ -134,8 +134,7 @@ def _draw_mesh(figure: Picture, axes: Axes, part: MapPanel, numbers: Floats, **l
 
 
 def _draw_bar(figure: Picture, drawn: Drawn, mesh: Any, label: str) -> Any:
-    words = labels.wrap_text(label, style.HIGH)
-    return figure.colorbar(mesh, ax=[axes for axes, _ in drawn], label=words, pad=0.02)
+    return figure.colorbar(mesh, ax=[axes for axes, _ in drawn], label=label, pad=0.02)
 
 
 def _draw_sides(figure: Picture, drawn: Drawn, plan: Map, threshold: float) -> style.Legend:
@@ -151,7 +150,7 @@ def _draw_sides(figure: Picture, drawn: Drawn, plan: Map, threshold: float) -> s
         for axes, part in drawn:
             mesh = _draw_share_above(axes, part, plan.value, threshold)
         label = f"share of seeds {names[1] or f'with {signs[1]}'}"
-        _draw_bar(figure, drawn, mesh, label)
+        _draw_bar(figure, drawn, mesh, labels.wrap_text(label, style.HIGH))
         figure.facts.append(f"Colour: the {label}, each seed's curve fitted to be monotone.")
         return [(Line2D([], [], **_CELL), "sampled")]
     for axes, part in drawn:
