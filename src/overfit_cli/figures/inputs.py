@@ -174,6 +174,16 @@ def measured_column(data: Cells, name: str | None, option: str = "value") -> tup
     return name, labels.axis_label(data.schema, name)
 
 
+def theory_column(data: Cells, options: FigureOptions, value: str) -> tuple[str, str] | None:
+    """Return the name and the label of a theory's column beside that of value; None for none."""
+    if options.theory is None:
+        return None
+    column = measured_column(data, options.theory, "theory")
+    if data.pairs or value == column[0]:
+        raise BadValue("theory", options.theory, "it takes a column beside that of value.")
+    return column
+
+
 def middle_threshold(numbers: pd.Series[float]) -> float:
     """Return the default threshold: the middle of the measured numbers, in three digits.
 

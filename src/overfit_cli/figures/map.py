@@ -24,7 +24,7 @@ from overfit_cli.core.arrays import Floats
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.figures import inputs, labels, style
-from overfit_cli.figures.axes import Place, draw_equations, legend_below, log_ticks
+from overfit_cli.figures.axes import Place, draw_equations, draw_theory, legend_below, log_ticks
 from overfit_cli.figures.map_data import MOST_PRINTED, Map, MapPanel, Mask, lay_out_map
 from overfit_cli.figures.picture import Picture, label_outer, new_panels, title_panels
 from overfit_cli.stats import boundaries, intervals
@@ -104,6 +104,8 @@ def draw_map(data: Cells, options: FigureOptions, *, sides: bool = False) -> Pic
         legend += _draw_contours(figure, drawn, plan, level, options)
     places = [Place(axes, part.data.trained) for axes, part in drawn]
     legend += draw_equations(figure, places, data, options, (plan.x, plan.y))
+    theory = inputs.theory_column(data, options, plan.value)
+    legend += draw_theory(figure, places, theory, (plan.x, plan.y), level)
     legend_below(figure, legend + _draw_marks(drawn, plan))
     return figure
 

@@ -171,7 +171,7 @@ def lay_out_map(data: Cells, options: FigureOptions) -> Map:
     inputs.require_grid(data, options, x, y)
     value, label = inputs.measured_column(data, options.value)
     inputs.require_numbers(data, value)
-    if not (options.law or options.log is not None or data.refined):
+    if not (options.law or options.theory or options.log is not None or data.refined):
         x, y = x.spread(), y.spread()
 
     mean = options.mean or ("arithmetic" if data.pairs else "median")

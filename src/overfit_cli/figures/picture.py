@@ -80,6 +80,7 @@ class Picture(Figure):
             something. A page leaves such a picture out.
         surfaces: the points of surfaces in three dimensions, (points, 3), by their axes: matplotlib
             keeps them to itself.
+        table: the numbers that a CSV file has in place of what is drawn; None for those.
         maps: the points that a map's cells stand for, (points, 2), by the cells' artist.
     """
 
@@ -91,6 +92,7 @@ class Picture(Figure):
         self.facts: list[str] = []
         self.caption = self.nothing = ""
         self.metadata: Mapping[str, Mapping[str, str]] = {}
+        self.table: pd.DataFrame | None = None
         self.surfaces: dict[Axes, Floats] = {}
         self.maps: dict[Artist, Floats] = {}
         size = (self.look.width or min(width, style.PAGE), self.look.height or height)
@@ -184,7 +186,8 @@ def title_panels(all_axes: Sequence[Axes], titles: Sequence[str]) -> None:
 def file_content(figure: Picture, kind: str) -> bytes:
     """Return `figure` as the content of a png, pdf or svg file, or its numbers as that of a csv."""
     if kind == "csv":
-        return drawn_numbers(figure).to_csv(index=False, lineterminator="\n").encode()
+        table = drawn_numbers(figure) if figure.table is None else figure.table
+        return table.to_csv(index=False, lineterminator="\n").encode()
     drawn = io.BytesIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message=".*layout not applied.*")
