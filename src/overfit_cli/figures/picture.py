@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextvars
 import io
 import itertools
+import re
 import string
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +29,7 @@ from PIL import Image, PngImagePlugin
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import write_user_file
+from overfit_cli.core.text import in_latex
 from overfit_cli.figures import labels, style
 
 FORMATS = ("png", "pdf", "svg", "csv")
@@ -229,6 +231,10 @@ def save(picture: Picture, path: Path) -> None:
         raise BadValue("out", str(path), "the file's name must end in .png, .pdf, .svg or .csv.")
     write_user_file(path, file_content(picture, kind), "out", "the figure")
     write_user_file(path.with_suffix(".txt"), picture.caption.encode(), "out", "the caption")
+    if kind == "pdf":  # of a paper: \caption{\input{NAME.caption}}
+        shown = re.split(r"\n\n(?:Commands:|overfit )", picture.caption)[0]
+        content = in_latex(re.sub(r"\n+", " ", shown)).encode()
+        write_user_file(path.with_suffix(".caption.tex"), content, "out", "the caption")
 
 
 # The numbers that it shows
