@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -201,10 +202,13 @@ class Study(ABC, Generic[P]):
         """
         steps = plural(result.steps, "step")
         if self.shows and not result.reason:
-            measured = {name: _Number(value) for name, value in result.measurements.items()}
+            known = {name: math.nan if n is None else n for name, n in result.measurements.items()}
+            measured = {name: _Number(value) for name, value in known.items()}
             names = result.cell.parameters.model_dump() | measured
             return self.shows.format_map(names | {"steps": steps})
-        numbers = ", ".join(f"{name} {value:.4g}" for name, value in result.measurements.items())
+        given: Mapping[str, float | None] = result.measurements
+        told = {name: "none" if n is None else f"{n:.4g}" for name, n in given.items()}
+        numbers = ", ".join(f"{name} {number}" for name, number in told.items())
         after = f" after {steps}" if result.steps else ""
         if result.reason:
             return f"Failed ({result.reason}){after}{': ' if numbers else ''}{numbers}."

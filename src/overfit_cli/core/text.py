@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import difflib
 import functools
 import math
@@ -128,6 +129,19 @@ def round_digits(number: float, digits: int) -> float:
 
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 """Digits and the sign of a power, as superscripts."""
+
+
+def listed(words: str) -> list[str]:
+    """Return the values between commas; one with a comma in it stands in double quotes."""
+    if '"' not in words:
+        return words.split(",")
+    return next(csv.reader([words], skipinitialspace=True), [])
+
+
+def in_list(value: object) -> str:
+    """Return a value as `listed` reads it in a list."""
+    words = str(value)
+    return '"{}"'.format(words.replace('"', '""')) if {*words} & {",", '"'} else words
 
 
 LATEX = str.maketrans(

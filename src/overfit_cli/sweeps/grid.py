@@ -26,7 +26,7 @@ from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.expressions import CLOSE, Expression, Names, read_conditions, read_expression
 from overfit_cli.core.parameters import ParameterInfo, Value, describe
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import is_number, round_digits, shorten
+from overfit_cli.core.text import in_list, is_number, listed, round_digits, shorten
 
 MOST_CELLS = 5_000_000
 
@@ -329,7 +329,12 @@ def parse_range(info: ParameterInfo, text: str) -> tuple[Value, ...]:
     """Return the values that `text` names, in the order given."""
     if ":" in text and info.kind != "text":
         return tuple(dict.fromkeys(_spaced(info, text)))
-    items = text.split(",")
+    items = listed(text) if info.kind == "text" else text.split(",")
+    if info.kind == "text" and text.count(",") and '"' not in text:
+        in_one = len({*items}) < len(items) or "," in str(info.default)
+        quoted = f"{info.name} {shorten(text)}: {len(items)} values; one with a comma in it stands"
+        if in_one:
+            warnings.warn(f"{quoted} in double quotes, '\"{text}\"'", UserWarning, stacklevel=2)
     if len(items) > MOST_VALUES:
         raise _refusal(info, text, f"it names more than {MOST_VALUES} values")
     if not all(item.strip() for item in items):
@@ -363,7 +368,7 @@ def range_text(info: ParameterInfo, values: Sequence[Value]) -> str:
                 warnings.simplefilter("ignore")
                 if parse_range(info, form) == tuple(values):
                     return form.removesuffix(":1")
-    return ",".join(map(_text, values))
+    return ",".join(map(in_list if info.kind == "text" else _text, values))
 
 
 def _text(value: Value) -> str:

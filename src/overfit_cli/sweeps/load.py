@@ -118,7 +118,7 @@ def _condition(argument: str, name: Any, taken: Any) -> str:
     values = np.ravel(list(taken) if isinstance(taken, Collection) else taken).tolist()
     if not values or not all(isinstance(value, bool | int | float | str) for value in values):
         raise BadValue(argument, {name: taken}, "it takes one value or several by name.")
-    return f"{name}={','.join(map(str, values))}"
+    return f"{name}={','.join(map(text.in_list, values))}"
 
 
 def means_over_seeds(
