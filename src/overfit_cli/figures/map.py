@@ -112,7 +112,7 @@ def draw_map(data: Cells, options: FigureOptions, *, sides: bool = False) -> Pic
 
 def _draw_colours(figure: Picture, drawn: Drawn, plan: Map) -> Any:
     norm = plan.norm
-    look = {"cmap": style.DIVERGING if plan.data.pairs else None, "norm": norm, "rasterized": True}
+    look = {"cmap": style.DIVERGING if plan.is_centred else None, "norm": norm, "rasterized": True}
     for axes, part in drawn:
         if plan.data.refined:
             at = np.isfinite(part.number)

@@ -118,10 +118,15 @@ class Map:
         return labels.label_with_note(self.label, note, style.HIGH)
 
     @property
+    def is_centred(self) -> bool:
+        """Whether it is of differences, or of numbers of both signs."""
+        return self.data.pairs is not None or self.numbers.min() < 0 < self.numbers.max()
+
+    @property
     def norm(self) -> Normalize:
-        """The scale of the colours; that of differences is symmetric around 0."""
+        """The scale of the colours; that of both signs is symmetric around 0."""
         low, high = float(self.numbers.min()), float(self.numbers.max())
-        if self.data.pairs:
+        if self.is_centred:
             largest = max(abs(low), abs(high)) or 1.0
             return Normalize(-largest, largest)
         return LogNorm(low, high) if self.log else Normalize(low, high)
