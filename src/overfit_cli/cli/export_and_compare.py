@@ -144,7 +144,9 @@ def _in_latex(data: Cells, rows: pd.DataFrame) -> str:
     shown = list(rows.columns[: list(rows.columns).index("seeds")])
     shown += ["seeds"] if rows["seeds"].nunique() > 1 else []
     shown += ["failed"] if rows["failed"].any() else []
-    shown += [name for name in rows if name.endswith("_seeds") and name[: -len("_seeds")] in rows]
+    shown += [
+        n for n in map(str, rows) if n.endswith("_seeds") and n.removesuffix("_seeds") in rows
+    ]
     table = rows[shown].map(_value)
     for name in (name for name in rows if f"{name}_high" in rows):
         halves = rows[f"{name}_high"] - rows[name]

@@ -323,7 +323,7 @@ class ParameterInfo:
         if self.is_number and _NUMBER.fullmatch(text):
             number = Decimal(text)
             if self.kind == "float" and abs(number) <= Decimal("1e300"):
-                return float(f"{number:.12g}") + 0.0  # one key: of -0 and 0, 0.1 + 0.2 and 0.3
+                return float(number) + 0.0  # -0 becomes 0: a cell has one key
             if self.kind == "int" and abs(number) < 2**63 and number == number.to_integral_value():
                 return int(number)
         given = shorten(text)

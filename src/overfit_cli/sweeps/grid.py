@@ -237,7 +237,7 @@ def _item(info: ParameterInfo, names: Names, item: Any) -> Given:
         return _plain(info, item)
     if _is_arithmetic(item, names):
         return read_expression(item, names, info.name)
-    return info.parse(item)
+    return _parsed(info, item)
 
 
 def _names(infos: Infos) -> Names:
@@ -398,7 +398,13 @@ def _value(info: ParameterInfo, text: str) -> Value:
     """A value of a list or a range; where a number can't be read, the message shows every form."""
     if info.is_number and not is_number(text):
         raise _refusal(info, text.strip())
-    return info.parse(text)
+    return _parsed(info, text)
+
+
+def _parsed(info: ParameterInfo, text: str) -> Value:
+    """A value as Python's are read: numbers that agree to `DIGITS` digits are one."""
+    value = info.parse(text)
+    return round_digits(value, DIGITS) if isinstance(value, float) else value
 
 
 def _spaced(info: ParameterInfo, text: str) -> Sequence[Value]:

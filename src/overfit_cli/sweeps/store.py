@@ -294,7 +294,7 @@ class RunDirectory:
         with self.lock:
             old = [p for p in self.parts(CELLS, None) if {*types} - {*values} == {*p.parameters}]
             for part in old:
-                rows = [row | values for row in part.rows.to_pylist()]
+                rows = [{**row, **values} for row in part.rows.to_pylist()]
                 for row in rows:
                     given = parameters.parameters_from_row(study.parameters, row)
                     cell = Cell(study.name, row["version"], given, row["seed"])
