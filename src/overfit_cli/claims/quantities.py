@@ -361,8 +361,9 @@ def _ray_in_words(cells: Cells, axis: str, free: Sequence[str]) -> str:
     for name in (name for name in free if name in cells.number_parameters):
         points = cells.frame[[axis, name]].drop_duplicates()
         ratios = (points[name] / points[axis].where(points[axis] > 0)).round(DIGITS)
-        if ratios.value_counts().max() >= LEAST_FOR_POWER:
-            ray = f"{name} = {ratios.value_counts().index[0]:.6g}*{axis}"
+        counts = ratios.value_counts().sort_index()
+        if counts.max() >= LEAST_FOR_POWER:
+            ray = f"{name} = {counts.idxmax():.6g}*{axis}"
             return f" `where {ray}` chooses a ray that has them."
     return ""
 
