@@ -720,7 +720,7 @@ def test_a_theory_is_a_place_on_an_axis_or_where_it_is_the_threshold(tmp_path: P
 
 
 def test_verdicts_are_macros_and_captions_are_safe_in_latex(tmp_path: Path) -> None:
-    swept(tmp_path, RAY, "--n=10,20,40", "--width=4*n", "--seeds=6")
+    swept(tmp_path, RAY, "--n=10,20,40", "--width=4*n", "--seeds=12")
     claims = "small ray: loss < 5", "loss rises along n"
     call("judge", "out", *claims, "--latex=macros.tex", "--out=a.pdf", cwd=tmp_path)
     lines = (tmp_path / "macros.tex").read_text().splitlines()
