@@ -91,6 +91,7 @@ def sweep(
         dry_run: train nothing, print what would be trained with an estimate, and return the plan.
         fresh: run cells again that are there.
         retry_failed: run cells again that failed.
+        adopt: `NAME=VALUE` for a parameter that the function got since: cells from before had it.
         fail_fast: stop when a cell fails; cells that are running end.
         time_limit: the seconds that a cell may take; one that takes longer fails. In a thread (the
             backends `threading` and `dask`) it ends at its next logged step, or when it returns; a

@@ -24,6 +24,7 @@ from overfit_cli.core.errors import BadValue
 from overfit_cli.core.expressions import Expression, Ref, compare
 from overfit_cli.stats.boundaries import crossings
 from overfit_cli.stats.intervals import LEVEL, order_tail
+from overfit_cli.stats.pairs import DIGITS
 
 
 class Line(NamedTuple):
@@ -204,7 +205,7 @@ class Power:
         assert self.contour is not None
         named, threshold = self.contour
         x, y = number_parameter(cells, named), number_parameter(cells, self.axis)
-        for setting, local in cells.settings(cells.varying((x, y))):
+        for setting, local in cells.settings(cells.free_parameters((x, y))):
             rows = local.with_column(self.measured.text, option="claim").frame
             found = _crossings(
                 rows, x, y, self.measured.text, threshold, lambda at: f"{y}={at:.6g}"
@@ -231,7 +232,7 @@ class Crossing:
     def parts(self, cells: Cells) -> list[Part]:
         """Return the x at each setting; one beyond the grid lies between its end and infinity."""
         x = number_parameter(cells, self.x)
-        place, settings = cells.places(cells.varying((x,)))
+        place, settings = cells.places(cells.free_parameters((x,)))
         places = [describe_values(setting) for setting in records(settings)]
         rows = cells.with_column(self.measured.text, option="claim").frame.assign(**{PLACE: place})
         name, threshold = self.measured.text, self.threshold
@@ -419,19 +420,31 @@ def number_parameter(cells: Cells, text: str) -> str:
 def _lines(cells: Cells, measured: Expression, along: str) -> Iterator[Line]:
     """The lines of the grid along a parameter, with the values that are there."""
     axis, found = number_parameter(cells, along), cells.by_seed(measured.text)
-    lines: dict[str, list[int]] = {}
+    free, lines = cells.free_parameters([axis]), dict[str, list[int]]()
     for index, setting in enumerate(found.settings):
-        place = describe_values({name: setting[name] for name in setting if name != axis})
+        place = describe_values({name: setting[name] for name in setting if name in free})
         lines.setdefault(place, []).append(index)
     if not any(len(at) >= LEAST_FOR_POWER for at in lines.values()):
         needs = f"It needs {LEAST_FOR_POWER} values of {axis} on a line"
-        raise not_run(f"{needs}; these cells have fewer.")
+        raise not_run(f"{needs}; these cells have fewer.{_ray_in_words(cells, axis, free)}")
     for place, at in lines.items():
         if len(at) < LEAST_FOR_POWER:
             add_remark(f"Left out: {place}, with fewer than {LEAST_FOR_POWER} values of {axis}.")
             continue
         x = np.array([float(found.settings[index][axis]) for index in at])
         yield Line(place, x, *(np.ascontiguousarray(end[at].T) for end in found[3:]))
+
+
+def _ray_in_words(cells: Cells, axis: str, free: Sequence[str]) -> str:
+    """The condition that chooses a line along which another parameter grows with the axis."""
+    for name in (name for name in free if name in cells.number_parameters):
+        points = cells.frame[[axis, name]].drop_duplicates()
+        ratios = (points[name] / points[axis].where(points[axis] > 0)).round(DIGITS)
+        counts = ratios.value_counts().sort_index()
+        if counts.max() >= LEAST_FOR_POWER:
+            ray = f"{name} = {counts.idxmax():.6g}*{axis}"
+            return f" `where {ray}` chooses a ray that has them."
+    return ""
 
 
 def _rank_correlations(x: Floats, values: Floats) -> Ends:

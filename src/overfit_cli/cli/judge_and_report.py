@@ -40,6 +40,9 @@ def judge(
     strict: bool = cli.flag("Exit with code 1 unless every claim holds.", "--strict"),
     out: Path | None = cli.FIGURE_FILE,
     json_file: Path | None = cli.JSON_FILE,
+    latex: Path | None = cli.option(
+        "FILE", "LaTeX file of macros with each verdict, value and interval; - prints only these."
+    ),
 ) -> int:
     """Judge claims of your own: a verdict, an interval, and how often the verdict is wrong.
 
@@ -51,11 +54,12 @@ def judge(
     with test_error < 0.1 > 0.8'; 'test_error <= bound on all seeds if train_error <= 0.01'.
     If a claim is inconclusive, it is said how many seeds would decide it, and by which command.
     """
+    from overfit_cli.cli.export_and_compare import macros
     from overfit_cli.functions.function_study import study_of_reference
     from overfit_cli.report import contents, judge, runs
     from overfit_cli.sweeps.store import RunDirectory
 
-    output = text.console(quiet=json_file == Path("-"))
+    output = text.console(quiet=Path("-") in (json_file, latex))
     named = None if study is None else study_of_reference(study)
     (loaded,) = runs.load_runs([RunDirectory(run, "run")], where, named)
     judged = judge.decide(loaded, claims)
@@ -73,6 +77,7 @@ def judge(
         output.print(line)
     noted = [each.noted(lines) for each, lines in zip(judged, said, strict=True)]
     cli.write_content(output, json_file, contents.judged_json(noted).encode(), "json_file")
+    cli.write_content(output, latex, macros(judged).encode(), "latex")
     if out is not None:
         from overfit_cli.report.pictures import draw_claims
 

@@ -268,4 +268,6 @@ def write_content(output: Console, path: Path | None, content: bytes, name: str)
 
 def say_drawn(output: Console, path: Path) -> None:
     """Say where a picture and its caption are."""
-    output.print(f"Drawn: {path}, and its caption in {path.with_suffix('.txt').name}")
+    endings = (".txt", ".caption.tex") if path.suffix.lower() == ".pdf" else (".txt",)
+    captions = " and ".join(path.with_suffix(ending).name for ending in endings)
+    output.print(f"Drawn: {path}, and its caption in {captions}")

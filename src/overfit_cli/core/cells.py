@@ -268,6 +268,25 @@ class Cells:
             names = [RUN, *(name for name in names if counts[name] > 1)]
         return [name for name in varying(self.frame, names) if name not in without]
 
+    def free_parameters(self, axes: Collection[str]) -> list[str]:
+        """The parameters that vary besides axes, without those that follow them, as on a ray.
+
+        One follows that each point of the axes fixes, or does so together with the others while
+        these alone do not: of `width = c*n` along n it is the width, not c.
+        """
+        names = self.varying(axes)
+
+        def is_fixed(name: str, by: Sequence[str]) -> bool:
+            groups = self.frame.groupby(list(by), dropna=False) if by else None
+            return groups is not None and bool((groups[name].nunique() <= 1).all())
+
+        free = [name for name in names if name == RUN or not is_fixed(name, [*axes])]
+        for name in sorted(free, key=lambda each: -self.frame[each].nunique()):
+            others = [each for each in free if each != name]
+            if others and is_fixed(name, [*axes, *others]) and not is_fixed(name, others):
+                free = others
+        return free
+
     @functools.cached_property
     def values(self) -> dict[str, tuple[Value, ...]]:
         """The values of each parameter, in order; of one that does not vary the first."""
@@ -313,8 +332,17 @@ class Cells:
         label = label or f"${expression.mathtext(self.symbol)}$"
         values = self._evaluated(expression, option)
         frame = self.frame.assign(**{text: np.where(np.isfinite(values), values, np.nan)})
-        schema = self.schema.with_field(Field(text, label=label))
+        declared = self._is_declared(expression, values)
+        schema = self.schema.with_field(Field(text, label=label, declared=declared))
         return replace(self, frame=frame, schema=schema)
+
+    def _is_declared(self, expression: Expression, values: Floats) -> bool:
+        """Whether an expression is left out where it lacks: it does not grow with what lacks."""
+        fields = {str(ref): self.schema[ref.name] for ref in expression.refs}
+        if all(field.declared for field in fields.values()) or "status" not in self.frame:
+            return all(field.declared for field in fields.values())
+        beyond = {text: field.shown(self.frame).to_numpy() for text, field in fields.items()}
+        return not (expression.value(beyond)[np.isnan(values)] == np.inf).all()
 
     def by_step(self) -> Cells:
         """Return the logged steps as rows, with the parameters of their cells."""

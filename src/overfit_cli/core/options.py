@@ -204,6 +204,10 @@ class SweepOptions:
     dry_run: bool = switch("Print what would run and for how long; run nothing.")
     fresh: bool = switch("Run finished cells again.")
     retry_failed: bool = switch("Run failed cells again.")
+    adopt: Sequence[str] = several(
+        "NAME=VALUE",
+        "Keep cells from before a function's parameter NAME was added: it had this value then",
+    )
     fail_fast: bool = switch("Stop at the first failed cell; running cells finish.")
     time_limit: float | None = option("SECONDS", "Longest time of a cell; a slower one fails.")
     check: int | None = option(

@@ -205,7 +205,8 @@ SEED = "seed"
 
 _ACCEPTED = (
     "it has a name, without * or /, and takes int, float, bool, str, or a Literal of texts or of "
-    "whole numbers below 2**63, with one Parameter(...) at most, and bounds of numbers only"
+    "whole numbers below 2**63, with one Parameter(...) at most, and bounds of numbers only; a "
+    "list can be a text, such as '64-64'"
 )
 
 

@@ -174,6 +174,9 @@ class FunctionStudy(Study[experiment.FunctionParameters]):
         if self.record.headline and self.record.headline not in numbers:
             raise ValueError(f"it returned no {self.record.headline!r}, which is its headline")
         infinite = [name for name, number in numbers.items() if number and math.isinf(number)]
+        declared = {column.name for column in self.columns}
+        whole = {n: v for n, v in returned.items() if _is_whole(v) and n not in declared}
+        numbers |= {name: int(value) for name, value in whole.items()}
         return {**numbers, **dict.fromkeys(infinite, math.nan)}  # a cell with nan has diverged
 
 
@@ -216,6 +219,12 @@ def numbers_in(row: Any, verb: str) -> dict[str, Any]:
     if not isinstance(row, Mapping):
         raise TypeError(f"it {verb} {row!r}, and not a dict of numbers")
     return {name: _number(value, f"it {verb} {name} = {value!r}") for name, value in row.items()}
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether it is a whole number of any library that a column of such holds."""
+    plain = value.item() if hasattr(value, "item") else value
+    return type(plain) is int and abs(plain) < 2**63
 
 
 def _number(value: Any, description: str) -> float | None:

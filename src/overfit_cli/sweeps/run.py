@@ -7,7 +7,7 @@ option, or as an argument in Python.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,9 @@ from overfit_cli.core import files, registry
 from overfit_cli.core.cell import Cell, taken_columns
 from overfit_cli.core.errors import BadValue, MissingError, UserError, count_alike
 from overfit_cli.core.options import DEFAULTS, SweepOptions, finite_number, whole_number
+from overfit_cli.core.parameters import describe, unknown_parameter
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import templates, typed
+from overfit_cli.core.text import plural, templates, typed
 from overfit_cli.core.training import Execution
 from overfit_cli.stats.intervals import LEVEL
 from overfit_cli.sweeps import clusters, part
@@ -297,8 +298,22 @@ def open_sweep(
     stated = read_stated(how.claim, subject.study, subject.sentences)
     name = subject.sweep_name(grid) + ("" if refinement is None else "-refined")
     directory = RunDirectory(how.out or files.results_folder() / name, "out")
+    if how.adopt and not how.dry_run:
+        adopted = directory.adopt(subject.study, read_adopted(how.adopt, subject.study))
+        output.print(f"Adopted: {plural(adopted, 'cell')} with {', '.join(how.adopt)}.")
     with clusters.executor_of(how.backend, how.jobs, how.device, how.address) as executor:
         yield Session(subject, grid, output, directory, executor, how, refinement, stated)
+
+
+def read_adopted(texts: Sequence[str], study: AnyStudy) -> dict[str, Any]:
+    """The values of parameters that texts such as `momentum=0.9` name."""
+    infos, values = describe(study.parameters), dict[str, Any]()
+    for given in texts:
+        name, _, value = given.partition("=")
+        if name.strip() not in infos:
+            raise unknown_parameter(name.strip(), infos)
+        values[name.strip()] = infos[name.strip()].parse(value)
+    return values
 
 
 def train_cell(
