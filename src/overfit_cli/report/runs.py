@@ -17,6 +17,7 @@ from pandas.api.types import is_numeric_dtype
 
 from overfit_cli.claims import stated
 from overfit_cli.claims.cells import ABSENT, repeated_seeds, rows_with_absent
+from overfit_cli.claims.sentences import chosen
 from overfit_cli.core import files, parameters, registry
 from overfit_cli.core.arrays import varying
 from overfit_cli.core.cells import Cells
@@ -266,20 +267,20 @@ class JudgedRun:
     def _design_in_words(self, claim: Claim, measured: Measurement, rows: pd.DataFrame) -> str:
         """Say where a user's claim is judged on other cells than those that it was sealed for."""
         measure, is_other = claim.measure, self.manifest.is_extended or bool(self.conditions)
-        is_users = isinstance(measure, stated.Measure) and measure.choose is None
-        is_sealed = is_users and is_other and self.manifest.state_of(claim) == "sealed"
-        if not is_sealed or measured.verdict == "not run" or self._sealed_cells.empty:
+        if not isinstance(measure, stated.Measure) or measure.choose or not is_other:
             return ""
-        sealed = self._sealed_cells
+        sealed, state = self._sealed_cells, self.manifest.state_of(claim)
+        if state != "sealed" or measured.verdict == "not run" or sealed.empty:
+            return ""
         lost = sealed.assign(status="failed", reason=ABSENT)
         with suppress(UndecidedError):
             here, there = (
-                stated.chosen(measure.cells(each), measure.sentence.where).frame[[*sealed]]
+                chosen(measure.cells(each), measure.sentence.where).frame[[*sealed]]
                 for each in (rows, lost)
             )
             marks = here.merge(there, "outer", indicator=True)["_merge"]
             if (marks == "left_only").any() or (self.conditions and (marks == "right_only").any()):
-                design = "; ".join(stated.values_in_words(there, varying(there, there)))
+                design = "; ".join(stated.values_in_words(there, varying(there, map(str, there))))
                 own = f" Judged on those alone: {claim.judge(rows.merge(sealed)).verdict}."
                 return f"{OTHER_DESIGN} {design}.{own * (not self.conditions)}"
         return ""
