@@ -459,6 +459,8 @@ def differing_in_words(
     Args:
         names: the columns that count; None for all.
     """
+    if not differing:  # cells from anywhere have no keys
+        return ""
     found, rows = dict[str, str](), cells[cells["key"].isin([*differing])].to_dict("records")
     varied = [*varying(cells, parameter_columns(cells)), "seed"]
     for row in rows:
