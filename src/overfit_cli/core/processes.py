@@ -393,7 +393,8 @@ def _put_back() -> None:
     now = _state()
     for place, value in _before.items():
         name, read, write = _STATE[place]
-        if place not in now or now[place] != value:
+        # The order of filters and of paths counts, and dictionaries are equal in any.
+        if now.get(place) != value or (isinstance(value, dict) and [*now[place]] != [*value]):
             with contextlib.suppress(Exception):  # such as a folder that is gone
                 module: Any = sys.modules[name]
                 if callable(write):
