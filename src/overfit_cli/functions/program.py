@@ -120,17 +120,15 @@ def _printed(
     words: Sequence[str], folder: str, environment: Mapping[str, str], training: Training
 ) -> str:
     """What a program prints; all that it has started ends with it, or when its time is over."""
-    pipes: Any = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
-    how: Any = {"encoding": "utf-8", "errors": "replace", "start_new_session": True, **pipes}
-    how |= {"stdin": subprocess.DEVNULL, "cwd": folder, "env": environment}
-    with subprocess.Popen(words, **how) as process:
+    how: Any = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE) | {"cwd": folder}
+    how |= {"encoding": "utf-8", "errors": "replace", "env": environment}
+    null = subprocess.DEVNULL
+    with subprocess.Popen(words, stdin=null, start_new_session=True, **how) as process:
         try:
-            while True:
-                try:
+            while process.returncode is None:
+                with contextlib.suppress(subprocess.TimeoutExpired):
                     printed, errors = map(str, process.communicate(timeout=0.2))
-                    break
-                except subprocess.TimeoutExpired:
-                    training.check_time()  # in a thread no signal comes
+                training.check_time()  # in a thread no signal comes
         finally:
             process.kill()
             if hasattr(os, "killpg"):
@@ -341,7 +339,6 @@ _ARGUMENTS = re.compile(
 """What reads the arguments of a command line, or begins a training."""
 
 _OPTION = re.compile(r"""(?:add_argument|option)\([^)]*?["']--([\w-]+)["']([^)]*)""")
-_GIVES = (ast.Return, ast.Yield, ast.YieldFrom)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
 
 
@@ -356,28 +353,19 @@ def trains_by_import(tree: ast.Module, name: str) -> bool:
     Args:
         name: the function that the user names; empty for the one that the file implies.
     """
-    body, is_script = [each for each in tree.body if not source.is_guard(each)], is_a_script(tree)
-    outside = "\n".join(ast.unparse(each) for each in body if not isinstance(each, _DEFINITIONS))
+    body = [each for each in tree.body if not source.is_guard(each)]
+    run = "\n".join(ast.unparse(each) for each in body if not isinstance(each, _DEFINITIONS))
     nodes = [node for each in body if not isinstance(each, ast.ClassDef) for node in ast.walk(each)]
-    functions = {each.name: each for each in nodes if isinstance(each, ast.FunctionDef)}
-    texts = {each: ast.unparse(node) for each, node in functions.items()}
-    reading = "|".join(each for each, written in texts.items() if _ARGUMENTS.search(written))
-    called = [texts.get(each, "") for each in re.findall(r"(?m)^(\w+)\(", outside)]
-    is_reading = reading and re.search(rf"\b({reading})\b", "\n".join(called))
-    if _ARGUMENTS.search(outside) or is_reading:
+    functions = {each.name: ast.unparse(each) for each in nodes if isinstance(each, ast.FunctionDef)}
+    calls_own = not functions.keys().isdisjoint(re.findall(r"(?m)^(\w+)\(", run))
+    if _ARGUMENTS.search("\n".join([run, *functions.values()]) if calls_own else run):
         return True
-    if name or not body or re.search(r"(?m)^train\b.* = |^\w+ = lambda\b", outside):
+    is_own = re.search(r"(?m)^train\b.* = |^\w+ = lambda\b", run) or "overfit_cli" in ast.unparse(tree)
+    if name or not body or is_own:
         return False
-    is_own = "overfit_cli" in ast.unparse(tree)
-    public = [node for each, node in functions.items() if each[0] != "_"]
-    return not is_own and not any(_may_train(each, is_script) for each in public)
-
-
-def _may_train(function: ast.FunctionDef, is_script: bool) -> bool:
-    """Whether it may be a training function; of a script, one that returns something by itself."""
-    inner = [each for each in ast.walk(function) if isinstance(each, _GIVES)]
-    gives = any(each.value for each in inner) and not _ARGUMENTS.search(ast.unparse(function))
-    return gives or not is_script
+    gives = r"(?m)^ +(return|yield) " if is_a_script(tree) else ""  # the numbers of a cell
+    public = [written for each, written in functions.items() if each[0] != "_"]
+    return not any(re.search(gives, each) and not _ARGUMENTS.search(each) for each in public)
 
 
 def how_to_sweep(typed: str, file: SourceFile, given: Mapping[str, Any]) -> str:
