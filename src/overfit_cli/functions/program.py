@@ -356,11 +356,15 @@ def trains_by_import(tree: ast.Module, name: str) -> bool:
     body = [each for each in tree.body if not source.is_guard(each)]
     run = "\n".join(ast.unparse(each) for each in body if not isinstance(each, _DEFINITIONS))
     nodes = [node for each in body if not isinstance(each, ast.ClassDef) for node in ast.walk(each)]
-    functions = {each.name: ast.unparse(each) for each in nodes if isinstance(each, ast.FunctionDef)}
+    functions = {
+        each.name: ast.unparse(each) for each in nodes if isinstance(each, ast.FunctionDef)
+    }
     calls_own = not functions.keys().isdisjoint(re.findall(r"(?m)^(\w+)\(", run))
     if _ARGUMENTS.search("\n".join([run, *functions.values()]) if calls_own else run):
         return True
-    is_own = re.search(r"(?m)^train\b.* = |^\w+ = lambda\b", run) or "overfit_cli" in ast.unparse(tree)
+    is_own = re.search(r"(?m)^train\b.* = |^\w+ = lambda\b", run) or "overfit_cli" in ast.unparse(
+        tree
+    )
     if name or not body or is_own:
         return False
     gives = r"(?m)^ +(return|yield) " if is_a_script(tree) else ""  # the numbers of a cell

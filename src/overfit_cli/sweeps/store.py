@@ -304,11 +304,12 @@ class RunDirectory:
                         with contextlib.suppress(NotAPartError):  # one was damaged meanwhile
                             self._join(kind, group, kept)
 
-    def adopt(self, study: AnyStudy, values: Mapping[str, Any]) -> int:
-        """Give cells from before parameters were added their values; return how many.
+    def adopt(self, added: Grid) -> int:
+        """Give cells from before parameters were added their first values; return how many.
 
         Their rows, and their logged steps, get the names of the cells with these values.
         """
+        study, values = added.study, {name: values[0] for name, values in added.values.items()}
         types = parquet.parameter_types(parameters.describe(study.parameters).values())
         now, names = parquet.cell_schema(study), dict[str, str]()
         with self.lock:
