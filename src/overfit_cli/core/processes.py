@@ -377,7 +377,8 @@ def _put_back() -> None:
     now = _state()
     for place, value in _before.items():
         name, read, write = _STATE[place]
-        if place not in now or now[place] != value:
+        is_moved = isinstance(value, dict) and [*value] != [*now[place]]  # a filter, to the front
+        if is_moved or now.get(place) != value:
             with contextlib.suppress(Exception):  # such as a folder that is gone
                 module: Any = sys.modules[name]
                 if callable(write):
