@@ -176,8 +176,7 @@ class SweepOptions:
     profile: ProfileName | None = option("quick|paper", "Size of a preset.  [default: quick]")
     read: str | None = option(
         "FILE",
-        "File with the numbers of a command line, .json, .jsonl or .csv.  [default: what it prints "
-        "last]",
+        "File with the numbers of a command line, .json or .csv.  [default: what it prints last]",
     )
     out: Path | None = option("DIR", "Run directory.  [default: results/NAME]")
     data: Path | None = option("DIR", "Folder of real data.", variable=DATA_VARIABLE)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import contextlib
 import csv
-import functools
 import hashlib
 import itertools
 import json
@@ -73,8 +72,8 @@ class Program:
     files: tuple[SourceFile, ...]
     folder: str
 
-    def rows(self, training: Training, values: Mapping[str, Any]) -> list[Row]:
-        """Run it with values of its parameters, and return the rows of numbers that it gives."""
+    def __call__(self, training: Training, /, **values: Any) -> Row | Iterator[Row]:
+        """Run it with values of its parameters; return its numbers, or the rows of its file."""
         for file in self.files:
             path = cast("Path", file.path)
             if not path.is_file() or path.read_bytes() != file.content:
@@ -86,18 +85,9 @@ class Program:
         with tempfile.TemporaryDirectory("", "overfit-", ignore_cleanup_errors=True) as name:
             printed = _printed([*filter(None, words)], name, environment, training)
             found = _filled(self.reads, values)
-            rows = _rows_in(Path(name), found) if found else [_last_dict(printed)]
-        return _without_settings([_numbers(row) for row in rows], values)
-
-
-def numbers_of(program: Program, training: Training, /, **values: Any) -> Row:
-    """It runs in a folder of its own; its numbers are the last dict that it prints."""
-    return program.rows(training, values)[0]
-
-
-def steps_of(program: Program, training: Training, /, **values: Any) -> Iterator[Row]:
-    """It runs in a folder of its own; its numbers are in a file, of several rows the last."""
-    yield from program.rows(training, values)
+            given = _rows_in(Path(name), found) if found else [_last_dict(printed)]
+        rows = _without_settings([_numbers(row) for row in given], values)
+        return (row for row in rows) if self.reads else rows[0]
 
 
 def _filled(word: str, values: Mapping[str, Any]) -> str:
@@ -245,19 +235,16 @@ def read_command(
     name = " ".join(shown) + (f", read {reads}" if reads else "")
     if len(name) > experiment.LONGEST_NAME:
         name = f"{name[:180]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
-    seen = [each for word in (*typed, reads) for each in _PLACEHOLDER.finditer(word)]
-    names = dict.fromkeys(map(_name, seen))
-    told = {_name(each): each[3] or ("bool" if each[1] else "") for each in seen}
-    flags, own = {_name(each) for each in seen if each[1]}, {"steps": TRAINING_STEPS}
+    seen = {_name(each): each for word in (*typed, reads) for each in _PLACEHOLDER.finditer(word)}
     try:
         parameters = [
             experiment.ParameterRecord(
-                name=own.get(each, each),
-                argument=each if each in own else "",
-                kind=cast("Any", told[each] or _kind(given.get(each), names)),
-                default=False if each in flags else None,
+                name=TRAINING_STEPS if each == "steps" else each,
+                argument="steps" if each == "steps" else "",
+                kind=cast("Any", mark[3]) or ("bool" if mark[1] else _kind(given.get(each), seen)),
+                default=False if mark[1] else None,
             )
-            for each in names
+            for each, mark in seen.items()
             if each != experiment.SEED
         ]
         record = experiment.FunctionRecord(
@@ -266,14 +253,14 @@ def read_command(
             title=name,
             command=re.sub(r"'([\w@%+=:,./{}-]+)'", r"\1", shlex.join(words)),
             reads=reads,
-            seeded=experiment.SEED in names,
+            seeded=experiment.SEED in seen,
             parameters=tuple(parameters),
             data=tuple(os.path.relpath(path, base) for path in data),
         )
     except ValueError as error:
         raise UserError(f"{command}: {experiment.why_refused(error)}.") from error
     program = Program(tuple(words), reads, code.files, str(folder))
-    return record, functools.partial(steps_of if reads else numbers_of, program), code
+    return record, program, code
 
 
 def _whole(word: str, folder: Path) -> str:
@@ -356,16 +343,14 @@ def trains_by_import(tree: ast.Module, name: str) -> bool:
     body = [each for each in tree.body if not source.is_guard(each)]
     run = "\n".join(ast.unparse(each) for each in body if not isinstance(each, _DEFINITIONS))
     nodes = [node for each in body if not isinstance(each, ast.ClassDef) for node in ast.walk(each)]
-    functions = {
-        each.name: ast.unparse(each) for each in nodes if isinstance(each, ast.FunctionDef)
-    }
-    calls_own = not functions.keys().isdisjoint(re.findall(r"(?m)^(\w+)\(", run))
-    if _ARGUMENTS.search("\n".join([run, *functions.values()]) if calls_own else run):
+    named = [each for each in nodes if isinstance(each, ast.FunctionDef)]
+    functions = {each.name: ast.unparse(each) for each in named}
+    if {*functions}.intersection(re.findall(r"(?m)^(\w+)\(", run)):
+        run = "\n".join([run, *functions.values()])
+    if _ARGUMENTS.search(run):
         return True
-    is_own = re.search(r"(?m)^train\b.* = |^\w+ = lambda\b", run) or "overfit_cli" in ast.unparse(
-        tree
-    )
-    if name or not body or is_own:
+    is_made = re.search(r"(?m)^train\b.* = |^\w+ = lambda\b", run)
+    if name or not body or is_made or "overfit_cli" in ast.unparse(tree):
         return False
     gives = r"(?m)^ +(return|yield) " if is_a_script(tree) else ""  # the numbers of a cell
     public = [written for each, written in functions.items() if each[0] != "_"]
