@@ -75,7 +75,8 @@ def sweep(
         study: a function, a study, or what the command line takes: `benign-vit`, `fig1`, `FILE.py`.
         seeds: how many, or which; by default 3, or the preset's.
         profile: how much of a preset to run, `quick` or `paper`.
-        read: the file with the numbers of a command line, in a cell's folder: `.json` or `.csv`; by default they are the last dict that it prints.
+        read: the file with the numbers of a command line, in a cell's folder: `.json` or `.csv`; by
+            default they are the last dict that it prints.
         out: the run directory; by default in `results/`, named after what is swept.
         parameters: values of parameters whose names are also those of arguments here.
         together: parameters whose lists go together, such as `n,d`: their first values are a point,

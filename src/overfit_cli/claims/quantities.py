@@ -177,22 +177,21 @@ class Power:
                 parts.append(Part(_joined(place, name), *_weighted(part, *logs), side))
         return parts
 
-    def local(self, cells: Cells) -> Iterator[list[Part]]:
-        """Yield the powers between neighbours, of up to `MOST_PIECES` pieces, on all lines."""
-        lines = [*self._in_logs(cells)]
-        for piece in range(min(MOST_PIECES, max(len(line.x) for line in lines) - 1)):
-            parts = list[Part]()
-            for place, x, *logs in lines:
-                pieces = min(MOST_PIECES, len(x) - 1)
-                if piece >= pieces:
-                    continue
-                ends = (np.array([piece, piece + 1]) * (len(x) - 1) / pieces).round().astype(int)
-                at = slice(ends[0], ends[1] + 1)
-                where = _joined(place, "{}={:.6g} to {:.6g}".format(self.axis, *x[ends]))
+    def local(self, cells: Cells) -> list[list[Part]]:
+        """Return the powers between neighbours: of up to `MOST_PIECES` pieces, those on all lines.
+
+        Lines may have fewer pieces than others.
+        """
+        pieces = [list[Part]() for _ in range(MOST_PIECES)]
+        for place, x, *logs in self._in_logs(cells):
+            ends = np.linspace(0, len(x) - 1, min(MOST_PIECES, len(x) - 1) + 1).round().astype(int)
+            for parts, first, last in zip(pieces, ends, ends[1:], strict=False):
+                at = slice(first, last + 1)
+                where = _joined(place, f"{self.axis}={x[first]:.6g} to {x[last]:.6g}")
                 weights = _slope_weights(np.log(x[at]))
                 local = _weighted(weights, *(each[:, at] for each in logs))
                 parts.append(Part(where, *local, self.margin, "mean"))
-            yield parts
+        return [parts for parts in pieces if parts]
 
     def _in_logs(self, cells: Cells) -> Iterator[Line]:
         for place, x, low, high in _lines(cells, self.measured, self.axis, self.contour):

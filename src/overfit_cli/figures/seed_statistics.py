@@ -195,7 +195,7 @@ def lines_of_steps(parts: Sequence[Cells], columns: Sequence[str], over_seeds: A
         lost = _left_out(every, _outcomes(every, declared=declared), over_seeds) + lost
     elif every["seed"].nunique() > 1:
         names = [*names, "seed"]
-    panels = [_lines_of_part(part, names, columns, over_seeds, declared=declared) for part in parts]
+    panels = [_lines_of_part(part, names, columns, over_seeds) for part in parts]
     lines = Lines(panels, names, over_seeds, lost)
     if not lines.every:
         raise BadValue("value", columns[0], "no cell that is done has a number logged there.")
@@ -224,12 +224,7 @@ def _outcomes(cells: pd.DataFrame, *, declared: bool) -> pd.Series[float]:
 
 
 def _lines_of_part(
-    part: Cells,
-    names: Sequence[str],
-    columns: Sequence[str],
-    over_seeds: Averaging,
-    *,
-    declared: bool,
+    part: Cells, names: Sequence[str], columns: Sequence[str], over_seeds: Averaging
 ) -> list[Line]:
     steps = part.steps.merge(part.trained[["key", "seed"]], on="key")
     numbers = steps[list(columns)].astype(np.float64)
@@ -238,11 +233,9 @@ def _lines_of_part(
         return []
     bounds = {name: natural_bounds(steps[name].to_numpy(np.float64)) for name in columns}
     is_median = over_seeds.mean == "median"
-    infinite = {
-        field.name
-        for field in part.logged.fields
-        if is_median and (field.diverges or not field.declared)
-    }
+    declared = all(part.logged[name].declared for name in columns)
+    fields = [field for field in part.logged.fields if field.diverges or not field.declared]
+    infinite = {field.name for field in fields if is_median}
     lines = []
     for values, setting in part.settings(names):
         cells = setting.frame
