@@ -192,16 +192,15 @@ def _without_settings(rows: list[Row], values: Mapping[str, Any]) -> list[Row]:
 
     The first column is the step, where it rises in whole numbers.
     """
-    for name in dict.fromkeys(name for row in rows for name in row):
-        if name in values and all(row.get(name) == values[name] for row in rows):
-            rows = [{key: row[key] for key in row if key != name} for row in rows]
-        elif name in (*ROW_COLUMNS, *values):
-            rows = [{f"my_{key}" if key == name else key: row[key] for key in row} for row in rows]
-    first = next(iter(rows[0]), "")
+    names = dict.fromkeys(name for row in rows for name in row)
+    same = {key for key in values if all(row.get(key) == values[key] for row in rows)}
+    taken = {*ROW_COLUMNS, *values, "step"}
+    renamed = {key: f"my_{key}" if key in taken else key for key in names if key not in same}
+    first = next(iter(renamed), "")
     steps = [-1.0, *(row.get(first) or 0.0 for row in rows)]
-    rises = all(a < b == b // 1 for a, b in itertools.pairwise(steps)) and len(rows) > 1
-    renamed = {"step": "my_step"} | ({first: "step"} if rises else {})
-    return [{renamed.get(key, key): row[key] for key in row} for row in rows]
+    if len(rows) > 1 and all(a < b == b // 1 for a, b in itertools.pairwise(steps)):
+        renamed[first] = "step"
+    return [{renamed[key]: row[key] for key in row if key in renamed} for row in rows]
 
 
 # From a command line to a study

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from rich.console import Console
 
-from overfit_cli.claims.cells import repeated_seeds
+from overfit_cli.claims.cells import repeated_seeds, repeats_in_words
 from overfit_cli.claims.stated import read_stated
 from overfit_cli.core import files, registry
 from overfit_cli.core.cell import Cell, taken_columns
@@ -128,8 +128,7 @@ class Session:
         study, asked = self.grid.study, self.options.check
         done = self.cells().query("status == 'done'")
         if study.seeded:
-            seeds = repeated_seeds(done, study.parameters)
-            self._tell("seeds.txt", seeds=seeds, study=study, count=done["seed"].nunique())
+            self.say(repeats_in_words(repeated_seeds(done, study.parameters)))
         anew = asked is not None or seconds > LONG
         chosen = done.sample(frac=1, random_state=0)
         if asked is None:
