@@ -218,8 +218,8 @@ class Crossing:
         """Return the x at each setting; one beyond the grid lies between its end and infinity."""
         settings, low, high = _crossings(cells, self.measured.text, self.x, self.threshold)
         return [
-            Part(describe_values(setting), *ends, self.margin)
-            for setting, *ends in zip(settings, low, high, strict=True)
+            Part(describe_values(setting), below, above, self.margin)
+            for setting, below, above in zip(settings, low, high, strict=True)
         ]
 
 
