@@ -209,8 +209,9 @@ def lines_of_steps(parts: Sequence[Cells], columns: Sequence[str], over_seeds: A
 def _cells_with_steps(part: Cells, *, declared: bool) -> pd.DataFrame:
     """The cells with steps, and of undeclared columns those that failed before a first one."""
     has_steps = part.trained["key"].isin(part.steps["key"])
-    failed = part.trained["status"] == "failed"
-    return part.trained[has_steps | (failed & (not declared and has_steps.any()))]
+    if not declared and has_steps.any():
+        has_steps |= part.trained["status"] == "failed"
+    return part.trained[has_steps]
 
 
 def _outcomes(cells: pd.DataFrame, *, declared: bool) -> pd.Series[float]:
