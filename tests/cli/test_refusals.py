@@ -133,7 +133,7 @@ list nope => KIND|STUDY nope: it takes studies, presets, figures or claims, or a
 list kernel-text claims => or a study; the kind comes first.
 list claims nope => 'nope' is not a study
 reproduce jiang2024/fig11 => did you mean 'jiang2024/fig1'
-reproduce '' => it takes a paper (cao2024, cui2024, deora2024, jiang2024, song2024), a figure of
+reproduce '' => it takes a paper (cao2024, cui2024, deora2024, jiang2024, lu2025, song2024), a
 reproduce --expect nowhere.toml => nowhere.toml
 """
 

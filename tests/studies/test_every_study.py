@@ -50,6 +50,10 @@ SMALL: Mapping[str, tuple[Values, Values]] = {
         {"d": 60, "alpha": 0.2, "training_steps": 40, "test_samples": 200},
         {"start": ["semantic", "positional"], "omega": [0.1, 0.5]},
     ),
+    "in-context-regression": (
+        {"d": 8, "alpha": 2, "test_contexts": 20},
+        {"tau": [0.5, 4.0], "kappa": [0.5, 0.0]},
+    ),
     "softmax-convergence": ({"m": 64, "n": 8}, {"step_factor": [1.0, 0.3]}),
     "softmax-diffusion": (
         {"n": 40, "m": 16, "training_steps": 30, "samples": 50, "validation": 50},
@@ -189,6 +193,11 @@ IMPOSSIBLE: Mapping[str, list[tuple[Values, str]]] = {
         ({"alpha": 1.0, "d": 100_000}, "at most 0.2"),
         ({"alpha": 0.1, "d": 200_000}, "set sampling=law"),
         ({"sampling": "law", "optimiser": "adam"}, "Adam's steps depend"),
+    ],
+    "in-context-regression": [
+        ({"tau": 1000.0, "d": 100}, "at most 100; set sampling=theory"),
+        ({"kappa": 1e4, "d": 128, "tau": 1.0}, "set sampling=theory"),
+        ({"alpha": 1000.0, "sampling": "direct"}, "set sampling=law"),
     ],
     "softmax-convergence": [
         ({"m": "7"}, "m='?7'?: with initialisation=symmetric"),

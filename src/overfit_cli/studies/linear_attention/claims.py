@@ -20,8 +20,9 @@ from overfit_cli.studies.linear_attention.study import COLUMNS
 KAPPAS = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.6, 2.0, 4.0, 8.0, 16.0, 32.0)
 """The κ of the published simulations."""
 
-SIZES, GAP = on("icl-sizes", d=(12, 16, 24, 32, 48)), on("icl-gap", kappa=KAPPAS)
-CONTEXT = on("icl-context", alpha=(0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0))
+GAP = on("icl-gap", kappa=KAPPAS)
+CONTEXT = on("icl-context", alpha=tuple(2.0**power for power in range(-1, 9)), tau=(0.5, 4.0))
+SIZES = on("icl-sizes", d=(12, 16, 24, 32, 48), tau=(0.5, 4.0), kappa=(0.5, 2.0), ridge=(1e-6, 0.1))
 
 lu = Claims("icl", f"{PAPER}", Parameters, COLUMNS)
 

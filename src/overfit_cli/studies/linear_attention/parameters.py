@@ -8,7 +8,7 @@ from typing import Literal
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.parameters import StudyParameters, parameter
 
-MOST_DRAWN = 2 * 10**8
+MOST_DRAWN = 10**8
 """The most numbers that are kept of the sequences, or of the tasks."""
 
 

@@ -20,7 +20,7 @@ COLUMNS = (
     Column("theory_task_gap", "task gap for d → ∞", label="limit of the task gap"),
     Column(
         "best_alpha",
-        "α of the least error on new tasks for d → ∞, up to a million",
+        "α of the least error on new tasks for d → ∞, from 0.01 to a million",
         r"\alpha_\ast",
         "context of the least error",
         reached=False,
