@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from overfit_cli.studies.linear_attention import engine, reference
-from overfit_cli.studies.linear_attention.claims import in_tens
 from overfit_cli.studies.linear_attention.data import draw_problem
 from overfit_cli.studies.linear_attention.parameters import Parameters
 from overfit_cli.studies.linear_attention.study import study
@@ -131,16 +130,3 @@ def test_errors_turn_where_tasks_are_fewer_than_both_bounds(tau: float) -> None:
     for kappa in (border * 1.5, border * 5, 0.0):
         assert best_alpha(tau, kappa, 0.01, 0.0) == math.inf
     assert best_alpha(tau, 1.1, 2.0, 0.0) < 100
-
-
-def test_ten_seeds_are_one_number_and_others_are_left() -> None:
-    import pandas as pd
-
-    values = [Parameters().model_dump() | {"seed": 1000 + seed} for seed in range(25)]
-    cells = pd.DataFrame(values).assign(status="done", theory_icl_error=1.0, theory_idg_error=1.0)
-    cells = cells.assign(icl_error=np.arange(25.0), idg_error=2.0)
-    cells.loc[12, "status"] = "failed"
-    rows = in_tens(cells)
-    assert list(rows["seed"]) == [1000, 1010]
-    assert rows["icl_excess"].iloc[0] == pytest.approx(3.5)
-    assert math.isnan(rows["icl_excess"].iloc[1])
