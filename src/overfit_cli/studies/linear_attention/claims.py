@@ -103,11 +103,11 @@ lu.paper(
     "context-turns",
     "Figure 2",
     "With fewer tasks than min(τ, 1) d the error on new tasks is not monotone in the context: at "
-    "α = 4 it is a twentieth below that at 1/2, or more, and at α = 256 half above it.",
+    "α = 4 it is a twentieth below that at 1/2, or more, and a third below that at 256.",
     "mean of icl_error[alpha=4] / icl_error[alpha=0.5] < 0.95; "
-    "mean of icl_error[alpha=256] / icl_error[alpha=4] > 1.5",
+    "mean of icl_error[alpha=4] / icl_error[alpha=256] < 0.67",
     on=CONTEXT.where(kappa=0.375),
-    because="a twentieth and a half",
+    because="a twentieth and a third",
     hypotheses=f"{_CONTEXT}; κ = 3/8",
     figure="context",
 )

@@ -12,7 +12,7 @@ from overfit_cli.studies.linear_attention.parameters import Parameters
 def features(x: Floats, y: Floats, query: Floats) -> Floats:
     """Return H of a context x, (ℓ, d), and y, (ℓ,), with the query's x, (d,): (d (d + 1),)."""
     length, d = x.shape
-    b = np.append(d / length * sum(y[i] * x[i] for i in range(length)), np.mean(y**2))  # (d + 1,)
+    b = np.append(d / length * (y @ x), np.mean(y**2))  # (d + 1,)
     return np.outer(query, b).ravel()
 
 
