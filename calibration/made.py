@@ -301,9 +301,9 @@ class _Made:
                 name, value = (side.text for side in test.sides)
                 rows &= (self.frame[name].astype(str) == value).to_numpy()
             elif isinstance(test, Among):
-                swept = self.frame[test.name]
-                kind = float if swept.dtype.kind in "if" else str  # 2 is 2.0
-                rows &= swept.map(kind).isin([kind(value) for value in test.values]).to_numpy()
+                column = self.frame[test.name]
+                kind = float if column.dtype.kind in "if" else str  # 2 is 2.0
+                rows &= column.map(kind).isin([kind(value) for value in test.values]).to_numpy()
             elif isinstance(test, Extreme):
                 swept = np.unique(self.frame[test.name])
                 at = {"largest": -1, "smallest": 0}.get(test.which, len(swept) // 2)

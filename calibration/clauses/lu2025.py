@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -89,8 +90,8 @@ def peak(at: float, factor: float = 4.0, end: float = 0.5) -> Change:
 
 
 def along(of: Callable[[pd.Series[float]], object]) -> Change:
-    """An error along α."""
-    return noisy(icl_error=lambda c: of(np.log2(c["alpha"].astype(float))))
+    """An error as a function of log₂ α."""
+    return noisy(icl_error=lambda c: of(c["alpha"].astype(float).map(math.log2)))
 
 
 def gaps(linear: float, posterior: float) -> Change:
