@@ -1,46 +1,48 @@
-"""Worlds of broken clauses as lines of a table.
+"""Worlds of broken clauses as lines of a table, below the names of their runs in brackets.
 
-A line has the run, the claims, the clause, and what is changed where, which leads to a verdict:
+A line has the claims, the clause, how cells are changed, and the verdict that is right, `fails`
+where none stands:
 
-    drift | softmax-linear-rate | at every step | rate_ratio = 1.1 where seed == 3 => fails
-
-A change is a column and what it comes to, an expression of its columns, or `drop` of rows. Several
-have semicolons between them, and are made one after the other.
+    lemma3-outputs | at most Z times | lemma_outputs=1.1 where heads==4 and seed==3 | fails
 """
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Iterator
 from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
-from calibration.clauses import Broken, Change
+from calibration.clauses import Broken
 from overfit_cli.core.claim import Verdict
 
 
-def tabled(table: str, study: str) -> Iterator[Broken]:
-    """Yield the worlds of a table, of runs whose names begin with that of a study."""
-    for line in table.replace("\\\n", "").strip().splitlines():
-        run, claims, clause, told = (part.strip() for part in line.split(" | "))
-        changes, verdict = told.split(" => ")
-        right = (cast("Verdict", verdict),)
-        yield Broken(claims, clause, f"{study}-{run}-quick", _changed(changes), right)
+def tabled(table: str) -> Iterator[Broken]:
+    """Yield the worlds of a table."""
+    run = ""
+    for line in re.sub(r"\\\n *", "", table).split("\n"):
+        if line.startswith("["):
+            run = line[1:-1]
+        elif line:
+            claims, clause, changes, *right = line.split(" | ")
+            verdicts = cast("tuple[Verdict, ...]", tuple(right) or ("fails",))
+            yield Broken(claims, clause, run, functools.partial(changed, changes=changes), verdicts)
 
 
-def _changed(text: str) -> Change:
-    def change(frame: pd.DataFrame, random: np.random.Generator) -> pd.DataFrame:
-        for each in text.split("; "):
-            done, _, where = each.partition(" where ")
-            rows: Any = frame.eval(where or "seed >= 0")
-            if done == "drop":
-                frame = frame[~rows]
-                continue
-            name, _, value = done.partition(" = ")
-            new: Any = np.nan if value == "nan" else frame.eval(value or name)
-            column = name.split()[0]
-            frame[column] = frame[column].mask(rows, new)
-        return frame
-
-    return change
+def changed(cells: pd.DataFrame, _: np.random.Generator, changes: str) -> pd.DataFrame:
+    """Return cells with columns changed: `a=1, b=2*a where QUERY; only where QUERY`."""
+    for change in changes.split("; "):
+        given, _where, query = change.partition(" where ")
+        rows: Any = cells.eval(query) if query else cells["seed"] >= 0
+        if given == "only":
+            cells = cells[rows]
+            continue
+        new = {name: value for name, _, value in (one.partition("=") for one in given.split(", "))}
+        values = {
+            name: np.nan if value == "nan" else cells.eval(value) for name, value in new.items()
+        }
+        cells = cells.assign(**{name: cells[name].mask(rows, to) for name, to in values.items()})
+    return cells

@@ -12,62 +12,69 @@ from calibration.clauses import Broken, Change
 from calibration.tabled import tabled
 from overfit_cli.core.claim import Verdict
 
-TABLE = """
-fig2 | mixture-constant-slower | from 1 to 50 | drop where heads == 5 => not run
-fig2 | mixture-constant-rate | for each H | log10_train_loss / 2 where heads == 5 => fails
-fig3 | mixture-sqrt-faster mixture-adam-faster | 50 heads arrive \
-    | steps_to_target = nan where heads == 50 => fails
-fig3 | mixture-sqrt-catapult | above 2 | train_loss / 3 where heads < 10 => fails
-fig3 | mixture-sqrt-catapult | higher | train_loss = 50 / heads where train_loss > 3 => fails
-fig3 | mixture-sqrt-catapult | first \
-    | train_loss = .6 where step < 10; train_loss = heads where step > 10 => fails
-fig3 | mixture-sqrt-catapult | at 0.001 | train_loss = .01 where step == 10 and heads == 20 => fails
-fig3 | mixture-loss-below-one | at most 1 | train_loss = 1.0 where train_loss > 1 => holds
-planted | planted-gd-faster | 50 heads arrive | steps_to_target = nan where heads == 50 => fails
-planted | planted-momentum-sooner | at each H \
-    | steps_to_target = 900.0 where optimiser == 'momentum' and heads == 5 => fails
-planted | planted-momentum-sooner | heads are found \
-    | steps_to_target = nan where optimiser == 'momentum' and heads == 20 => fails
-gap | planted-gap-rate | each H | test_loss = train_loss + n**(-1.2 + (heads == 5) / 2) => fails
-gap | planted-gap-power | each H | test_loss = train_loss + n**(-1 - (heads == 5) / 2) => fails
-gap | planted-gap-power | as 1/n | test_loss = train_loss + 1 / n => holds
-first-phase | mixture-lemma2-quarter | 1/√n₁ | first_deviation = 1 / first_samples**.3 => fails
-sparsity | mixture-margins-ordered | ≥, not > | EQUAL => holds
-sparsity | mixture-margins-ordered | γ⋆ ≥ γ_lin | EQUAL; gamma_linear * 9 where SOME => fails
-sparsity | mixture-margins-ordered | absent cells | EQUAL; drop where SOME => inconclusive
-certificates | mixture-proposition3 | (10) \
-    | optimal_missed = 1.1 where seed == 3; optimal_noise = .9 => fails
-certificates | mixture-proposition3 | (11) \
-    | optimal_margin = 1.1 where seed == 3; optimal_noise = .9 => fails
-certificates | mixture-proposition3 | Z ≤ S²/8 | optimal_noise = 1.1 => vacuous
-descent | paths-descent | each step | descent_allowed = .99 where seed == 3 => fails
-descent | paths-quasi-convexity | at most | segment_rise = 1.01 where seed == 3 => fails
-descent | paths-lemma8 | at most | lemma8 = 1.01 where seed == 3 => fails
-regret | paths-lemma9 | at most | lemma9 = 1.01 where seed == 3 => fails
-regret | paths-lemma10 | no iterate | lemma10 = 1.01 where seed == 3 => fails
-descent | paths-lemma8 | absent cells | drop where seed == 3 and learning_rate > .9 => inconclusive
-descent | paths-lemma8 | failed cells \\
-    | status = 'failed' where seed == 3 and learning_rate > .9 => inconclusive
-regret | paths-lemma9 paths-lemma10 | absent cells \
-    | drop where seed == 3 and learning_rate > .9 => inconclusive
-theorem1 | paths-theorem1 | the mean \
-    | theorem1_bound = .6; mean_train_loss = .55 + .1 * (seed == 3) => fails
-theorem1 | paths-theorem1 | the last \
-    | theorem1_bound = .69; mean_train_loss = train_loss * (1 - .01 * (seed == 3)) => fails
-theorem1 | paths-theorem2 | at most \
-    | test_loss = train_loss + 2 * theorem2_bound where seed == 3 => fails
-theorem1 | paths-theorem2 | absent cells | drop where seed == 3 and heads > 1 => inconclusive
-theorem1 | paths-lemma3 | 2 G | test_loss = train_loss + 1.1 * lemma3_bound => fails
-random-attention | mixture-random-attention-over-first-phase | with 10 heads \
-    | ntk_margin = 1.5 * ntk_margin_first where heads == 10 => fails
-least | mixture-least-heads-condition | from one head on \
-    | mean_train_loss = 1.1 * theorem1_bound where seed == 3 and heads == 1 => fails
-least-margin | mixture-least-heads-margin | three decades | tangent_heads - 5 => fails
-margin | mixture-margin-approached | with 5 heads \
-    | margin_share = .1 where heads == 5 and training_steps == 10000 => fails
-margin | mixture-margin-10000 | within a twentieth | margin_share + .07 => holds
-normalised | mixture-normalised-margin | for every H | margin_share - .1 where heads == 5 => fails
-""".replace("EQUAL", "ntk_margin_constructed = gamma_attention * (1 + 1e-12)")
+TABLE = r"""
+[heads-fig2-quick]
+mixture-constant-slower | from 1 to 50 | only where heads != 5 | not run
+mixture-constant-rate | for each H | log10_train_loss=log10_train_loss / 2 where heads == 5
+[heads-fig3-quick]
+mixture-sqrt-faster mixture-adam-faster | 50 heads arrive | steps_to_target=nan where heads == 50
+mixture-sqrt-catapult | above 2 | train_loss=train_loss / 3 where heads < 10
+mixture-sqrt-catapult | higher | train_loss=50 / heads where train_loss > 3
+mixture-sqrt-catapult | first | train_loss=.6 where step < 10; train_loss=heads where step > 10
+mixture-sqrt-catapult | at 0.001 | train_loss=.01 where step == 10 and heads == 20
+mixture-loss-below-one | at most 1 | train_loss=1.0 where train_loss > 1 | holds
+[heads-planted-quick]
+planted-gd-faster | 50 heads arrive | steps_to_target=nan where heads == 50
+planted-momentum-sooner | at each H | \
+    steps_to_target=900.0 where optimiser == 'momentum' and heads == 5
+planted-momentum-sooner | heads are found | \
+    steps_to_target=nan where optimiser == 'momentum' and heads == 20
+[heads-gap-quick]
+planted-gap-rate | each H | test_loss=train_loss + n**(-1.2 + (heads == 5) / 2)
+planted-gap-power | each H | test_loss=train_loss + n**(-1 - (heads == 5) / 2)
+planted-gap-power | as 1/n | test_loss=train_loss + 1 / n | holds
+[heads-first-phase-quick]
+mixture-lemma2-quarter | 1/√n₁ | first_deviation=1 / first_samples**.3
+[heads-sparsity-quick]
+mixture-margins-ordered | ≥, not > | EQUAL | holds
+mixture-margins-ordered | γ⋆ ≥ γ_lin | EQUAL; gamma_linear=gamma_linear * 9 where SOME
+mixture-margins-ordered | absent cells | EQUAL; only where relevant != 2 or seed != 3 | inconclusive
+[heads-certificates-quick]
+mixture-proposition3 | (10) | optimal_missed=1.1 where seed == 3; optimal_noise=.9
+mixture-proposition3 | (11) | optimal_margin=1.1 where seed == 3; optimal_noise=.9
+mixture-proposition3 | Z ≤ S²/8 | optimal_noise=1.1 | vacuous
+[heads-descent-quick]
+paths-descent | each step | descent_allowed=.99 where seed == 3
+paths-quasi-convexity | at most | segment_rise=1.01 where seed == 3
+paths-lemma8 | at most | lemma8=1.01 where seed == 3
+paths-lemma8 | absent cells | only where seed != 3 or learning_rate <= .9 | inconclusive
+paths-lemma8 | failed cells | status='failed' where seed == 3 and learning_rate > .9 | inconclusive
+[heads-regret-quick]
+paths-lemma9 | at most | lemma9=1.01 where seed == 3
+paths-lemma10 | no iterate | lemma10=1.01 where seed == 3
+paths-lemma9 paths-lemma10 | absent cells | only where seed != 3 or learning_rate <= .9 | \
+    inconclusive
+[heads-theorem1-quick]
+paths-theorem1 | the mean | theorem1_bound=.6; mean_train_loss=.55 + .1 * (seed == 3)
+paths-theorem1 | the last | theorem1_bound=.69; mean_train_loss=train_loss * (1 - .01 * (seed == 3))
+paths-theorem2 | at most | test_loss=train_loss + 2 * theorem2_bound where seed == 3
+paths-theorem2 | absent cells | only where seed != 3 or heads == 1 | inconclusive
+paths-lemma3 | 2 G | test_loss=train_loss + 1.1 * lemma3_bound
+[heads-random-attention-quick]
+mixture-random-attention-over-first-phase | with 10 heads | \
+    ntk_margin=1.5 * ntk_margin_first where heads == 10
+[heads-least-quick]
+mixture-least-heads-condition | from one head on | \
+    mean_train_loss=1.1 * theorem1_bound where seed == 3 and heads == 1
+[heads-least-margin-quick]
+mixture-least-heads-margin | three decades | tangent_heads=tangent_heads - 5
+[heads-margin-quick]
+mixture-margin-approached | with 5 heads | \
+    margin_share=.1 where heads == 5 and training_steps == 10000
+mixture-margin-10000 | within a twentieth | margin_share=margin_share + .07 | holds
+[heads-normalised-quick]
+mixture-normalised-margin | for every H | margin_share=margin_share - .1 where heads == 5
+""".replace("EQUAL", "ntk_margin_constructed=gamma_attention * (1 + 1e-12)")
 TABLE = TABLE.replace("SOME", "relevant == 2 and seed == 3")
 
 TURNS = {"four times faster to H = 5": (200, 80, 50, 100, 200, 400), "all alike": (9,) * 6}
@@ -113,7 +120,7 @@ def phase(power: float, fewest: int = 1) -> Change:
 
 def worlds() -> Iterator[Broken]:
     """Yield all worlds."""
-    yield from tabled(TABLE, "heads")
+    yield from tabled(TABLE)
     for run, claims, column, lines in ALONG_HEADS:
         for clause, numbers in lines.items():
             right: tuple[Verdict, ...] = (

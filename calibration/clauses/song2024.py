@@ -1,21 +1,11 @@
 """Worlds that break one clause of a claim on Song et al. 2024.
 
-Each line of `WORLDS` has the claims, the clause, how cells are changed, and the verdict that is
-right. Claims that the kept cells refute are made true first, and broken in one clause then.
+Claims that the kept cells refute are made true first, and broken in one clause then.
 """
 
 from __future__ import annotations
 
-import functools
-import re
-from collections.abc import Iterator
-from typing import Any, cast
-
-import numpy as np
-import pandas as pd
-
-from calibration.clauses import Broken
-from overfit_cli.core.claim import Verdict
+from calibration.tabled import tabled
 
 ABOVE = "pl_ratio_min=1.1*rate_paper"
 BELOW = "violations_paper=0, rate_margin=1.2"
@@ -34,20 +24,17 @@ theorem1-paper-two | 4 heads, at every step | {BELOW}; violations_paper=1 where 
 theorem1-paper-two | at steps not taken, too | {BELOW}; rate_margin=0.99 where heads==2 and seed==3
 theorem1-paper-two | H = 2 and 4 | {BELOW}; only where heads != 4 | not run
 theorem1-paper-two | run has gone on | {BELOW}; {FEW_STEPS} | not run
-
 [kernel-theorem2-balanced-quick]
 theorem2-paper-two | true on all draws | {BELOW} | holds
 theorem2-paper-two | (8) is met | condition_8=3 | vacuous
 theorem2-paper-two | 2 heads, at every step | {BELOW}; violations_paper=1 where heads==2 and seed==3
 theorem2-paper-two | run has gone on | {BELOW}; {FEW_STEPS} | not run
-
 [kernel-theorem2-near-quick]
 theorem2-near-four | at every step | {BELOW}; violations_paper=1 where seed==3
 theorem2-near-four | (8) is met | condition_8=3 | vacuous
 theorem2-near-four | at steps not taken, where (8) is met | violations_paper=0; \
     violations_paper=1, condition_8=3 where seed==3 | inconclusive
 theorem2-near-four | run has gone on, in large steps | learning_rate=1e-6 | not run
-
 [kernel-theorem2-quick]
 zero-softmax-all | Gaussian | {STUCK} where kernel=='gaussian' and seed > 1
 zero-softmax-all | softmax | {STUCK} where kernel=='softmax' and seed > 1 | inconclusive
@@ -59,7 +46,6 @@ lemma3-outputs | at most Z times | lemma_outputs=1.1 where heads==4 and seed==3
 lemma3-gradients | at most G times | lemma_change=1.1 where heads==4 and seed==3
 lemma2-gradients lemma3-outputs lemma3-gradients lemma7-gradients | every cell | \
     only where seed!=3 or heads!=2 | inconclusive
-
 [kernel-eigenvalue-quick]
 lemma1-value-several theorem1-paper-two | run has gone on | pl_ratio_min=9 | not run
 eigenvalue-theorem1 | on every draw | rate_margin=1.01 where heads==16 and d==96 and seed==3
@@ -72,13 +58,11 @@ eigenvalue-law | 2/H, not one rate | rate_margin=0.2*rate_margin*heads
 eigenvalue-law | for each H, not in the mean | rate_margin=0.7*rate_margin where heads < 5; \
     rate_margin=1.4*rate_margin where heads > 5
 eigenvalue-law | d = 32 | only where d_h < 32 | not run
-
 [kernel-eigenvalue-balanced-quick]
 eigenvalue-proved | β/4, 16 heads | rate_margin=0.3 where heads==16 and d_h==2 and seed==3
 eigenvalue-proved | β, 4 heads | rate_margin=1.1 where heads==4 and d_h==2 and seed==3
 eigenvalue-proved | 16 heads | only where heads != 16 | not run
 eigenvalue-proved | (8) is met | condition_8=3 | vacuous
-
 [kernel-linear-layers-quick]
 corollary1-linear | linearly | steps_to_trillionth=1e6 where trained=='layers-4' and seed==3
 corollary1-linear | to 1e-12 | steps_to_trillionth=nan, relative_loss=1e-8, gradient=0 where seed==3
@@ -88,7 +72,6 @@ corollary1-linear remark2-rate | in large steps | learning_rate=1e-6 | not run
 remark2-rate | 2 layers | steps_to_millionth=9e3 where trained=='layers-2'
 remark2-rate | at each step size | steps_to_millionth=9e3 where trained!='all'; \
     steps_to_millionth=99 where trained!='all' and learning_rate < 0.007
-
 [kernel-theorem3-near-quick]
 theorem3-gaussian-zero zero-softmax-near | on every draw | {STUCK} where seed==3
 zero-softmax-near | both kernels | {STUCK} where kernel=='gaussian' and seed==3
@@ -101,7 +84,6 @@ theorem3-gaussian-zero theorem3-rate zero-softmax-near | (12) is met | condition
 theorem3-rate | at every step | violations_gamma=1 where learning_rate < 2 and seed==3
 theorem3-rate | every cell | only where seed!=3 or learning_rate > 2 | inconclusive
 theorem3-rate | as fast as γ | relative_loss=1-1e-6 where seed==3
-
 [kernel-theorem3-quick]
 zero-gaussian-below | inside the hull | {STUCK} where target=='inside' and seed > 1
 zero-gaussian-below trapped-softmax | run has gone on | {FEW_STEPS} | not run
@@ -115,7 +97,6 @@ trapped-softmax | every cell | only where learning_rate < 9 or seed < 5 | inconc
 trapped-softmax | a fifth of draws | train_loss=floor where seed > 0 | inconclusive
 lemma8-outputs | at most Z' times | lemma_outputs=1.1 where seed==3
 lemma8-gradients | at most G' times | lemma_change=1.1 where seed==3
-
 [kernel-example-condition-quick]
 example-gradient | (12) is met | condition_12=0.1
 example-gradient | gradient in W_Q | gradient_query_start=1e-9
@@ -124,23 +105,19 @@ example-gradient | loss above zero | start_loss=0, train_loss=0
 example-gradient | no step lowers it | train_loss=0.99*train_loss
 example-escape | leaves the point | relative_loss=1 where learning_rate > 0.5
 example-escape | (12) is met | condition_12=0.1 | not run
-
 [kernel-sizes-quick]
 sizes-lambda-b | sufficient, not needed | lambda_b=0.1 where d*heads < 16 | holds
 sizes-lambda-b | high probability | lambda_b=0 where d*heads==16 and seed==3
 sizes-lambda-b sizes-delta | all sizes | only where d > 4 and d_h > 2 | not run
 sizes-delta | true at all sizes | delta=0.1 | holds
 sizes-delta | D d ≥ N n² | delta=0.1; delta=0 where d_h==8 and seed==3
-
 [kernel-ranks-further-quick]
 ranks-softmax-five | all sizes | delta=0 where d==14 and d_h==9 and seed==3
 ranks-softmax-five | N, D and d | only where n==2 and d > 9 | not run
-
 [kernel-tangent-quick]
 tangent-ratio | with each n, not in the mean | \
     tangent_trace=tangent_trace*tokens**2/32 where kernel=='softmax'
 tangent-ratio | n = 2 to 16 | only where tokens > 2 | not run
-
 [kernel-tangent-steps-quick]
 tangent-slower | more steps | steps_to_millionth=9, tangent_steps=9 \
     where kernel=='softmax' and steps_to_millionth > 0
@@ -149,55 +126,20 @@ tangent-slower | (12) is met | condition_12=2 | not run
 tangent-slower | best of all step sizes | only where learning_rate in (4, 8192) | not run
 tangent-slower | every cell | only where learning_rate!=16 or seed!=3 | inconclusive
 tangent-slower | run has gone on | {FEW_STEPS} | not run
-
 [kernel-fig2-quick]
 text-gaussian-faster | in 300 steps | training_steps=30 | not run
 text-gaussian-faster | three step sizes | only where learning_rate < 5e-4 | not run
 text-gaussian-faster | at the best | mean_test_loss=0.8*mean_test_loss \
     where kernel=='softmax' and learning_rate > 2e-4 and learning_rate < 5e-4 | inconclusive
 text-gaussian-faster | faster, not as fast | mean_test_loss=0.5
-
 [kernel-fig3-quick]
 pathfinder-above-shortcut | every cell | test_accuracy=test_accuracy+0.12; \
     only where learning_rate < 2e-3 or seed!=3 | inconclusive
 pathfinder-above-shortcut | above the rule | test_accuracy=test_accuracy+0.12 | holds
-
 [kernel-fig4-quick]
 landscape-curvature | every network | rms_laplacian=nan where seed==3 | inconclusive
 landscape-minima | more, not as many | interior_minima=3
 landscape-curvature | flatter, not as flat | rms_laplacian=1
 """
-NAMES = re.compile(r"^(\S.*?) \| (.*?) \| (.*?)(?: \| ([a-z, ]+))?$")
 
-
-def changed(cells: pd.DataFrame, _: np.random.Generator, changes: str) -> pd.DataFrame:
-    """Return cells with columns changed: `a=1, b=2*a where QUERY; only where QUERY`."""
-    for change in changes.split("; "):
-        given, _where, query = change.partition(" where ")
-        rows: Any = cells.eval(query) if query else cells["seed"] >= 0
-        if given == "only":
-            cells = cells[rows]
-            continue
-        new = {name: value for name, _, value in (one.partition("=") for one in given.split(", "))}
-        values = {
-            name: np.nan if value == "nan" else cells.eval(value) for name, value in new.items()
-        }
-        cells = cells.assign(**{name: cells[name].mask(rows, to) for name, to in values.items()})
-    return cells
-
-
-def _worlds() -> Iterator[Broken]:
-    run = ""
-    for line in re.sub(r"\\\n +", "", WORLDS).split("\n"):
-        if line.startswith("["):
-            run = line[1:-1]
-        elif line:
-            found = NAMES.match(line)
-            assert found, f"no world: {line}"
-            claims, clause, changes, right = found.groups()
-            verdicts = cast("tuple[Verdict, ...]", tuple((right or "fails").split(", ")))
-            made = functools.partial(changed, changes=changes)
-            yield Broken(claims, clause, run, made, verdicts)
-
-
-BROKEN = tuple(_worlds())
+BROKEN = (*tabled(WORLDS),)
