@@ -196,8 +196,7 @@ class Equations:
     def _trained(self, h: Floats, V: float) -> Floats:
         return _trained_scores(h, self._T, self._setting.sigma**2, V)
 
-    def _slope(self, s: _Samples, V: float) -> float:
-        f = (s.a - s.h) / (self._setting.sigma**2 * V)  # (2, points)
+    def _slope(self, s: _Samples, f: Floats, V: float) -> float:
         return float(self._setting.alpha * np.mean((self._zeta * f).sum(0)) / s.spread)
 
     def iterate(self, overlaps: Floats) -> Floats:
@@ -206,7 +205,7 @@ class Equations:
         alpha, sigma = self._setting.alpha, self._setting.sigma
         s = self._samples(overlaps)
         f = (s.a - s.h) / (sigma**2 * V)  # (2, points)
-        D = self._slope(s, V)
+        D = self._slope(s, f, V)
         q_hat = alpha * sigma**2 * np.mean((f * f).sum(0))
         theta_hat = alpha * sigma * np.mean((self._chi * f).sum(0)) - theta * sigma**2 * D
         m_hat = alpha * np.mean(f[0] - f[1])
@@ -249,7 +248,7 @@ class SidedEquations(Equations):
         variance = self._setting.sigma**2
         return _newton(self._start.copy(), h, self._T, variance, 1 / (variance * V))[:2]
 
-    def _slope(self, s: _Samples, V: float) -> float:
+    def _slope(self, s: _Samples, f: Floats, V: float) -> float:
         variance = self._setting.sigma**2
         *_, H11, H12, H22 = _expand(s.a, s.h, self._T, variance, 1 / (variance * V))
         moved = (H11 + H22) / (H11 * H22 - H12**2) / (variance * V)  # Σ ∂a_l/∂h_l, (points,)
