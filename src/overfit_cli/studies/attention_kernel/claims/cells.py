@@ -26,7 +26,7 @@ THE_GAUSSIAN = (
 )
 
 SIZES = {"heads": (1, 2, 4), "d": (4, 8, 16, 32), "d_h": (2, 4, 8)}
-"""Those of `kernel-sizes`, on both sides of what Remarks 1 and 4 ask for."""
+"""Those of `kernel-sizes`, on both sides of what Remarks 1 and 4 require."""
 
 ZERO = 1e-6
 """The share of its start at which a loss counts as having gone to zero."""
