@@ -7,21 +7,24 @@ grid. A number that is not known, of a cell that failed or is absent, lies betwe
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from overfit_cli.claims.bounds import Bound
 from overfit_cli.claims.cells import describe_values
 from overfit_cli.claims.parts import Margin, Part, tolerance_margin
 from overfit_cli.core.arrays import Floats, finite_column
-from overfit_cli.core.cells import Cells
+from overfit_cli.core.cells import Cells, records
 from overfit_cli.core.claim import IN_MARGIN, add_remark, inconclusive, not_run
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.expressions import Expression, Ref, compare
-from overfit_cli.stats.boundaries import crossing_table, crossings
+from overfit_cli.stats.boundaries import crossings
+from overfit_cli.stats.intervals import LEVEL, order_tail
+from overfit_cli.stats.pairs import DIGITS
 
 
 class Line(NamedTuple):
@@ -76,6 +79,9 @@ class Share:
         settings = found[0][0].settings
         ends = [[compare(end, sign, 0.0) for end in (one.low, one.high)] for one, sign in found]
         met: Floats = np.array(ends, np.float64)  # (conditions, ends, settings, seeds)
+        for index, (one, sign) in enumerate(found):
+            if sign == "=":
+                met[index] = (one.low == 0) & (one.high == 0), (one.low <= 0) & (one.high >= 0)
         low, high = met.min(axis=(0, 1)), met.max(axis=1).min(axis=0)
         if self.everywhere and settings:
             settings, low, high = [{}], low.min(axis=0)[None], high.min(axis=0)[None]
@@ -169,6 +175,23 @@ class Power:
                 parts.append(Part(_joined(place, name), *_weighted(part, *logs), side))
         return parts
 
+    def local(self, cells: Cells) -> Iterator[list[Part]]:
+        """Yield the powers between neighbours, of up to `MOST_PIECES` pieces, on all lines."""
+        lines = [*(self._contours(cells) if self.contour else self._in_logs(cells))]
+        for piece in range(min(MOST_PIECES, max(len(line.x) for line in lines) - 1)):
+            parts = list[Part]()
+            for place, x, *logs in lines:
+                pieces = min(MOST_PIECES, len(x) - 1)
+                if piece >= pieces:
+                    continue
+                ends = (np.array([piece, piece + 1]) * (len(x) - 1) / pieces).round().astype(int)
+                at = slice(ends[0], ends[1] + 1)
+                where = _joined(place, "{}={:.6g} to {:.6g}".format(self.axis, *x[ends]))
+                weights = _slope_weights(np.log(x[at]))
+                local = _weighted(weights, *(each[:, at] for each in logs))
+                parts.append(Part(where, *local, self.margin, "mean"))
+            yield parts
+
     def _in_logs(self, cells: Cells) -> Iterator[Line]:
         for place, x, low, high in _lines(cells, self.measured, self.axis):
             if (x <= 0).any() or (high <= 0).any():
@@ -182,32 +205,80 @@ class Power:
         assert self.contour is not None
         named, threshold = self.contour
         x, y = number_parameter(cells, named), number_parameter(cells, self.axis)
-        column = self.measured.text
-        for setting, local in cells.settings(cells.varying((x, y))):
-            rows = local.with_column(column, option="claim").frame
-            seeds = np.sort(rows["seed"].unique())
-            points = crossings(rows, x, y, column, threshold)
-            logs = crossing_table(points, y).reindex(columns=seeds)  # (y, seeds)
-            known = finite_column(rows, column).notna()
-            whole = known.groupby([rows[y], rows["seed"]]).all().unstack()
-            logs = logs.where(whole.reindex(logs.index, columns=seeds).eq(True))  # nan: unknown
-            crossed = (~np.isinf(logs.to_numpy())).sum(axis=1) * 2 > len(seeds)
-            cross = f"seeds cross {threshold:g}"
-            if not crossed.all():
-                left = ", ".join(f"{value:.6g}" for value in logs.index[~crossed])
-                add_remark(f"Left out: {y}={left}, where at most half of the {cross}.")
-            if crossed.sum() < LEAST_FOR_POWER:
-                raise inconclusive(
-                    f"It needs {LEAST_FOR_POWER} values of {y} at which most {cross}; there are "
-                    f"{int(crossed.sum())}."
-                )
-            log_x = logs.to_numpy()[crossed].T  # (seeds, y); infinite beyond the grid
-            grid = np.log(rows.groupby(y)[x].agg(["min", "max"]).reindex(logs.index)[crossed])
-            first, last = grid.to_numpy().T
-            low = np.where(np.isposinf(log_x), last, np.where(np.isnan(log_x), -np.inf, log_x))
-            high = np.where(np.isneginf(log_x), first, np.where(np.isnan(log_x), np.inf, log_x))
-            at = logs.index.to_numpy(dtype=np.float64)[crossed]
-            yield Line(describe_values(setting), at, low, high)
+        for setting, local in cells.settings(cells.free_parameters((x, y))):
+            rows = local.with_column(self.measured.text, option="claim").frame
+            found = _crossings(
+                rows, x, y, self.measured.text, threshold, lambda at: f"{y}={at:.6g}"
+            )
+            if len(found.x) < LEAST_FOR_POWER:
+                raise not_run(f"It needs {LEAST_FOR_POWER} values of {y}; these cells have fewer.")
+            with np.errstate(divide="ignore"):
+                low, high = (np.log(np.maximum(end, 0.0)) for end in found[2:])
+            yield Line(describe_values(setting), found.x, low, high)
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Where a quantity along a parameter x has a number, at every setting of the others."""
+
+    measured: Expression
+    x: str
+    threshold: float
+    margin: Margin
+
+    def __str__(self) -> str:
+        return f"{self.x} at {self.measured.text} = {self.threshold:g}"
+
+    def parts(self, cells: Cells) -> list[Part]:
+        """Return the x at each setting; one beyond the grid lies between its end and infinity."""
+        x = number_parameter(cells, self.x)
+        place, settings = cells.places(cells.free_parameters((x,)))
+        places = [describe_values(setting) for setting in records(settings)]
+        rows = cells.with_column(self.measured.text, option="claim").frame.assign(**{PLACE: place})
+        name, threshold = self.measured.text, self.threshold
+        found = _crossings(rows, x, PLACE, name, threshold, lambda at: places[int(at)])
+        ends = zip(places, found.low.T, found.high.T, strict=True)
+        return [Part(*each, self.margin) for each in ends]
+
+
+def _crossings(
+    rows: pd.DataFrame, x: str, y: str, column: str, threshold: float, named: Callable[[float], str]
+) -> Line:
+    """The x at which each seed's curve crosses a threshold, for each y: between two ends."""
+    seeds = np.sort(rows["seed"].unique())
+    at = [float(each) for each in np.sort(rows[y].unique())]
+    points = crossings(rows, x, y, column, threshold)
+    table = points.pivot(index=y, columns="seed", values="crossing")
+    whole = finite_column(rows, column).notna().groupby([rows[y], rows["seed"]]).all().unstack()
+    table = table.reindex(at, columns=seeds)
+    found = table.where(whole.reindex(at, columns=seeds).eq(True)).to_numpy()  # nan: unknown
+    if twice := [
+        named(each) for each in at if _crosses_twice(rows[rows[y] == each], x, column, threshold)
+    ]:
+        raise inconclusive(
+            f"{column} crosses {threshold:g} more than once along {x} ({'; '.join(twice)}): choose "
+            "a part of the grid behind `where`."
+        )
+    beyond = np.isinf(found).mean(axis=1) >= 1 / 2
+    if beyond.any():
+        out, kept = np.array(at)[beyond], np.array(at)[~beyond]
+        those = f" at {'; '.join(map(named, out))}" if len(at) > 1 else ""
+        add_remark(
+            f"At most half of the seeds cross {threshold:g}{those}: there the end of {x} is a "
+            f"bound.{_without(y, out, kept) if y != PLACE else ''}"
+        )
+    first, last = rows.groupby(y)[x].agg(["min", "max"]).loc[at].to_numpy().T[:, :, None]
+    low = np.where(np.isposinf(found), last, np.where(np.isnan(found), -np.inf, found))
+    high = np.where(np.isneginf(found), first, np.where(np.isnan(found), np.inf, found))
+    return Line("", np.array(at), low.T, high.T)
+
+
+def _without(y: str, out: Floats, kept: Floats) -> str:
+    """A sentence on the condition that leaves out one end of a line."""
+    if not kept.size or not (out.min() > kept.max() or out.max() < kept.min()):
+        return ""
+    end = f"<= {kept.max():.6g}" if out.min() > kept.max() else f">= {kept.min():.6g}"
+    return f" `where {y} {end}` leaves them out."
 
 
 @dataclass(frozen=True)
@@ -287,10 +358,17 @@ def _parts_of_slope(log_x: Floats, weights: Floats) -> dict[str, Floats]:
     return parts
 
 
-Quantity = Level | Share | Trend | Power | Powers
+Curve = Trend | Power | Powers | Crossing
+Quantity = Level | Share | Curve
 
 WHOLE = "the whole line"
 """What a line is called beside its end."""
+
+PLACE = "its place"
+"""A column of settings, whose name no parameter has."""
+
+MOST_PIECES = 4
+"""The most pieces of a line, each with its own power."""
 
 LEAST_FOR_POWER = 3
 """The fewest values of a parameter along which a trend or a power can be told."""
@@ -309,6 +387,8 @@ def references(quantity: Quantity | Bound) -> tuple[Ref, ...]:
 
 def axes_of(quantity: Quantity | Bound) -> dict[str, int]:
     """Return the parameters along which a quantity is told, with the fewest values of each."""
+    if isinstance(quantity, Crossing):
+        return {quantity.x: 2}
     if not isinstance(quantity, Power | Trend):
         return {}
     contour = quantity.contour if isinstance(quantity, Power) else None
@@ -340,19 +420,31 @@ def number_parameter(cells: Cells, text: str) -> str:
 def _lines(cells: Cells, measured: Expression, along: str) -> Iterator[Line]:
     """The lines of the grid along a parameter, with the values that are there."""
     axis, found = number_parameter(cells, along), cells.by_seed(measured.text)
-    lines: dict[str, list[int]] = {}
+    free, lines = cells.free_parameters([axis]), dict[str, list[int]]()
     for index, setting in enumerate(found.settings):
-        place = describe_values({name: setting[name] for name in setting if name != axis})
+        place = describe_values({name: setting[name] for name in setting if name in free})
         lines.setdefault(place, []).append(index)
     if not any(len(at) >= LEAST_FOR_POWER for at in lines.values()):
         needs = f"It needs {LEAST_FOR_POWER} values of {axis} on a line"
-        raise not_run(f"{needs}; these cells have fewer.")
+        raise not_run(f"{needs}; these cells have fewer.{_ray_in_words(cells, axis, free)}")
     for place, at in lines.items():
         if len(at) < LEAST_FOR_POWER:
             add_remark(f"Left out: {place}, with fewer than {LEAST_FOR_POWER} values of {axis}.")
             continue
         x = np.array([float(found.settings[index][axis]) for index in at])
         yield Line(place, x, *(np.ascontiguousarray(end[at].T) for end in found[3:]))
+
+
+def _ray_in_words(cells: Cells, axis: str, free: Sequence[str]) -> str:
+    """The condition that chooses a line along which another parameter grows with the axis."""
+    for name in (name for name in free if name in cells.number_parameters):
+        points = cells.frame[[axis, name]].drop_duplicates()
+        ratios = (points[name] / points[axis].where(points[axis] > 0)).round(DIGITS)
+        counts = ratios.value_counts().sort_index()
+        if counts.max() >= LEAST_FOR_POWER:
+            ray = f"{name} = {counts.idxmax():.6g}*{axis}"
+            return f" `where {ray}` chooses a ray that has them."
+    return ""
 
 
 def _rank_correlations(x: Floats, values: Floats) -> Ends:
@@ -407,6 +499,21 @@ def _turns(values: Floats) -> Ends:
     rises = values[:, last] - values[:, first]
     shares = np.clip(rises / range_, -1.0, 1.0) if range_ > 0 else 0.0 * rises  # nan: unknown
     return np.nan_to_num(shares, nan=-1.0), np.nan_to_num(shares, nan=1.0)
+
+
+def _crosses_twice(rows: pd.DataFrame, x: str, column: str, threshold: float) -> bool:
+    """Whether the median along x is on one side of a threshold, the other, and the first again.
+
+    It is on a side where its interval is; a single draw is where it is.
+    """
+    signs = list[float]()
+    for _, values in rows.groupby(x)[column]:
+        numbers = np.sort(values.dropna().to_numpy(dtype=np.float64))
+        tail = order_tail(len(numbers), 1 - LEVEL) or int(len(numbers) == 1)
+        if tail:
+            ends = np.sign(numbers[[tail - 1, -tail]] - threshold)
+            signs += [ends[0]] * bool(ends[0] == ends[1] != 0 and signs[-1:] != [ends[0]])
+    return len(signs) > 2
 
 
 def _slope_weights(x: Floats) -> Floats:

@@ -61,6 +61,14 @@ class MissingValue(BadValue, MissingError):
     """A value that names data which isn't there."""
 
 
+class Told(Exception):
+    """A failure whose words are the reason of the cell; `lines` are what its row keeps of it."""
+
+    def __init__(self, words: str, lines: str = "") -> None:
+        super().__init__(words)
+        self.lines = lines
+
+
 LONGEST_REASON, MOST_FRAMES, MOST_CAUSES = 200, 8, 3
 _LONGEST_LINE, _LONGEST_WORDS = 80, 2000
 _NO_USERS = Path(__file__).resolve().parents[1], Path(sysconfig.get_path("stdlib"))
@@ -96,8 +104,14 @@ def is_installed(path: Path) -> bool:
     return not {"site-packages", "dist-packages"}.isdisjoint(path.parts)
 
 
+IMPORTING = "_import_and_keep"
+"""The function of ours in which what a cell imports is imported."""
+
+
 def error_in_words(error: BaseException) -> str:
     """Return an exception in one line: its type, its words, and the place in the user's code."""
+    if isinstance(error, Told):
+        return str(error)
     try:
         lines = [" ".join(line.split()) for line in str(error).splitlines()]
         words = visible(" | ".join(filter(None, lines)))[:LONGEST_REASON]
@@ -121,7 +135,7 @@ def _places(error: BaseException) -> list[str]:
             place = f"{Path(summary.filename).name}:{summary.lineno}{within}"
             places.append((place, (summary.line or "").strip()[:_LONGEST_LINE]))
             library = ""
-        elif not summary.filename.startswith("<"):
+        elif not summary.filename.startswith("<") and frame.f_code.co_name != IMPORTING:
             library = str(frame.f_globals.get("__name__", "")).partition(".")[0]
     if places and library:
         places[-1] = f"{places[-1][0]} (raised in {library})", places[-1][1]
@@ -135,6 +149,8 @@ def kept_traceback(error: BaseException) -> str:
     folder, so that a cell has the same traceback on another machine. It is empty where no frame is
     the user's.
     """
+    if isinstance(error, Told):
+        return error.lines
     parts = list[str]()
     for link in _causes(error):
         counted = [(place, len([*same])) for place, same in itertools.groupby(_places(link))]

@@ -1,4 +1,4 @@
-"""Processes: interrupts, the start of workers, a quick end.
+"""Processes: interrupts, the start of workers, a quick end, and what a cell leaves behind.
 
 SIGTERM, which a queue such as SLURM's sends before it ends a job, and SIGHUP, which a terminal
 sends that is closed, are answered like Ctrl-C.
@@ -10,14 +10,19 @@ import atexit
 import contextlib
 import functools
 import gc
+import importlib
 import io
 import math
+import multiprocessing
 import os
+import pickle
+import random
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -40,14 +45,16 @@ SAFE_PATH = "PYTHONSAFEPATH"
 """The variable with which Python imports nothing from the working folder."""
 
 
-def start_worker(parent: int, safe_path: str | None) -> None:
+def start_worker(parent: int, safe_path: str | None, method: str | None) -> None:
     """Start a worker process: it doesn't answer Ctrl-C, and ends soon after its parent is gone.
 
     It must come before the first batch, for which a worker would wait for good.
 
     Args:
         safe_path: the parent's `SAFE_PATH`: what a cell starts is the cell's business.
+        method: how the parent's own processes start, for those of cells; None for the usual way.
     """
+    multiprocessing.set_start_method(method, force=True)
     if safe_path is None:
         os.environ.pop(SAFE_PATH, None)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -55,7 +62,10 @@ def start_worker(parent: int, safe_path: str | None) -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     write_any_letter()
     end_quickly()
+    _end_with(parent)
 
+
+def _end_with(parent: int) -> None:
     def watch() -> None:
         _wait_for_end(parent)
         os._exit(1)
@@ -220,3 +230,218 @@ def interrupt_or_end(number: int, frame: FrameType | None) -> NoReturn:
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
     _interrupts.append(number)
     raise Interrupted
+
+
+# What a cell leaves behind: a cell is as if it were alone
+
+
+def working_folder() -> str:
+    """Return the working folder; empty where it has been deleted."""
+    try:
+        return str(Path.cwd())
+    except FileNotFoundError:
+        return ""
+
+
+def _variables() -> dict[Any, Any]:
+    encoded: dict[Any, Any] = vars(os.environ)["_data"]  # to decode them takes as long as the rest
+    return encoded
+
+
+def _put_variables(_: Any, values: dict[Any, Any]) -> None:
+    for name in {*_variables()} - {*values}:
+        del os.environ[os.fsdecode(name)]
+    os.environ.update({os.fsdecode(name): os.fsdecode(value) for name, value in values.items()})
+
+
+def _put_filters(warnings: Any, filters: dict[Any, None]) -> None:
+    warnings.filters[:] = filters
+    warnings._filters_mutated()
+
+
+# A generator that no import has seeded keeps no state: a cell that draws from it is as random as in
+# a process of its own. If a cell seeds it, it is made random again.
+
+_is_seeded = [False]
+"""Whether an import has seeded Python's own generator, which doesn't tell."""
+
+
+@contextlib.contextmanager
+def noting_seeds() -> Iterator[None]:
+    """Note what an import does inside to the generator of `random`: that stays for each cell."""
+    before = random.getstate()
+    yield
+    _is_seeded[0] |= random.getstate() != before
+
+
+def _numpy_state(numpy: Any) -> tuple[Any, bytes]:
+    generator = numpy.random.get_bit_generator()
+    is_seeded = generator.seed_seq is None
+    return generator, pickle.dumps(numpy.random.get_state(legacy=False)) if is_seeded else b""
+
+
+def _put_numpy(numpy: Any, before: tuple[Any, bytes]) -> None:
+    generator, state = before
+    numpy.random.set_bit_generator(generator if state else numpy.random.MT19937())
+    if state:
+        numpy.random.set_state(pickle.loads(state))
+
+
+def _torch_state(torch: Any) -> tuple[int, bytes]:
+    seed = torch.initial_seed()  # an own one is small; the system gives 53 bits or more
+    return seed, torch.get_rng_state().numpy().tobytes() if seed < 2**32 else b""
+
+
+def _put_torch(torch: Any, before: tuple[int, bytes]) -> None:
+    seed, state = before
+    torch.manual_seed(seed) if state else torch.seed()  # on all devices
+    if state:
+        torch.set_rng_state(torch.frombuffer(bytearray(state), dtype=torch.uint8))
+
+
+_Access = str | Callable[..., Any]
+
+_STATE: tuple[tuple[str, _Access, _Access], ...] = (
+    ("os", lambda _: working_folder(), lambda os, folder: os.chdir(folder) if folder else None),
+    ("os", lambda _: _variables().copy(), _put_variables),
+    ("sys", lambda sys: dict.fromkeys(sys.path), lambda sys, path: sys.path.__init__(path)),
+    ("sys", "stdin", ""),
+    ("sys", "stdout", ""),
+    ("sys", "stderr", ""),
+    ("sys", "getrecursionlimit", "setrecursionlimit"),
+    ("warnings", lambda warnings: dict.fromkeys(warnings.filters), _put_filters),
+    (
+        "multiprocessing",
+        lambda processes: processes.get_start_method(allow_none=True),
+        lambda processes, method: processes.set_start_method(method, force=True),
+    ),
+    (
+        "random",
+        "getstate",
+        lambda random, state: random.setstate(state) if _is_seeded[0] else random.seed(),
+    ),
+    ("numpy", "geterr", lambda numpy, kinds: numpy.seterr(**kinds)),
+    ("numpy", _numpy_state, _put_numpy),
+    (
+        "mpmath",
+        lambda mpmath: mpmath.mp.prec,
+        lambda mpmath, bits: setattr(mpmath.mp, "prec", bits),
+    ),
+    ("torch", _torch_state, _put_torch),
+    ("torch", "get_default_dtype", "set_default_dtype"),
+    (
+        "torch",
+        lambda torch: str(torch.get_default_device()),
+        lambda torch, name: torch.set_default_device(None if name == "cpu" else name),
+    ),
+    ("torch", "is_grad_enabled", "set_grad_enabled"),
+    ("torch", "is_anomaly_enabled", "set_anomaly_enabled"),
+    ("torch", "get_num_threads", "set_num_threads"),
+    ("torch", "get_float32_matmul_precision", "set_float32_matmul_precision"),
+    ("torch", "get_deterministic_debug_mode", "set_deterministic_debug_mode"),
+    ("torch.backends.cudnn", "deterministic", ""),
+    ("torch.backends.cudnn", "benchmark", ""),
+)
+"""What is put back: of which module, how it is read, and how it is set; by name, or by a function.
+
+Without a setter it is an attribute. A dictionary is put together of what it was and of what imports
+have added.
+"""
+
+
+def _state() -> dict[int, Any]:
+    """What the modules that are imported have, by its place in `_STATE`."""
+    found = dict[int, Any]()
+    for place, (name, read, write) in enumerate(_STATE):
+        if (module := sys.modules.get(name)) is not None:
+            with contextlib.suppress(Exception):  # it is imported by half, or has no such thing
+                value = getattr(module, read) if isinstance(read, str) else read(module)
+                found[place] = value() if isinstance(read, str) and write else value
+    return found
+
+
+_before = dict[int, Any]()
+"""What is put back when the last of the cells that are trained in this process has ended."""
+_inside = [0]
+_lock = threading.Lock()
+
+
+@contextlib.contextmanager
+def putting_back() -> Iterator[None]:
+    """Put back at the end what is changed inside, for the process or for a library.
+
+    What an import sets stays, as a module is imported once in a process. In threads it is put back
+    when none of them is inside any more.
+    """
+    _follow_forks()
+    with _lock:
+        if not _inside[0]:
+            _before.update(_state())
+            _bootstrap._find_and_load = _import_and_keep
+        _inside[0] += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside[0] -= 1
+            if not _inside[0]:
+                _bootstrap._find_and_load = _find_and_load
+                _put_back()
+
+
+def _put_back() -> None:
+    now = _state()
+    for place, value in _before.items():
+        name, read, write = _STATE[place]
+        # The order of filters and of paths counts, and dictionaries are equal in any.
+        if now.get(place) != value or (isinstance(value, dict) and [*now[place]] != [*value]):
+            with contextlib.suppress(Exception):  # such as a folder that is gone
+                module: Any = sys.modules[name]
+                if callable(write):
+                    write(module, value)
+                elif write:
+                    getattr(module, write)(value)
+                else:
+                    setattr(module, str(read), value)
+    _before.clear()
+
+
+_bootstrap: Any = importlib._bootstrap
+_find_and_load = _bootstrap._find_and_load
+_loading = [False]
+
+
+def _import_and_keep(*arguments: Any) -> Any:
+    """Import a module that isn't there yet, and keep what it sets."""
+    if _loading[0]:
+        return _find_and_load(*arguments)
+    _loading[0], earlier = True, _state()
+    try:
+        with noting_seeds():
+            return _find_and_load(*arguments)
+    finally:
+        _loading[0] = False
+        for place, value in _state().items():
+            old = earlier.get(place)
+            if isinstance(value, dict) and place in _before:
+                _before[place] = _before[place] | dict(value.items() - (old or {}).items())
+            elif value != old and old == _before.get(place):  # no cell had changed it
+                _before[place] = value
+
+
+@functools.cache
+def _follow_forks() -> None:
+    """Let processes that a cell forks answer signals as usual, and end soon after this one.
+
+    A pool ends its processes by SIGTERM, and those of a worker that was killed would stay.
+    """
+
+    def begin() -> None:
+        if _inside[0]:
+            for number in _ENDING:
+                if signal.getsignal(number) is _interrupt:
+                    signal.signal(number, signal.SIG_DFL)
+            _end_with(os.getppid())
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=begin)

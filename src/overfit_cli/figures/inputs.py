@@ -120,7 +120,7 @@ def read_options(figure: Figure, data: Cells, asked: FigureOptions) -> tuple[Cel
 def prepare(figure: Figure, data: Cells, asked: FigureOptions) -> tuple[Cells, FigureOptions]:
     """Return data with a parameter for each expression along an axis, and all options."""
     taken = [name for name in (asked.x, asked.y, asked.by) if name is not None]
-    for side in ("x", "y"):
+    for side in ("x", "y", "by"):
         text = getattr(asked, side) or ""
         data = data.with_parameter(text, taken, side) if _is_expression(data, text) else data
     return data, resolve_options(figure, asked, data)
@@ -174,6 +174,16 @@ def measured_column(data: Cells, name: str | None, option: str = "value") -> tup
     return name, labels.axis_label(data.schema, name)
 
 
+def theory_column(data: Cells, options: FigureOptions, value: str) -> tuple[str, str] | None:
+    """Return the name and the label of a theory's column beside that of value; None for none."""
+    if options.theory is None:
+        return None
+    column = measured_column(data, options.theory, "theory")
+    if data.pairs or value == column[0]:
+        raise BadValue("theory", options.theory, "it takes a column beside that of value.")
+    return column
+
+
 def middle_threshold(numbers: pd.Series[float]) -> float:
     """Return the default threshold: the middle of the measured numbers, in three digits.
 
@@ -203,25 +213,28 @@ def usable_cells(data: Cells, value: str) -> pd.DataFrame:
     return usable[usable[value].notna()]
 
 
-def misses_in_words(cells: pd.DataFrame) -> str:
+def misses_in_words(cells: pd.DataFrame, lack: str = "target not reached") -> str:
     """Write why cells have no number: `target not reached`, `diverged`, `failed`, or several."""
-    reasons = missed_by(cells).where(cells["status"] == "failed", "step limit")
-    words = {"step limit": "target not reached", "diverged": "diverged"}
+    reasons = missed_by(cells).where(cells["status"] == "failed", "")
+    words = {"": lack, "step limit": "target not reached", "diverged": "diverged"}
     told = [words.get(reason, "failed") for reason in sorted(set(reasons), reverse=True)]
     return " or ".join(dict.fromkeys(told))
 
 
-def lost_in_words(cells: pd.DataFrame, numbers: pd.Series[float], *, is_median: bool) -> list[str]:
+def lost_in_words(
+    cells: pd.DataFrame, numbers: pd.Series[float], lack: str = "", *, is_median: bool
+) -> list[str]:
     """Write how many cells missed or have no number, why, and where a figure has them.
 
     Args:
         numbers: those of the cells, infinite where one missed: beyond the others for a median.
+        lack: what a cell is said to be that is done without a number.
     """
     missed, failed = numbers == np.inf, cells["status"] == "failed"
     lost = failed & numbers.isna()
     beyond, left_out = (missed, lost) if is_median else (missed & False, missed | lost)
     words = [
-        f"{plural(int(which.sum()), 'cell')} ({misses_in_words(cells[which])}) {how}"
+        f"{plural(int(which.sum()), 'cell')} ({misses_in_words(cells[which], lack)}) {how}"
         for which, how in ((beyond, "taken as beyond the others"), (left_out, "left out"))
         if which.any()
     ]
@@ -402,6 +415,7 @@ def difference(data: Cells, minus: Cells, called: tuple[str, str], column: str) 
     label = f"{labels.axis_label(data.schema, column)}{less}"
     # A number that one side missed is no difference: it is not known.
     known: dict[str, Any] = {"unit": "", "symbol": "", "reached": True, "diverges": False}
+    known["declared"] = True
     return replace(
         cells.with_trained(changed) if cells.run.sparse else cells.without_plan(changed),
         schema=cells.schema.with_field(replace(data.schema[column], label=label, **known)),

@@ -26,7 +26,7 @@ from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.expressions import CLOSE, Expression, Names, read_conditions, read_expression
 from overfit_cli.core.parameters import ParameterInfo, Value, describe
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import is_number, round_digits, shorten
+from overfit_cli.core.text import in_list, is_number, listed, round_digits, shorten
 
 MOST_CELLS = 5_000_000
 
@@ -237,7 +237,7 @@ def _item(info: ParameterInfo, names: Names, item: Any) -> Given:
         return _plain(info, item)
     if _is_arithmetic(item, names):
         return read_expression(item, names, info.name)
-    return info.parse(item)
+    return _parsed(info, item)
 
 
 def _names(infos: Infos) -> Names:
@@ -329,7 +329,12 @@ def parse_range(info: ParameterInfo, text: str) -> tuple[Value, ...]:
     """Return the values that `text` names, in the order given."""
     if ":" in text and info.kind != "text":
         return tuple(dict.fromkeys(_spaced(info, text)))
-    items = text.split(",")
+    items = listed(text) if info.kind == "text" else text.split(",")
+    if info.kind == "text" and text.count(",") and '"' not in text:
+        in_one = len({*items}) < len(items) or "," in str(info.default)
+        quoted = f"{info.name} {shorten(text)}: {len(items)} values; one with a comma in it stands"
+        if in_one:
+            warnings.warn(f"{quoted} in double quotes, '\"{text}\"'", UserWarning, stacklevel=2)
     if len(items) > MOST_VALUES:
         raise _refusal(info, text, f"it names more than {MOST_VALUES} values")
     if not all(item.strip() for item in items):
@@ -363,7 +368,7 @@ def range_text(info: ParameterInfo, values: Sequence[Value]) -> str:
                 warnings.simplefilter("ignore")
                 if parse_range(info, form) == tuple(values):
                     return form.removesuffix(":1")
-    return ",".join(map(_text, values))
+    return ",".join(map(in_list if info.kind == "text" else _text, values))
 
 
 def _text(value: Value) -> str:
@@ -393,7 +398,13 @@ def _value(info: ParameterInfo, text: str) -> Value:
     """A value of a list or a range; where a number can't be read, the message shows every form."""
     if info.is_number and not is_number(text):
         raise _refusal(info, text.strip())
-    return info.parse(text)
+    return _parsed(info, text)
+
+
+def _parsed(info: ParameterInfo, text: str) -> Value:
+    """A value as Python's are read: numbers that agree to `DIGITS` digits are one."""
+    value = info.parse(text)
+    return round_digits(value, DIGITS) if isinstance(value, float) else value
 
 
 def _spaced(info: ParameterInfo, text: str) -> Sequence[Value]:

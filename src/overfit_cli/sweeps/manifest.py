@@ -15,7 +15,7 @@ import platform
 import subprocess
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -25,13 +25,15 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from overfit_cli.claims import stated as statements
 from overfit_cli.core import files, registry, training
+from overfit_cli.core.arrays import varying
+from overfit_cli.core.cell import parameter_columns
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.errors import UserError, first_problem
 from overfit_cli.core.expressions import Expression
 from overfit_cli.core.parameters import build, describe
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import typed_command
+from overfit_cli.core.text import brief, typed_command
 from overfit_cli.functions.experiment import FunctionRecord
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.presets import Preset, Whole
@@ -43,6 +45,10 @@ _PACKAGES = ("overfit-cli", "torch", "numpy", "pandas", "pyarrow", "joblib", "sc
 
 _Real = Annotated[float, Field(allow_inf_nan=False)]
 _Value = bool | Whole | _Real | str
+
+
+Differing = Mapping[str, Mapping[str, tuple[_Real | None, _Real | None]]]
+"""Two numbers of cells that were trained twice, by key and column; None where there is none."""
 
 
 class Run(BaseModel):
@@ -89,6 +95,11 @@ class Run(BaseModel):
         return self.git_commit + (DIRTY if self.git_dirty else "")
 
     @property
+    def points(self) -> tuple[object, ...]:
+        """What says which cells it was to cover."""
+        return self.values, self.seeds, self.together, self.only
+
+    @property
     def size(self) -> int:
         """The number of cells that it was to cover, before conditions left out some."""
         following = {name for group in self.together for name in group[1:]}
@@ -119,6 +130,7 @@ class Manifest(BaseModel):
         stated: the claims that a user stated with the sweep, before the first cell, by name.
         presets: the files of presets that state claims.
         merging: the directories of a merge into this one that hasn't ended: cells may be missing.
+        differing: what cells had, and what else they had when they were trained a second time.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -135,6 +147,7 @@ class Manifest(BaseModel):
     stated: Mapping[str, str] = Field(default_factory=dict)
     presets: tuple[str, ...] = ()
     merging: tuple[str, ...] = ()
+    differing: Differing = Field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.study)
@@ -204,9 +217,16 @@ class Manifest(BaseModel):
             **{f"data {name}": mark for name, mark in self.data.items()},
             "study": self.study,
             "study's version": self.version,
-            "function's description": function and function.model_copy(update={"reference": ""}),
+            "function's description": function
+            and function.model_copy(update={"reference": "", "command": ""}),
             "code": self.sources,
         }
+
+    @property
+    def is_extended(self) -> bool:
+        """Whether a run covers other cells than the first, for which claims are sealed."""
+        first = self.runs[:1]
+        return any(run.points != one.points for one in first for run in self.runs)
 
     def planned(self, study: AnyStudy) -> pd.DataFrame:
         """Return the points that the runs were meant to cover; none where they are too many.
@@ -214,7 +234,7 @@ class Manifest(BaseModel):
         One row per point: `seed` and a column for each parameter.
         """
         # A sweep that was resumed twenty times has twenty entries of the same cells.
-        runs = {repr((one.values, one.seeds, one.together, one.only)): one for one in self.runs}
+        runs = {repr(one.points): one for one in self.runs}
         frames = [pd.DataFrame(columns=["seed", *describe(study.parameters)])]
         points = sum(run.size // max(1, len(run.seeds)) for run in runs.values())
         if points > MOST_PLANNED or len(runs) > MOST_GRIDS:
@@ -310,6 +330,7 @@ def joined_manifest(manifests: Sequence[Manifest], merging: Sequence[str]) -> Ma
             "runs": tuple(sorted(runs, key=lambda run: run.started)),
             "claims": None if first.claims is None else in_all(sealed),
             "stated": in_all([manifest.stated for manifest in manifests]),
+            "differing": {k: told for one in manifests for k, told in one.differing.items()},
             "merging": tuple(merging),
         }
     )
@@ -426,6 +447,31 @@ def warn_of_sources(path: Path, sources: Mapping[str, str], cells: pd.DataFrame)
     """Warn where cells of a run directory are of several sources."""
     if words := sources_in_words({"": count_sources(sources, cells["key"])}):
         warnings.warn(f"{path}: {words}", UserWarning, stacklevel=3)
+
+
+def differing_in_words(
+    differing: Differing, cells: pd.DataFrame, names: Collection[str] | None = None
+) -> str:
+    """Say what cells had and have, an example for each column: `loss 0.31, then 0.42 at n=5`.
+
+    What was trained again since, and has another number now, is left out.
+
+    Args:
+        names: the columns that count; None for all.
+    """
+    if not differing:  # cells from anywhere have no keys
+        return ""
+    found, rows = dict[str, str](), cells[cells["key"].isin([*differing])].to_dict("records")
+    varied = [*varying(cells, parameter_columns(cells)), "seed"]
+    for row in rows:
+        place = ", ".join(f"{name}={brief(row[name])}" for name in varied)
+        for name, pair in differing[row["key"]].items():
+            now = row.get(name)
+            is_there = pair[0] is None if now is None or pd.isna(now) else now == pair[0]
+            if is_there and (names is None or name in names):
+                first, again = ("none" if one is None else f"{one:.8g}" for one in pair)
+                found.setdefault(name, f"{name} {first}, then {again} at {place}")
+    return "; ".join(found.values())
 
 
 def provenance_in_words(parts: Mapping[str, Cells]) -> list[str]:

@@ -7,30 +7,44 @@ option, or as an argument in Python.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from rich.console import Console
 
+from overfit_cli.claims.cells import repeated_seeds
 from overfit_cli.claims.stated import read_stated
 from overfit_cli.core import files, registry
-from overfit_cli.core.cell import Cell
-from overfit_cli.core.errors import BadValue, MissingError, count_alike
+from overfit_cli.core.cell import Cell, taken_columns
+from overfit_cli.core.errors import BadValue, MissingError, UserError, count_alike
 from overfit_cli.core.options import DEFAULTS, SweepOptions, finite_number, whole_number
-from overfit_cli.core.text import templates, typed
+from overfit_cli.core.parameters import describe, unknown_parameter
+from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.text import plural, templates, typed
 from overfit_cli.core.training import Execution
 from overfit_cli.stats.intervals import LEVEL
 from overfit_cli.sweeps import clusters, part
-from overfit_cli.sweeps.executors import Executor, Run, writing_to
+from overfit_cli.sweeps.executors import Executor, NewProcess, Run, train_again, writing_to
 from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.manifest import Differing, differing_in_words
 from overfit_cli.sweeps.plan import Plan, Refinement, coarse_to_fine, estimate, make_plan
 from overfit_cli.sweeps.presets import Subject
 from overfit_cli.sweeps.progress import Progress, Watch
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import Summary, Work
+
+LONG, CHECKED = 20.0, 3
+"""The seconds of a sweep after which some cells of a user's code are checked, and how many."""
+
+BRIEF, SHARE = 5.0, 0.2
+"""What a check may take by default: the seconds after a short sweep; the part of a long one's."""
+
+ROUNDING, TINY = 1e-6, 1e-12
+"""Numbers are equal up to such a part of them, or up to such a number."""
 
 LONGEST_DRY_RUN = 8.0
 """The seconds after which the batch that a dry run times is cut."""
@@ -85,7 +99,9 @@ class Session:
     def run(self) -> Summary:
         """Run what the grid lacks, or in rounds the cells that its refinement chooses."""
         total, refined = Summary(), self.refinement
-        for number, cells in enumerate([None] if refined is None else refined.rounds_of_cells()):
+        rounds = [None] if refined is None else refined.rounds_of_cells()
+        now: Run | None = None
+        for number, cells in enumerate(rounds):
             now = self.prepare(cells, total)
             self.describe(now, None if refined is None else number)
             if not (total.trained or total.failed):
@@ -102,7 +118,49 @@ class Session:
                 break
         kinds = count_alike(total.failed, total.tracebacks)
         self._tell("done.txt", total=total, kinds=kinds, most=MOST_REASONS, confidence=LEVEL)
+        is_own = bool(self.grid.study.identity.source)
+        if now is not None and (self.options.check or (is_own and total.trained)):
+            self._check(now, total)
         return total
+
+    def _check(self, now: Run, total: Summary) -> None:
+        """Train finished cells a second time, and note those that give other numbers.
+
+        Cells that take no seed are checked after a short sweep too, by the workers that are there:
+        if their numbers are drawn, there is one draw of each.
+        """
+        study, asked, is_long = self.grid.study, self.options.check, total.seconds > LONG
+        rows = self.cells()
+        done = rows[rows["status"] == "done"]
+        if study.seeded:
+            seeds = repeated_seeds(done, study.parameters)
+            self._tell("seeds.txt", seeds=seeds, study=study, count=done["seed"].nunique())
+        known = done["key"].isin([*self.directory.manifest.differing])
+        chosen = pd.concat([done[known], done[~known].sample(frac=1, random_state=0)])
+        if asked is None:
+            limit = max(LONG, SHARE * total.seconds) if is_long else BRIEF
+            wanted = is_long or not study.seeded
+            chosen = chosen[wanted & (chosen["seconds"].cumsum() <= limit)]
+        chosen = chosen.head(CHECKED if asked is None else whole_number("check", asked, 0))
+        executor = self.executor.for_batches(1)
+        if is_long or asked is not None:
+            executor = NewProcess(executor.device)
+        keys = {*chosen["key"]}
+        if not keys:
+            return
+        try:
+            executor.check(now.work)
+        except UserError:  # it can't be sent to a new process
+            if asked is not None:
+                raise
+            return
+        again = train_again(executor, now.work, [one for one in self._cells if one.key in keys])
+        differing = _differing(chosen, again, study)
+        if known.any() or differing:
+            self.directory.note_check(again["key"], differing)
+        told = {"count": len(again), "differing": differing}
+        told["words"] = differing_in_words(differing, done)
+        self._tell("checked.txt", **told, is_new=isinstance(executor, NewProcess))
 
     def outline(self) -> Plan:
         """Say what would run, and how long that would take; nothing is run.
@@ -186,9 +244,13 @@ class Session:
             data, preset = now.work.data, self.subject.preset
             self.directory.record(plan.grid, how, data=data, preset=preset, stated=self.stated)
 
+    @property
+    def _cells(self) -> list[Cell]:
+        return self.grid.cells() if self.refinement is None else [*self.refinement.asked]
+
     def cells(self) -> pd.DataFrame:
         """Return the cells of the sweep that are there, in the order of the grid and its seeds."""
-        cells = self.grid.cells() if self.refinement is None else [*self.refinement.asked]
+        cells = self._cells
         if self.directory.contents().empty:
             nothing: pd.DataFrame = part.cell_schema(self.grid.study).empty_table().to_pandas()
             return nothing
@@ -196,6 +258,20 @@ class Session:
         cells = sorted(cells, key=lambda cell: places.setdefault(cell.parameters, len(places)))
         keys = pd.DataFrame({"key": [cell.key for cell in cells]})
         return keys.merge(self.directory.load_cells())
+
+
+def _differing(first: pd.DataFrame, again: pd.DataFrame, study: AnyStudy) -> Differing:
+    """The columns of cells that have another number the second time, with both."""
+    found = dict[str, dict[str, tuple[float | None, float | None]]]()
+    again = again.reindex(columns=first.columns)
+    both = first.merge(again, on="key", suffixes=("", " again")).set_index("key")
+    for name in first.columns.difference([*taken_columns(study.parameters)]):
+        old, new = (pd.to_numeric(both[each]) for each in (name, f"{name} again"))
+        is_same = np.isclose(old, new, rtol=ROUNDING, atol=TINY, equal_nan=True)
+        for key, *pair in zip(both.index[~is_same], old[~is_same], new[~is_same], strict=True):
+            one, other = (None if np.isnan(each) else float(each) for each in pair)
+            found.setdefault(str(key), {})[name] = one, other
+    return found
 
 
 @contextlib.contextmanager
@@ -222,8 +298,22 @@ def open_sweep(
     stated = read_stated(how.claim, subject.study, subject.sentences)
     name = subject.sweep_name(grid) + ("" if refinement is None else "-refined")
     directory = RunDirectory(how.out or files.results_folder() / name, "out")
+    if how.adopt and not how.dry_run:
+        adopted = directory.adopt(subject.study, read_adopted(how.adopt, subject.study))
+        output.print(f"Adopted: {plural(adopted, 'cell')} with {', '.join(how.adopt)}.")
     with clusters.executor_of(how.backend, how.jobs, how.device, how.address) as executor:
         yield Session(subject, grid, output, directory, executor, how, refinement, stated)
+
+
+def read_adopted(texts: Sequence[str], study: AnyStudy) -> dict[str, Any]:
+    """The values of parameters that texts such as `momentum=0.9` name."""
+    infos, values = describe(study.parameters), dict[str, Any]()
+    for given in texts:
+        name, _, value = given.partition("=")
+        if name.strip() not in infos:
+            raise unknown_parameter(name.strip(), infos)
+        values[name.strip()] = infos[name.strip()].parse(value)
+    return values
 
 
 def train_cell(
