@@ -510,9 +510,7 @@ def test_a_worker_that_lacks_the_files_of_two_versions_trains_both(tmp_path: Pat
         sent.append(python("-c", PICKLE, cwd=folder).stdout.strip())
         shutil.rmtree(folder)
     assert python("-c", TRAIN, *sent, cwd=tmp_path).stdout.splitlines() == [
-        str({"loss": loss, "raises": 1.0, "calls": calls})
-        for calls in (1.0, 2.0)
-        for loss in (3.0, 300.0)
+        str({"loss": loss, "raises": 1.0, "calls": calls}) for calls in (1, 2) for loss in (3, 300)
     ]
 
 

@@ -128,6 +128,13 @@ def repeated_seeds(cells: pd.DataFrame, parameters: type[StudyParameters]) -> li
     return [int(seeds[index]) for index in np.unique(later[shares])]
 
 
+def repeats_in_words(seeds: Iterable[int]) -> str:
+    """Say of seeds that they repeat others; nothing of none."""
+    named = ", ".join(map(str, seeds))
+    said = "repeat all numbers of another seed: they are no further draws, and more wouldn't be."
+    return f"Seeds {named} {said}" if named else ""
+
+
 def finite_numbers(cells: pd.DataFrame, name: str) -> pd.Series[float]:
     """Return a measured column."""
     column: pd.Series[float] = cells[name].astype(float)

@@ -6,13 +6,15 @@ grid. A number that is not known, of a cell that failed or is absent, lies betwe
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from overfit_cli.claims.bounds import Bound
 from overfit_cli.claims.cells import describe_values
@@ -166,7 +168,7 @@ class Power:
         """Return the power on each line: least squares of logarithms, seed by seed."""
         parts = []
         side = Margin(most=0.0) if math.isinf(self.margin.least) else Margin(least=0.0)
-        for place, x, *logs in self._contours(cells) if self.contour else self._in_logs(cells):
+        for place, x, *logs in self._in_logs(cells):
             weights = _slope_weights(np.log(x))
             whole = _joined(place, WHOLE) if self.throughout else place
             parts.append(Part(whole, *_weighted(weights, *logs), self.margin))
@@ -175,46 +177,29 @@ class Power:
                 parts.append(Part(_joined(place, name), *_weighted(part, *logs), side))
         return parts
 
-    def local(self, cells: Cells) -> Iterator[list[Part]]:
-        """Yield the powers between neighbours, of up to `MOST_PIECES` pieces, on all lines."""
-        lines = [*(self._contours(cells) if self.contour else self._in_logs(cells))]
-        for piece in range(min(MOST_PIECES, max(len(line.x) for line in lines) - 1)):
-            parts = list[Part]()
-            for place, x, *logs in lines:
-                pieces = min(MOST_PIECES, len(x) - 1)
-                if piece >= pieces:
-                    continue
-                ends = (np.array([piece, piece + 1]) * (len(x) - 1) / pieces).round().astype(int)
-                at = slice(ends[0], ends[1] + 1)
-                where = _joined(place, "{}={:.6g} to {:.6g}".format(self.axis, *x[ends]))
+    def local(self, cells: Cells) -> list[list[Part]]:
+        """Return the powers between neighbours: of up to `MOST_PIECES` pieces, those on all lines.
+
+        Lines may have fewer pieces than others.
+        """
+        pieces = [list[Part]() for _ in range(MOST_PIECES)]
+        for place, x, *logs in self._in_logs(cells):
+            ends = np.linspace(0, len(x) - 1, min(MOST_PIECES, len(x) - 1) + 1).round().astype(int)
+            for parts, first, last in zip(pieces, ends, ends[1:], strict=False):
+                at = slice(first, last + 1)
+                where = _joined(place, f"{self.axis}={x[first]:.6g} to {x[last]:.6g}")
                 weights = _slope_weights(np.log(x[at]))
                 local = _weighted(weights, *(each[:, at] for each in logs))
                 parts.append(Part(where, *local, self.margin, "mean"))
-            yield parts
+        return [parts for parts in pieces if parts]
 
     def _in_logs(self, cells: Cells) -> Iterator[Line]:
-        for place, x, low, high in _lines(cells, self.measured, self.axis):
+        for place, x, low, high in _lines(cells, self.measured, self.axis, self.contour):
             if (x <= 0).any() or (high <= 0).any():
                 axis = number_parameter(cells, self.axis)
                 raise inconclusive(f"{axis} or {self.measured.text} is 0 or less: no logarithm.")
             with np.errstate(divide="ignore"):
                 yield Line(place, x, np.log(np.maximum(low, 0.0)), np.log(high))
-
-    def _contours(self, cells: Cells) -> Iterator[Line]:
-        """The logarithm of x on the contour along y, at each setting of the other parameters."""
-        assert self.contour is not None
-        named, threshold = self.contour
-        x, y = number_parameter(cells, named), number_parameter(cells, self.axis)
-        for setting, local in cells.settings(cells.free_parameters((x, y))):
-            rows = local.with_column(self.measured.text, option="claim").frame
-            found = _crossings(
-                rows, x, y, self.measured.text, threshold, lambda at: f"{y}={at:.6g}"
-            )
-            if len(found.x) < LEAST_FOR_POWER:
-                raise not_run(f"It needs {LEAST_FOR_POWER} values of {y}; these cells have fewer.")
-            with np.errstate(divide="ignore"):
-                low, high = (np.log(np.maximum(end, 0.0)) for end in found[2:])
-            yield Line(describe_values(setting), found.x, low, high)
 
 
 @dataclass(frozen=True)
@@ -231,54 +216,53 @@ class Crossing:
 
     def parts(self, cells: Cells) -> list[Part]:
         """Return the x at each setting; one beyond the grid lies between its end and infinity."""
-        x = number_parameter(cells, self.x)
-        place, settings = cells.places(cells.free_parameters((x,)))
-        places = [describe_values(setting) for setting in records(settings)]
-        rows = cells.with_column(self.measured.text, option="claim").frame.assign(**{PLACE: place})
-        name, threshold = self.measured.text, self.threshold
-        found = _crossings(rows, x, PLACE, name, threshold, lambda at: places[int(at)])
-        ends = zip(places, found.low.T, found.high.T, strict=True)
-        return [Part(*each, self.margin) for each in ends]
+        settings, low, high = _crossings(cells, self.measured.text, self.x, self.threshold)
+        return [
+            Part(describe_values(setting), below, above, self.margin)
+            for setting, below, above in zip(settings, low, high, strict=True)
+        ]
 
 
 def _crossings(
-    rows: pd.DataFrame, x: str, y: str, column: str, threshold: float, named: Callable[[float], str]
-) -> Line:
-    """The x at which each seed's curve crosses a threshold, for each y: between two ends."""
-    seeds = np.sort(rows["seed"].unique())
-    at = [float(each) for each in np.sort(rows[y].unique())]
-    points = crossings(rows, x, y, column, threshold)
-    table = points.pivot(index=y, columns="seed", values="crossing")
-    whole = finite_column(rows, column).notna().groupby([rows[y], rows["seed"]]).all().unstack()
-    table = table.reindex(at, columns=seeds)
-    found = table.where(whole.reindex(at, columns=seeds).eq(True)).to_numpy()  # nan: unknown
-    if twice := [
-        named(each) for each in at if _crosses_twice(rows[rows[y] == each], x, column, threshold)
-    ]:
+    cells: Cells, column: str, x: str, threshold: float
+) -> tuple[list[dict[str, Any]], Floats, Floats]:
+    """The settings, and the two ends, (settings, seeds), of the x where a quantity has a number."""
+    x = number_parameter(cells, x)
+    place, table = cells.places(cells.free_parameters((x,)))
+    settings, rows = records(table), cells.with_column(column, option="claim").frame
+    rows = rows.assign(**{PLACE: place})
+    named = [describe_values(setting) for setting in settings]
+    curves = [each for _, each in rows.groupby(PLACE)]
+    twice = [_crosses_twice(curve, x, column, threshold) for curve in curves]
+    if any(twice):
         raise inconclusive(
-            f"{column} crosses {threshold:g} more than once along {x} ({'; '.join(twice)}): choose "
-            "a part of the grid behind `where`."
+            f"{column} crosses {threshold:g} more than once along {x} "
+            f"({'; '.join(itertools.compress(named, twice))}): choose a part of the grid behind "
+            "`where`."
         )
+    points = crossings(rows, x, PLACE, column, threshold)
+    whole = finite_column(rows, column).notna().groupby([rows[PLACE], rows["seed"]]).all()
+    known = points.set_index([PLACE, "seed"])["crossing"].reindex(whole.index).where(whole)
+    found = known.unstack().to_numpy()  # (settings, seeds); nan: unknown
     beyond = np.isinf(found).mean(axis=1) >= 1 / 2
     if beyond.any():
-        out, kept = np.array(at)[beyond], np.array(at)[~beyond]
-        those = f" at {'; '.join(map(named, out))}" if len(at) > 1 else ""
-        add_remark(
-            f"At most half of the seeds cross {threshold:g}{those}: there the end of {x} is a "
-            f"bound.{_without(y, out, kept) if y != PLACE else ''}"
-        )
-    first, last = rows.groupby(y)[x].agg(["min", "max"]).loc[at].to_numpy().T[:, :, None]
+        those = f" at {'; '.join(itertools.compress(named, beyond))}" if len(named) > 1 else ""
+        bound = f"cross {threshold:g}{those}: there the end of {x} is a bound."
+        add_remark(f"At most half of the seeds {bound}{_without(table, beyond)}")
+    first, last = rows.groupby(PLACE)[x].agg(["min", "max"]).to_numpy().T[:, :, None]
     low = np.where(np.isposinf(found), last, np.where(np.isnan(found), -np.inf, found))
     high = np.where(np.isneginf(found), first, np.where(np.isnan(found), np.inf, found))
-    return Line("", np.array(at), low.T, high.T)
+    return settings, low, high
 
 
-def _without(y: str, out: Floats, kept: Floats) -> str:
-    """A sentence on the condition that leaves out one end of a line."""
-    if not kept.size or not (out.min() > kept.max() or out.max() < kept.min()):
-        return ""
-    end = f"<= {kept.max():.6g}" if out.min() > kept.max() else f">= {kept.min():.6g}"
-    return f" `where {y} {end}` leaves them out."
+def _without(settings: pd.DataFrame, out: NDArray[np.bool_]) -> str:
+    """A sentence on the condition that leaves out settings at one end of a parameter."""
+    for name in settings.select_dtypes("number"):
+        lost, kept = settings[name][out], settings[name][~out]
+        if lost.min() > kept.max() or lost.max() < kept.min():
+            end = f"<= {kept.max():.6g}" if lost.min() > kept.max() else f">= {kept.min():.6g}"
+            return f" `where {name} {end}` leaves them out."
+    return ""
 
 
 @dataclass(frozen=True)
@@ -417,11 +401,23 @@ def number_parameter(cells: Cells, text: str) -> str:
     return named.name
 
 
-def _lines(cells: Cells, measured: Expression, along: str) -> Iterator[Line]:
-    """The lines of the grid along a parameter, with the values that are there."""
-    axis, found = number_parameter(cells, along), cells.by_seed(measured.text)
-    free, lines = cells.free_parameters([axis]), dict[str, list[int]]()
-    for index, setting in enumerate(found.settings):
+def _lines(
+    cells: Cells, measured: Expression, along: str, contour: tuple[str, float] | None = None
+) -> Iterator[Line]:
+    """The lines of the grid along a parameter, with the values that are there.
+
+    Args:
+        contour: a parameter x and a number: the values are those of x where the quantity has it.
+    """
+    axis = number_parameter(cells, along)
+    if contour is None:
+        settings, *_, low, high = cells.by_seed(measured.text)
+        free = cells.free_parameters([axis])
+    else:
+        settings, low, high = _crossings(cells, measured.text, *contour)
+        free = cells.free_parameters([axis, number_parameter(cells, contour[0])])
+    lines = dict[str, list[int]]()
+    for index, setting in enumerate(settings):
         place = describe_values({name: setting[name] for name in setting if name in free})
         lines.setdefault(place, []).append(index)
     if not any(len(at) >= LEAST_FOR_POWER for at in lines.values()):
@@ -431,8 +427,8 @@ def _lines(cells: Cells, measured: Expression, along: str) -> Iterator[Line]:
         if len(at) < LEAST_FOR_POWER:
             add_remark(f"Left out: {place}, with fewer than {LEAST_FOR_POWER} values of {axis}.")
             continue
-        x = np.array([float(found.settings[index][axis]) for index in at])
-        yield Line(place, x, *(np.ascontiguousarray(end[at].T) for end in found[3:]))
+        x = np.array([float(settings[index][axis]) for index in at])
+        yield Line(place, x, *(np.ascontiguousarray(end[at].T) for end in (low, high)))
 
 
 def _ray_in_words(cells: Cells, axis: str, free: Sequence[str]) -> str:

@@ -148,11 +148,9 @@ class Measure:
         with set_level(LEVEL):
             shape = judge(pieces, among=self.among)
         if shape.verdict != "fails":
-            note = f"{measured.note} {unlike(pieces)}".strip()
-            return replace(measured, note=note)
-        verdict: Verdict = "inconclusive"
-        if judge(pieces, among=self.among).verdict == "fails":
-            verdict = "fails"
+            return replace(measured, note=f"{measured.note} {unlike(pieces)}".strip())
+        fails = judge(pieces, among=self.among).verdict == "fails"
+        verdict: Verdict = "fails" if fails else "inconclusive"
         note = f"It is no power: {shape.number}. {shape.note}"
         return replace(measured, verdict=verdict, note=f"{measured.note} {note}".strip())
 

@@ -200,13 +200,10 @@ def _value(given: Any, digits: int = 6) -> str:
 
 def macros(judged: Sequence[Judged]) -> str:
     r"""Verdict, value and interval of claims as macros: `\claimEdgeVerdict`, of a claim `edge`."""
-    lines, taken = [f"% {text.visible(shlex.join(text.typed_command()))}"], set[str]()
+    lines = [f"% {text.visible(shlex.join(text.typed_command()))}"]
     for each in judged:
         spoken = re.sub(r"\d", lambda digit: f" {_DIGITS[int(digit[0])]} ", each.claim.name)
         name = "".join(word.capitalize() for word in re.findall(r"[A-Za-z]+", spoken))
-        while name in taken:
-            name += "Again"
-        taken.add(name)
         measured, interval = each.measurement, each.measurement.interval
         ends = [] if interval is None or interval.is_unknown else [interval.low, interval.high]
         value = math.nan if measured.value is None else float(measured.value)

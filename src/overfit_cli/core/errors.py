@@ -104,10 +104,6 @@ def is_installed(path: Path) -> bool:
     return not {"site-packages", "dist-packages"}.isdisjoint(path.parts)
 
 
-IMPORTING = "_import_and_keep"
-"""The function of ours in which what a cell imports is imported."""
-
-
 def error_in_words(error: BaseException) -> str:
     """Return an exception in one line: its type, its words, and the place in the user's code."""
     if isinstance(error, Told):
@@ -135,10 +131,10 @@ def _places(error: BaseException) -> list[str]:
             place = f"{Path(summary.filename).name}:{summary.lineno}{within}"
             places.append((place, (summary.line or "").strip()[:_LONGEST_LINE]))
             library = ""
-        elif not summary.filename.startswith("<") and frame.f_code.co_name != IMPORTING:
-            library = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-    if places and library:
-        places[-1] = f"{places[-1][0]} (raised in {library})", places[-1][1]
+        elif not summary.filename.startswith("<"):
+            library = str(frame.f_globals.get("__name__", ""))
+    if places and library not in ("", "overfit_cli.core.processes"):  # which sees imports
+        places[-1] = f"{places[-1][0]} (raised in {library.partition('.')[0]})", places[-1][1]
     return [visible(f"{place}: {line}" if line else place) for place, line in places]
 
 

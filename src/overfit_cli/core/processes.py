@@ -10,7 +10,6 @@ import atexit
 import contextlib
 import functools
 import gc
-import importlib
 import io
 import math
 import multiprocessing
@@ -22,6 +21,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -266,23 +267,17 @@ _is_seeded = [False]
 """Whether an import has seeded Python's own generator, which doesn't tell."""
 
 
-@contextlib.contextmanager
-def noting_seeds() -> Iterator[None]:
-    """Note what an import does inside to the generator of `random`: that stays for each cell."""
-    before = random.getstate()
-    yield
-    _is_seeded[0] |= random.getstate() != before
+def _put_random(random: Any, state: Any) -> None:
+    random.setstate(state) if _is_seeded[0] else random.seed()
 
 
-def _numpy_state(numpy: Any) -> tuple[Any, bytes]:
-    generator = numpy.random.get_bit_generator()
-    is_seeded = generator.seed_seq is None
-    return generator, pickle.dumps(numpy.random.get_state(legacy=False)) if is_seeded else b""
+def _numpy_state(numpy: Any) -> bytes:
+    is_seeded = numpy.random.get_bit_generator().seed_seq is None
+    return pickle.dumps(numpy.random.get_state(legacy=False)) if is_seeded else b""
 
 
-def _put_numpy(numpy: Any, before: tuple[Any, bytes]) -> None:
-    generator, state = before
-    numpy.random.set_bit_generator(generator if state else numpy.random.MT19937())
+def _put_numpy(numpy: Any, state: bytes) -> None:
+    numpy.random.set_bit_generator(numpy.random.MT19937())
     if state:
         numpy.random.set_state(pickle.loads(state))
 
@@ -305,7 +300,6 @@ _STATE: tuple[tuple[str, _Access, _Access], ...] = (
     ("os", lambda _: working_folder(), lambda os, folder: os.chdir(folder) if folder else None),
     ("os", lambda _: _variables().copy(), _put_variables),
     ("sys", lambda sys: dict.fromkeys(sys.path), lambda sys, path: sys.path.__init__(path)),
-    ("sys", "stdin", ""),
     ("sys", "stdout", ""),
     ("sys", "stderr", ""),
     ("sys", "getrecursionlimit", "setrecursionlimit"),
@@ -315,18 +309,9 @@ _STATE: tuple[tuple[str, _Access, _Access], ...] = (
         lambda processes: processes.get_start_method(allow_none=True),
         lambda processes, method: processes.set_start_method(method, force=True),
     ),
-    (
-        "random",
-        "getstate",
-        lambda random, state: random.setstate(state) if _is_seeded[0] else random.seed(),
-    ),
+    ("random", "getstate", _put_random),
     ("numpy", "geterr", lambda numpy, kinds: numpy.seterr(**kinds)),
     ("numpy", _numpy_state, _put_numpy),
-    (
-        "mpmath",
-        lambda mpmath: mpmath.mp.prec,
-        lambda mpmath, bits: setattr(mpmath.mp, "prec", bits),
-    ),
     ("torch", _torch_state, _put_torch),
     ("torch", "get_default_dtype", "set_default_dtype"),
     (
@@ -335,7 +320,6 @@ _STATE: tuple[tuple[str, _Access, _Access], ...] = (
         lambda torch, name: torch.set_default_device(None if name == "cpu" else name),
     ),
     ("torch", "is_grad_enabled", "set_grad_enabled"),
-    ("torch", "is_anomaly_enabled", "set_anomaly_enabled"),
     ("torch", "get_num_threads", "set_num_threads"),
     ("torch", "get_float32_matmul_precision", "set_float32_matmul_precision"),
     ("torch", "get_deterministic_debug_mode", "set_deterministic_debug_mode"),
@@ -377,7 +361,7 @@ def putting_back() -> Iterator[None]:
     with _lock:
         if not _inside[0]:
             _before.update(_state())
-            _bootstrap._find_and_load = _import_and_keep
+            sys.meta_path.insert(0, _imports)
         _inside[0] += 1
     try:
         yield
@@ -385,7 +369,7 @@ def putting_back() -> Iterator[None]:
         with _lock:
             _inside[0] -= 1
             if not _inside[0]:
-                _bootstrap._find_and_load = _find_and_load
+                sys.meta_path.remove(_imports)
                 _put_back()
 
 
@@ -406,27 +390,45 @@ def _put_back() -> None:
     _before.clear()
 
 
-_bootstrap: Any = importlib._bootstrap
-_find_and_load = _bootstrap._find_and_load
-_loading = [False]
+class _Imports(MetaPathFinder):
+    """It finds modules as the others do, and keeps what they set when a cell imports them."""
+
+    is_loading = False
+
+    def find_spec(self, *module: Any) -> ModuleSpec | None:
+        """Return how the others load a module; None inside of the import of another one."""
+        others = [] if self.is_loading else [each for each in sys.meta_path if each is not self]
+        spec = next(filter(None, (each.find_spec(*module) for each in others)), None)
+        loader: Any = spec and spec.loader
+        if loader is not None and not isinstance(loader, type):  # a class loads built-in modules
+            loader.exec_module = functools.partial(self.execute, loader.exec_module)
+        return spec
+
+    def execute(self, execute: Callable[[Any], None], module: Any) -> None:
+        """Execute a module, and keep what it sets."""
+        self.is_loading = True
+        try:
+            with keeping():
+                execute(module)
+        finally:
+            self.is_loading = False
 
 
-def _import_and_keep(*arguments: Any) -> Any:
-    """Import a module that isn't there yet, and keep what it sets."""
-    if _loading[0]:
-        return _find_and_load(*arguments)
-    _loading[0], earlier = True, _state()
-    try:
-        with noting_seeds():
-            return _find_and_load(*arguments)
-    finally:
-        _loading[0] = False
-        for place, value in _state().items():
-            old = earlier.get(place)
-            if isinstance(value, dict) and place in _before:
-                _before[place] = _before[place] | dict(value.items() - (old or {}).items())
-            elif value != old and old == _before.get(place):  # no cell had changed it
-                _before[place] = value
+_imports = _Imports()
+
+
+@contextlib.contextmanager
+def keeping() -> Iterator[None]:
+    """Keep for each cell what an import inside sets: a module is imported once in a process."""
+    earlier, drawn = _state(), random.getstate()
+    yield
+    _is_seeded[0] |= random.getstate() != drawn
+    for place, value in _state().items():
+        old = earlier.get(place)
+        if isinstance(value, dict) and place in _before:
+            _before[place] = _before[place] | dict(value.items() - (old or {}).items())
+        elif value != old and old == _before.get(place):  # no cell had changed it
+            _before[place] = value
 
 
 @functools.cache

@@ -291,11 +291,6 @@ class Field(parameters.ParameterInfo):
         numbers = self.numbers(rows)
         return numbers if self.declared else numbers.fillna(np.inf)
 
-    @property
-    def lack(self) -> str:
-        """What a cell is said to be that is done without a number."""
-        return "target not reached" if self.declared else "no number"
-
 
 def missed_by(rows: pd.DataFrame) -> pd.Series[str]:
     """Return the reasons of failed cells without what follows a colon, such as a column's name."""

@@ -150,7 +150,15 @@ LATEX = str.maketrans(
 )
 """The escapes of a plain text in LaTeX."""
 
+
+def _greek(letter: str) -> str:
+    name = unicodedata.name(letter, "").rpartition(" ")[2].lower().replace("lamda", "lambda")
+    return "\\" + (name.capitalize() if letter.isupper() else name)
+
+
 _IN_LATEX = {
+    **{letter: _greek(letter) for letter in map(chr, range(0x391, 0x3CA))},
+    **{chr(power): f"{{}}^{{{chr(sign)}}}" for sign, power in RAISED.items()},
     **{"−": "-", "·": r"\cdot", "×": r"\times", "≤": r"\leq", "≥": r"\geq", "≠": r"\neq"},
     **{"∞": r"\infty", "∝": r"\propto", "√": r"\surd", "∇": r"\nabla", "ℓ": r"\ell"},
     **{"‖": r"\Vert", "⟨": r"\langle", "⟩": r"\rangle", "±": r"\pm", "→": r"\to", "ᵀ": r"{}^\top"},
@@ -165,13 +173,6 @@ def in_latex(words: str) -> str:
     def formula(found: re.Match[str]) -> str:
         letter, accent = found.groups()
         sign, plain = _IN_LATEX.get(letter, ""), letter.translate(LATEX)
-        raised = [digit for digit, power in RAISED.items() if power == ord(letter)]
-        greek = re.fullmatch(r"GREEK (SMALL|CAPITAL) LETTER (\w+)", unicodedata.name(letter, ""))
-        if raised:
-            sign = f"{{}}^{{{chr(raised[0])}}}"
-        elif greek is not None:
-            name = greek[2].lower().replace("lamda", "lambda")
-            sign = rf"\{name if greek[1] == 'SMALL' else name.capitalize()}"
         if accent:
             sign = f"{_IN_LATEX[accent]}{{{sign or plain}}}"
         return f"${sign}$" if sign else plain

@@ -396,11 +396,8 @@ def _theory_curve(
     if threshold is None or min(table.shape) < 2:
         accepts = "it changes along both axes, and predicts the value: name a threshold."
         raise BadValue("theory", name, accepts)
-    found = (
-        Figure()
-        .add_subplot()
-        .contour(x.at(table.columns), y.at(table.index), table.to_numpy(), levels=[threshold])
-    )
+    points = x.at(table.columns), y.at(table.index), table.to_numpy()
+    found = Figure().add_subplot().contour(*points, levels=[threshold])
     gap = np.full((1, 2), np.nan)
     return np.concatenate([gap, *(part for piece in found.allsegs[0] for part in (piece, gap))])
 

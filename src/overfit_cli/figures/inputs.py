@@ -213,28 +213,25 @@ def usable_cells(data: Cells, value: str) -> pd.DataFrame:
     return usable[usable[value].notna()]
 
 
-def misses_in_words(cells: pd.DataFrame, lack: str = "target not reached") -> str:
+def misses_in_words(cells: pd.DataFrame) -> str:
     """Write why cells have no number: `target not reached`, `diverged`, `failed`, or several."""
-    reasons = missed_by(cells).where(cells["status"] == "failed", "")
-    words = {"": lack, "step limit": "target not reached", "diverged": "diverged"}
+    reasons = missed_by(cells).where(cells["status"] == "failed", "step limit")
+    words = {"step limit": "target not reached", "diverged": "diverged"}
     told = [words.get(reason, "failed") for reason in sorted(set(reasons), reverse=True)]
     return " or ".join(dict.fromkeys(told))
 
 
-def lost_in_words(
-    cells: pd.DataFrame, numbers: pd.Series[float], lack: str = "", *, is_median: bool
-) -> list[str]:
+def lost_in_words(cells: pd.DataFrame, numbers: pd.Series[float], *, is_median: bool) -> list[str]:
     """Write how many cells missed or have no number, why, and where a figure has them.
 
     Args:
         numbers: those of the cells, infinite where one missed: beyond the others for a median.
-        lack: what a cell is said to be that is done without a number.
     """
     missed, failed = numbers == np.inf, cells["status"] == "failed"
     lost = failed & numbers.isna()
     beyond, left_out = (missed, lost) if is_median else (missed & False, missed | lost)
     words = [
-        f"{plural(int(which.sum()), 'cell')} ({misses_in_words(cells[which], lack)}) {how}"
+        f"{plural(int(which.sum()), 'cell')} ({misses_in_words(cells[which])}) {how}"
         for which, how in ((beyond, "taken as beyond the others"), (left_out, "left out"))
         if which.any()
     ]

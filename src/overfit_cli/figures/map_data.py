@@ -144,8 +144,7 @@ class Map:
         """Why cells have no number, in a few words: `diverged`, `target not reached or failed`."""
         cells, numbers = self.data.trained, _of_seeds(self.data, self.value)
         unknown = numbers.isna() & (cells["status"] == "done")
-        lack = self.data.schema[self.value].lack
-        told = inputs.misses_in_words(cells[~np.isfinite(numbers) & ~unknown], lack)
+        told = inputs.misses_in_words(cells[~np.isfinite(numbers) & ~unknown])
         return " or ".join(filter(None, [told, "no number" if unknown.any() else ""]))
 
     @property
@@ -154,8 +153,7 @@ class Map:
         counts = np.concatenate([part.seeds[np.isfinite(part.number)] for part in self.panels])
         over = labels.subtracted_means(self.data) or mean_of_seeds(counts, self.mean)
         numbers = _of_seeds(self.data, self.value)
-        lack, is_median = self.data.schema[self.value].lack, self.mean == "median"
-        lost = inputs.lost_in_words(self.data.trained, numbers, lack, is_median=is_median)
+        lost = inputs.lost_in_words(self.data.trained, numbers, is_median=self.mean == "median")
         facts = [f"{labels.opening(self.label)} over {self.x.label} and {self.y.label}: {over}."]
         facts += [f"{words}." for words in lost]
         if self.data.pairs:

@@ -154,21 +154,16 @@ def lines_of_cells(
             middle = shown.median() if over_seeds.mean == "median" else shown.mean()
             tables[name] = middle.to_frame("middle")
         lost = cells[along.isin(table.index[missed]) & ~np.isfinite(numbers)]
-        text, reason = (
-            labels.short_settings(data.schema, values),
-            inputs.misses_in_words(lost, field.lack),
-        )
+        text, reason = labels.short_settings(data.schema, values), inputs.misses_in_words(lost)
         return Line(text, values, cells, tables, {value: seeds}, reason)
 
     panels = [[line_of(*each) for each in part.without_plan().settings(names)] for part in parts]
-    lost = _left_out(every, field.shown(every), over_seeds, field.lack)
+    lost = _left_out(every, field.shown(every), over_seeds)
     return Lines(panels, names, over_seeds, lost, instead=labels.subtracted_means(data))
 
 
-def _left_out(
-    cells: pd.DataFrame, numbers: pd.Series[float], over_seeds: Averaging, lack: str = ""
-) -> str:
-    lost = inputs.lost_in_words(cells, numbers, lack, is_median=over_seeds.mean == "median")
+def _left_out(cells: pd.DataFrame, numbers: pd.Series[float], over_seeds: Averaging) -> str:
+    lost = inputs.lost_in_words(cells, numbers, is_median=over_seeds.mean == "median")
     return "".join(f"; {words}" for words in lost)
 
 
@@ -183,16 +178,8 @@ def lines_of_steps(parts: Sequence[Cells], columns: Sequence[str], over_seeds: A
     a part has no more cells than there are colours and no setting has three seeds, unless seeds
     are wanted beside their mean.
     """
-    declared = _is_declared(parts[0], columns)
-
-    def shown(part: Cells) -> pd.DataFrame:
-        """The cells with steps, and of undeclared columns those that failed before a first one."""
-        has_steps = part.trained["key"].isin(part.steps["key"])
-        if not declared and has_steps.any():
-            has_steps |= part.trained["status"] == "failed"
-        return part.trained[has_steps]
-
-    logged = [shown(part) for part in parts]
+    declared = all(parts[0].logged[name].declared for name in columns)
+    logged = [_cells_with_steps(part, declared=declared) for part in parts]
     every = pd.concat(logged)
     done = sum(part.counts()["done"] for part in parts)
     unlogged = done - int((every["status"] == "done").sum())
@@ -219,8 +206,12 @@ def lines_of_steps(parts: Sequence[Cells], columns: Sequence[str], over_seeds: A
     return replace(lines, lost=lost)
 
 
-def _is_declared(part: Cells, columns: Sequence[str]) -> bool:
-    return all(part.logged[name].declared for name in columns)
+def _cells_with_steps(part: Cells, *, declared: bool) -> pd.DataFrame:
+    """The cells with steps, and of undeclared columns those that failed before a first one."""
+    has_steps = part.trained["key"].isin(part.steps["key"])
+    if not declared and has_steps.any():
+        has_steps |= part.trained["status"] == "failed"
+    return part.trained[has_steps]
 
 
 def _outcomes(cells: pd.DataFrame, *, declared: bool) -> pd.Series[float]:
@@ -229,8 +220,8 @@ def _outcomes(cells: pd.DataFrame, *, declared: bool) -> pd.Series[float]:
     Of columns that are not `declared` it is infinite also where it failed otherwise.
     """
     missed, failed = has_missed(cells), cells["status"] == "failed"
-    beyond = missed & (missed_by(cells) == "diverged") | failed & ~missed & (not declared)
-    return pd.Series(np.where(beyond, np.inf, 0.0), cells.index).mask(failed & ~missed & ~beyond)
+    diverged = np.where(missed & (missed_by(cells) == "diverged"), np.inf, 0.0)
+    return pd.Series(diverged, cells.index).mask(failed & ~missed, np.nan if declared else np.inf)
 
 
 def _lines_of_part(
@@ -243,8 +234,9 @@ def _lines_of_part(
         return []
     bounds = {name: natural_bounds(steps[name].to_numpy(np.float64)) for name in columns}
     is_median = over_seeds.mean == "median"
-    declared, fields = _is_declared(part, columns), part.logged.fields
-    infinite = {f.name for f in fields if (f.diverges or not f.declared) and is_median}
+    declared = all(part.logged[name].declared for name in columns)
+    fields = [field for field in part.logged.fields if field.diverges or not field.declared]
+    infinite = {field.name for field in fields if is_median}
     lines = []
     for values, setting in part.settings(names):
         cells = setting.frame

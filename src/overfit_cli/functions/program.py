@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import contextlib
 import csv
-import functools
 import hashlib
 import itertools
 import json
@@ -73,8 +72,8 @@ class Program:
     files: tuple[SourceFile, ...]
     folder: str
 
-    def rows(self, training: Training, values: Mapping[str, Any]) -> list[Row]:
-        """Run it with values of its parameters, and return the rows of numbers that it gives."""
+    def __call__(self, training: Training, /, **values: Any) -> Row | Iterator[Row]:
+        """Run it with values of its parameters; return its numbers, or the rows of its file."""
         for file in self.files:
             path = cast("Path", file.path)
             if not path.is_file() or path.read_bytes() != file.content:
@@ -86,18 +85,9 @@ class Program:
         with tempfile.TemporaryDirectory("", "overfit-", ignore_cleanup_errors=True) as name:
             printed = _printed([*filter(None, words)], name, environment, training)
             found = _filled(self.reads, values)
-            rows = _rows_in(Path(name), found) if found else [_last_dict(printed)]
-        return _without_settings([_numbers(row) for row in rows], values)
-
-
-def numbers_of(program: Program, training: Training, /, **values: Any) -> Row:
-    """It runs in a folder of its own; its numbers are the last dict that it prints."""
-    return program.rows(training, values)[0]
-
-
-def steps_of(program: Program, training: Training, /, **values: Any) -> Iterator[Row]:
-    """It runs in a folder of its own; its numbers are in a file, of several rows the last."""
-    yield from program.rows(training, values)
+            given = _rows_in(Path(name), found) if found else [_last_dict(printed)]
+        rows = _without_settings([_numbers(row) for row in given], values)
+        return (row for row in rows) if self.reads else rows[0]
 
 
 def _filled(word: str, values: Mapping[str, Any]) -> str:
@@ -120,17 +110,15 @@ def _printed(
     words: Sequence[str], folder: str, environment: Mapping[str, str], training: Training
 ) -> str:
     """What a program prints; all that it has started ends with it, or when its time is over."""
-    pipes: Any = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
-    how: Any = {"encoding": "utf-8", "errors": "replace", "start_new_session": True, **pipes}
-    how |= {"stdin": subprocess.DEVNULL, "cwd": folder, "env": environment}
-    with subprocess.Popen(words, **how) as process:
+    how: Any = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE) | {"cwd": folder}
+    how |= {"encoding": "utf-8", "errors": "replace", "env": environment}
+    null = subprocess.DEVNULL
+    with subprocess.Popen(words, stdin=null, start_new_session=True, **how) as process:
         try:
-            while True:
-                try:
+            while process.returncode is None:
+                with contextlib.suppress(subprocess.TimeoutExpired):
                     printed, errors = map(str, process.communicate(timeout=0.2))
-                    break
-                except subprocess.TimeoutExpired:
-                    training.check_time()  # in a thread no signal comes
+                training.check_time()  # in a thread no signal comes
         finally:
             process.kill()
             if hasattr(os, "killpg"):
@@ -204,16 +192,15 @@ def _without_settings(rows: list[Row], values: Mapping[str, Any]) -> list[Row]:
 
     The first column is the step, where it rises in whole numbers.
     """
-    for name in dict.fromkeys(name for row in rows for name in row):
-        if name in values and all(row.get(name) == values[name] for row in rows):
-            rows = [{key: row[key] for key in row if key != name} for row in rows]
-        elif name in (*ROW_COLUMNS, *values):
-            rows = [{f"my_{key}" if key == name else key: row[key] for key in row} for row in rows]
-    first = next(iter(rows[0]), "")
+    names = dict.fromkeys(name for row in rows for name in row)
+    same = {key for key in values if all(row.get(key) == values[key] for row in rows)}
+    taken = {*ROW_COLUMNS, *values, "step"}
+    renamed = {key: f"my_{key}" if key in taken else key for key in names if key not in same}
+    first = next(iter(renamed), "")
     steps = [-1.0, *(row.get(first) or 0.0 for row in rows)]
-    rises = all(a < b == b // 1 for a, b in itertools.pairwise(steps)) and len(rows) > 1
-    renamed = {"step": "my_step"} | ({first: "step"} if rises else {})
-    return [{renamed.get(key, key): row[key] for key in row} for row in rows]
+    if len(rows) > 1 and all(a < b == b // 1 for a, b in itertools.pairwise(steps)):
+        renamed[first] = "step"
+    return [{renamed[key]: row[key] for key in row if key in renamed} for row in rows]
 
 
 # From a command line to a study
@@ -247,19 +234,16 @@ def read_command(
     name = " ".join(shown) + (f", read {reads}" if reads else "")
     if len(name) > experiment.LONGEST_NAME:
         name = f"{name[:180]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
-    seen = [each for word in (*typed, reads) for each in _PLACEHOLDER.finditer(word)]
-    names = dict.fromkeys(map(_name, seen))
-    told = {_name(each): each[3] or ("bool" if each[1] else "") for each in seen}
-    flags, own = {_name(each) for each in seen if each[1]}, {"steps": TRAINING_STEPS}
+    seen = {_name(each): each for word in (*typed, reads) for each in _PLACEHOLDER.finditer(word)}
     try:
         parameters = [
             experiment.ParameterRecord(
-                name=own.get(each, each),
-                argument=each if each in own else "",
-                kind=cast("Any", told[each] or _kind(given.get(each), names)),
-                default=False if each in flags else None,
+                name=TRAINING_STEPS if each == "steps" else each,
+                argument="steps" if each == "steps" else "",
+                kind=cast("Any", mark[3]) or ("bool" if mark[1] else _kind(given.get(each), seen)),
+                default=False if mark[1] else None,
             )
-            for each in names
+            for each, mark in seen.items()
             if each != experiment.SEED
         ]
         record = experiment.FunctionRecord(
@@ -268,14 +252,14 @@ def read_command(
             title=name,
             command=re.sub(r"'([\w@%+=:,./{}-]+)'", r"\1", shlex.join(words)),
             reads=reads,
-            seeded=experiment.SEED in names,
+            seeded=experiment.SEED in seen,
             parameters=tuple(parameters),
             data=tuple(os.path.relpath(path, base) for path in data),
         )
     except ValueError as error:
         raise UserError(f"{command}: {experiment.why_refused(error)}.") from error
     program = Program(tuple(words), reads, code.files, str(folder))
-    return record, functools.partial(steps_of if reads else numbers_of, program), code
+    return record, program, code
 
 
 def _whole(word: str, folder: Path) -> str:
@@ -341,7 +325,6 @@ _ARGUMENTS = re.compile(
 """What reads the arguments of a command line, or begins a training."""
 
 _OPTION = re.compile(r"""(?:add_argument|option)\([^)]*?["']--([\w-]+)["']([^)]*)""")
-_GIVES = (ast.Return, ast.Yield, ast.YieldFrom)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
 
 
@@ -356,28 +339,21 @@ def trains_by_import(tree: ast.Module, name: str) -> bool:
     Args:
         name: the function that the user names; empty for the one that the file implies.
     """
-    body, is_script = [each for each in tree.body if not source.is_guard(each)], is_a_script(tree)
-    outside = "\n".join(ast.unparse(each) for each in body if not isinstance(each, _DEFINITIONS))
+    body = [each for each in tree.body if not source.is_guard(each)]
+    run = "\n".join(ast.unparse(each) for each in body if not isinstance(each, _DEFINITIONS))
     nodes = [node for each in body if not isinstance(each, ast.ClassDef) for node in ast.walk(each)]
-    functions = {each.name: each for each in nodes if isinstance(each, ast.FunctionDef)}
-    texts = {each: ast.unparse(node) for each, node in functions.items()}
-    reading = "|".join(each for each, written in texts.items() if _ARGUMENTS.search(written))
-    called = [texts.get(each, "") for each in re.findall(r"(?m)^(\w+)\(", outside)]
-    is_reading = reading and re.search(rf"\b({reading})\b", "\n".join(called))
-    if _ARGUMENTS.search(outside) or is_reading:
+    named = [each for each in nodes if isinstance(each, ast.FunctionDef)]
+    functions = {each.name: ast.unparse(each) for each in named}
+    if {*functions}.intersection(re.findall(r"(?m)^(\w+)\(", run)):
+        run = "\n".join([run, *functions.values()])
+    if _ARGUMENTS.search(run):
         return True
-    if name or not body or re.search(r"(?m)^train\b.* = |^\w+ = lambda\b", outside):
+    is_made = re.search(r"(?m)^train\b.* = |^\w+ = lambda\b", run)
+    if name or not body or is_made or "overfit_cli" in ast.unparse(tree):
         return False
-    is_own = "overfit_cli" in ast.unparse(tree)
-    public = [node for each, node in functions.items() if each[0] != "_"]
-    return not is_own and not any(_may_train(each, is_script) for each in public)
-
-
-def _may_train(function: ast.FunctionDef, is_script: bool) -> bool:
-    """Whether it may be a training function; of a script, one that returns something by itself."""
-    inner = [each for each in ast.walk(function) if isinstance(each, _GIVES)]
-    gives = any(each.value for each in inner) and not _ARGUMENTS.search(ast.unparse(function))
-    return gives or not is_script
+    gives = r"(?m)^ +(return|yield) " if is_a_script(tree) else ""  # the numbers of a cell
+    public = [written for each, written in functions.items() if each[0] != "_"]
+    return not any(re.search(gives, each) and not _ARGUMENTS.search(each) for each in public)
 
 
 def how_to_sweep(typed: str, file: SourceFile, given: Mapping[str, Any]) -> str:

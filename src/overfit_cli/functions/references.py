@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from overfit_cli.core.cell import Identity, SourceFile
 from overfit_cli.core.errors import UserError, error_in_words
 from overfit_cli.core.files import cache_folder, write_whole
-from overfit_cli.core.processes import noting_seeds
+from overfit_cli.core.processes import keeping
 from overfit_cli.core.text import suggestion
 from overfit_cli.functions import source
 from overfit_cli.functions.experiment import description_of, without_arguments
@@ -146,7 +146,7 @@ def find_function(reference: str, files: Sequence[SourceFile]) -> tuple[Function
     """
     where, name = split_reference(reference)
     texts = source.Texts(() if where in sys.modules else files, where)
-    with telling_why(where), texts.importing(), noting_seeds():
+    with telling_why(where), texts.importing(), keeping():
         module = importlib.import_module(texts.main)
     write_for_children(texts)
     for each in texts.files:  # one that it imported inside of a function is of before
@@ -175,7 +175,7 @@ def load_sent(
     texts = source.Texts(files, where)
     write_for_children(texts)
     try:
-        with texts.importing(), telling_why(name), noting_seeds():
+        with texts.importing(), telling_why(name), keeping():
             if pickled:
                 return texts, pickle.loads(pickled), ""
             return texts, getattr(importlib.import_module(texts.main), function), ""

@@ -16,7 +16,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from overfit_cli.claims import stated
-from overfit_cli.claims.cells import ABSENT, repeated_seeds, rows_with_absent
+from overfit_cli.claims.cells import ABSENT, repeated_seeds, repeats_in_words, rows_with_absent
 from overfit_cli.claims.sentences import chosen
 from overfit_cli.core import files, parameters, registry
 from overfit_cli.core.arrays import varying
@@ -124,8 +124,7 @@ class JudgedRun:
         """Return why the numbers of cells decide nothing, in sentences: copies, or other ones."""
         words = list[str]()
         if measured.by_chance and (seeds := self._repeated_seeds(claim)):
-            repeats = f"Seeds {', '.join(map(str, seeds))} repeat all numbers of another seed"
-            words.append(f"{repeats}: they are no further draws, and more seeds wouldn't be.")
+            words.append(repeats_in_words(seeds))
         if measured.verdict not in ("vacuous", "not run") and (told := self._differing(claim)):
             words.append(f"Cells that were trained a second time gave other numbers: {told}.")
         return words

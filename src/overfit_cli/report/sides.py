@@ -244,8 +244,7 @@ def _errors(path: Path, columns: pd.DataFrame, measured: Sequence[str]) -> pd.Da
     counts = [SEEDS, FAILED, *(name + OWN_SEEDS for name in measured)]
     counts = [name for name in counts if name in columns and name not in measured]
     errors = columns[counts].rename(columns=_of_point)
-    seeds = errors.get(_of_point(SEEDS), pd.Series(np.nan, columns.index))
-    of_all = seeds
+    of_all = errors.get(_of_point(SEEDS), pd.Series(np.nan, columns.index))
     for name in measured:
         seeds = errors.get(_of_point(name + OWN_SEEDS), of_all)
         freedom = (seeds - 1).where(seeds.notna(), np.inf)

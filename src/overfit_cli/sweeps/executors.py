@@ -254,24 +254,16 @@ class Local(Executor):
             self._workers.shutdown(wait=False, kill_workers=True)
 
 
-class NewProcess(Local):
-    """One worker that has trained nothing yet, and ends afterwards."""
+def train_again(
+    executor: Executor, work: Work, cells: Iterable[Cell], *, anew: bool
+) -> pd.DataFrame:
+    """Train cells one by one, and return their rows without keeping them.
 
-    def __init__(self, device: Device) -> None:
-        super().__init__(1, device=device)
-        self.has_processes = self.is_pool = True
-
-    def run(self, work: Work, tasks: Iterable[Task], ahead: int) -> Iterator[TaskRecord]:
-        """Hand out tasks; see `Executor.run`."""
+    Args:
+        anew: whether by workers of this machine that have trained nothing yet.
+    """
+    if anew:
         _pool.cache_clear()
-        try:
-            yield from Executor.run(self, work, tasks, ahead)
-        finally:
-            _pool.cache_clear()
-
-
-def train_again(executor: Executor, work: Work, cells: Iterable[Cell]) -> pd.DataFrame:
-    """Train cells one by one, and return their rows without keeping them."""
     tasks = ({number: [cell]} for number, cell in enumerate(cells))
     with processes.answering_interrupts(), training_conditions():
         records = executor.run(work, tasks, 1)

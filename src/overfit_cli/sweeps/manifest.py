@@ -225,8 +225,7 @@ class Manifest(BaseModel):
     @property
     def is_extended(self) -> bool:
         """Whether a run covers other cells than the first, for which claims are sealed."""
-        first = self.runs[:1]
-        return any(run.points != one.points for one in first for run in self.runs)
+        return len({repr(run.points) for run in self.runs}) > 1
 
     def planned(self, study: AnyStudy) -> pd.DataFrame:
         """Return the points that the runs were meant to cover; none where they are too many.

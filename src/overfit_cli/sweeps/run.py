@@ -7,7 +7,7 @@ option, or as an argument in Python.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,19 +16,18 @@ import numpy as np
 import pandas as pd
 from rich.console import Console
 
-from overfit_cli.claims.cells import repeated_seeds
+from overfit_cli.claims.cells import repeated_seeds, repeats_in_words
 from overfit_cli.claims.stated import read_stated
 from overfit_cli.core import files, registry
 from overfit_cli.core.cell import Cell, taken_columns
 from overfit_cli.core.errors import BadValue, MissingError, UserError, count_alike
 from overfit_cli.core.options import DEFAULTS, SweepOptions, finite_number, whole_number
-from overfit_cli.core.parameters import describe, unknown_parameter
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import plural, templates, typed
 from overfit_cli.core.training import Execution
 from overfit_cli.stats.intervals import LEVEL
 from overfit_cli.sweeps import clusters, part
-from overfit_cli.sweeps.executors import Executor, NewProcess, Run, train_again, writing_to
+from overfit_cli.sweeps.executors import Executor, Local, Run, train_again, writing_to
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.manifest import Differing, differing_in_words
 from overfit_cli.sweeps.plan import Plan, Refinement, coarse_to_fine, estimate, make_plan
@@ -40,8 +39,8 @@ from overfit_cli.sweeps.worker import Summary, Work
 LONG, CHECKED = 20.0, 3
 """The seconds of a sweep after which some cells of a user's code are checked, and how many."""
 
-BRIEF, SHARE = 5.0, 0.2
-"""What a check may take by default: the seconds after a short sweep; the part of a long one's."""
+SHARE = 0.2
+"""The part of a long sweep's seconds that its check may take by default."""
 
 ROUNDING, TINY = 1e-6, 1e-12
 """Numbers are equal up to such a part of them, or up to such a number."""
@@ -99,9 +98,7 @@ class Session:
     def run(self) -> Summary:
         """Run what the grid lacks, or in rounds the cells that its refinement chooses."""
         total, refined = Summary(), self.refinement
-        rounds = [None] if refined is None else refined.rounds_of_cells()
-        now: Run | None = None
-        for number, cells in enumerate(rounds):
+        for number, cells in enumerate([None] if refined is None else refined.rounds_of_cells()):
             now = self.prepare(cells, total)
             self.describe(now, None if refined is None else number)
             if not (total.trained or total.failed):
@@ -118,49 +115,36 @@ class Session:
                 break
         kinds = count_alike(total.failed, total.tracebacks)
         self._tell("done.txt", total=total, kinds=kinds, most=MOST_REASONS, confidence=LEVEL)
-        is_own = bool(self.grid.study.identity.source)
-        if now is not None and (self.options.check or (is_own and total.trained)):
-            self._check(now, total)
+        if self.options.check or (self.grid.study.identity.source and total.trained):
+            self._check(now.work, total.seconds)
         return total
 
-    def _check(self, now: Run, total: Summary) -> None:
+    def _check(self, work: Work, seconds: float) -> None:
         """Train finished cells a second time, and note those that give other numbers.
 
         Cells that take no seed are checked after a short sweep too, by the workers that are there:
         if their numbers are drawn, there is one draw of each.
         """
-        study, asked, is_long = self.grid.study, self.options.check, total.seconds > LONG
-        rows = self.cells()
-        done = rows[rows["status"] == "done"]
+        study, asked = self.grid.study, self.options.check
+        done = self.cells().query("status == 'done'")
         if study.seeded:
-            seeds = repeated_seeds(done, study.parameters)
-            self._tell("seeds.txt", seeds=seeds, study=study, count=done["seed"].nunique())
-        known = done["key"].isin([*self.directory.manifest.differing])
-        chosen = pd.concat([done[known], done[~known].sample(frac=1, random_state=0)])
+            self.say(repeats_in_words(repeated_seeds(done, study.parameters)))
+        anew = asked is not None or seconds > LONG
+        chosen = done.sample(frac=1, random_state=0)
         if asked is None:
-            limit = max(LONG, SHARE * total.seconds) if is_long else BRIEF
-            wanted = is_long or not study.seeded
-            chosen = chosen[wanted & (chosen["seconds"].cumsum() <= limit)]
+            limit = max(min(seconds, LONG), SHARE * seconds)
+            chosen = chosen[(anew or not study.seeded) & (chosen["seconds"].cumsum() <= limit)]
         chosen = chosen.head(CHECKED if asked is None else whole_number("check", asked, 0))
-        executor = self.executor.for_batches(1)
-        if is_long or asked is not None:
-            executor = NewProcess(executor.device)
-        keys = {*chosen["key"]}
-        if not keys:
-            return
-        try:
-            executor.check(now.work)
-        except UserError:  # it can't be sent to a new process
-            if asked is not None:
-                raise
-            return
-        again = train_again(executor, now.work, [one for one in self._cells if one.key in keys])
-        differing = _differing(chosen, again, study)
-        if known.any() or differing:
+        cells = [cell for cell in self._cells if cell.key in {*chosen["key"]}]
+        executor = Local(2, device=self.executor.device) if anew else self.executor.for_batches(1)
+        with contextlib.suppress(*[UserError] * (asked is None)):  # it can't be sent elsewhere
+            executor.check(work)
+            again = train_again(executor, work, cells, anew=anew)
+            differing = _differing(chosen, again, study)
             self.directory.note_check(again["key"], differing)
-        told = {"count": len(again), "differing": differing}
-        told["words"] = differing_in_words(differing, done)
-        self._tell("checked.txt", **told, is_new=isinstance(executor, NewProcess))
+            words = differing_in_words(differing, done)
+            told = {"count": len(again), "differing": differing, "words": words}
+            self._tell("checked.txt", **told, is_new=anew)
 
     def outline(self) -> Plan:
         """Say what would run, and how long that would take; nothing is run.
@@ -299,21 +283,11 @@ def open_sweep(
     name = subject.sweep_name(grid) + ("" if refinement is None else "-refined")
     directory = RunDirectory(how.out or files.results_folder() / name, "out")
     if how.adopt and not how.dry_run:
-        adopted = directory.adopt(subject.study, read_adopted(how.adopt, subject.study))
+        given = dict(text.partition("=")[::2] for text in how.adopt)
+        adopted = directory.adopt(Grid.read(subject.study, given, (0,)))
         output.print(f"Adopted: {plural(adopted, 'cell')} with {', '.join(how.adopt)}.")
     with clusters.executor_of(how.backend, how.jobs, how.device, how.address) as executor:
         yield Session(subject, grid, output, directory, executor, how, refinement, stated)
-
-
-def read_adopted(texts: Sequence[str], study: AnyStudy) -> dict[str, Any]:
-    """The values of parameters that texts such as `momentum=0.9` name."""
-    infos, values = describe(study.parameters), dict[str, Any]()
-    for given in texts:
-        name, _, value = given.partition("=")
-        if name.strip() not in infos:
-            raise unknown_parameter(name.strip(), infos)
-        values[name.strip()] = infos[name.strip()].parse(value)
-    return values
 
 
 def train_cell(

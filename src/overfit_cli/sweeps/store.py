@@ -304,13 +304,14 @@ class RunDirectory:
                         with contextlib.suppress(NotAPartError):  # one was damaged meanwhile
                             self._join(kind, group, kept)
 
-    def adopt(self, study: AnyStudy, values: Mapping[str, Any]) -> int:
-        """Give cells from before parameters were added their values; return how many.
+    def adopt(self, added: Grid) -> int:
+        """Give cells from before parameters were added their first values; return how many.
 
         Their rows, and their logged steps, get the names of the cells with these values.
         """
+        study, values = added.study, {name: values[0] for name, values in added.values.items()}
         types = parquet.parameter_types(parameters.describe(study.parameters).values())
-        now, names = parquet.cell_schema(study), dict[str, str]()
+        names = dict[str, str]()
         with self.lock:
             old = [p for p in self.parts(CELLS, None) if {*types} - {*values} == {*p.parameters}]
             for part in old:
@@ -319,11 +320,8 @@ class RunDirectory:
                     given = parameters.parameters_from_row(study.parameters, row)
                     cell = Cell(study.name, row["version"], given, row["seed"])
                     names[row["key"]] = row["key"] = cell.key
-                kinds = {name: part.schema.field(name).type for name in part.schema.names}
-                table = pa.Table.from_pylist(
-                    rows, pa.schema(dict(zip(now.names, now.types, strict=True)) | kinds)
-                )
-                self._replace(CELLS, part, table)
+                schema = pa.unify_schemas([parquet.cell_schema(study), part.schema])
+                self._replace(CELLS, part, pa.Table.from_pylist(rows, schema))
             for part in self.parts(STEPS, None) if names else []:
                 keys = [names.get(key, key) for key in part.rows["key"].to_pylist()]
                 self._replace(STEPS, part, part.rows.set_column(0, "key", pa.array(keys, TEXT)))
