@@ -115,7 +115,9 @@ def sweep(
 
     names = axes.keys() & option.declared(option.SweepOptions).keys()
     how = option.read_options(option.SweepOptions, {name: axes.pop(name) for name in names})
-    subject, values = _subject(study, how, parameters, axes)
+    given = _given(parameters, axes)
+    subject = _subject(study, how, dict(given))
+    values = _settings(subject.study, given)
     output = console(quiet=option.checked("quiet", quiet, bool))
     with run.open_sweep(subject, values, how, output) as session:
         if how.dry_run:
@@ -156,9 +158,10 @@ def train(
     """
     from overfit_cli.sweeps.run import train_cell
 
-    given = {"out": out, "data": data, "device": device, "read": read}
-    how = option.read_options(option.SweepOptions, given)
-    subject, settings = _subject(study, how, parameters, values)
+    options = {"out": out, "data": data, "device": device, "read": read}
+    how, given = option.read_options(option.SweepOptions, options), _given(parameters, values)
+    subject = _subject(study, how, dict(given))
+    settings = _settings(subject.study, given)
     watch = train_cell(subject, settings, seed, how, console(quiet=quiet))
     if isinstance(watch.error, Exception):
         raise watch.error
@@ -392,20 +395,15 @@ def _study_of(cells: pd.DataFrame, study: AnyStudy | Callable[..., Any] | str | 
     return study_of_rows(name, cells) if is_own else find_study(name)
 
 
-def _subject(
-    study: object, how: option.SweepOptions, parameters: object, values: Mapping[str, Values]
-) -> tuple[Subject, dict[str, Values]]:
-    """The subject, and the values of its parameters by name."""
+def _given(parameters: object, axes: Mapping[str, Values]) -> list[tuple[str, Values]]:
+    """The values by name, from `parameters` and from arguments of their own."""
     if parameters is not None and not isinstance(parameters, Mapping):
         raise BadValue("parameters", parameters, "it takes values by name.")
-    values = {
-        name: [*each] if isinstance(each, Iterator) else each for name, each in values.items()
-    }
-    subject = _subject_named(study, how, {**(parameters or {}), **values})
-    return subject, _settings(subject.study, parameters or {}, values)
+    pairs = [*(parameters or {}).items(), *axes.items()]
+    return [(name, [*each] if isinstance(each, Iterator) else each) for name, each in pairs]
 
 
-def _subject_named(study: object, how: option.SweepOptions, given: Mapping[str, Values]) -> Subject:
+def _subject(study: object, how: option.SweepOptions, given: Mapping[str, Values]) -> Subject:
     if isinstance(study, str | Path):
         return find_subject(str(study), how.profile, given, how.read)
     if how.profile is not None:
@@ -423,15 +421,13 @@ def _subject_named(study: object, how: option.SweepOptions, given: Mapping[str, 
     return Subject(own, own.record.label)
 
 
-def _settings(
-    study: AnyStudy, parameters: Mapping[str, Values], values: Mapping[str, Values]
-) -> dict[str, Values]:
-    """The values of parameters by name, from `parameters` and from arguments of their own.
+def _settings(study: AnyStudy, given: Iterable[tuple[str, Values]]) -> dict[str, Values]:
+    """The values of parameters by name.
 
     A name may be a symbol; a text that is the value of a text names no list.
     """
     infos, settings = describe(study.parameters), dict[str, Values]()
-    for written, taken in [*parameters.items(), *values.items()]:
+    for written, taken in given:
         name = parameter_named(study.parameters, written)
         if name in settings:
             raise BadValue(written, taken, f"{name} is given twice; give it once.")

@@ -138,7 +138,7 @@ FALLS = "mean of test_error falls along n on average"
         # A power is one all along a line: a floor, and a peak, are none
         ("power of n in test_error is -0.5 within 0.4", FLOORED, "fails", "It is no power"),
         ("power of n in test_error - 0.3 is -1 within 0.1", FLOORED, "holds", ""),
-        (POWER, FLOORED, "holds", "No single power fits: it is −0.3"),
+        (POWER, FLOORED, "holds", "Its pieces have powers from −0.3"),
         (POWER, PEAKED, "fails", "The worst is at n=4 to 8."),
         # Where a quantity has a number: beyond the grid lies a bound, which may refute a law
         ("snr at test_error = 0.25 is 1 within 0.02 where n = 4", ALL, "holds", ""),
@@ -152,7 +152,7 @@ FALLS = "mean of test_error falls along n on average"
         ("snr at test_error = 0.001 > 1.5 where n = 4", ALL, "holds", "the end of snr is a bound."),
         ("snr at test_error = 0.001 < 1.5 where n = 4", ALL, "fails", ""),
         ("snr at test_error = 0.001 < 3 where n = 4", ALL, "inconclusive", "lies beyond"),
-        (f"{CONTOUR} is -0.5 within 0.1", ABRUPT, "fails", "`where n <= 16` leaves them out."),
+        (f"{CONTOUR} is -0.5 within 0.1", ABRUPT, "fails", "At most half of the seeds cross 0.1"),
         (f"{CONTOUR} is -0.5 within 0.1 where n <= 16", ABRUPT, "holds", ""),
         (f"{CONTOUR} is -0.5 within 0.1 where snr >= 1", ALL, "inconclusive", "n=16; n=32"),
         (f"{CONTOUR} is -0.5 within 0.1", TWICE, "inconclusive", "more than once along snr"),

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from overfit_cli.claims.bounds import Bound
 from overfit_cli.claims.cells import describe_values
@@ -26,7 +25,6 @@ from overfit_cli.core.errors import BadValue
 from overfit_cli.core.expressions import Expression, Ref, compare
 from overfit_cli.stats.boundaries import crossings
 from overfit_cli.stats.intervals import LEVEL, order_tail
-from overfit_cli.stats.pairs import DIGITS
 
 
 class Line(NamedTuple):
@@ -248,21 +246,11 @@ def _crossings(
     if beyond.any():
         those = f" at {'; '.join(itertools.compress(named, beyond))}" if len(named) > 1 else ""
         bound = f"cross {threshold:g}{those}: there the end of {x} is a bound."
-        add_remark(f"At most half of the seeds {bound}{_without(table, beyond)}")
+        add_remark(f"At most half of the seeds {bound}")
     first, last = rows.groupby(PLACE)[x].agg(["min", "max"]).to_numpy().T[:, :, None]
     low = np.where(np.isposinf(found), last, np.where(np.isnan(found), -np.inf, found))
     high = np.where(np.isneginf(found), first, np.where(np.isnan(found), np.inf, found))
     return settings, low, high
-
-
-def _without(settings: pd.DataFrame, out: NDArray[np.bool_]) -> str:
-    """A sentence on the condition that leaves out settings at one end of a parameter."""
-    for name in settings.select_dtypes("number"):
-        lost, kept = settings[name][out], settings[name][~out]
-        if lost.min() > kept.max() or lost.max() < kept.min():
-            end = f"<= {kept.max():.6g}" if lost.min() > kept.max() else f">= {kept.min():.6g}"
-            return f" `where {name} {end}` leaves them out."
-    return ""
 
 
 @dataclass(frozen=True)
@@ -422,25 +410,13 @@ def _lines(
         lines.setdefault(place, []).append(index)
     if not any(len(at) >= LEAST_FOR_POWER for at in lines.values()):
         needs = f"It needs {LEAST_FOR_POWER} values of {axis} on a line"
-        raise not_run(f"{needs}; these cells have fewer.{_ray_in_words(cells, axis, free)}")
+        raise not_run(f"{needs}; these cells have fewer.")
     for place, at in lines.items():
         if len(at) < LEAST_FOR_POWER:
             add_remark(f"Left out: {place}, with fewer than {LEAST_FOR_POWER} values of {axis}.")
             continue
         x = np.array([float(settings[index][axis]) for index in at])
         yield Line(place, x, *(np.ascontiguousarray(end[at].T) for end in (low, high)))
-
-
-def _ray_in_words(cells: Cells, axis: str, free: Sequence[str]) -> str:
-    """The condition that chooses a line along which another parameter grows with the axis."""
-    for name in (name for name in free if name in cells.number_parameters):
-        points = cells.frame[[axis, name]].drop_duplicates()
-        ratios = (points[name] / points[axis].where(points[axis] > 0)).round(DIGITS)
-        counts = ratios.value_counts().sort_index()
-        if counts.max() >= LEAST_FOR_POWER:
-            ray = f"{name} = {counts.idxmax():.6g}*{axis}"
-            return f" `where {ray}` chooses a ray that has them."
-    return ""
 
 
 def _rank_correlations(x: Floats, values: Floats) -> Ends:

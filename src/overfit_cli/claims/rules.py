@@ -24,7 +24,7 @@ from overfit_cli.claims.bounds import OUT_OF_REACH
 from overfit_cli.claims.parts import Margin, Part, Worlds, decide, fewest_seeds
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.claim import Interval, Measurement, Verdict, inconclusive
-from overfit_cli.core.text import plural, three_digits
+from overfit_cli.core.text import plural
 from overfit_cli.stats.intervals import FEW, Estimate, error_of_each, kind_of, middle
 
 MOST_LISTED = 12
@@ -110,27 +110,9 @@ def _why_open(part: Part, verdict: Verdict, code: int, low: float, high: float) 
         said = f", as of a mean that lacks a number, or of fewer than {FEW} equal ones"
         said = f"{said}; see their median" if "mean" in part.statistic else ""
         return f"Nothing is known of the interval's ends{said}."
-    edges = part.low[np.isinf(part.high) & np.isfinite(part.low)]
-    if len(edges) and math.isinf(high) and edges.max() <= part.margin.most < math.inf:
-        return f"What was missed lies beyond {edges.max():.4g}: the margin has room there for all."
     ends = part.margin.ends_between(low, high)
     where = f"contains the margin's end {ends}" if ends else "lies beyond what was measured"
     return f"The interval {where}."
-
-
-def unlike(pieces: Sequence[Part]) -> str:
-    """A sentence on powers of pieces that differ by a factor of 2 or in sign; else empty."""
-    worlds = Worlds.of(pieces)
-    low, high = (end[0] for end in worlds.ends(error_of_each(len(pieces))))
-    least, most = int(high.argmin()), int(low.argmax())
-    ends = worlds.value[0][[least, most]]
-    alike = ends.prod() > 0 and 2 * np.abs(ends).min() >= np.abs(ends).max()
-    if alike or not high[least] < low[most]:
-        return ""
-    told = " and ".join(
-        f"{three_digits(end)} {pieces[at]}" for end, at in zip(ends, (least, most), strict=True)
-    )
-    return f"No single power fits: it is {told}."
 
 
 def _details(parts: Sequence[Part], ends: Floats) -> dict[str, float]:

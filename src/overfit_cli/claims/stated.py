@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import ABSENT, add_absent
-from overfit_cli.claims.parts import Part, counts_that_refute
+from overfit_cli.claims.parts import Part, Worlds, counts_that_refute
 from overfit_cli.claims.quantities import Curve, references
-from overfit_cli.claims.rules import judge, unlike
+from overfit_cli.claims.rules import judge
 from overfit_cli.claims.sentences import STEP_COLUMN, Sentence, chosen, comparison, read
 from overfit_cli.core.arrays import varying
 from overfit_cli.core.cell import ROW_COLUMNS, Column
@@ -35,7 +35,7 @@ from overfit_cli.core.expressions import Among, Extreme, Ref, read_conditions, r
 from overfit_cli.core.parameters import StudyParameters, describe
 from overfit_cli.core.registry import claims_of
 from overfit_cli.core.study import AnyStudy, Schema, fields_of, has_missed
-from overfit_cli.core.text import brief, list_numbers, list_values, plural, suggestion
+from overfit_cli.core.text import brief, list_numbers, list_values, plural, suggestion, three_digits
 from overfit_cli.stats.intervals import LEVEL, level_of_each, set_level
 
 TRIALS = 50
@@ -148,7 +148,10 @@ class Measure:
         with set_level(LEVEL):
             shape = judge(pieces, among=self.among)
         if shape.verdict != "fails":
-            return replace(measured, note=f"{measured.note} {unlike(pieces)}".strip())
+            least, *_, most = sorted(Worlds.of(pieces).value[0])
+            is_even = abs(most + least) >= 3 * (most - least)  # within a factor of 2
+            told = f"Its pieces have powers from {three_digits(least)} to {three_digits(most)}."
+            return replace(measured, note=f"{measured.note} {told * (not is_even)}".strip())
         fails = judge(pieces, among=self.among).verdict == "fails"
         verdict: Verdict = "fails" if fails else "inconclusive"
         note = f"It is no power: {shape.number}. {shape.note}"

@@ -144,9 +144,7 @@ def _in_latex(data: Cells, rows: pd.DataFrame) -> str:
     shown = list(rows.columns[: list(rows.columns).index("seeds")])
     shown += ["seeds"] if rows["seeds"].nunique() > 1 else []
     shown += ["failed"] if rows["failed"].any() else []
-    shown += [
-        n for n in map(str, rows) if n.endswith("_seeds") and n.removesuffix("_seeds") in rows
-    ]
+    shown += [n for n in map(str, rows) if n.removesuffix("_seeds") in {*rows} - {n}]
     table = rows[shown].map(_value)
     for name in (name for name in rows if f"{name}_high" in rows):
         halves = rows[f"{name}_high"] - rows[name]
@@ -208,11 +206,8 @@ def macros(judged: Sequence[Judged]) -> str:
         ends = [] if interval is None or interval.is_unknown else [interval.low, interval.high]
         value = math.nan if measured.value is None else float(measured.value)
         between = ", ".join(_value(float(end), digits=3).strip("$") for end in ends)
-        told = {
-            "Verdict": each.headline,
-            "Value": _value(value, digits=3),
-            "Interval": f"$[{between}]$" if between else "--",
-        }
+        told = {"Verdict": each.headline, "Value": _value(value, digits=3)}
+        told["Interval"] = f"$[{between}]$" if between else "--"
         lines.append(f"% {text.visible(each.in_words())}")
         lines += [rf"\newcommand{{\claim{name}{what}}}{{{words}}}" for what, words in told.items()]
     return "\n".join(lines) + "\n"

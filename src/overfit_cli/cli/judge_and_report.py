@@ -102,9 +102,7 @@ def verdict_table(judged: Sequence[Judged]) -> Table:
     for claim in judged:
         verdict = Text(claim.headline, style=_COLOURS[claim.headline])
         verdict.append(f" {claim.where}" if claim.where and claim.is_measured else "")
-        verdict.append(
-            "".join(f", {each}" for each in (claim.by_itself, claim.not_as_sealed) if each)
-        )
+        verdict.append("".join(f", {it}" for it in (claim.by_itself, claim.not_as_sealed) if it))
         verdict.append(", decided after selection" * claim.decided_after_selection)
         measured = number_with_interval(claim.measurement.value, claim.measurement.interval)
         about = {"claim": claim.name, "kind": claim.claim.kind}

@@ -132,9 +132,9 @@ def _places(error: BaseException) -> list[str]:
             places.append((place, (summary.line or "").strip()[:_LONGEST_LINE]))
             library = ""
         elif not summary.filename.startswith("<"):
-            library = str(frame.f_globals.get("__name__", ""))
-    if places and library not in ("", "overfit_cli.core.processes"):  # which sees imports
-        places[-1] = f"{places[-1][0]} (raised in {library.partition('.')[0]})", places[-1][1]
+            library = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    if places and library not in ("", "contextlib"):  # by which imports are seen
+        places[-1] = f"{places[-1][0]} (raised in {library})", places[-1][1]
     return [visible(f"{place}: {line}" if line else place) for place, line in places]
 
 

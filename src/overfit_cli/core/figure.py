@@ -63,9 +63,8 @@ class FigureOptions:
     )
     theory: str | None = option(
         "COLUMN",
-        "Column with a prediction, drawn dashed beside the value in `lines` and `curves`. On a map "
-        "and a boundary one that follows one axis is the place on the other, such as a predicted "
-        "transition; else it is drawn where it is the threshold.",
+        "Column with a prediction: dashed beside the value in `lines` and `curves`; on a map or a "
+        "boundary the place on an axis, such as a transition, or where it is the threshold.",
     )
 
     @classmethod

@@ -244,15 +244,9 @@ def working_folder() -> str:
         return ""
 
 
-def _variables() -> dict[Any, Any]:
-    encoded: dict[Any, Any] = vars(os.environ)["_data"]  # to decode them takes as long as the rest
-    return encoded
-
-
-def _put_variables(_: Any, values: dict[Any, Any]) -> None:
-    for name in {*_variables()} - {*values}:
-        del os.environ[os.fsdecode(name)]
-    os.environ.update({os.fsdecode(name): os.fsdecode(value) for name, value in values.items()})
+def _put_variables(os: Any, values: dict[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(values)
 
 
 def _put_filters(warnings: Any, filters: dict[Any, None]) -> None:
@@ -298,7 +292,7 @@ _Access = str | Callable[..., Any]
 
 _STATE: tuple[tuple[str, _Access, _Access], ...] = (
     ("os", lambda _: working_folder(), lambda os, folder: os.chdir(folder) if folder else None),
-    ("os", lambda _: _variables().copy(), _put_variables),
+    ("os", lambda os: dict(os.environ), _put_variables),
     ("sys", lambda sys: dict.fromkeys(sys.path), lambda sys, path: sys.path.__init__(path)),
     ("sys", "stdout", ""),
     ("sys", "stderr", ""),
@@ -393,25 +387,14 @@ def _put_back() -> None:
 class _Imports(MetaPathFinder):
     """It finds modules as the others do, and keeps what they set when a cell imports them."""
 
-    is_loading = False
-
     def find_spec(self, *module: Any) -> ModuleSpec | None:
-        """Return how the others load a module; None inside of the import of another one."""
-        others = [] if self.is_loading else [each for each in sys.meta_path if each is not self]
+        """Return how the others load a module."""
+        others = [each for each in sys.meta_path if each is not self]
         spec = next(filter(None, (each.find_spec(*module) for each in others)), None)
         loader: Any = spec and spec.loader
         if loader is not None and not isinstance(loader, type):  # a class loads built-in modules
-            loader.exec_module = functools.partial(self.execute, loader.exec_module)
+            loader.exec_module = keeping()(loader.exec_module)
         return spec
-
-    def execute(self, execute: Callable[[Any], None], module: Any) -> None:
-        """Execute a module, and keep what it sets."""
-        self.is_loading = True
-        try:
-            with keeping():
-                execute(module)
-        finally:
-            self.is_loading = False
 
 
 _imports = _Imports()
@@ -421,13 +404,13 @@ _imports = _Imports()
 def keeping() -> Iterator[None]:
     """Keep for each cell what an import inside sets: a module is imported once in a process."""
     earlier, drawn = _state(), random.getstate()
+    own = [place for place in range(len(_STATE)) if earlier.get(place) == _before.get(place)]
     yield
     _is_seeded[0] |= random.getstate() != drawn
     for place, value in _state().items():
-        old = earlier.get(place)
         if isinstance(value, dict) and place in _before:
-            _before[place] = _before[place] | dict(value.items() - (old or {}).items())
-        elif value != old and old == _before.get(place):  # no cell had changed it
+            _before[place] = _before[place] | dict(value.items() - earlier.get(place, {}).items())
+        elif place in own:  # no cell had changed it
             _before[place] = value
 
 

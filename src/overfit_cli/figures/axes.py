@@ -92,13 +92,6 @@ class Axis:
             return self
         return replace(self, values=tuple(value for value in self.values if value in values))
 
-    def at(self, numbers: Any) -> Floats:
-        """Return the positions of numbers; between categories by ratio of their numbers."""
-        places = np.asarray(numbers, dtype=np.float64)
-        if self.scale != "category":
-            return places
-        return np.interp(places, self.numbers, self.positions, left=np.nan, right=np.nan)
-
     def scaled(self, positions: Floats) -> Floats:
         """Return positions on the scale of the axis."""
         return np.log(positions) if self.scale == "log" else positions
@@ -388,15 +381,15 @@ def _theory_curve(
     x, y = along
     numbers = finite_column(cells, name).groupby([cells[y.name], cells[x.name]]).median()
     table = numbers.dropna().unstack()  # (values of y, values of x)
-    for axis, other, rows in ((y, x, table), (x, y, table.T)):
+    for axis, rows in ((y, table), (x, table.T)):
         spread, largest = rows.max(axis=1) - rows.min(axis=1), rows.abs().max(axis=1)
         if len(rows) > 1 and (spread <= CLOSE * largest).all():
-            ends = axis.at(rows.index), other.at(rows.median(axis=1))
+            ends = rows.index, rows.median(axis=1)
             return np.column_stack(ends if axis is x else ends[::-1])
     if threshold is None or min(table.shape) < 2:
         accepts = "it changes along both axes, and predicts the value: name a threshold."
         raise BadValue("theory", name, accepts)
-    points = x.at(table.columns), y.at(table.index), table.to_numpy()
+    points = table.columns, table.index, table.to_numpy()
     found = Figure().add_subplot().contour(*points, levels=[threshold])
     gap = np.full((1, 2), np.nan)
     return np.concatenate([gap, *(part for piece in found.allsegs[0] for part in (piece, gap))])

@@ -174,9 +174,6 @@ class FunctionStudy(Study[experiment.FunctionParameters]):
         if self.record.headline and self.record.headline not in numbers:
             raise ValueError(f"it returned no {self.record.headline!r}, which is its headline")
         infinite = [name for name, number in numbers.items() if number and math.isinf(number)]
-        declared = {column.name for column in self.columns}
-        whole = {n: v for n, v in returned.items() if _is_whole(v) and n not in declared}
-        numbers |= {name: int(value) for name, value in whole.items()}
         return {**numbers, **dict.fromkeys(infinite, math.nan)}  # a cell with nan has diverged
 
 
@@ -221,19 +218,14 @@ def numbers_in(row: Any, verb: str) -> dict[str, Any]:
     return {name: _number(value, f"it {verb} {name} = {value!r}") for name, value in row.items()}
 
 
-def _is_whole(value: Any) -> bool:
-    """Whether it is a whole number of any library that a column of such holds."""
-    plain = value.item() if hasattr(value, "item") else value
-    return type(plain) is int and abs(plain) < 2**63
-
-
 def _number(value: Any, description: str) -> float | None:
+    """A number of any library; a whole one stays whole where a column of such holds it."""
     if value is None:
         return None
     with contextlib.suppress(TypeError, ValueError, RuntimeError, OverflowError):
         plain = value.item() if hasattr(value, "item") else value  # an array of one element too
         if not isinstance(plain, str | bytes):
-            return float(plain)
+            return plain if type(plain) is int and abs(plain) < 2**63 else float(plain)
     raise TypeError(f"{description}, which is not a number")
 
 
@@ -248,9 +240,8 @@ def study_of_reference(reference: str, given: Mapping[str, Any] = {}) -> Functio
     """
     files = references.files_of_reference(reference)
     where, name = references.split_reference(reference)
-    hint, tree = "", parse(files[0] if files else SourceFile("", b""))
-    if files:
-        hint = program.how_to_sweep(where, files[0], given)
+    file = files[0] if files else SourceFile("", b"")
+    tree, hint = parse(file), program.how_to_sweep(where, file, given)
     if program.trains_by_import(tree, name):
         raise UserError(f"{where}: it has no training function; {hint}")
     try:

@@ -110,10 +110,9 @@ def _printed(
     words: Sequence[str], folder: str, environment: Mapping[str, str], training: Training
 ) -> str:
     """What a program prints; all that it has started ends with it, or when its time is over."""
-    how: Any = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE) | {"cwd": folder}
-    how |= {"encoding": "utf-8", "errors": "replace", "env": environment}
-    null = subprocess.DEVNULL
-    with subprocess.Popen(words, stdin=null, start_new_session=True, **how) as process:
+    how: Any = {"cwd": folder, "env": environment, "encoding": "utf-8", "errors": "replace"}
+    how |= dict.fromkeys(("stdout", "stderr"), subprocess.PIPE) | {"stdin": subprocess.DEVNULL}
+    with subprocess.Popen(words, start_new_session=True, **how) as process:
         try:
             while process.returncode is None:
                 with contextlib.suppress(subprocess.TimeoutExpired):
@@ -161,8 +160,8 @@ def _rows_in(folder: Path, pattern: str) -> list[Row]:
     """The rows of the one file of a pattern in a cell's folder."""
     paths = [path for path in folder.glob(pattern) if path.is_file()]
     if len(paths) != 1:
-        there = [str(path.relative_to(folder)) for path in sorted(folder.rglob("*"))]
-        raise Told(f"it wrote {len(paths)} files {pattern}", "\n".join(["It wrote:", *there]))
+        there = ", ".join(str(path.relative_to(folder)) for path in sorted(folder.rglob("*")))
+        raise Told(f"it wrote {len(paths)} files {pattern}", f"It wrote: {there}")
     content = paths[0].read_text("utf-8-sig", "replace")
     try:
         is_table = paths[0].suffix == ".csv"

@@ -265,8 +265,8 @@ class JudgedRun:
 
     def _design_in_words(self, claim: Claim, measured: Measurement, rows: pd.DataFrame) -> str:
         """Say where a user's claim is judged on other cells than those that it was sealed for."""
-        measure, is_other = claim.measure, self.manifest.is_extended or bool(self.conditions)
-        if not isinstance(measure, stated.Measure) or measure.choose or not is_other:
+        measure = claim.measure
+        if not isinstance(measure, stated.Measure) or measure.choose or self.data.refined:
             return ""
         sealed, state = self._sealed_cells, self.manifest.state_of(claim)
         if state != "sealed" or measured.verdict == "not run" or sealed.empty:

@@ -108,10 +108,7 @@ class Samples:
             least, most = within if within and np.isfinite(within).all() else (0.0, 1.0)
             self.within = least, most
             below, above = _both(lambda end: end.mean(axis=-1), low, high)
-            counted = self.count / (most - least)
-            self.low, self.high = _both(
-                lambda end: np.rint((end - least) * counted).astype(int), below, above
-            )
+            self.low, self.high = _both(lambda end: (end > least).sum(axis=-1), low, high)
         elif statistic == "given":
             below, above = self.low, self.high = low[..., 0], high[..., 0]
         else:

@@ -283,15 +283,12 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
 
     They import nothing from the working folder.
     """
+    method = multiprocessing.get_start_method(allow_none=True)
     return ProcessPoolExecutor(
         jobs,
         timeout=SECONDS_UNTIL_IDLE_WORKERS_END,
         initializer=processes.start_worker,
-        initargs=(
-            os.getpid(),
-            os.environ.get(processes.SAFE_PATH),
-            multiprocessing.get_start_method(allow_none=True),
-        ),
+        initargs=(os.getpid(), os.environ.get(processes.SAFE_PATH), method),
         env=_KEEPING_MEMORY
         | dict.fromkeys((*_ONE_THREAD, "VECLIB_MAXIMUM_THREADS", processes.SAFE_PATH), "1"),
     )

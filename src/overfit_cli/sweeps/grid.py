@@ -330,11 +330,10 @@ def parse_range(info: ParameterInfo, text: str) -> tuple[Value, ...]:
     if ":" in text and info.kind != "text":
         return tuple(dict.fromkeys(_spaced(info, text)))
     items = listed(text) if info.kind == "text" else text.split(",")
-    if info.kind == "text" and text.count(",") and '"' not in text:
-        in_one = len({*items}) < len(items) or "," in str(info.default)
+    is_split = info.kind == "text" and "," in text and '"' not in text
+    if is_split and (len({*items}) < len(items) or "," in str(info.default)):
         quoted = f"{info.name} {shorten(text)}: {len(items)} values; one with a comma in it stands"
-        if in_one:
-            warnings.warn(f"{quoted} in double quotes, '\"{text}\"'", UserWarning, stacklevel=2)
+        warnings.warn(f"{quoted} in double quotes, '\"{text}\"'", UserWarning, stacklevel=2)
     if len(items) > MOST_VALUES:
         raise _refusal(info, text, f"it names more than {MOST_VALUES} values")
     if not all(item.strip() for item in items):

@@ -95,11 +95,6 @@ class Run(BaseModel):
         return self.git_commit + (DIRTY if self.git_dirty else "")
 
     @property
-    def points(self) -> tuple[object, ...]:
-        """What says which cells it was to cover."""
-        return self.values, self.seeds, self.together, self.only
-
-    @property
     def size(self) -> int:
         """The number of cells that it was to cover, before conditions left out some."""
         following = {name for group in self.together for name in group[1:]}
@@ -222,18 +217,13 @@ class Manifest(BaseModel):
             "code": self.sources,
         }
 
-    @property
-    def is_extended(self) -> bool:
-        """Whether a run covers other cells than the first, for which claims are sealed."""
-        return len({repr(run.points) for run in self.runs}) > 1
-
     def planned(self, study: AnyStudy) -> pd.DataFrame:
         """Return the points that the runs were meant to cover; none where they are too many.
 
         One row per point: `seed` and a column for each parameter.
         """
         # A sweep that was resumed twenty times has twenty entries of the same cells.
-        runs = {repr(one.points): one for one in self.runs}
+        runs = {repr((one.values, one.seeds, one.together, one.only)): one for one in self.runs}
         frames = [pd.DataFrame(columns=["seed", *describe(study.parameters)])]
         points = sum(run.size // max(1, len(run.seeds)) for run in runs.values())
         if points > MOST_PLANNED or len(runs) > MOST_GRIDS:
@@ -458,16 +448,14 @@ def differing_in_words(
     Args:
         names: the columns that count; None for all.
     """
-    if not differing:  # cells from anywhere have no keys
-        return ""
-    found, rows = dict[str, str](), cells[cells["key"].isin([*differing])].to_dict("records")
+    found = dict[str, str]()
+    rows = cells[cells["key"].isin([*differing])] if differing else cells[:0]  # some have no keys
     varied = [*varying(cells, parameter_columns(cells)), "seed"]
-    for row in rows:
+    for row in rows.to_dict("records"):
         place = ", ".join(f"{name}={brief(row[name])}" for name in varied)
         for name, pair in differing[row["key"]].items():
-            now = row.get(name)
-            is_there = pair[0] is None if now is None or pd.isna(now) else now == pair[0]
-            if is_there and (names is None or name in names):
+            now = None if pd.isna(row.get(name)) else row[name]
+            if now == pair[0] and (names is None or name in names):
                 first, again = ("none" if one is None else f"{one:.8g}" for one in pair)
                 found.setdefault(name, f"{name} {first}, then {again} at {place}")
     return "; ".join(found.values())

@@ -143,8 +143,7 @@ class Session:
             differing = _differing(chosen, again, study)
             self.directory.note_check(again["key"], differing)
             words = differing_in_words(differing, done)
-            told = {"count": len(again), "differing": differing, "words": words}
-            self._tell("checked.txt", **told, is_new=anew)
+            self._tell("checked.txt", count=len(again), differing=differing, words=words, new=anew)
 
     def outline(self) -> Plan:
         """Say what would run, and how long that would take; nothing is run.
