@@ -151,7 +151,7 @@ FALLS = "mean of test_error falls along n on average"
         ("snr at test_error = 0.25 < 0.6", ALL, "fails", "The worst is at n=4."),
         ("snr at test_error = 0.001 > 1.5 where n = 4", ALL, "holds", "the end of snr is a bound."),
         ("snr at test_error = 0.001 < 1.5 where n = 4", ALL, "fails", ""),
-        ("snr at test_error = 0.001 < 3 where n = 4", ALL, "inconclusive", "lies beyond"),
+        ("snr at test_error = 0.001 < 3 where n = 4", ALL, "inconclusive", "end of snr"),
         (f"{CONTOUR} is -0.5 within 0.1", ABRUPT, "fails", "At most half of the seeds cross 0.1"),
         (f"{CONTOUR} is -0.5 within 0.1 where n <= 16", ABRUPT, "holds", ""),
         (f"{CONTOUR} is -0.5 within 0.1 where snr >= 1", ALL, "inconclusive", "n=16; n=32"),

@@ -293,7 +293,7 @@ class _Pilot:
         if not move:
             return low, high
         ends = self.part.within if math.isfinite(self.part.within[0]) else (0.0, 1.0)
-        end = ends[move > 0]
+        end = ends[int(move > 0)]
         room = abs(end - self.centre)
         chance = abs(move) / room if room else 1.0
         known, turns = low == high, random.random(low.shape) < chance
