@@ -79,6 +79,7 @@ def _part(kind: str, name: str) -> str:
         "table1": lambda _: table1_beside_measured(),
         "claims": lambda rows: _claims_as_printed() if rows == "papers" else _claims_by_paper(),
         "claim": _claim,
+        "preset": _claims_on,
         "findings": lambda _: _first_findings(),
         "clauses": lambda _: _clauses_caught(),
     }
@@ -168,6 +169,20 @@ def _claim(address: str) -> str:
         f"{_number(claim)}, {claim['interval']['kind']}; {margin}. **{_headline(claim).title()}.** "
         f"Again: `{claim['again']['command']}`.\n"
     )
+
+
+def _claims_on(preset: str) -> str:
+    """The claims that are judged on a preset first: statement, number and both verdicts."""
+    rows = []
+    for claim in _judged():
+        if claim["preset"] != preset:
+            continue
+        alone, together = _by_itself(claim), _headline(claim)
+        verdict = alone if alone == together else f"{alone}; all together {together}"
+        measured = f"{_number(claim)}; {claim['interval']['kind']}" if claim["interval"] else ""
+        name = f"`{claim['claim']}`: {claim['statement']}"
+        rows.append([name, claim["kind"], measured, verdict])
+    return _table(["claim", "kind", "measured", "verdict"], rows)
 
 
 def _number(claim: dict[str, Any]) -> str:

@@ -67,8 +67,8 @@ paths-largest-step | does not depend on H | \
 paths-largest-step | H⁰ | descent=1 - 1.4 * learning_rate / heads**(.001 * (seed % 5)) | holds
 paths-largest-step-range | 0.4 | \
     descent=-.1 where seed == 3 and heads == 5 and learning_rate == .4
-paths-largest-step-range | 1.5 | \
-    descent=.1 where seed == 3 and heads == 5 and learning_rate > 1.4
+paths-largest-step-range | 3 | \
+    descent=.1 where seed == 3 and heads == 5 and learning_rate > 2.9
 paths-largest-step-range | a tenth of it | \
     descent_share=.05 where seed == 3 and heads == 50 and learning_rate == .04
 paths-largest-step-range | absent cells | only where seed != 3 or learning_rate != .4 | inconclusive

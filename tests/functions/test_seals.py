@@ -80,8 +80,15 @@ def test_further_looks_share_half_of_the_error(tmp_path: Path) -> None:
 def test_a_look_is_further_where_it_has_new_seeds() -> None:
     looks = ((0, 1), (1, 0), (0, 1, 2), (5,), (5, 0))
     for count, further in enumerate([0, 0, 0, 1, 2, 2]):
-        made = tuple(Run.model_construct(seeds=seeds) for seeds in looks[:count])
+        made = tuple(Run.model_construct(values={}, seeds=seeds) for seeds in looks[:count])
         assert NO_MANIFEST.model_copy(update={"runs": made}).further_looks == further
+
+
+def test_seeds_at_other_settings_are_no_further_look() -> None:
+    runs = [((1, 2), (0, 1)), ((3,), (0, 1, 2)), ((2, 3), (3,))]
+    made = tuple(Run.model_construct(values={"n": n}, seeds=seeds) for n, seeds in runs)
+    looks = [NO_MANIFEST.model_copy(update={"runs": made[:k]}).further_looks for k in (1, 2, 3)]
+    assert looks == [0, 0, 1]
 
 
 @pytest.mark.slow

@@ -146,12 +146,14 @@ def test_a_figure_that_can_not_be_drawn_is_named_and_costs_nothing_else(tmp_path
 
 
 def test_a_finding_is_shown_while_its_claims_have_their_verdicts() -> None:
-    exponent = judged("fig1-exponent", "holds", study="benign-vit", value=1.97)
+    others: dict[str, Verdict] = {"fig1-sides": "holds", "fig1-exponent": "inconclusive"}
+    others["fig1-balanced-exponent"] = "holds"
+    rest = [judged(name, verdict, study="benign-vit") for name, verdict in others.items()]
     linked = 'href="#claim-benign-vit-fig1-contour" title="fig1-contour"><span class="number">1013'
     verdicts: tuple[Verdict, ...] = ("holds", "fails", "inconclusive")
     for verdict in verdicts:
         contour = judged("fig1-contour", verdict, study="benign-vit", value=1013.0)
-        page = page_of(exponent, contour)
+        page = page_of(*rest, contour)
         assert ("Figure 1&#39;s boundary" in page, linked in page) == (verdict == "holds",) * 2
 
 

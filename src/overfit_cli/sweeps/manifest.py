@@ -94,6 +94,11 @@ class Run(BaseModel):
             return ""
         return self.git_commit + (DIRTY if self.git_dirty else "")
 
+    def meets(self, other: Run) -> bool:
+        """Return whether the two may have a setting in common: no parameter's values are apart."""
+        both = self.values.keys() & other.values.keys()
+        return all({*self.values[name]} & {*other.values[name]} for name in both)
+
     @property
     def size(self) -> int:
         """The number of cells that it was to cover, before conditions left out some."""
@@ -172,11 +177,11 @@ class Manifest(BaseModel):
 
     @property
     def further_looks(self) -> int:
-        """The number of runs that added seeds to earlier runs."""
-        known, looks = set[int](), 0
-        for run in self.runs:
+        """The number of runs that added seeds to earlier runs at settings of theirs."""
+        looks = 0
+        for number, run in enumerate(self.runs):
+            known = {seed for one in self.runs[:number] if one.meets(run) for seed in one.seeds}
             looks += bool(known) and not known.issuperset(run.seeds)
-            known |= {*run.seeds}
         return looks
 
     @property
