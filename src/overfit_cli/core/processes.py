@@ -271,9 +271,8 @@ def _numpy_state(numpy: Any) -> bytes:
 
 
 def _put_numpy(numpy: Any, state: bytes) -> None:
-    numpy.random.set_bit_generator(numpy.random.MT19937())
-    if state:
-        numpy.random.set_state(pickle.loads(state))
+    of = numpy.random  # a new bit generator would not count as seeded
+    of.set_state(pickle.loads(state)) if state else of.set_bit_generator(of.MT19937())
 
 
 def _torch_state(torch: Any) -> tuple[int, bytes]:
@@ -384,6 +383,13 @@ def _put_back() -> None:
     _before.clear()
 
 
+_loading = [0]
+"""Imports that last: what a module imports in turn is kept with it.
+
+PyTorch waits for good if it is asked for its device while it imports what it needs to answer that.
+"""
+
+
 class _Imports(MetaPathFinder):
     """It finds modules as the others do, and keeps what they set when a cell imports them."""
 
@@ -391,8 +397,8 @@ class _Imports(MetaPathFinder):
         """Return how the others load a module."""
         others = [each for each in sys.meta_path if each is not self]
         spec = next(filter(None, (each.find_spec(*module) for each in others)), None)
-        loader: Any = spec and spec.loader
-        if loader is not None and not isinstance(loader, type):  # a class loads built-in modules
+        loader: Any = spec and not _loading[0] and spec.loader
+        if loader and not isinstance(loader, type):  # a class loads built-in modules
             loader.exec_module = keeping()(loader.exec_module)
         return spec
 
@@ -403,15 +409,19 @@ _imports = _Imports()
 @contextlib.contextmanager
 def keeping() -> Iterator[None]:
     """Keep for each cell what an import inside sets: a module is imported once in a process."""
+    _loading[0] += 1
     earlier, drawn = _state(), random.getstate()
     own = [place for place in range(len(_STATE)) if earlier.get(place) == _before.get(place)]
-    yield
-    _is_seeded[0] |= random.getstate() != drawn
-    for place, value in _state().items():
-        if isinstance(value, dict) and place in _before:
-            _before[place] = _before[place] | dict(value.items() - earlier.get(place, {}).items())
-        elif place in own:  # no cell had changed it
-            _before[place] = value
+    try:
+        yield
+        _is_seeded[0] |= random.getstate() != drawn
+        for place, value in _state().items():
+            if isinstance(value, dict) and place in _before:
+                _before[place] |= dict(value.items() - earlier.get(place, {}).items())
+            elif place in own:  # no cell had changed it
+                _before[place] = value
+    finally:
+        _loading[0] -= 1
 
 
 @functools.cache
