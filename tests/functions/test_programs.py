@@ -205,7 +205,7 @@ def test_a_file_that_is_not_written_is_told_with_those_that_are(place: Path) -> 
     call("sweep", line, *how, cwd=place, expect=1)
     [row] = cells_of(place).to_dict("records")
     assert row["reason"] == "error: it wrote 0 files logs/*.csv"
-    assert row["traceback"] == "It wrote:\nlog.csv\nresults.csv"
+    assert row["traceback"] == "It wrote: log.csv, results.csv"
     call("sweep", line, "--lr=1", "--read=../log.csv", cwd=place, expect=2)
     call("sweep", line, "--lr=1", "--read=/tmp/log.csv", cwd=place, expect=2)
     call("sweep", "no-such-program {lr}", "--lr=1", cwd=place, expect=2)

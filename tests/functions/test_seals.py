@@ -219,7 +219,7 @@ def test_a_seed_that_changes_nothing_is_told_after_the_sweep_and_asks_for_no_mor
     tmp_path: Path,
 ) -> None:
     written(tmp_path, FILE.format(claims="[]").replace("[n, seed]", "n"), "decay.py")
-    said = "Seeds 1, 2, 3, 4, 5 repeat all numbers of another seed"
+    said = "Seeds 1 to 5 repeat all numbers of another seed"
     assert said in sweep(tmp_path, 6)
     judged = judge(tmp_path, SMALL)
     assert said in judged

@@ -296,8 +296,7 @@ def _label(words: Sequence[str], main: int) -> str:
     name = PurePath(words[main]).name
     stem = PurePath(name).stem if name.endswith(_CODE) else name
     fixed = re.sub(r"(?<!\S)(-\S+ )?\S*\{\S*", "", " ".join(words[main + 1 :]))
-    label = re.sub(r"[^\w.=+]+", "-", f"{stem} {fixed}").strip("-")
-    return label[: experiment.LONGEST_NAME]
+    return re.sub(r"[^\w.=+]+", "-", f"{stem} {fixed}").strip("-")[: experiment.LONGEST_NAME]
 
 
 def _kind(given: Any, names: Iterable[str]) -> experiment.Kind:

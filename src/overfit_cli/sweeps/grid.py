@@ -26,7 +26,7 @@ from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.expressions import CLOSE, Expression, Names, read_conditions, read_expression
 from overfit_cli.core.parameters import ParameterInfo, Value, describe
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import in_list, is_number, listed, round_digits, shorten
+from overfit_cli.core.text import in_list, is_number, list_numbers, listed, round_digits, shorten
 
 MOST_CELLS = 5_000_000
 
@@ -342,10 +342,12 @@ def parse_range(info: ParameterInfo, text: str) -> tuple[Value, ...]:
 
 
 def parse_seeds(given: Any) -> tuple[int, ...]:
-    """Return the seeds: `5` is five of them, 0 to 4; `3:7`, `0,4,9` and a list name them."""
-    info, is_text = ParameterInfo("seeds", "int", accepts="a whole number"), isinstance(given, str)
-    read = parse_range(info, given) if is_text else _taken({info.name: info}, info.name, given)
-    names_them = {":", ","} & set(given) if is_text else isinstance(given, Iterable)
+    """Return the seeds: `5` is five of them, 0 to 4; `3:7`, `0,4:9` and a list name them."""
+    info = ParameterInfo("seeds", "int", accepts="a whole number")
+    texts = given.split(",") if isinstance(given, str) else ()
+    read: Sequence[Any] = [seed for text in texts for seed in parse_range(info, text)]
+    read = read or _taken({info.name: info}, info.name, given)
+    names_them = {":", ","} & set(given) if texts else isinstance(given, Iterable)
     least, most = (0, math.inf) if names_them else (1, MOST_VALUES)
     for seed in read:  # a text in a list may be arithmetic, for other parameters
         if not isinstance(seed, int) or not least <= seed <= most:
@@ -378,7 +380,7 @@ def seeds_text(seeds: Sequence[int]) -> str:
     """Return the text that `parse_seeds` reads as these seeds."""
     first, last = seeds[0], seeds[-1]
     if (*seeds,) != (*range(first, last + 1),):
-        return ",".join(map(str, seeds))
+        return list_numbers(seeds).replace(" to ", ":").replace(", ", ",")
     return f"{first}:{last}" if first else str(last + 1)
 
 

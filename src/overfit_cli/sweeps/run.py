@@ -127,8 +127,7 @@ class Session:
         """
         study, asked = self.grid.study, self.options.check
         done = self.cells().query("status == 'done'")
-        if study.seeded:
-            self.say(repeats_in_words(repeated_seeds(done, study.parameters)))
+        self.say(repeats_in_words(repeated_seeds(done, study.parameters)))
         anew = asked is not None or seconds > LONG
         chosen = done.sample(frac=1, random_state=0)
         if asked is None:
@@ -233,12 +232,11 @@ class Session:
 
     def cells(self) -> pd.DataFrame:
         """Return the cells of the sweep that are there, in the order of the grid and its seeds."""
-        cells = self._cells
         if self.directory.contents().empty:
             nothing: pd.DataFrame = part.cell_schema(self.grid.study).empty_table().to_pandas()
             return nothing
-        places = dict[Any, int]()
-        cells = sorted(cells, key=lambda cell: places.setdefault(cell.parameters, len(places)))
+        seen = dict[Any, int]()
+        cells = sorted(self._cells, key=lambda cell: seen.setdefault(cell.parameters, len(seen)))
         keys = pd.DataFrame({"key": [cell.key for cell in cells]})
         return keys.merge(self.directory.load_cells())
 
