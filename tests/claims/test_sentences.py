@@ -513,7 +513,7 @@ def logged() -> pd.DataFrame:
         (
             "first step with loss < 0.01 < 200 where snr = 1",
             "inconclusive",
-            "beyond 90: the margin",
+            "contains the margin's end 200",
         ),
         ("first step with loss < 0.01 >= 50 where snr = 4", "holds", ""),
         ("first step with loss < 0.01 < 40 where snr = 4", "fails", ""),

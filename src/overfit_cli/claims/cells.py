@@ -113,10 +113,10 @@ def repeated_seeds(cells: pd.DataFrame, parameters: type[StudyParameters]) -> li
     setting = done.groupby(varied or np.zeros(len(done)), dropna=False, sort=False).ngroup()
     table = np.full((setting.max() + 1, len(long), len(seeds)), np.nan)
     table[setting.to_numpy(), :, of_seed] = np.stack(long, axis=1)
-    table = table.reshape(-1, len(seeds))
+    flat = table.reshape(-1, len(seeds))
     earlier, later = np.triu_indices(len(seeds), 1)
     shares = np.zeros(len(earlier), dtype=bool)
-    for rows in np.array_split(table, range(8, len(table), max(8, len(table) // 8))):
+    for rows in np.array_split(flat, range(8, len(flat), max(8, len(flat) // 8))):
         first, second = rows[:, earlier], rows[:, later]  # of the pairs that are alike so far
         missing = np.isnan(first) | np.isnan(second)
         with np.errstate(invalid="ignore"):  # between infinities
