@@ -13,7 +13,6 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr
 
 from overfit_cli.claims.papers import Claims, on
 from overfit_cli.core.claim import Measurement, inconclusive, not_run
@@ -124,6 +123,8 @@ def error_law(cells: pd.DataFrame) -> pd.DataFrame:
     signal's. They are Gaussian: what W_V begins with, and what new noise overlaps with the N tokens
     2 that are fitted, each of value log(1/(e^ε − 1)), by 1/√d.
     """
+    from scipy.special import ndtr
+
     known = cells.astype({"test_attention_signal": float, "test_attention_noise": float})
     signal, strong = known["test_attention_signal"], known["test_attention_noise"]
     rest = (1 - signal - strong) ** 2 / (cells["tokens"] - 2)
