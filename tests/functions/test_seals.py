@@ -89,6 +89,9 @@ def test_seeds_at_other_settings_are_no_further_look() -> None:
     made = tuple(Run.model_construct(values={"n": n}, seeds=seeds) for n, seeds in runs)
     looks = [NO_MANIFEST.model_copy(update={"runs": made[:k]}).further_looks for k in (1, 2, 3)]
     assert looks == [0, 0, 1]
+    twice = Run.model_construct(values={"n": ("2*m",)}, derived=("n",), seeds=(0, 1, 2))
+    derived = NO_MANIFEST.model_copy(update={"runs": (made[0], twice)})
+    assert derived.further_looks == 1, "an expression may be any value"
 
 
 @pytest.mark.slow

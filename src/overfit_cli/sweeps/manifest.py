@@ -89,9 +89,12 @@ class Run(BaseModel):
         return self.git_commit + (DIRTY if self.git_dirty else "")
 
     def meets(self, other: Run) -> bool:
-        """Return whether the two may have a setting in common: no parameter's values are apart."""
-        both = self.values.keys() & other.values.keys()
-        return all({*self.values[name]} & {*other.values[name]} for name in both)
+        """Return whether the two may have a setting in common: no parameter's values are apart.
+
+        Of one that was an expression in either that isn't known.
+        """
+        told = (self.values.keys() & other.values.keys()) - {*self.derived, *other.derived}
+        return all({*self.values[name]} & {*other.values[name]} for name in told)
 
     @property
     def size(self) -> int:
@@ -172,10 +175,11 @@ class Manifest(BaseModel):
         """How often runs added seeds to earlier ones with settings in common, one after another."""
         looks = list[int]()
         for run in self.runs:
-            met = [number for number, one in enumerate(self.runs[: len(looks)]) if one.meets(run)]
-            known = {seed for number in met for seed in self.runs[number].seeds}
-            before = max((looks[number] for number in met), default=0)
-            looks.append(before + (bool(known) and not known.issuperset(run.seeds)))
+            before = zip(self.runs, looks, strict=False)
+            met = [(one, count) for one, count in before if one.meets(run)]
+            known = {seed for one, _ in met for seed in one.seeds}
+            most = max((count for _, count in met), default=0)
+            looks.append(most + (bool(known) and not known.issuperset(run.seeds)))
         return max(looks, default=0)
 
     @property

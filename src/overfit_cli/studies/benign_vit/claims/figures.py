@@ -175,15 +175,15 @@ def judge_exponent(cells: pd.DataFrame, margin: Margin) -> Measurement:
     that the grid lacks may be any: those that tilt the boundary either way lead to one verdict.
     """
     done, grid = done_cells(cells), coarse_grid(cells)
+    measured = _exponent(done, margin)
     if len(lost := grid[grid["status"] != "done"]):
         ends = done["test_loss"].min(), done["test_loss"].max()
         is_large = lost["n"] > grid["n"].median()
         for way in (is_large, ~is_large):
             filled = lost.assign(status="done", test_loss=np.where(way, *ends))
-            verdict = _exponent(pd.concat([done, filled]), margin).verdict
-            if verdict != _exponent(done, margin).verdict:
+            if _exponent(pd.concat([done, filled]), margin).verdict != measured.verdict:
                 raise inconclusive(f"{plural(len(lost), 'cell')} failed or are absent.")
-    return _exponent(done, margin)
+    return measured
 
 
 def _exponent(cells: pd.DataFrame, margin: Margin) -> Measurement:
