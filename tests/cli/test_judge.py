@@ -87,14 +87,17 @@ def test_a_claim_of_the_shell_has_a_verdict_an_interval_and_its_rates_of_error(
 
 
 def test_the_proposed_command_adds_the_seeds_that_decide(tmp_path: Path) -> None:
-    """The verdict is then given at the level of a further look, for which they are enough."""
+    """The verdict is then given at the level of a further look, for which they are enough.
+
+    The seeds that were sealed are fewer.
+    """
     sweep(tmp_path, "--n=10,20,40", "--seeds=3", "--fresh")
     before, [command], after = judged_twice(tmp_path, "results/decay-n", "error-lt-0.2")
     assert "inconclusive" in before and "takes 8 seeds to decide it with a probab" in before
     assert command == "sweep decay.py:train --set n=10,20,40 --seeds 8 --out results/decay-n"
     cells = overfit_cli.load(tmp_path / "results/decay-n")
     assert sorted(cells["seed"].unique()) == list(range(8))
-    assert "error-lt-0.2 ours holds " in after
+    assert "error-lt-0.2 ours holds, not as sealed " in after
     assert re.search(r" error-lt-0.2: .* 98.75 % by order over 8 seeds\. ", after)
     assert "Next:" not in after
 

@@ -291,13 +291,15 @@ class _Pilot:
     def turned(
         self, low: Floats, high: Floats, move: float, random: np.random.Generator
     ) -> tuple[Floats, Floats]:
-        """Zeros and ones of which some are turned, so that their share moves; unknown ones stay."""
+        """Two values of which some are turned, so that their share moves; unknown ones stay."""
         if not move:
             return low, high
-        room = 1 - self.centre if move > 0 else self.centre
+        ends = self.part.within if math.isfinite(self.part.within[0]) else (0.0, 1.0)
+        end = ends[int(move > 0)]
+        room = abs(end - self.centre)
         chance = abs(move) / room if room else 1.0
         known, turns = low == high, random.random(low.shape) < chance
-        turned = np.where(turns & known, float(move > 0), low)
+        turned = np.where(turns & known, end, low)
         return turned, np.where(known, turned, high)
 
 

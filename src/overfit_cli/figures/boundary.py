@@ -19,7 +19,14 @@ from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.text import list_numbers
 from overfit_cli.figures import inputs, labels, picture, style
-from overfit_cli.figures.axes import Axis, Place, draw_equations, legend_below, log_ticks
+from overfit_cli.figures.axes import (
+    Axis,
+    Place,
+    draw_equations,
+    draw_theory,
+    legend_below,
+    log_ticks,
+)
 from overfit_cli.stats import boundaries, intervals
 
 _BLACK = "0.15"
@@ -94,8 +101,20 @@ def draw_boundary(data: Cells, options: FigureOptions) -> picture.Picture:
     places = [Place(axes, boundary.cells, boundary.colour) for boundary in drawn]
     colour = _BLACK if drawn[1:] else style.HIGHLIGHT
     legend += draw_equations(figure, places, data, options, (x, y), colour=colour)
+    theory = inputs.theory_column(data, options, value)
+    legend += draw_theory(figure, places, theory, (x, y), threshold)
+    figure.table = pd.concat([_rows_of(boundary, x.name, y.name) for boundary in drawn])
     legend_below(figure, legend, columns=1, heading=f"{labels.opening(label)} of {limit}: {points}")
     return figure
+
+
+def _rows_of(boundary: DrawnBoundary, x: str, y: str) -> pd.DataFrame:
+    """The crossings of each y as a table: infinite beyond the grid, and 0 before it."""
+    named = {"crossing": x, "low": f"{x}_low", "high": f"{x}_high", "never": "off_grid"}
+    rows = boundary.rows.rename(columns=named)
+    if boundary.title:
+        rows.insert(0, "boundary", labels.typeset(boundary.title))
+    return rows
 
 
 def _boundaries(

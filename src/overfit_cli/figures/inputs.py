@@ -120,7 +120,7 @@ def read_options(figure: Figure, data: Cells, asked: FigureOptions) -> tuple[Cel
 def prepare(figure: Figure, data: Cells, asked: FigureOptions) -> tuple[Cells, FigureOptions]:
     """Return data with a parameter for each expression along an axis, and all options."""
     taken = [name for name in (asked.x, asked.y, asked.by) if name is not None]
-    for side in ("x", "y"):
+    for side in ("x", "y", "by"):
         text = getattr(asked, side) or ""
         data = data.with_parameter(text, taken, side) if _is_expression(data, text) else data
     return data, resolve_options(figure, asked, data)
@@ -172,6 +172,16 @@ def measured_column(data: Cells, name: str | None, option: str = "value") -> tup
     if name not in data.trained:
         raise BadValue(option, name, f"these cells don't hold {name}; sweep them again.")
     return name, labels.axis_label(data.schema, name)
+
+
+def theory_column(data: Cells, options: FigureOptions, value: str) -> tuple[str, str] | None:
+    """Return the name and the label of a theory's column beside that of value; None for none."""
+    if options.theory is None:
+        return None
+    column = measured_column(data, options.theory, "theory")
+    if data.pairs or value == column[0]:
+        raise BadValue("theory", options.theory, "it takes a column beside that of value.")
+    return column
 
 
 def middle_threshold(numbers: pd.Series[float]) -> float:
@@ -402,6 +412,7 @@ def difference(data: Cells, minus: Cells, called: tuple[str, str], column: str) 
     label = f"{labels.axis_label(data.schema, column)}{less}"
     # A number that one side missed is no difference: it is not known.
     known: dict[str, Any] = {"unit": "", "symbol": "", "reached": True, "diverges": False}
+    known["declared"] = True
     return replace(
         cells.with_trained(changed) if cells.run.sparse else cells.without_plan(changed),
         schema=cells.schema.with_field(replace(data.schema[column], label=label, **known)),

@@ -95,11 +95,7 @@ def _along(x: Axis, data: Cells, options: FigureOptions, round_off: float) -> Se
     if data.refined and data.trained["seed"].nunique() > 1:
         accepts = "points of a refined sweep have different seeds; choose one, such as seed=0."
         raise BadValue("where", None, accepts)
-    theory = {}
-    if options.theory is not None:
-        theory = dict([inputs.measured_column(data, options.theory, "theory")])
-        if data.pairs or value in theory:
-            raise BadValue("theory", options.theory, "it takes a column beside that of value.")
+    theory = dict(filter(None, [inputs.theory_column(data, options, value)]))
     free = labels.free_parameters(data, [x.name])
     by = options.by or inputs.panels_for_lines(data, free)
     parts, names = inputs.panels(data, by), [name for name in free if name != by]

@@ -90,10 +90,11 @@ class Samples:
     An interval runs from that of the lowest numbers to that of the highest.
 
     Args:
-        statistic: `median`, `mean`, `geometric mean`, or the `share` of ones; of a single number
-            the ends may be `given`.
+        statistic: `median`, `mean`, `geometric mean`, or the `share` of the larger of two values,
+            as a mean; of a single number the ends may be `given`.
         low, high: one object where all are known.
-        within: the least and the largest mean that there can be. None: equal numbers are a mean.
+        within: the least and the largest mean that there can be, of a `share` by default 0 and 1.
+            None: equal numbers are a mean.
     """
 
     def __init__(
@@ -104,8 +105,10 @@ class Samples:
             self.low, self.high = _both(lambda end: np.sort(end, axis=-1), low, high)
             below, above = _both(medians, self.low, self.high)
         elif statistic == "share":
-            self.low, self.high = _both(lambda end: end.sum(axis=-1), low, high)
-            below, above = self.low / self.count, self.high / self.count
+            least, most = within if within and np.isfinite(within).all() else (0.0, 1.0)
+            self.within = least, most
+            below, above = _both(lambda end: end.mean(axis=-1), low, high)
+            self.low, self.high = _both(lambda end: (end > least).sum(axis=-1), low, high)
         elif statistic == "given":
             below, above = self.low, self.high = low[..., 0], high[..., 0]
         else:
@@ -134,7 +137,8 @@ class Samples:
             return -unbounded, unbounded
         if self.statistic == "share":
             low, high = exact_ends(self.count, alpha)
-            return low[self.low.astype(int)], high[self.high.astype(int)]
+            least, most = self.within or (0.0, 1.0)
+            return tuple(least + (most - least) * end for end in (low[self.low], high[self.high]))
         in_logs = self.statistic == "geometric mean"
         least, most = (-np.inf, np.inf) if in_logs or self.within is None else self.within
         freedom = self.count - 1 if self.count > 1 else np.nan

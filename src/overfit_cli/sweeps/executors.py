@@ -10,6 +10,7 @@ import contextlib
 import functools
 import itertools
 import math
+import multiprocessing
 import os
 import queue
 import random
@@ -24,10 +25,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import cloudpickle
+import pandas as pd
 from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 
 from overfit_cli.core import errors, files, processes, text
-from overfit_cli.core.cell import CellResult
+from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.training import Device, training_conditions
 from overfit_cli.sweeps import worker
 from overfit_cli.sweeps.plan import Plan
@@ -252,6 +254,23 @@ class Local(Executor):
             self._workers.shutdown(wait=False, kill_workers=True)
 
 
+def train_again(
+    executor: Executor, work: Work, cells: Iterable[Cell], *, anew: bool
+) -> pd.DataFrame:
+    """Train cells one by one, and return their rows without keeping them.
+
+    Args:
+        anew: whether by workers of this machine that have trained nothing yet.
+    """
+    if anew:
+        _pool.cache_clear()
+    tasks = ({number: [cell]} for number, cell in enumerate(cells))
+    with processes.answering_interrupts(), training_conditions():
+        records = executor.run(work, tasks, 1)
+        tables = [record.cells.to_pandas() for record in records if record.cells is not None]
+    return pd.concat(tables) if tables else pd.DataFrame(columns=["key"])
+
+
 _ONE_THREAD = ("BLIS_NUM_THREADS", "NUMBA_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 _KEEPING_MEMORY = {f"MALLOC_{name}_": f"{2**32}" for name in ("MMAP_THRESHOLD", "TRIM_THRESHOLD")}
 """glibc hands large freed arrays back; to get pages anew takes as long as a small training."""
@@ -264,11 +283,12 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
 
     They import nothing from the working folder.
     """
+    method = multiprocessing.get_start_method(allow_none=True)
     return ProcessPoolExecutor(
         jobs,
         timeout=SECONDS_UNTIL_IDLE_WORKERS_END,
         initializer=processes.start_worker,
-        initargs=(os.getpid(), os.environ.get(processes.SAFE_PATH)),
+        initargs=(os.getpid(), os.environ.get(processes.SAFE_PATH), method),
         env=_KEEPING_MEMORY
         | dict.fromkeys((*_ONE_THREAD, "VECLIB_MAXIMUM_THREADS", processes.SAFE_PATH), "1"),
     )

@@ -26,7 +26,7 @@ from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.expressions import CLOSE, Expression, Names, read_conditions, read_expression
 from overfit_cli.core.parameters import ParameterInfo, Value, describe
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import is_number, round_digits, shorten
+from overfit_cli.core.text import in_list, is_number, list_numbers, listed, round_digits, shorten
 
 MOST_CELLS = 5_000_000
 
@@ -237,7 +237,7 @@ def _item(info: ParameterInfo, names: Names, item: Any) -> Given:
         return _plain(info, item)
     if _is_arithmetic(item, names):
         return read_expression(item, names, info.name)
-    return info.parse(item)
+    return _parsed(info, item)
 
 
 def _names(infos: Infos) -> Names:
@@ -329,7 +329,11 @@ def parse_range(info: ParameterInfo, text: str) -> tuple[Value, ...]:
     """Return the values that `text` names, in the order given."""
     if ":" in text and info.kind != "text":
         return tuple(dict.fromkeys(_spaced(info, text)))
-    items = text.split(",")
+    items = listed(text) if info.kind == "text" else text.split(",")
+    is_split = info.kind == "text" and "," in text and '"' not in text
+    if is_split and (len({*items}) < len(items) or "," in str(info.default)):
+        quoted = f"{info.name} {shorten(text)}: {len(items)} values; one with a comma in it stands"
+        warnings.warn(f"{quoted} in double quotes, '\"{text}\"'", UserWarning, stacklevel=2)
     if len(items) > MOST_VALUES:
         raise _refusal(info, text, f"it names more than {MOST_VALUES} values")
     if not all(item.strip() for item in items):
@@ -338,10 +342,12 @@ def parse_range(info: ParameterInfo, text: str) -> tuple[Value, ...]:
 
 
 def parse_seeds(given: Any) -> tuple[int, ...]:
-    """Return the seeds: `5` is five of them, 0 to 4; `3:7`, `0,4,9` and a list name them."""
-    info, is_text = ParameterInfo("seeds", "int", accepts="a whole number"), isinstance(given, str)
-    read = parse_range(info, given) if is_text else _taken({info.name: info}, info.name, given)
-    names_them = {":", ","} & set(given) if is_text else isinstance(given, Iterable)
+    """Return the seeds: `5` is five of them, 0 to 4; `3:7`, `0,4:9` and a list name them."""
+    info = ParameterInfo("seeds", "int", accepts="a whole number")
+    texts = given.split(",") if isinstance(given, str) else ()
+    read: Sequence[Any] = [seed for text in texts for seed in parse_range(info, text)]
+    read = read or _taken({info.name: info}, info.name, given)
+    names_them = {":", ","} & set(given) if texts else isinstance(given, Iterable)
     least, most = (0, math.inf) if names_them else (1, MOST_VALUES)
     for seed in read:  # a text in a list may be arithmetic, for other parameters
         if not isinstance(seed, int) or not least <= seed <= most:
@@ -363,7 +369,7 @@ def range_text(info: ParameterInfo, values: Sequence[Value]) -> str:
                 warnings.simplefilter("ignore")
                 if parse_range(info, form) == tuple(values):
                     return form.removesuffix(":1")
-    return ",".join(map(_text, values))
+    return ",".join(map(in_list if info.kind == "text" else _text, values))
 
 
 def _text(value: Value) -> str:
@@ -374,7 +380,7 @@ def seeds_text(seeds: Sequence[int]) -> str:
     """Return the text that `parse_seeds` reads as these seeds."""
     first, last = seeds[0], seeds[-1]
     if (*seeds,) != (*range(first, last + 1),):
-        return ",".join(map(str, seeds))
+        return list_numbers(seeds).replace(" to ", ":").replace(", ", ",")
     return f"{first}:{last}" if first else str(last + 1)
 
 
@@ -393,7 +399,13 @@ def _value(info: ParameterInfo, text: str) -> Value:
     """A value of a list or a range; where a number can't be read, the message shows every form."""
     if info.is_number and not is_number(text):
         raise _refusal(info, text.strip())
-    return info.parse(text)
+    return _parsed(info, text)
+
+
+def _parsed(info: ParameterInfo, text: str) -> Value:
+    """A value as Python's are read: numbers that agree to `DIGITS` digits are one."""
+    value = info.parse(text)
+    return round_digits(value, DIGITS) if isinstance(value, float) else value
 
 
 def _spaced(info: ParameterInfo, text: str) -> Sequence[Value]:

@@ -294,8 +294,12 @@ def _with_columns(
 ) -> dict[str, pa.DataType]:
     """Types with those of declared columns, and of what rows have beside them, the widest first."""
     known = {**types, **{column.name: _TYPES[column.kind] for column in declared}}
-    found = itertools.chain(known, *sorted(rows, key=len, reverse=True))
-    return dict.fromkeys(found, REAL) | known
+    taken = sorted(rows, key=len, reverse=True)
+    kinds = dict[str, set[type]]()
+    for name, value in itertools.chain.from_iterable(row.items() for row in taken):
+        kinds.setdefault(name, set()).add(type(value))
+    whole = [name for name, types_of in kinds.items() if types_of - {type(None)} == {int}]
+    return dict.fromkeys(itertools.chain(known, kinds), REAL) | dict.fromkeys(whole, WHOLE) | known
 
 
 def cell_table(study: AnyStudy, results: Sequence[CellResult]) -> pa.Table:
@@ -310,9 +314,11 @@ def cell_table(study: AnyStudy, results: Sequence[CellResult]) -> pa.Table:
         }
         for one in results
     ]
-    raised = any(result.traceback for result in results)
-    measured = (result.measurements for result in results)
-    return pa.Table.from_pylist(rows, cell_schema(study, measured, traceback=raised))
+    schema = cell_schema(study, (result.measurements for result in results), traceback=True)
+    real = {name for name in schema.names if schema.field(name).type == REAL}
+    for row in rows:  # of mixed columns whole numbers are rounded
+        row |= {name: float(n) for name, n in row.items() if name in real and type(n) is int}
+    return pa.Table.from_pylist(rows, schema)
 
 
 def trajectory_table(study: AnyStudy, results: Sequence[CellResult]) -> pa.Table:

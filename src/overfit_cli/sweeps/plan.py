@@ -130,7 +130,11 @@ def _compare_function(study: AnyStudy, directory: RunDirectory) -> str:
     if changed and earlier.is_file() and now.is_file() and not earlier.samefile(now):
         raise directory.error(f"it holds cells of another file, {earlier}; name another directory.")
     types = (part.parameter_types(one.parameters) for one in (manifest.function, present))
-    return part.change_of(*types)
+    change = part.change_of(*types)
+    if change and present.command:  # only types can differ
+        told = "values tell the types, unless the command line says {lr:float}, {n:int} or {a:text}"
+        raise directory.error(f"{change} in its cells; {told}.")
+    return change
 
 
 def _batches(study: AnyStudy, cells: list[Cell], device: Device) -> list[list[Cell]]:

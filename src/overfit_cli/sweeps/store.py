@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from overfit_cli.core import parameters, registry, text
-from overfit_cli.core.cell import TRACEBACK
+from overfit_cli.core.cell import TRACEBACK, Cell
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import (
     MANIFEST,
@@ -36,7 +36,14 @@ from overfit_cli.core.files import (
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.sweeps import part as parquet
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.manifest import SOURCES, Manifest, joined_manifest, read_manifest, with_run
+from overfit_cli.sweeps.manifest import (
+    SOURCES,
+    Differing,
+    Manifest,
+    joined_manifest,
+    read_manifest,
+    with_run,
+)
 from overfit_cli.sweeps.part import CELLS, INDEX, STEPS, TEXT, NotAPartError, Part
 
 MANY_PARTS = 1000
@@ -104,6 +111,19 @@ class RunDirectory:
                 if not (path := folder / file.name).exists():
                     path.parent.mkdir(parents=True, exist_ok=True)
                     write_whole(path, file.content)
+
+    def note_check(self, keys: Iterable[str], differing: Differing) -> None:
+        """Note which of these cells, trained a second time, differ; those of before are forgotten.
+
+        A directory without a manifest has no place for it.
+        """
+
+        def noted(before: Manifest) -> Manifest:
+            others = {key: told for key, told in before.differing.items() if key not in {*keys}}
+            return before.model_copy(update={"differing": {**others, **differing}})
+
+        if self.manifest:
+            self.update(noted)
 
     def study_name(self) -> str | None:
         """Return the name of the study whose cells it holds; None where it holds none.
@@ -283,6 +303,37 @@ class RunDirectory:
                     if len(group) > 1 or not kept[group[0].name].all():
                         with contextlib.suppress(NotAPartError):  # one was damaged meanwhile
                             self._join(kind, group, kept)
+
+    def adopt(self, added: Grid) -> int:
+        """Give cells from before parameters were added their first values; return how many.
+
+        Their rows, and their logged steps, get the names of the cells with these values.
+        """
+        study, values = added.study, {name: values[0] for name, values in added.values.items()}
+        types = parquet.parameter_types(parameters.describe(study.parameters).values())
+        names = dict[str, str]()
+        with self.lock:
+            old = [p for p in self.parts(CELLS, None) if {*types} - {*values} == {*p.parameters}]
+            for part in old:
+                rows = [{**row, **values} for row in part.rows.to_pylist()]
+                for row in rows:
+                    given = parameters.parameters_from_row(study.parameters, row)
+                    cell = Cell(study.name, row["version"], given, row["seed"])
+                    names[row["key"]] = row["key"] = cell.key
+                schema = pa.unify_schemas([parquet.cell_schema(study), part.schema])
+                self._replace(CELLS, part, pa.Table.from_pylist(rows, schema))
+            for part in self.parts(STEPS, None) if names else []:
+                keys = [names.get(key, key) for key in part.rows["key"].to_pylist()]
+                self._replace(STEPS, part, part.rows.set_column(0, "key", pa.array(keys, TEXT)))
+            record = study.identity.function
+            if names and self.manifest.function is not None:
+                self.update(lambda before: before.model_copy(update={"function": record}))
+        return len(names)
+
+    def _replace(self, kind: str, part: Part, table: pa.Table) -> None:
+        folder, of = self._there / kind, (kind, part.study, part.source, part.stamp)
+        if parquet.write_part(folder, parquet.in_order(table, kind), *of) != part.name:
+            (folder / part.name).unlink()
 
     def _join(self, kind: str, group: Sequence[Part], kept: Mapping[str, parquet.Mask]) -> None:
         folder, written, first = self._there / kind, "", group[0]
