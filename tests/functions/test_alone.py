@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import cloudpickle
@@ -11,7 +10,6 @@ import pandas as pd
 import pytest
 
 import overfit_cli
-from overfit_cli.core import processes
 from overfit_cli.core.training import Execution
 from overfit_cli.functions.function_study import study_of_reference
 from overfit_cli.sweeps import run as sweeps
@@ -132,18 +130,6 @@ def test_what_an_import_inside_of_a_cell_sets_stays_for_the_next_one(
     cells = sweep_of(folder, IMPORTS, "--n=1:3", jobs, apart=True)
     assert cells[["bits", "set", "seen"]].drop_duplicates().to_numpy().tolist() == [[64, 1, 0]]
     assert cells["drawn"].nunique() == 1  # each begins with what the import has seeded
-
-
-def test_putting_back_takes_less_than_a_fifth_of_a_millisecond() -> None:
-    import torch  # noqa: F401 (more is read where it is there)
-
-    def seconds() -> float:
-        began = time.perf_counter()
-        with processes.putting_back():
-            pass
-        return time.perf_counter() - began
-
-    assert min(seconds() for _ in range(500)) < 0.0002
 
 
 def test_pytorch_is_not_imported_for_a_function_without_it(tmp_path: Path) -> None:

@@ -119,11 +119,12 @@ def test_a_table_that_it_writes_is_the_trajectory_and_its_last_row_the_result(pl
         ("{'loss': np.float64(0.5), 'n': array([3]), 'a': None}", "loss=0.5 n=3 a=None"),
         ("{'loss': tensor(-0.5, grad_fn=<MeanBackward0>), 'ok': True}\nbye", "loss=-0.5 ok=1"),
         ("{'loss': nan, 'low': -inf, 'acc': '93.2'}", "loss=nan low=-inf acc=93.2"),
+        ('{"args": {"lr": 0.1, "batch": 8}, "loss": 2}', "args_batch=8 loss=2"),
         ('epoch 1\n{\n  "loss": 1,\n  "more": {\n    "a": 2\n  }\n}\nend', "loss=1 more_a=2"),
     ],
 )
 def test_the_last_dict_that_is_printed_gives_the_numbers(printed: str, row: str) -> None:
-    found = program._numbers(program._last_dict(printed))
+    found = program._numbers(program._last_dict(printed), {"lr": 0.1})
     words = (f"{name}={value if value is None else f'{value:g}'}" for name, value in found.items())
     assert " ".join(words) == row
 

@@ -227,7 +227,7 @@ class Sentence:
         return [
             part
             for clause in self.clauses
-            if isinstance(clause.quantity, Power)
+            if isinstance(clause.quantity, Power | Powers)
             for parts in clause.quantity.local(judged)
             for part in combine(parts, clause.over)
         ]

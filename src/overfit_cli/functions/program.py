@@ -86,7 +86,7 @@ class Program:
             printed = _printed([*filter(None, words)], name, environment, training)
             found = _filled(self.reads, values)
             given = _rows_in(Path(name), found) if found else [_last_dict(printed)]
-        rows = _without_settings([_numbers(row) for row in given], values)
+        rows = _without_settings([_numbers(row, values) for row in given], values)
         return (row for row in rows) if self.reads else rows[0]
 
 
@@ -162,7 +162,7 @@ def _rows_in(folder: Path, pattern: str) -> list[Row]:
     if len(paths) != 1:
         there = ", ".join(str(path.relative_to(folder)) for path in sorted(folder.rglob("*")))
         raise Told(f"it wrote {len(paths)} files {pattern}", f"It wrote: {there}")
-    content = paths[0].read_text("utf-8-sig", "replace")
+    content = paths[0].read_bytes().decode("utf-8-sig", "replace")
     try:
         is_table = paths[0].suffix == ".csv"
         rows = [*csv.DictReader(content.splitlines())] if is_table else json.loads(content)
@@ -175,12 +175,17 @@ def _rows_in(folder: Path, pattern: str) -> list[Row]:
     return rows
 
 
-def _numbers(row: Mapping[Any, Any], before: str = "") -> Row:
-    """The numbers of a row by name; those inside of `test` are called `test_loss`."""
+def _numbers(row: Mapping[Any, Any], settings: Mapping[str, Any], before: str = "") -> Row:
+    """The numbers of a row by name; those inside of `test` are called `test_loss`.
+
+    Such a part may have the cell's settings, as `vars(args)` does: they are left out.
+    """
     found = Row()
     for key, value in row.items():
         if isinstance(value, Mapping):
-            found |= _numbers(value, f"{before}{key}_")
+            found |= _numbers(value, settings, f"{before}{key}_")
+        elif before and settings.get(key) == value:
+            continue
         elif value in (None, "") or text.is_number(value):
             found[f"{before}{key}".strip()] = float(value) if value not in (None, "") else None
     return found

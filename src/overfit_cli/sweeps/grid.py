@@ -405,8 +405,8 @@ def _value(info: ParameterInfo, text: str) -> Value:
 def _parsed(info: ParameterInfo, text: str) -> Value:
     """A value; a number of more than 15 digits, which arithmetic left, has `DIGITS` as Python's."""
     value = info.parse(text)
-    is_whole = not isinstance(value, float) or round_digits(value, 15) == value
-    return value if is_whole else round_digits(value, DIGITS)
+    is_long = isinstance(value, float) and round_digits(value, 15) != value
+    return round_digits(float(value), DIGITS) if is_long else value
 
 
 def _spaced(info: ParameterInfo, text: str) -> Sequence[Value]:
