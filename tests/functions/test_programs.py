@@ -402,7 +402,7 @@ def test_a_script_is_not_executed_and_the_command_is_named(
 @pytest.mark.parametrize(
     "code",
     [
-        "import sys\ndef train(lr: float = 0.5):\n    sys.argv[1:] = [str(lr)]\n    return {'loss': lr}\n",
+        "def train(lr: float = 0.5):\n    sys.argv[1:] = [str(lr)]\n    return {'loss': lr}\n",
         HELPER + GUARD.replace("main()", "print(step())"),
         f"{HELPER}{PARSED}def _main():\n    p.parse_args()\n{GUARD}",
         "train = lambda lr=0.5: {'loss': lr}",
