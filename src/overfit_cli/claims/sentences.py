@@ -228,13 +228,17 @@ class Sentence:
         except UndefinedError as error:
             raise inconclusive(f"{error.value}: {error.accepts}") from None
 
-    def local(self, cells: Cells) -> list[Part]:
-        """Return the powers of pieces of lines, which a power has all along them."""
+    def local(self, cells: Cells, *, together: bool) -> list[Part]:
+        """Return the powers of pieces of lines, which a power has all along them.
+
+        Args:
+            together: whether powers that are fitted together have pieces, too.
+        """
         judged = chosen(cells, self.where)
         return [
             part
             for clause in self.clauses
-            if isinstance(clause.quantity, Power | Powers)
+            if isinstance(clause.quantity, (Power, Powers) if together else Power)
             for parts in clause.quantity.local(judged)
             for part in combine(parts, clause.over)
         ]

@@ -147,7 +147,8 @@ class Measure:
         not hold by that.
         """
         is_asked = measured.verdict in ("holds", "inconclusive")
-        pieces = self.sentence.local(held) if is_asked else []
+        own = self.choose is None  # papers' claims on powers together were sealed without pieces
+        pieces = self.sentence.local(held, together=own) if is_asked else []
         if not pieces:
             return measured
         pieces = pieces if self.drawn else [part.as_case() for part in pieces]
