@@ -164,8 +164,7 @@ def train(
     options = {"out": out, "data": data, "device": device, "read": read}
     how, given = option.read_options(option.SweepOptions, options), _given(parameters, values)
     subject = _subject(study, how, dict(given))
-    settings = _settings(subject.study, given)
-    watch = train_cell(subject, settings, seed, how, console(quiet=quiet))
+    watch = train_cell(subject, _settings(subject.study, given), seed, how, console(quiet=quiet))
     if isinstance(watch.error, Exception):
         raise watch.error
     return watch.result

@@ -187,8 +187,7 @@ class Power:
             for parts, (first, last) in zip(pieces, _pieces(x), strict=False):
                 at = slice(first, last + 1)
                 where = _joined(place, f"{self.axis}={x[first]:.6g} to {x[last]:.6g}")
-                weights = _slope_weights(np.log(x[at]))
-                local = _weighted(weights, *(each[:, at] for each in logs))
+                local = _weighted(_slope_weights(np.log(x[at])), *(each[:, at] for each in logs))
                 parts.append(Part(where, *local, self.margin, "mean"))
         return [parts for parts in pieces if parts]
 

@@ -128,8 +128,7 @@ def _details(parts: Sequence[Part], ends: Floats) -> dict[str, float]:
     for part, numbers in zip(parts, ends.tolist(), strict=True):
         if (part.quantity or len(parts) <= MOST_LISTED) and part.statistic != "case":
             name = re.sub("^(at|the) ", "", str(part))
-            names = (name, f"{name}, from", f"{name}, to")
-            details |= zip(names, numbers, strict=True)
+            details |= zip((name, f"{name}, from", f"{name}, to"), numbers, strict=True)
     return details
 
 

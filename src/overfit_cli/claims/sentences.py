@@ -216,10 +216,9 @@ class Sentence:
         if left := len(cells.frame) - len(judged.frame):
             are, them = ("is", "it") if left == 1 else ("are", "them")
             add_remark(f"{plural(left, 'cell')} {are} left out because the claim excludes {them}.")
-        several = len(self.clauses) > 1
         try:
             return [
-                replace(part, quantity=str(clause.quantity)) if several else part
+                replace(part, quantity=str(clause.quantity)) if len(self.clauses) > 1 else part
                 for clause in self.clauses
                 for part in clause.parts(judged, self.seeds)
             ]
@@ -393,8 +392,7 @@ def _quantity(body: str, *, in_ratios: bool) -> Quantity:
         return trend
     if crossing := _crossing(body):
         return crossing
-    several = rf"powers of \((.+)\) in (.+?) are \((.+)\) within ({_NUMBER})"
-    if match := re.fullmatch(several, body):
+    if match := re.fullmatch(rf"powers of \((.+)\) in (.+?) are \((.+)\) within ({_NUMBER})", body):
         causes = tuple(map(_measured, match[1].split(",")))
         stated = tuple(
             None if each.strip() == "any" else _number(each.strip()) for each in match[3].split(",")
@@ -445,8 +443,7 @@ def _comparison(left: str, sign: str, right: str, *, in_ratios: bool) -> Level:
         turned = sign.translate(str.maketrans("<>", "><"))
         return Level(_measured(right), _one_side(turned, _number(left)))
     if in_ratios:
-        ratio = _measured(f"({_measured(left)}) / ({_measured(right)})")
-        return Level(ratio, _one_side(sign, 1.0))
+        return Level(_measured(f"({_measured(left)}) / ({_measured(right)})"), _one_side(sign, 1.0))
     return Level(_difference(left, right), _one_side(sign, 0.0))
 
 
@@ -528,6 +525,5 @@ def _margin(text: str) -> Margin:
 
 def _one_side(sign: str, number: float) -> Margin:
     """A margin with one end; that of `<` and `>` does not contain its end."""
-    towards = {"<": -math.inf, ">": math.inf}.get(sign, number)
-    end = math.nextafter(number, towards)
+    end = math.nextafter(number, {"<": -math.inf, ">": math.inf}.get(sign, number))
     return Margin(most=end) if sign[0] == "<" else Margin(least=end)

@@ -146,8 +146,7 @@ class Measure:
         Verdicts of many claims have a stricter level, at which the pieces may be open: a claim does
         not hold by that.
         """
-        is_asked = measured.verdict in ("holds", "inconclusive")
-        pieces = self.sentence.local(held) if is_asked else []
+        pieces = self.sentence.local(held) if measured.verdict in ("holds", "inconclusive") else []
         if not pieces:
             return measured
         pieces = pieces if self.drawn else [part.as_case() for part in pieces]

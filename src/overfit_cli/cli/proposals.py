@@ -147,8 +147,7 @@ def lines_on_seeds(judged: Sequence[Judged]) -> Iterator[str]:
         yield f"More seeds are needed in {path}: {needed} for {names}."
         run = here[0].run
         if path and run is not None and (present := _seeds_of(run)):
-            seeds = _more_seeds(present, needed)
-            yield from _proposals(_sweeps(run, seeds), path)
+            yield from _proposals(_sweeps(run, _more_seeds(present, needed)), path)
 
 
 def _proposals(commands: Iterable[list[str]], path: Path) -> Iterator[str]:

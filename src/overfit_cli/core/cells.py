@@ -494,8 +494,7 @@ class Cells:
                 keep &= self.meets(test, str(ref), option)
         at = place[keep], np.searchsorted(seeds, self.frame["seed"].to_numpy()[keep])
         if len(np.unique(np.ravel_multi_index(at, shape))) < keep.sum():
-            accepts = "several cells of a seed have the same setting."
-            raise UndefinedError(option, str(ref), accepts)
+            raise UndefinedError(option, str(ref), "several cells of a seed have the same setting.")
         table = np.full(shape, np.nan)
         table[at] = numbers[keep]
         return table

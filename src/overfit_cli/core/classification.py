@@ -135,8 +135,7 @@ def move_to_device(examples: Examples, device: str) -> tuple[Tensor, Tensor, Ten
     if examples.lengths is None:
         return tokens, labels, None
     positions = np.arange(examples.tokens.shape[1])
-    mask = torch.from_numpy(positions < examples.lengths[:, None]).to(device)
-    return tokens, labels, mask
+    return tokens, labels, torch.from_numpy(positions < examples.lengths[:, None]).to(device)
 
 
 def loss_and_accuracy(

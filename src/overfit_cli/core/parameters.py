@@ -63,8 +63,7 @@ def text_problem(name: str, text: object) -> str:
 
 def with_money(words: str) -> str:
     r"""Return words for a figure: signs of money, an odd number of dollar signs, become `\$`."""
-    odd = len(_DOLLAR.findall(words)) % 2
-    return _DOLLAR.sub(r"\\$", words) if odd else words
+    return _DOLLAR.sub(r"\\$", words) if len(_DOLLAR.findall(words)) % 2 else words
 
 
 def is_plain(symbol: str) -> bool:
@@ -130,8 +129,7 @@ def symbol_text(symbol: str) -> str:
     text = re.sub(r"\\mathrm\{(.*?)\}", r"\1", text)
     text = re.sub(r"\\frac\{(.*?)\}\{(.*?)\}", r"\1/\2 ", text)
     text = re.sub(rf"(?!{_ACCENT}\b)\\([A-Za-z]+)( ?)", lambda m: _letter(m[2], m[3]), text)
-    accented = rf"{_ACCENT}(?:\{{(.)\}}| (.))"
-    text = re.sub(accented, lambda m: f"{m[2] or m[3]}{_SIGNS[m[1]]}", text)
+    text = re.sub(rf"{_ACCENT}(?:\{{(.)\}}| (.))", lambda m: f"{m[2] or m[3]}{_SIGNS[m[1]]}", text)
     text = re.sub(r"\^(?:\{(-?\d+)\}|(\d))", lambda m: (m[1] or m[2]).translate(RAISED), text)
     while (inner := _BRACES.sub(_without_braces, text)) != text:
         text = inner
@@ -334,8 +332,7 @@ class ParameterInfo:
 def symbol_spellings(symbol: str) -> frozenset[str]:
     """Return the spellings of a symbol: as terminals show it, `SNR` or `σ_p`, and `eta` for η."""
     letters = symbol.replace("\\", "")
-    words = (symbol_text(symbol), letters if letters.isidentifier() else "")
-    return frozenset(filter(None, words))
+    return frozenset(filter(None, (symbol_text(symbol), letters if letters.isidentifier() else "")))
 
 
 SEED = ParameterInfo("seed", "int", 0, "seed", accepts="a whole number of at least 0")

@@ -401,8 +401,7 @@ class BatchedTraining(ABC, Generic[P, State, Pass]):
                 self.cells = [self.cells[index] for index in kept]
 
     def _measured(self, step: int, now: Pass, ended: Sequence[bool]) -> Results[P]:
-        every = step in self._logged
-        due = [index for index, end in enumerate(ended) if every or end]
+        due = [index for index, end in enumerate(ended) if step in self._logged or end]
         rows = dict(zip(due, self.measure(step, now, due), strict=True))
         for index, row in rows.items():
             if row:

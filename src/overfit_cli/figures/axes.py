@@ -192,8 +192,7 @@ def legend_below(figure: Figure, legend: style.Legend, columns: int = 3, heading
         ncols=across,
         title=heading or None,
     )
-    lines = sum(text.count("\n") + 1 for text in texts)
-    return -(-lines // across) + bool(heading)
+    return -(-sum(text.count("\n") + 1 for text in texts) // across) + bool(heading)
 
 
 def log_ticks(axis: MplAxis, low: float, high: float) -> None:
@@ -346,8 +345,7 @@ def draw_equations(
         if not any(np.isfinite(line.get_xydata()).any() for line in lines):
             said += " (out of view)"
         figure.facts.append(f"{called}: {said}.")
-        handle = Line2D([], [], color="0.3", linestyle=dash) if varies else lines[0]
-        legend.append((handle, said))
+        legend.append((Line2D([], [], color="0.3", linestyle=dash) if varies else lines[0], said))
     return legend
 
 

@@ -52,8 +52,7 @@ class Row:
     @property
     def met(self) -> pd.Series[bool]:
         """Which cells meet all hypotheses."""
-        missed = pd.DataFrame({**self.missed}, self.over.index)
-        met: pd.Series[bool] = (missed <= 0).all(axis=1)
+        met: pd.Series[bool] = (pd.DataFrame({**self.missed}, self.over.index) <= 0).all(axis=1)
         return met
 
     def note(self) -> str:
@@ -129,8 +128,7 @@ def draw_bounds(
     inks, marked = dict(zip(lines, colours, strict=False)), dict(zip(shapes, marks, strict=False))
     for values in settings:
         line, shape = values.get(first, ""), values.get(second, "")
-        chosen = (cells[list(values)] == pd.Series(values, dtype=object)).all(axis=1)
-        index = cells.index[chosen]
+        index = cells.index[(cells[list(values)] == pd.Series(values, dtype=object)).all(axis=1)]
         how: dict[str, Any] = {"color": inks[line], "marker": marked[shape], "linestyle": ""}
         middle = step * (lines.index(line) - (len(lines) - 1) / 2)
         for place, row in enumerate(drawn):

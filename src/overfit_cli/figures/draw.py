@@ -362,8 +362,7 @@ def path_beside(source: Path, out: Path | None) -> str:
         path = Path(os.path.relpath(source, out.parent))
     except ValueError:
         return ""
-    typed = {"..", *source.parts, *out.parts}
-    return path.as_posix() if typed.issuperset(path.parts) else ""
+    return path.as_posix() if {"..", *source.parts, *out.parts}.issuperset(path.parts) else ""
 
 
 def read_record(content: bytes) -> tuple[str, FigureRecord]:

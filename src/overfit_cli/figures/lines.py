@@ -290,8 +290,7 @@ def told_apart(
     pieces = [piece for row in rows.values() for piece in row]
     if not 0 < len(pieces) <= MOST_PANELS:
         return parts
-    looks = style.line_looks(data.study, [values for values, _ in pieces])
-    pairs = zip(pieces, looks, strict=True)
+    pairs = zip(pieces, style.line_looks(data.study, [values for values, _ in pieces]), strict=True)
     return [replace(panel, colour=look.colour) for (_, panel), look in pairs]
 
 
@@ -354,8 +353,7 @@ def _less_first(data: Cells, columns: Sequence[str]) -> tuple[Cells | None, str]
     subtrahend = steps.loc[steps["key"].isin(first.frame["key"]), ["seed", "step", *columns]]
     pairs = steps.merge(subtrahend, on=["seed", "step"], suffixes=("", "_of_first"))
     lessened = {name: pairs[name] - pairs[f"{name}_of_first"] for name in columns}
-    logged = pairs[["key", "step"]].assign(**lessened)
-    less = data.with_trained(cells).with_steps(logged)
+    less = data.with_trained(cells).with_steps(pairs[["key", "step"]].assign(**lessened))
     return less, labels.short_settings(data.schema, values)
 
 
@@ -406,8 +404,7 @@ def draw_learning_rates(data: Cells, options: FigureOptions) -> Picture:
             margin = 0.08 * (high - low)
             axes.set_ylim(min(low, guess - margin), max(high, guess + margin))
             axes.axhline(guess, **style.THRESHOLD)
-            across = axes.get_yaxis_transform()
-            axes.annotate("guessing", (0.01, guess), xycoords=across, **look)
+            axes.annotate("guessing", (0.01, guess), xycoords=axes.get_yaxis_transform(), **look)
     return figure
 
 
@@ -446,8 +443,7 @@ def _falls(steps: pd.DataFrame, column: str) -> tuple[pd.Series[float], pd.Serie
     gaps = np.log(share.clip(lower=1e-300) / MILLIONTH)
     before, last = gaps.groupby(logged["key"]).shift(), logged.groupby("key")["step"].shift()
     part = before / (before - gaps)  # of the way from the logged step before
-    crossed = (gaps <= 0) & (before > 0)
-    reached = (last + part * (logged["step"] - last))[crossed]
+    reached = (last + part * (logged["step"] - last))[(gaps <= 0) & (before > 0)]
     arrivals = reached.groupby(logged["key"]).first()
     return share.groupby(logged["key"]).last(), arrivals
 

@@ -181,8 +181,7 @@ def lines_of_steps(parts: Sequence[Cells], columns: Sequence[str], over_seeds: A
     declared = all(parts[0].logged[name].declared for name in columns)
     logged = [_cells_with_steps(part, declared=declared) for part in parts]
     every = pd.concat(logged)
-    done = sum(part.counts()["done"] for part in parts)
-    unlogged = done - int((every["status"] == "done").sum())
+    unlogged = sum(part.counts()["done"] for part in parts) - int((every["status"] == "done").sum())
     lost = f"; {plural(unlogged, 'cell')} without logged steps left out" if unlogged else ""
     parts = [part.without_plan(cells) for part, cells in zip(parts, logged, strict=True)]
     varying = {name for part in parts for name in part.varying()}

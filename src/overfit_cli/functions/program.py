@@ -294,8 +294,7 @@ def read_command(
         )
     except ValueError as error:
         raise UserError(f"{command}: {experiment.why_refused(error)}.") from error
-    program = Program(tuple(words), reads, code.files, str(folder))
-    return record, program, code
+    return record, Program(tuple(words), reads, code.files, str(folder)), code
 
 
 def _whole(word: str, folder: Path) -> str:

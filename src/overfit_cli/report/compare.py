@@ -291,8 +291,7 @@ class Contrast:
         """Return a multiple of B's mean, plus a shift, less A's mean."""
         if self.paired:
             return intervals.mean_estimate(scale * np.asarray(self.b) + shift - self.a)
-        mean = self.mean_of_b.scaled(scale, shift)
-        return intervals.difference_of_means(mean, self.mean_of_a)
+        return intervals.difference_of_means(self.mean_of_b.scaled(scale, shift), self.mean_of_a)
 
     @property
     def error(self) -> float:

@@ -163,8 +163,7 @@ def run_facts(data: Cells, manifest: Manifest) -> Entry:
 
 def kinds_of_failures(failed: pd.DataFrame) -> list[errors.Alike]:
     """Return the kinds of failures, the most frequent first; tracebacks as rows have them."""
-    raised = failed.reindex(columns=["reason", TRACEBACK]).dropna()
-    rows = raised.itertuples(index=False, name=None)
+    rows = failed.reindex(columns=["reason", TRACEBACK]).dropna().itertuples(index=False, name=None)
     return errors.count_alike(_count_reasons(failed), errors.tracebacks_by_kind(rows))
 
 

@@ -108,8 +108,7 @@ def _figure_of_difference(data: Cells, column: str) -> tuple[Figure, FigureOptio
         log = frozenset({"x"} if numbers and pairs.is_log_spaced(data.values[along]) else ())
         return grid_figures()["lines"], FigureOptions(value=column, x=along, log=log)
     own = registry.figures_of(data.study)["heatmap"].options
-    is_own = {own.x, own.y} <= {*numbers}
-    x, y = (own.x, own.y) if is_own else (numbers[1], numbers[0])
+    x, y = (own.x, own.y) if {own.x, own.y} <= {*numbers} else (numbers[1], numbers[0])
     by = next((name for name in varying if name not in (x, y)), None)
     return grid_figures()["heatmap"], FigureOptions(value=column, x=x, y=y, by=by)
 
@@ -175,8 +174,7 @@ def _panels(judged: judge.Judged) -> list[_Panel]:
     called = judged.claim.name if judged.claim.source or several else sentence.text
     for clause in sentence.clauses:
         title = f"{called}, {clause.quantity}" if several else called
-        parts = clause.parts(cells, sentence.seeds)
-        panels.append((f"{title}: {judged.headline}", clause, parts))
+        panels.append((f"{title}: {judged.headline}", clause, clause.parts(cells, sentence.seeds)))
     return panels
 
 
@@ -223,8 +221,7 @@ def _row_name(part: Part) -> str:
 
 def _wrapped(words: str, letters: int) -> str:
     """Break a text without formulas into lines, a word only where it is longer than a line."""
-    lines = textwrap.wrap(words, letters, break_on_hyphens=False)
-    return "\n".join(map(labels.literal, lines))
+    return "\n".join(map(labels.literal, textwrap.wrap(words, letters, break_on_hyphens=False)))
 
 
 def _draw_panel(axes: Axes, parts: Sequence[Part], names: Sequence[str]) -> None:

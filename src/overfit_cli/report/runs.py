@@ -131,8 +131,7 @@ class JudgedRun:
 
     def _repeated_seeds(self, claim: Claim) -> list[int]:
         if claim.reads not in self._repeated:
-            repeated = repeated_seeds(self.rows(claim), self.study.parameters)
-            self._repeated[claim.reads] = repeated
+            self._repeated[claim.reads] = repeated_seeds(self.rows(claim), self.study.parameters)
         return self._repeated[claim.reads]
 
     def _differing(self, claim: Claim) -> str:
@@ -260,8 +259,7 @@ class JudgedRun:
     @functools.cached_property
     def _sealed_cells(self) -> pd.DataFrame:
         """The cells that the first sweep was to cover."""
-        first = self.manifest.model_copy(update={"runs": self.manifest.runs[:1]})
-        return first.planned(self.study)
+        return self.manifest.model_copy(update={"runs": self.manifest.runs[:1]}).planned(self.study)
 
     def _design_in_words(self, claim: Claim, measured: Measurement, rows: pd.DataFrame) -> str:
         """Say where a user's claim is judged on other cells than those that it was sealed for."""

@@ -165,9 +165,8 @@ def crossing_table(crossings: pd.DataFrame, y: str) -> pd.DataFrame:
     Args:
         crossings: as `crossings` returns them, of a positive x.
     """
-    positions = crossings["crossing"].clip(lower=0).to_numpy(dtype=np.float64)
     with np.errstate(divide="ignore"):
-        logs = np.log(positions)
+        logs = np.log(crossings["crossing"].clip(lower=0).to_numpy(dtype=np.float64))
     return crossings.assign(log=logs).pivot(index=y, columns="seed", values="log")
 
 

@@ -105,8 +105,7 @@ class Search:
 
     def sample_at(self, position: float) -> float:
         """Return the x to sample near a logarithm: one inside of the grid."""
-        x = round_digits(math.exp(position), _DIGITS)
-        return min(max(x, self.coarse[0]), self.coarse[-1])
+        return min(max(round_digits(math.exp(position), _DIGITS), self.coarse[0]), self.coarse[-1])
 
     def _rows(self, cells: pd.DataFrame) -> list[_Row]:
         """The curves of each y, with the variance that is pooled over all of them."""

@@ -117,8 +117,7 @@ class Samples:
             below, above = self.low, self.high = _both(lambda end: end.mean(axis=-1), low, high)
             centre = (below + above)[..., None] / 2
             squares = _both(lambda end: (end - centre) ** 2, low, high)
-            summed = np.maximum(*squares).sum(axis=-1)
-            self.deviation = np.sqrt(summed / max(self.count - 1, 1))
+            self.deviation = np.sqrt(np.maximum(*squares).sum(axis=-1) / max(self.count - 1, 1))
             # Whether all are one number, up to round-off: their spread is that of no interval.
             equal = self.deviation <= 4 * np.finfo(float).eps * np.abs(centre[..., 0])
             self.equal = equal & (self.count < FEW and within is not None)

@@ -55,8 +55,7 @@ class Cluster(Executor):
         try:
             self._connect()
         except (OSError, ValueError, RuntimeError, TypeError) as error:
-            problem = self.absent.format(type(error).__name__)
-            raise BadValue("address", address, problem) from error
+            raise BadValue("address", address, self.absent.format(type(error).__name__)) from error
 
     def _count_slots(self) -> int:
         if time.monotonic() >= self._next_count:
@@ -131,8 +130,7 @@ class Dask(Cluster):
     def _send(self, work: Work, pickled: bytes, task: Task) -> Future[TaskRecord]:
         call = pickle.dumps(_Called((VERSIONS, pickled, cloudpickle.dumps(task))))
         sent = self._client.submit(pickle.loads, call, pure=False)
-        loop = self._client.loop.asyncio_loop
-        return asyncio.run_coroutine_threadsafe(self._result(sent), loop)
+        return asyncio.run_coroutine_threadsafe(self._result(sent), self._client.loop.asyncio_loop)
 
     async def _result(self, sent: Any) -> TaskRecord:
         """Return a task's result, asked for again where the worker that has it is silent."""

@@ -264,9 +264,8 @@ def train_again(
     """
     if anew:
         _pool.cache_clear()
-    tasks = ({number: [cell]} for number, cell in enumerate(cells))
     with processes.answering_interrupts(), training_conditions():
-        records = executor.run(work, tasks, 1)
+        records = executor.run(work, ({number: [cell]} for number, cell in enumerate(cells)), 1)
         tables = [record.cells.to_pandas() for record in records if record.cells is not None]
     return pd.concat(tables) if tables else pd.DataFrame(columns=["key"])
 

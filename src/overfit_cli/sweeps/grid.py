@@ -362,8 +362,7 @@ def range_text(info: ParameterInfo, values: Sequence[Value]) -> str:
     """Return the text that `parse_range` reads as these values: a range where one gives them."""
     if info.is_number and len(values) > 3:
         ends, (first, second) = f"{_text(values[0])}:{_text(values[-1])}", values[:2]
-        is_real = info.kind == "float"
-        step = len(values) if is_real else cast("int", second) - cast("int", first)
+        step = len(values) if info.kind == "float" else cast("int", second) - cast("int", first)
         for form in (f"{ends}:{step}", f"{ends}:{len(values)}:log"):
             with contextlib.suppress(BadValue), warnings.catch_warnings():
                 warnings.simplefilter("ignore")

@@ -244,8 +244,7 @@ class Manifest(BaseModel):
         for run in runs.values():
             rows = list[dict[str, Any]]()
             with contextlib.suppress(UserError):  # the study refuses what it once accepted
-                grid = run.grid(study)
-                for row in grid.rows():
+                for row in run.grid(study).rows():
                     with contextlib.suppress(UserError):  # a point that it refuses is none
                         rows.append(build(study.parameters, row).model_dump())
             if rows:  # without any, whole numbers beside it would become real ones

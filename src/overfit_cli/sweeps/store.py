@@ -104,11 +104,10 @@ class RunDirectory:
             return with_run(before, grid, settings, **how)
 
         source, _, files = grid.study.identity
-        folder = self._there / SOURCES / source
         with self.lock:
             self.update(added)
             for file in files if source else ():
-                if not (path := folder / file.name).exists():
+                if not (path := self._there / SOURCES / source / file.name).exists():
                     path.parent.mkdir(parents=True, exist_ok=True)
                     write_whole(path, file.content)
 
