@@ -280,11 +280,9 @@ class Powers:
 
     def holds_where(self, statistic: str) -> str:
         """Return the condition on the powers in words."""
-        powers = ", ".join(
-            f"{margin.target:g} of {self.causes[index]}" for index, margin in self.margins()
-        )
+        powers = (f"{margin.target:g} of {self.causes[at]}" for at, margin in self.margins())
         each = f"the {statistic} over seeds of each power"
-        return f"{each}{IN_MARGIN}within {self.tolerance:g} of {powers}"
+        return f"{each}{IN_MARGIN}within {self.tolerance:g} of {', '.join(powers)}"
 
     def parts(self, cells: Cells) -> list[Part]:
         """Return each power that is stated: least squares of logarithms, seed by seed.

@@ -75,12 +75,10 @@ class Clause:
         if self.statistic == "mean" and isinstance(self.quantity, Level):
             refs = self.quantity.measured.refs
             numbers = cells.numbers(refs[0].name, missed=False)
-            is_single = len(refs) == 1  # a difference of zeros and ones has three values
-            parts = (
-                _of_two_values(parts, {*numbers.abs().dropna()})
-                if is_single
-                else [replace(part, signed=True) for part in parts]
-            )
+            if len(refs) == 1:
+                parts = _of_two_values(parts, {*numbers.abs().dropna()})
+            else:  # a difference of zeros and ones has three values
+                parts = [replace(part, signed=True) for part in parts]
         if self.statistic == "geometric mean" and any((part.high <= 0).any() for part in parts):
             raise inconclusive("A number is 0 or less, which has no logarithm.")
         return combine(parts, self.over)
@@ -125,15 +123,11 @@ def _of_two_values(parts: Sequence[Part], sizes: set[float]) -> list[Part]:
     """
     known = [part.low[part.low == part.high] for part in parts]
     values, count = np.unique(np.concatenate(known)), sum(map(len, known))
-    if len(values) != 2 or np.isinf(values).any():
+    is_few = count < FEW and not sizes <= {0.0, 1.0}
+    if len(values) != 2 or np.isinf(values).any() or is_few:
         return list(parts)
     within = float(values[0]), float(values[1])
-    return [
-        replace(part, within=within)
-        if not part.unknown and (count >= FEW or sizes <= {0.0, 1.0})
-        else part
-        for part in parts
-    ]
+    return [part if part.unknown else replace(part, within=within) for part in parts]
 
 
 def combine(parts: Sequence[Part], over: Over) -> list[Part]:
@@ -394,9 +388,8 @@ def _quantity(body: str, *, in_ratios: bool) -> Quantity:
         return crossing
     if match := re.fullmatch(rf"powers of \((.+)\) in (.+?) are \((.+)\) within ({_NUMBER})", body):
         causes = tuple(map(_measured, match[1].split(",")))
-        stated = tuple(
-            None if each.strip() == "any" else _number(each.strip()) for each in match[3].split(",")
-        )
+        texts = map(str.strip, match[3].split(","))
+        stated = tuple(None if text == "any" else _number(text) for text in texts)
         if len(causes) != len(stated) or stated == (None,) * len(stated):
             refuse("it takes a power, or `any`, for each name, and at least one that is a number.")
         powers = Powers(_measured(match[2]), causes, stated, _number(match[4]))
@@ -482,10 +475,8 @@ def _sides(text: str, signs: str = _SIGN) -> list[str]:
 
 def _difference(left: str, right: str) -> Expression:
     """The left side of a comparison less its right side; one of them may be a number."""
-    left, right = (
-        side if re.fullmatch(_NUMBER, side) else str(_measured(side)) for side in (left, right)
-    )
-    return _measured(f"{left} - ({right})")
+    both = (side if re.fullmatch(_NUMBER, side) else str(_measured(side)) for side in (left, right))
+    return _measured("{} - ({})".format(*both))
 
 
 def _measured(text: str) -> Expression:

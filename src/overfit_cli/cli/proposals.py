@@ -94,10 +94,9 @@ def sweep_words(
         return [text for text in rules if not {*re.findall(r"\w+", text)} & {*(others or {})}]
 
     grid, subject = run.grid(study), _subject(study)
-    values = {**grid.texts(), **(others or {})}
     names = ["refine", "threshold", "trajectories"] if refined else ["trajectories"]
     options = {
-        "set": [f"{name}={text}" for name, text in values.items()],
+        "set": [f"{name}={text}" for name, text in {**grid.texts(), **(others or {})}.items()],
         "together": kept(",".join(tied) for tied in grid.together),
         "only": kept(grid.only),
         "seeds": seeds_text(tuple(seeds) or grid.seeds) if study.seeded else None,

@@ -187,9 +187,8 @@ class Course:
 
     def mean_train_loss(self) -> float:
         """Return the mean of the losses of all steps, each before the step was taken."""
-        steps = list(self.rows)
         losses = [row["train_loss"] for row in self.rows.values()]
-        return float(np.average(losses[1:], weights=np.diff(steps)))
+        return float(np.average(losses[1:], weights=np.diff(list(self.rows))))
 
 
 def train_with_evaluations(

@@ -458,9 +458,8 @@ def build(model: type[StudyParameters], values: Mapping[str, Value]) -> StudyPar
 
 def unknown_parameter(name: str, declared: Mapping[str, ParameterInfo]) -> BadValue:
     """Return the error for an unknown parameter, with the nearest name."""
-    return BadValue(
-        name, None, f"the study has no parameter {name!r}; {suggestion(name, declared)}"
-    )
+    lack = f"the study has no parameter {name!r}"
+    return BadValue(name, None, f"{lack}; {suggestion(name, declared)}")
 
 
 def _refusal(error: ErrorDetails, declared: Mapping[str, ParameterInfo]) -> BadValue:

@@ -78,8 +78,7 @@ def product_library() -> Literal["PyTorch", "oneDNN"]:
     described = _processor()
     is_amd = described.get("vendor_id") == "AuthenticAMD"
     is_wide = is_amd and int(described.get("cpu family") or 0) >= _ZEN_5
-    has_avx512 = "avx512f" in described.get("flags", "").split()
-    return "oneDNN" if is_wide and has_avx512 else "PyTorch"
+    return "oneDNN" if is_wide and "avx512f" in described.get("flags", "").split() else "PyTorch"
 
 
 _ZEN_5 = 26

@@ -185,13 +185,8 @@ def legend_below(figure: Figure, legend: style.Legend, columns: int = 3, heading
     texts = [labels.wrap_text(text, letters) for _, text in legend]
     longest = max(len(labels.typeset(line)) for text in texts for line in text.split("\n"))
     across = max(1, min(columns, letters // (longest + 4)))
-    figure.legend(
-        [artist for artist, _ in legend],
-        texts,
-        loc="outside lower center",
-        ncols=across,
-        title=heading or None,
-    )
+    how: Any = {"loc": "outside lower center", "ncols": across, "title": heading or None}
+    figure.legend([artist for artist, _ in legend], texts, **how)
     return -(-sum(text.count("\n") + 1 for text in texts) // across) + bool(heading)
 
 

@@ -68,10 +68,8 @@ class Row:
         told = [f"{name}: {plural(hidden, 'number')} at 0 or less not shown."] if hidden else []
         if not self.met.any():
             missing = (f"{text} by {far.median():.2g}" for text, far in self.missed.items())
-            told.append(
-                f"{name} is vacuous: no cell meets its hypotheses; decades missing, in the "
-            )
-            told[-1] += f"median: {'; '.join(missing)}."
+            vacuous = f"{name} is vacuous: no cell meets its hypotheses; decades missing"
+            told.append(f"{vacuous}, in the median: {'; '.join(missing)}.")
         return told
 
 
@@ -136,10 +134,7 @@ def draw_bounds(
             heights = place + middle + step * random.uniform(-0.3, 0.3, len(over))
             _draw_points(axes, over, heights, row.met, how)
     _dress(axes, drawn)
-    looks: list[list[tuple[Any, str]]] = [
-        [(inks[line], "o") for line in lines],
-        [("0.3", marked[shape]) for shape in shapes],
-    ]
+    looks: Any = [(inks[line], "o") for line in lines], [("0.3", marked[shape]) for shape in shapes]
     for name, told_apart, each in zip(names, (lines, shapes), looks, strict=False):
         for value, (ink, mark) in zip(told_apart, each, strict=True):
             handle = Line2D([], [], color=ink, marker=mark, linestyle="")
@@ -149,9 +144,8 @@ def draw_bounds(
         legend.append((Line2D([], [], **hollow), "hypotheses not met"))
     legend.append((Line2D([], [], **style.BOUND), "the bound"))
     legend_below(figure, legend, columns=5, heading=labels.heading(data.schema, names))
-    figure.facts.append(
-        f"Measured over each bound: a point for each of {plural(len(cells), 'cell')}."
-    )
+    points = plural(len(cells), "cell")
+    figure.facts.append(f"Measured over each bound: a point for each of {points}.")
     figure.facts += [fact for row in drawn for fact in row.facts()]
     return figure
 
@@ -163,15 +157,8 @@ def _draw_points(
     x = 10 ** over.clip(-_FARTHEST, _FARTHEST).to_numpy(float)
     for hollow in (False, True):
         shown = is_met != hollow
-        face = "none" if hollow else how["color"]
-        axes.plot(
-            x[shown],
-            heights[shown],
-            markersize=2.5,
-            markeredgewidth=0.5 * hollow,
-            alpha=alpha,
-            **{**how, "mfc": face},
-        )
+        look = {**how, "mfc": "none" if hollow else how["color"], "alpha": alpha}
+        axes.plot(x[shown], heights[shown], **look, markersize=2.5, markeredgewidth=0.5 * hollow)
 
 
 def _dress(axes: Axes, drawn: Sequence[Row]) -> None:

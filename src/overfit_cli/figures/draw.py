@@ -395,8 +395,7 @@ def _text_in(content: bytes) -> tuple[str, str | None]:
 
 
 def _open_png(content: bytes) -> Image.Image:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         image = Image.open(io.BytesIO(content), formats=["PNG"])
         image.load()  # metadata may stand behind the pixels
     return image

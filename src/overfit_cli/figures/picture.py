@@ -44,10 +44,8 @@ def looking(look: style.Look, note: str | None = None) -> Iterator[None]:
 
     All figures are drawn inside; it leaves no trace after. None keeps the sentence from outside.
     """
-    before, note_before = (
-        style.current_look.set(look),
-        _note.set(_note.get() if note is None else note),
-    )
+    before = style.current_look.set(look)
+    note_before = _note.set(_note.get() if note is None else note)
     try:
         with _style(look):
             yield

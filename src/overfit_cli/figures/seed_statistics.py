@@ -232,10 +232,9 @@ def _lines_of_part(
     if not steps[list(columns)].notna().any(axis=None):
         return []
     bounds = {name: natural_bounds(steps[name].to_numpy(np.float64)) for name in columns}
-    is_median = over_seeds.mean == "median"
     declared = all(part.logged[name].declared for name in columns)
     fields = [field for field in part.logged.fields if field.diverges or not field.declared]
-    infinite = {field.name for field in fields if is_median}
+    infinite = {field.name for field in fields if over_seeds.mean == "median"}
     lines = []
     for values, setting in part.settings(names):
         cells = setting.frame

@@ -209,9 +209,7 @@ def claims_json(papers: Sequence[Entry]) -> str:
 
 def judged_json(judged: Sequence[Judged]) -> str:
     """Return claims with their measurements as JSON, as `claims_json` does."""
-    return files.json_text(
-        {"schema": SCHEMA, "claims": [_json_of_claim(claim) for claim in judged]}
-    )
+    return files.json_text({"schema": SCHEMA, "claims": [*map(_json_of_claim, judged)]})
 
 
 def _json_of_claim(judged: Judged) -> Entry:
@@ -242,13 +240,12 @@ def _json_of_claim(judged: Judged) -> Entry:
 
 
 def _json_of_run(run: Entry) -> Entry:
-    named = ("reasons", "stand_ins", "seeds", "axes", "parameters")
     return {
         "directory": str(run["path"]),
         "study": run["study"].name,
         "version": run["study"].version,
         "cells": {"done": run["done"], "failed": sum(run["reasons"].values())},
-        **{name: run[name] for name in named},
+        **{name: run[name] for name in ("reasons", "stand_ins", "seeds", "axes", "parameters")},
         "sweeps": [
             sweep.model_dump(include={"command", "started", "packages", "python", "platform"})
             | {"git_commit": sweep.commit or None}

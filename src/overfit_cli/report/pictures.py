@@ -288,8 +288,8 @@ def draw_all(runs: Sequence[contents.Entry], conditions: Sequence[str]) -> None:
     for run in sorted(runs, key=lambda run: -(bool(run["figure"]) + run["decides"])):
         run |= {"pictures": [], "not_drawn": [], "diagram": "", "left_out": False}
         if remaining > 0:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # loading the runs has shown the warnings
+            # Loading the runs has shown the warnings.
+            with warnings.catch_warnings(action="ignore"):
                 _illustrate(run, conditions)
         size = len(run["diagram"].encode()) + sum(len(one["address"]) for one in run["pictures"])
         if remaining <= 0 or size > remaining:

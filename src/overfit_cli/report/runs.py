@@ -143,9 +143,8 @@ class JudgedRun:
         if isinstance(measure, stated.Measure) and claim.reads == "cells":
             words = {word for text in measure.sentence.where for word in re.findall(r"\w+", text)}
             words |= {ref.name for ref in measure.sentence.references}
-            names = words | {
-                self.data.schema[word].name for word in words & {*self.data.schema.names}
-            }
+            known = words & {*self.data.schema.names}
+            names = words | {self.data.schema[word].name for word in known}
         return differing_in_words(self.manifest.differing, self.cells, names)
 
     def rows(self, claim: Claim) -> pd.DataFrame:

@@ -171,9 +171,8 @@ def read_published(path: Path, study: AnyStudy, grid: Mapping[str, Any]) -> pd.D
     besides = {SEEDS, FAILED, *(name + s for name in measured for s in (*SUFFIXES, OWN_SEEDS))}
     besides -= known
     table = _read_table(path)
-    table.columns = pd.Index(
-        [_full_name(path, name, study, known | besides) for name in table.columns]
-    )
+    names = [_full_name(path, name, study, known | besides) for name in table.columns]
+    table.columns = pd.Index(names)
     if table.columns.has_duplicates:
         name = table.columns[table.columns.duplicated()][0]
         raise UserError(f"{path}: two columns are {name}; keep one of them.")
@@ -252,16 +251,11 @@ def _errors(path: Path, columns: pd.DataFrame, measured: Sequence[str]) -> pd.Da
         if not given:
             continue
         if name not in columns or "seed" in columns or ("_low" in given) != ("_high" in given):
-            raise UserError(
-                f"{path}: {name}{next(iter(given))} stands beside {name} in a file without seed; "
-                f"{name}_low and {name}_high stand together."
-            )
+            beside = f"{name}{next(iter(given))} stands beside {name} in a file without seed"
+            raise UserError(f"{path}: {beside}; {name}_low and {name}_high stand together.")
         if "_low" in given:
-            error = (
-                (given["_high"] - given["_low"])
-                / 2
-                / intervals.t_quantile(freedom, intervals.LEVEL)
-            )
+            half = (given["_high"] - given["_low"]) / 2
+            error = half / intervals.t_quantile(freedom, intervals.LEVEL)
         else:
             error = given.get("_se", given.get("_sd", seeds) / np.sqrt(seeds))
         stated = pd.DataFrame(given).notna().all(axis=1)

@@ -292,8 +292,8 @@ def fit_power_law(
 
 def row_medians(values: Floats) -> Floats:
     """Return medians over the last axis, of numbers that may be infinite, without nan."""
-    with warnings.catch_warnings():  # of rows of nan, and between minus infinity and infinity
-        warnings.simplefilter("ignore")
+    # Of rows of nan, and between minus infinity and infinity.
+    with warnings.catch_warnings(action="ignore"):
         return np.asarray(np.nanmedian(values, axis=-1))
 
 

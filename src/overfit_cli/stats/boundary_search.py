@@ -110,14 +110,10 @@ class Search:
     def _rows(self, cells: pd.DataFrame) -> list[_Row]:
         """The curves of each y, with the variance that is pooled over all of them."""
         groups, falls = dict(iter(cells.sort_values("x").groupby(["y", "seed"]))), _fall(cells)
-        curves = {
-            y: [
-                _make_curve(seed, groups[y, seed], self.threshold, falls=falls)
-                for seed in self.seeds
-                if (y, seed) in groups
-            ]
-            for y in self.y
-        }
+        curves = dict[float, list[_Curve]]()
+        for y in self.y:
+            known = [(seed, groups[y, seed]) for seed in self.seeds if (y, seed) in groups]
+            curves[y] = [_make_curve(*each, self.threshold, falls=falls) for each in known]
         spread = _Spread.pooled(curves.values())
         return [_Row(self, y, of_y, spread) for y, of_y in curves.items()]
 
