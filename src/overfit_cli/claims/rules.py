@@ -335,11 +335,7 @@ def _noisy_median(numbers: Floats, width: float) -> float:
 
 
 def _verdicts(
-    pilots: Sequence[_Pilot],
-    moves: Floats,
-    count: int,
-    repeats: int,
-    random: np.random.Generator,
+    pilots: Sequence[_Pilot], moves: Floats, count: int, repeats: int, random: np.random.Generator
 ) -> NDArray[np.int8]:
     """The verdicts in worlds in which each part's number is moved, some of them at a time."""
     verdicts, at_a_time = list[NDArray[np.int8]](), max(1, MOST_NUMBERS // (len(pilots) * count))

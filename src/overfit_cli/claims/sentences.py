@@ -223,14 +223,12 @@ class Sentence:
 
     def local(self, cells: Cells) -> list[Part]:
         """Return the powers of pieces of lines, which a power has all along them."""
-        judged = chosen(cells, self.where)
-        return [
-            part
-            for clause in self.clauses
-            if isinstance(clause.quantity, Power | Powers)
-            for parts in clause.quantity.local(judged)
-            for part in combine(parts, clause.over)
-        ]
+        judged, pieces = chosen(cells, self.where), list[Part]()
+        for clause in self.clauses:
+            if isinstance(clause.quantity, Power | Powers):
+                for parts in clause.quantity.local(judged):
+                    pieces += combine(parts, clause.over)
+        return pieces
 
     def with_target(self, target: float) -> Sentence:
         """Return the sentence with the number that it states beside the end of its margin."""

@@ -331,10 +331,9 @@ def side_by_side(names: Sequence[str], parts: Sequence[Cells], value: str = "") 
         if value and not is_one_study and not {value} & {*part.frame, *part.steps}:
             lacks.append(value)
         if lacks:
-            accepts = f"its cells, of {part.study.name}, have no {lacks[0]}, which varies or is "
-            accepts += "drawn in another; name runs of one study, or of the same parameters and "
-            accepts += "columns."
-            raise BadValue("directory", name, accepts)
+            lack = f"have no {lacks[0]}, which varies or is drawn in another"
+            others = "name runs of one study, or of the same parameters and columns."
+            raise BadValue("directory", name, f"its cells, of {part.study.name}, {lack}; {others}")
 
     def together(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
         """The rows of all, whose keys begin with the names."""

@@ -120,15 +120,14 @@ class Comparison:
             largest, change = record["largest"], record["difference"]
             ends = Interval(change["low"], change["high"], "")
             at = f" at {_setting(largest['at'])}" if largest["difference"] and largest["at"] else ""
-            rows.append(
-                {
-                    "column": record["column"],
-                    "mean of A": text.three_digits(record["mean_a"]),
-                    "mean of B": text.three_digits(record["mean_b"]),
-                    "B − A": number_with_interval(change["value"], ends),
-                    "largest": f"{text.three_digits(largest['difference'])}{at}",
-                }
-            )
+            row = {
+                "column": record["column"],
+                "mean of A": text.three_digits(record["mean_a"]),
+                "mean of B": text.three_digits(record["mean_b"]),
+                "B − A": number_with_interval(change["value"], ends),
+                "largest": f"{text.three_digits(largest['difference'])}{at}",
+            }
+            rows.append(row)
         return rows
 
 

@@ -254,6 +254,9 @@ def _json_of_run(run: Entry) -> Entry:
     }
 
 
+_PLACES = AliasChoices(AliasPath("family", "verdict"), "verdict")
+
+
 class _KeptVerdict(BaseModel):
     """The verdict of a claim in a report that was written, at the level of all together.
 
@@ -262,9 +265,7 @@ class _KeptVerdict(BaseModel):
 
     study: str
     claim: str
-    verdict: Verdict = Field(
-        validation_alias=AliasChoices(AliasPath("family", "verdict"), "verdict")
-    )
+    verdict: Annotated[Verdict, Field(validation_alias=_PLACES)]
 
 
 class _KeptReport(BaseModel):

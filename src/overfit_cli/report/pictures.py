@@ -78,6 +78,8 @@ def draw_difference(
     drawing.caption = f"{called}\n\n{drawing.caption}"
     how = {"seconds": column == "seconds", "out": out}
     where, where_a, where_b = comparison.where
+    published = None if runs[1:] else record_of_file(sides.path_of(comparison.b), out, second)
+    chosen: Any = {"where_a": where_a, "where_b": where_b, "published": published}
     return draw.finish(
         drawing,
         out,
@@ -85,14 +87,7 @@ def draw_difference(
         figure="difference",
         where=where,
         runs=tuple(draw.record_of_cells(side, name=name, **how) for name, side in runs),
-        compared=draw.ComparisonRecord(
-            columns=columns,
-            where_a=where_a,
-            where_b=where_b,
-            published=None
-            if runs[1:]
-            else record_of_file(sides.path_of(comparison.b), out, second),
-        ),
+        compared=draw.ComparisonRecord(columns=columns, **chosen),
     )
 
 

@@ -80,11 +80,8 @@ def load_side(
     else:
         cells = _load_published(path, other)
         tests = {each: expressions.read_conditions(each, other.schema.placed) for each in where}
-        where = [
-            each
-            for each, read in tests.items()
-            if all(ref.name in cells.frame for test in read for ref in test.refs)
-        ]
+        names = {*cells.frame}
+        where = [each for each in tests if all(test.names <= names for test in tests[each])]
     cells = cells.choose(*where).choose(*where_here, option=f"where_{letter.lower()}")
     for name in values:
         if not (name.isidentifier() or name in cells.frame):

@@ -163,10 +163,8 @@ def _make_curve(seed: int, cells: pd.DataFrame, threshold: float, *, falls: bool
     first, last = is_above[0], is_above[-1]
     # From the last sample before any has changed sides, to the first after which all have.
     begin = max(int(np.argmax(is_above != first)) - 1, 0)
-    end = len(is_above) - 1
-    if first != last:
-        end = len(is_above) - int(np.argmax(is_above[::-1] != last))
-    stretch = np.log(sampled[begin : end + 1])
+    after = int(np.argmax(is_above[::-1] != last)) - 1 if first != last else 0
+    stretch = np.log(sampled[begin : len(sampled) - after])
     gap = int(np.argmax(np.diff(stretch)))
     width = float(stretch[-1] - stretch[0]) / math.sqrt(len(stretch) - 1)
     return _Curve(seed, x, math.log(crossing_x), "", width, float(stretch[gap : gap + 2].mean()))

@@ -6,8 +6,8 @@ Its estimate's interval then contains those of all values in between.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from overfit_cli.core.arrays import LARGEST, Floats
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.options import Band, Mean
+from overfit_cli.core.text import set_inside
 
 LEVEL = 0.95
 """The confidence level of a single claim's interval."""
@@ -45,14 +46,9 @@ def error_of_each(numbers: float) -> float:
     return (1 - _level.get()) / numbers
 
 
-@contextmanager
-def set_level(level: float) -> Iterator[None]:
-    """Give intervals another default level than `LEVEL`."""
-    token = _level.set(level)
-    try:
-        yield
-    finally:
-        _level.reset(token)
+def set_level(level: float) -> AbstractContextManager[None]:
+    """Give intervals another default level than `LEVEL` inside."""
+    return set_inside(_level, level)
 
 
 class Estimate(NamedTuple):

@@ -13,7 +13,6 @@ import logging
 import pickle
 import signal
 import socket
-import threading
 import time
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -28,7 +27,7 @@ from overfit_cli.core import files, processes
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.options import Backend, DeviceChoice, whole_number
 from overfit_cli.core.training import Device, resolve_device
-from overfit_cli.sweeps.executors import Executor, Local
+from overfit_cli.sweeps.executors import Executor, Local, in_thread
 from overfit_cli.sweeps.worker import KEPT, VERSIONS, Task, TaskRecord, Work, run_remotely
 
 SECONDS_BETWEEN_COUNTS = 1.0
@@ -101,17 +100,9 @@ class Dask(Cluster):
         for name in ("distributed", "distributed.client"):
             # A lost connection is our own error, in one sentence.
             logging.getLogger(name).setLevel(logging.CRITICAL)
-        made = Future[Any]()
-
-        def connect() -> None:
-            how: Any = {"timeout": SECONDS_TO_CONNECT, "set_as_default": False}
-            try:
-                made.set_result(distributed.Client(self.address, **how))
-            except BaseException as error:
-                made.set_exception(error)
-
+        how: Any = {"timeout": SECONDS_TO_CONNECT, "set_as_default": False}
         # A scheduler that is frozen answers nothing, and the client would wait for minutes.
-        threading.Thread(target=connect, daemon=True).start()
+        made = in_thread(distributed.Client, self.address, **how)
         self._client = made.result(timeout=SECONDS_UNTIL_FROZEN)
 
     def __exit__(self, *error: object) -> None:
