@@ -363,6 +363,7 @@ def putting_back() -> Iterator[None]:
     What an import sets stays, as a module is imported once in a process. In threads it is put back
     when none of them is inside any more.
     """
+    _end_left_children()
     with _lock:
         if not _inside[0]:
             _before.update(_state())
@@ -442,13 +443,15 @@ _others, _left = (weakref.WeakSet[multiprocessing.process.BaseProcess]() for _ i
 """Children of this process from before cells, and those that a cell has left running."""
 
 
+@functools.cache
 def _end_left_children() -> None:
-    """End what cells have left when this process ends: Python waits for its children otherwise."""
-    for child in {*multiprocessing.active_children()} & {*_left}:
-        child.terminate()
+    """Let this process end with what cells have left: Python waits for its children otherwise."""
 
+    def end() -> None:
+        for child in {*multiprocessing.active_children()} & {*_left}:
+            child.terminate()
 
-multiprocessing.util.Finalize(None, _end_left_children, exitpriority=0)
+    multiprocessing.util.Finalize(None, end, exitpriority=0)
 
 
 @contextlib.contextmanager

@@ -191,11 +191,9 @@ def _draw(panels: Sequence[_Panel]) -> picture.Picture:
         axes.set_title(_wrapped(title, letters))
         axes.set_xlabel(_wrapped(axes.get_xlabel(), letters))
     legend_below(figure, [(Patch(color=_SHADE), "where the claim holds")])
-    level = 100 * intervals.level_of_each(1)
-    figure.facts.append(
-        f"Points: over seeds, with {level:.4g} % intervals; a bar without an end "
-        "reaches beyond what was measured. Shaded: where the claim's interval must lie."
-    )
+    points = f"Points: over seeds, with {100 * intervals.level_of_each(1):.4g} % intervals"
+    ends = "a bar without an end reaches beyond what was measured."
+    figure.facts.append(f"{points}; {ends} Shaded: where the claim's interval must lie.")
     if most > MOST_ROWS:
         nearest = f"{MOST_ROWS} nearest to their margin's end"
         figure.facts.append(f"Of {plural(most, 'interval')} the {nearest} are drawn.")
