@@ -199,10 +199,8 @@ class Rates:
         wrong = f"hold in {holds:.1f} % of simulated data in which it is barely false, and fail in "
         wrong += f"{fails:.1f} % of those in which it is barely true; as measured it would "
         wrong = "" if math.isnan(holds) else wrong
-        return (
-            f"With {plural(self.seeds, 'seed')} it would {wrong}hold in {100 * self.holds:.0f} % "
-            f"and fail in {100 * self.fails:.0f} %."
-        )
+        power = f"hold in {100 * self.holds:.0f} % and fail in {100 * self.fails:.0f} %"
+        return f"With {plural(self.seeds, 'seed')} it would {wrong}{power}."
 
 
 def rates(parts: Sequence[Part], seeds: int = 0, *, repeats: int = REPEATS) -> Rates:

@@ -332,7 +332,8 @@ class ParameterInfo:
 def symbol_spellings(symbol: str) -> frozenset[str]:
     """Return the spellings of a symbol: as terminals show it, `SNR` or `σ_p`, and `eta` for η."""
     letters = symbol.replace("\\", "")
-    return frozenset(filter(None, (symbol_text(symbol), letters if letters.isidentifier() else "")))
+    words = (symbol_text(symbol), letters if letters.isidentifier() else "")
+    return frozenset(filter(None, words))
 
 
 SEED = ParameterInfo("seed", "int", 0, "seed", accepts="a whole number of at least 0")

@@ -197,11 +197,9 @@ _STATED = TypeAdapter(dict[str, dict[str, Verdict | _Several]])
 
 def claims_json(papers: Sequence[Entry]) -> str:
     """Return every claim with its measurement, and every run with its parameters, as JSON."""
-    claims = [
-        {"paper": paper["key"], **_json_of_claim(claim)}
-        for paper in papers
-        for claim in paper["judged"]
-    ]
+    claims = list[Entry]()
+    for paper in papers:
+        claims += [{"paper": paper["key"], **_json_of_claim(claim)} for claim in paper["judged"]]
     studies = [study for paper in papers for study in paper["studies"]]
     runs = [_json_of_run(run) for study in studies for run in study["runs"]]
     return files.json_text({"schema": SCHEMA, "claims": claims, "runs": runs})

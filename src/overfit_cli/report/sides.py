@@ -174,9 +174,8 @@ def read_published(path: Path, study: AnyStudy, grid: Mapping[str, Any]) -> pd.D
         name = table.columns[table.columns.duplicated()][0]
         raise UserError(f"{path}: two columns are {name}; keep one of them.")
     read = [name for name in table if name in {*parameters, *measured, *besides}]
-    columns = pd.DataFrame(
-        {name: _parse(path, table[name], parameters.get(name)) for name in read}, table.index
-    )
+    parsed = {name: _parse(path, table[name], parameters.get(name)) for name in read}
+    columns = pd.DataFrame(parsed, table.index)
     counts = {"seed", SEEDS, FAILED, *(name + OWN_SEEDS for name in measured)}
     for name in counts & {*read} - {*measured}:
         wrong = columns[name].notna() & ((columns[name] < 0) | (columns[name] % 1 != 0))
