@@ -196,9 +196,8 @@ def with_steps(rows: pd.DataFrame, steps: Cells, names: Iterable[str]) -> pd.Dat
             found[name] = keys.map(values)
             continue
         states = comparison(condition).states(steps)
-        meets = logged[states["known"] & ~states["missed"]].groupby("key")["step"].min()
         unknown = keys.map(logged[~states["known"]].groupby("key")["step"].min())
-        first = keys.map(meets)
+        first = keys.map(logged[states["known"] & ~states["missed"]].groupby("key")["step"].min())
         found[name] = first.mask(unknown < first)
         found[name + LEAST] = np.fmin(first.fillna(last), unknown)
         found[name + MOST] = first.fillna(np.inf)
@@ -433,10 +432,8 @@ def design_of(measure: Measure, rows: pd.DataFrame) -> Design:
     every, absent = pd.concat([cells.frame, *unswept]), pd.concat(unswept)
     judged = pd.concat([frame[keep], absent]).drop_duplicates([*names, "seed"])
     complete = add_absent(judged.reset_index(drop=True), names)
-    lacking = {
-        name: ",".join(dict.fromkeys(map(str, absent[name])))
-        for name in (varying(every, names) if len(absent) else ())
-    }
+    varied = varying(every, names) if len(absent) else []
+    lacking = {name: _listed(absent[name]) for name in varied}
     unnamed = _in_words(frame[~keep], sorted(pinned)) if not keep.all() else ""
     settings = _count_settings(every, names)
     return Design(complete, varying(complete, names), settings, unnamed, lacking, measure.drawn)
@@ -500,9 +497,11 @@ def settings_lacking(measure: Measure, rows: pd.DataFrame) -> dict[str, str]:
         axes, left = sentence.axes(cells), chosen(cells, sentence.where).frame
         short = [name for name, fewest in axes.items() if left[name].nunique() < fewest]
         lacking = {name: [] for name in short or axes}
-    return {
-        name: ",".join(dict.fromkeys(map(str, values))) or RANGE for name, values in lacking.items()
-    }
+    return {name: _listed(values) or RANGE for name, values in lacking.items()}
+
+
+def _listed(values: Iterable[Any]) -> str:
+    return ",".join(dict.fromkeys(map(str, values)))
 
 
 def _is_met(cells: Cells, conditions: Sequence[str]) -> bool:
