@@ -158,7 +158,8 @@ class Measure:
             powers = Worlds.of(pieces).value[0]
             least, most = float(powers.min()), float(powers.max())
             is_even = abs(most + least) >= 3 * (most - least)  # within a factor of 2
-            is_even |= len({part.margin for part in pieces}) > 1  # of several powers
+            [margin, *others] = {part.margin for part in pieces}
+            is_even |= bool(others) or margin.least < 0 < margin.most  # of several powers, or near 0
             told = f"Its pieces have powers from {three_digits(least)} to {three_digits(most)}."
             return replace(measured, note=f"{measured.note} {told * (not is_even)}".strip())
         fails = judge(pieces, among=self.among).verdict == "fails"
