@@ -159,7 +159,7 @@ class Measure:
             least, most = float(powers.min()), float(powers.max())
             is_even = abs(most + least) >= 3 * (most - least)  # within a factor of 2
             [margin, *others] = {part.margin for part in pieces}
-            is_even |= bool(others) or margin.least < 0 < margin.most  # of several powers, or near 0
+            is_even |= bool(others) or margin.least < 0 < margin.most  # of several, or about 0
             told = f"Its pieces have powers from {three_digits(least)} to {three_digits(most)}."
             return replace(measured, note=f"{measured.note} {told * (not is_even)}".strip())
         fails = judge(pieces, among=self.among).verdict == "fails"
