@@ -30,5 +30,5 @@ def test_no_text_outside_the_command_line_has_an_option() -> None:
         pattern = r"^f?['\"]--[a-zA-Z{]" if part.parts[0] == "studies" else r"(?<![\w-])--[a-zA-Z{]"
         if part.parts[0] != "cli" and has_option(path, pattern):
             spelling.add(part.as_posix())
-    commands_of_ray_and_git = {"sweeps/clusters.py", "sweeps/manifest.py"}
-    assert spelling - commands_of_ray_and_git == {"core/text.py"}
+    of_other_programs = {"sweeps/clusters.py", "sweeps/manifest.py", "functions/program.py"}
+    assert spelling - of_other_programs == {"core/text.py"}

@@ -6,7 +6,7 @@ The command line calls them too, so that what trains, draws or judges is importe
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -15,15 +15,12 @@ from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.files import DATA_VARIABLE, keeping_variables, results_folder, usable_path
 from overfit_cli.core.parameters import Value, describe, parameter_named
+from overfit_cli.core.processes import keeping_random
 from overfit_cli.core.registry import add_study, find_study
 from overfit_cli.core.study import AnyStudy, Study
 from overfit_cli.core.text import console
-from overfit_cli.functions.function_study import (
-    FunctionStudy,
-    study_of_function,
-    study_of_reference,
-    study_of_rows,
-)
+from overfit_cli.functions import function_study
+from overfit_cli.functions.program import is_command
 from overfit_cli.sweeps.load import conditions, load_run, logged_steps, means_over_seeds, summaries
 from overfit_cli.sweeps.manifest import warn_of_sources
 from overfit_cli.sweeps.presets import Subject, find_subject
@@ -44,7 +41,8 @@ Values = Value | str | Iterable[Any]
 """One value, several, or a range as the command line has it: `"0.1:16:100:log"`."""
 
 Sweepable = Callable[..., Any] | AnyStudy | str | Path
-"""A function, a study, or what the command line takes: `benign-vit`, `fig1`, `FILE.py`."""
+"""A function, a study, or what the command line takes: `benign-vit`, `fig1`, `FILE.py`, or
+`python train.py --lr {lr}`."""
 
 Conditions = str | Sequence[str] | Mapping[str, Values]
 """Conditions as texts, such as `"n=5:20"` or `"test_loss<0.1"`, or values by name: `{"n": 5}`."""
@@ -59,6 +57,7 @@ def sweep(study: Sweepable, *, dry_run: Literal[False] = False, **options: Any) 
 
 
 @option.with_arguments(option.SweepOptions)
+@keeping_random()
 @keeping_variables(DATA_VARIABLE)
 def sweep(
     study: Sweepable,
@@ -73,6 +72,8 @@ def sweep(
         study: a function, a study, or what the command line takes: `benign-vit`, `fig1`, `FILE.py`.
         seeds: how many, or which; by default 3, or the preset's.
         profile: how much of a preset to run, `quick` or `paper`.
+        read: the file with the numbers of a command line, in a cell's folder: `.json` or `.csv`;
+            by default they are the last dict that it prints.
         out: the run directory; by default in `results/`, named after what is swept.
         parameters: values of parameters whose names are also those of arguments here.
         together: parameters whose lists go together, such as `n,d`: their first values are a point,
@@ -87,10 +88,14 @@ def sweep(
         dry_run: train nothing, print what would be trained with an estimate, and return the plan.
         fresh: run cells again that are there.
         retry_failed: run cells again that failed.
+        adopt: `NAME=VALUE` for a parameter that the function got since: cells from before had it.
         fail_fast: stop when a cell fails; cells that are running end.
         time_limit: the seconds that a cell may take; one that takes longer fails. In a thread (the
             backends `threading` and `dask`) it ends at its next logged step, or when it returns; a
             process that is silent for a minute longer counts as killed.
+        check: how many finished cells to train a second time at the end, in a new process, to
+            compare their numbers; by default up to 3 of your own code, if the sweep takes over
+            20 s.
         refine: begin with the grid, and add cells at the uncertain boundary, in so many rounds.
         threshold: with `refine`, the value at the boundary.
         claim: sentences to write into the manifest before the first cell; with `dry_run`, it is
@@ -107,8 +112,9 @@ def sweep(
 
     names = axes.keys() & option.declared(option.SweepOptions).keys()
     how = option.read_options(option.SweepOptions, {name: axes.pop(name) for name in names})
-    subject = _subject(study, how.profile)
-    values = _settings(subject.study, parameters, axes)
+    given = _given(parameters, axes)
+    subject = _subject(study, how, dict(given))
+    values = _settings(subject.study, given)
     output = console(quiet=option.checked("quiet", quiet, bool))
     with run.open_sweep(subject, values, how, output) as session:
         if how.dry_run:
@@ -121,6 +127,7 @@ def sweep(
         return session.cells()
 
 
+@keeping_random()
 @keeping_variables(DATA_VARIABLE)
 def train(
     study: Sweepable,
@@ -129,6 +136,7 @@ def train(
     out: str | Path | None = None,
     parameters: Mapping[str, Values] | None = None,
     device: DeviceChoice = "auto",
+    read: str | None = None,
     data: str | Path | None = None,
     quiet: bool = False,
     **values: Values,
@@ -139,6 +147,7 @@ def train(
         study: a function, a study, or what the command line takes: `benign-vit`, `fig1`, `FILE.py`.
         out: the run directory; by default in `results/`, named after what is trained.
         parameters: values of parameters whose names are also those of arguments here.
+        read: the file with the numbers of a command line.
         data: the folder of a study's data.
 
     Returns:
@@ -147,10 +156,10 @@ def train(
     """
     from overfit_cli.sweeps.run import train_cell
 
-    subject = _subject(study, None)
-    how = option.read_options(option.SweepOptions, {"out": out, "data": data, "device": device})
-    settings = _settings(subject.study, parameters, values)
-    watch = train_cell(subject, settings, seed, how, console(quiet=quiet))
+    options = {"out": out, "data": data, "device": device, "read": read}
+    how, given = option.read_options(option.SweepOptions, options), _given(parameters, values)
+    subject = _subject(study, how, dict(given))
+    watch = train_cell(subject, _settings(subject.study, given), seed, how, console(quiet=quiet))
     if isinstance(watch.error, Exception):
         raise watch.error
     return watch.result
@@ -362,31 +371,44 @@ def _is_sentence(source: object) -> bool:
     return is_text and not Path(str(source)).exists()
 
 
-def _function(study: object) -> FunctionStudy | None:
+def _function(study: object) -> function_study.FunctionStudy | None:
     """The study of a function, or of a file with one, that is named beside run directories."""
-    if study is None or isinstance(study, FunctionStudy):
+    if study is None or isinstance(study, function_study.FunctionStudy):
         return study
-    return study_of_function(study) if callable(study) else study_of_reference(str(study))
+    if callable(study):
+        return function_study.study_of_function(study)
+    return function_study.study_of_reference(str(study))
 
 
 def _study_of(cells: pd.DataFrame, study: AnyStudy | Callable[..., Any] | str | None) -> AnyStudy:
     if isinstance(study, Study):
         return study
     if callable(study):
-        return study_of_function(study)
+        return function_study.study_of_function(study)
     names = {*cells.get("study", ())} if study is None else {study}
     if len(names) != 1:
         problem = f"the cells have a column `study` of {len(names)} names"
         raise UserError(f"study: {problem}; name one, such as study='benign-vit'.")
     name = str(names.pop())
-    return study_of_rows(name, cells) if ":" in name else find_study(name)
+    is_own = ":" in name or is_command(name)
+    return function_study.study_of_rows(name, cells) if is_own else find_study(name)
 
 
-def _subject(study: object, profile: str | None) -> Subject:
+def _given(parameters: object, axes: Mapping[str, Values]) -> list[tuple[str, Values]]:
+    """The values by name, from `parameters` and from arguments of their own."""
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise BadValue("parameters", parameters, "it takes values by name.")
+    pairs = [*(parameters or {}).items(), *axes.items()]
+    return [(name, [*each] if isinstance(each, Iterator) else each) for name, each in pairs]
+
+
+def _subject(study: object, how: option.SweepOptions, given: Mapping[str, Values]) -> Subject:
     if isinstance(study, str | Path):
-        return find_subject(str(study), profile)
-    if profile is not None:
-        raise BadValue("profile", profile, "only presets have profiles.")
+        return find_subject(str(study), how.profile, given, how.read)
+    if how.profile is not None:
+        raise BadValue("profile", how.profile, "only presets have profiles.")
+    if how.read is not None:
+        raise BadValue("read", how.read, "only a command line has a file to read.")
     if isinstance(study, type):
         raise UserError(f"{study.__name__} is a class; give an object of it: {study.__name__}().")
     if isinstance(study, Study):
@@ -394,21 +416,17 @@ def _subject(study: object, profile: str | None) -> Subject:
         return Subject(study, study.name)
     if not callable(study):
         raise UserError(f"{study!r} is neither a function nor a study nor the name of one.")
-    given = study_of_function(study)
-    return Subject(given, given.record.label)
+    own = function_study.study_of_function(study)
+    return Subject(own, own.record.label)
 
 
-def _settings(
-    study: AnyStudy, parameters: object, values: Mapping[str, Values]
-) -> dict[str, Values]:
-    """The values of parameters by name, from `parameters` and from arguments of their own.
+def _settings(study: AnyStudy, given: Iterable[tuple[str, Values]]) -> dict[str, Values]:
+    """The values of parameters by name.
 
     A name may be a symbol; a text that is the value of a text names no list.
     """
-    if parameters is not None and not isinstance(parameters, Mapping):
-        raise BadValue("parameters", parameters, "it takes values by name.")
     infos, settings = describe(study.parameters), dict[str, Values]()
-    for written, taken in [*(parameters or {}).items(), *values.items()]:
+    for written, taken in given:
         name = parameter_named(study.parameters, written)
         if name in settings:
             raise BadValue(written, taken, f"{name} is given twice; give it once.")

@@ -110,8 +110,12 @@ def test_a_seed_with_all_the_numbers_of_another_is_no_draw_of_its_own() -> None:
     twice = cells.assign(loss=cells["loss"].mask(cells["seed"] == 2, cells["loss"].shift(2)))
     but_one = twice.assign(loss=twice["loss"] + 1e-3 * (twice.index == 5))
     by_chance = cells.assign(loss=0.75, errors=3)  # counts and accuracies agree often
-    told = [of_claims.repeated_seeds(one, Parameters) for one in (cells, twice, but_one, by_chance)]
-    assert told == [[], [2], [], []]
+    longer = twice.assign(steps=10 + twice["seed"])  # the same end, reached elsewhere
+    is_two = twice["seed"] == 2
+    missed = twice.assign(steps=10, loss=twice["loss"].mask(is_two))
+    worlds = (cells, twice, but_one, by_chance, twice.assign(steps=10), longer, missed)
+    told = [of_claims.repeated_seeds(one, Parameters) for one in worlds]
+    assert told == [[], [2], [], [], [2], [], []]
 
 
 def test_columns_that_vary_are_those_with_several_values_beside_nan() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -63,6 +64,13 @@ def test_a_share_is_judged_at_its_own_level() -> None:
     both = rates([part([1.0] * 12, "share", least=0.4), beside_a_median])
     assert (both.seeds, both.holds) == (12, 1.0)
     assert both.false_holds <= 0.05
+
+
+def test_a_mean_of_two_values_moves_as_a_share_of_them() -> None:
+    ones = part([0.0] * 4 + [1.0] * 16, "mean", least=0.5).prepared()
+    signs = replace(ones, low=2 * ones.low - 1, high=2 * ones.high - 1, within=(-1.0, 1.0))
+    found = [rates([each]) for each in (ones, replace(signs, margin=Margin(least=0.0)))]
+    assert [each.false_holds <= 0.05 and each.holds > 0.5 for each in found] == [True, True]
 
 
 def test_noise_does_not_move_the_median_of_skewed_numbers_off_the_margins_end() -> None:

@@ -18,6 +18,7 @@ from overfit_cli.core.claim import Interval, Measurement, Verdict
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.expressions import ANY, read_expression
 from overfit_cli.functions.function_study import study_of_function
+from overfit_cli.report.runs import run_of_cells
 from tests.claims.decay import STUDY, cells, lost
 
 
@@ -60,6 +61,12 @@ FLATTENED = STEPPED.assign(test_error=0.3 + 1 / STEPPED["n"] ** 2 + NOISE / 100)
 STEPPED["test_error"] = np.where(STEPPED["n"] == 32, 0.9, 0.2) + NOISE
 BOUNCED = LINE.assign(test_error=LINE["n"].map({4: 1.0, 8: 0.3, 16: 0.5, 32: 0.1}))
 BOUNCED["test_error"] += 0.001 * BOUNCED["seed"]
+FLOORED = cells((4, 8, 16, 32, 64, 128), (1.0,)).eval("test_error = 0.3 + test_error")
+PEAKED = STEPPED.assign(test_error=STEPPED["n"].map({2: 9, 4: 1, 8: 6, 16: 0.6, 32: 0.1}))
+PEAKED["test_error"] += 0.001 * PEAKED["seed"]
+ABRUPT = ALL.assign(test_error=np.where(ALL["n"] > 16, 0.9, ALL["test_error"]))
+TWICE = ALL.assign(test_error=np.where(ALL["snr"] > 1, 0.9, ALL["test_error"]))
+MARKED = TWO.assign(method_is=1.0, test_error=100 * (TWO["seed"] > 0))
 NAMED = cells((4,), (1.0,), ("none", "ridge")).assign(late_error=0.9, error=0.9, **{"acc (%": 90.0})
 RIDGE, NONE = "test_error[method=ridge]", "test_error[method=none]"
 LARGEST, SMALLEST = "test_error[n is largest]", "test_error[n is smallest]"
@@ -125,9 +132,49 @@ FALLS = "mean of test_error falls along n on average"
         ("test_error < 0.2 where method is largest", LINE, "inconclusive", ""),
         # Powers that turn at the end, or that the last value decides
         (f"{POWER} throughout", LINE, "holds", "worst is at the whole line."),
-        (POWER, TURNED, "holds", ""),
+        (POWER, TURNED, "fails", "The worst is at n=16 to 32."),
         (f"{POWER} throughout", TURNED, "fails", "The worst is at its end."),
-        (POWER, JUMPED, "holds", ""),
+        (POWER, JUMPED, "fails", "The worst is at n=4 to 8."),
+        # A power is one all along a line: a floor, and a peak, are none
+        ("power of n in test_error is -0.5 within 0.4", FLOORED, "fails", "It is no power"),
+        ("power of n in test_error - 0.3 is -1 within 0.1", FLOORED, "holds", ""),
+        (POWER, FLOORED, "holds", "Its pieces have powers from −0.3"),
+        (POWER, PEAKED, "fails", "The worst is at n=4 to 8."),
+        ("powers of (n) in test_error are (-1) within 0.8", PEAKED, "fails", "It is no power"),
+        ("power of n in n is 1 within 0.1", LINE, "vacuous", "No number"),
+        ("test_error >= 0 on all seeds", TEN, "holds", ""),
+        # Where a quantity has a number: beyond the grid lies a bound, which may refute a law
+        ("snr at test_error = 0.25 is 1 within 0.02 where n = 4", ALL, "holds", ""),
+        (
+            "SNR at test_error = 0.25 is 1 within 2% where n = 4",
+            ALL,
+            "inconclusive",
+            "known: n, snr",
+        ),
+        ("snr at test_error = 0.25 < 0.6", ALL, "fails", "The worst is at n=4."),
+        ("snr at test_error = 0.001 > 1.5 where n = 4", ALL, "holds", "the end of snr is a bound."),
+        ("snr at test_error = 0.001 < 1.5 where n = 4", ALL, "fails", ""),
+        ("snr at test_error = 0.001 < 3 where n = 4", ALL, "inconclusive", "end of snr"),
+        (f"{CONTOUR} is -0.5 within 0.1", ABRUPT, "fails", "At most half of the seeds cross 0.1"),
+        (f"{CONTOUR} is -0.5 within 0.1 where n <= 16", ABRUPT, "holds", ""),
+        (f"{CONTOUR} is -0.5 within 0.1 where snr >= 1", ALL, "inconclusive", "n=16; n=32"),
+        (f"{CONTOUR} is -0.5 within 0.1", TWICE, "inconclusive", "more than once along snr"),
+        ("snr at test_error = 0.1 > 0 where n = 16", TWICE, "inconclusive", "more than once"),
+        # Two values
+        ("share of seeds with method_is = 1 > 0.7", MARKED, "holds", ""),
+        ("share of seeds with method_is = 0 > 0.7", MARKED, "fails", ""),
+        ("mean of test_error > 0.5", MARKED, "holds", ""),
+        ("mean of -100 * method_is < -60", MARKED, "inconclusive", "Nothing is known"),
+        ("mean of method_is[n=4] - method_is[n=8] > -0.1", MARKED, "inconclusive", "is known"),
+        # No number makes it fail
+        ("test_error**2 >= 0", TEN, "vacuous", "No number that cells can have makes it fail."),
+        ("test_error - test_error < 1", TEN, "vacuous", ""),
+        ("n > 3", TEN, "vacuous", ""),
+        ("share of seeds with test_error**2 >= 0 > 0.5", TEN, "vacuous", ""),
+        ("test_error <= test_error + n on all seeds", TEN, "vacuous", ""),
+        ("method_is <= 1", MARKED.assign(method_is=MARKED["seed"] > 1), "vacuous", ""),
+        ("(test_error - 0.1)**2 >= 0", TEN, "vacuous", ""),
+        ("test_error**2 > 0", TEN, "holds", ""),
         (f"{POWER} throughout", JUMPED, "fails", "at all but the last value."),
         ("power of n in test_error > 0 throughout", RISING, "fails", ""),
         # Several quantities, at the level of all
@@ -430,3 +477,66 @@ def test_a_failure_that_is_none_at_the_level_of_all_is_undecided() -> None:
     shifted = around(0.5, 2 - part.value + 1.02 * (part.interval.high - part.value))
     assert PARTS["n = 4"].judge(shifted).verdict == "fails"
     assert JOINT.judge(shifted).verdict == "inconclusive"
+
+
+def test_the_interval_of_a_mean_of_two_values_is_that_of_a_share() -> None:
+    rows = TEN[TEN["seed"] < 10].assign(hit=lambda rows: -1.0 + 2 * (rows["seed"] < 3))
+    measured = judged("mean of hit < 0", rows)
+    assert measured.interval is not None
+    shares = [(end + 1) / 2 for end in (measured.interval.low, measured.interval.high)]
+    assert shares == pytest.approx([0.0667, 0.6525], abs=1e-3)  # of 3 in 10
+    assert measured.value == pytest.approx(-0.4)
+
+
+def test_the_difference_of_zeros_and_ones_is_no_share() -> None:
+    rows = pd.DataFrame(itertools.product(("none", "ridge"), range(6)), columns=["method", "seed"])
+    rows = rows.assign(n=10, snr=1.0, status="done", reason="")
+    rows["hit"] = ((rows["method"] == "none") & (rows["seed"] == 3)).astype(float)
+    measured = judged("mean of hit[method=ridge] < hit[method=none]", rows)
+    assert measured.verdict == "inconclusive"
+    assert measured.interval is not None and measured.interval.kind == "95 % t over 6 seeds"
+
+
+def logged() -> pd.DataFrame:
+    """Steps 0, 10, ..., 90: the loss is eˢ of s = −rate·step/100, a seed's noise apart."""
+    grid = itertools.product((1.0, 2.0, 4.0), range(8), range(0, 100, 10))
+    rows = pd.DataFrame(grid, columns=["snr", "seed", "step"])
+    noise = 1 + 0.001 * rows["seed"]
+    loss = np.exp(-rows["snr"] * rows["step"] / 100) * noise
+    rows = rows.assign(n=10, method="none", loss=loss, status="done", reason="")
+    return rows[(rows["snr"] < 4) | (rows["step"] < 60)]  # the fastest ones stop
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict", "words"),
+    [
+        ("loss[step=50] < 0.62", "holds", ""),
+        ("loss[step=50, snr=2] < loss[snr=1, step=50]", "holds", ""),
+        ("loss[step=50] is 0.61 within 0.02 where snr = 2", "fails", ""),
+        ("loss[step=90] < 0.2 where snr = 4", "inconclusive", "Nothing is known"),
+        ("loss[step=55] < 0.2", "not run", "No cell has logged step 55."),
+        ("first step with loss < 0.5 is 70 within 5 where snr = 1", "holds", ""),
+        ("first step with loss < 0.5/snr > 40", "holds", ""),
+        ("first step with loss < 0.5/snr < 95 where snr = 1", "holds", ""),
+        ("first step with loss < 0.5 falls along snr", "holds", ""),
+        ("power of snr in first step with loss < 0.5 is -1 within 0.2", "holds", ""),
+        ("first step with loss < 0.5[snr=2] < first step with loss < 0.5[snr=1]", "holds", ""),
+        ("first step with loss < 0.01 > 50 where snr = 4", "inconclusive", ""),
+        (
+            "first step with loss < 0.01 < 200 where snr = 1",
+            "inconclusive",
+            "contains the margin's end 200",
+        ),
+        ("first step with loss < 0.01 >= 50 where snr = 4", "holds", ""),
+        ("first step with loss < 0.01 < 40 where snr = 4", "fails", ""),
+        ("first step with los < 0.01 < 40", "inconclusive", "did you mean 'loss'?"),
+    ],
+)
+def test_sentences_are_judged_on_logged_steps(text: str, verdict: str, words: str) -> None:
+    run = run_of_cells(logged(), STUDY)
+    try:
+        measured = run.judge(run.claim(text))
+    except BadValue as error:
+        assert words and words in str(error)
+        return
+    assert (measured.verdict, words in measured.note) == (verdict, True)

@@ -99,11 +99,12 @@ def test_claims_of_a_function_are_listed_by_its_file_or_its_module(tmp_path: Pat
 # Commands
 
 OPTIONS = {
-    "sweep": "set together only seeds profile out data jobs backend address shard device "
-    "trajectories dry-run fresh retry-failed fail-fast time-limit refine threshold claim",
-    "train": "set seed out data device",
+    "sweep": "set together only seeds profile read out data jobs backend address shard device "
+    "trajectories dry-run fresh retry-failed adopt fail-fast time-limit check refine threshold "
+    "claim",
+    "train": "set seed out read data device",
     "plot": "from out x y value by where threshold law theory log mean band minus size style",
-    "judge": "where study strict json out",
+    "judge": "where study strict json latex out",
     "report": "out where only study strict expect details",
     "compare": "value where where-a where-b tolerance out json",
     "reproduce": "profile jobs backend address device data strict expect dry-run",

@@ -56,7 +56,10 @@ FEWER, REACHED = "diverged: fewer seeds", "target not reached: half the seeds or
 ONE_OF_TEN = "diverged: one seed or more (1) … mean of 10 seeds"
 TAKEN_OR_NOT = "1 cell (diverged) taken as beyond the others. … 1 cell (failed) left out."
 TWO_FAILURES = f"{TAKEN_OR_NOT} … failed or diverged: fewer seeds (2)"
-LABELS = "\ntest loss\n … \ntraining samples N\n … signal-to-noise ratio SNR and training samples"
+LABELS = (
+    "\ntest loss (median)\n … \ntraining samples N\n … signal-to-noise ratio SNR and training "
+    "samples"
+)
 NAMES = "\nbenign: test loss ≤ 0.2\n … \nharmful: test loss > 0.2\n … \nbenign\n"
 CROSSED = "Where test loss crosses 0.2, for each value of training samples N: median of 5"
 OF_FIVE = f"{CROSSED} … Test loss of 0.2: median of 5 seeds, least to greatest … N·SNR² = 1000"
@@ -76,7 +79,7 @@ ONE = fake.fake_cells([5, 10], fake.SNRS, seeds=1)
     ("figure", "options", "cells", "said", "unsaid", "marked"),
     [
         ("heatmap", {}, CELLS, LABELS, "failed … missing … test loss =", {}),
-        ("heatmap", STEPS, CELLS, "\ngradient steps\n … Gradient steps", "", {}),
+        ("heatmap", STEPS, CELLS, "\ngradient steps (median)\n … Gradient steps", "", {}),
         ("cutoff", {}, NAMED, NAMES, "", {}),
         ("cutoff", {**STEPS, "threshold": 15}, NAMED, "gradient steps ≤ 15", "benign", {}),
         ("cutoff", {"threshold": 0.6995}, NAMED, "", "\nharmful\n", {}),

@@ -100,7 +100,7 @@ FIVE = fake.fail(THREE, "n == 5", "step limit")
 NO_DIFFERENCE = data_of(noisy().assign(test_loss=noisy()["test_loss"] - 0.3))
 OTHERS = THREE.assign(seed=THREE["seed"] + 10)
 NO_INTERVAL = "No point has an interval over seeds."
-LOST = "target not reached: half the seeds or more (6) … 18 cells (target not reached) left out."
+LOST = "target not reached: one seed or more (6) … 18 cells (target not reached) left out."
 GAUSSIAN = subtracted(noisy(THREE, kernel="gaussian"), THREE)
 CONTRAST = "est loss: gaussian − softmax (kernel)"
 WIDE = subtracted(noisy(THREE, width=128), THREE)

@@ -196,3 +196,34 @@ def test_a_dry_run_says_how_many_seeds_would_decide_a_claim(tmp_path: Path) -> N
     assert "near: inconclusive in out.\n" in again
     assert " seeds to decide it with a probability of 90 %" in again
     assert "small: holds in out.\n" in again
+
+
+@pytest.mark.slow
+def test_a_claim_that_is_judged_on_other_cells_than_those_of_its_seal_says_so(
+    tmp_path: Path,
+) -> None:
+    state(tmp_path, "late: error < 0.06 where n >= 20")
+    sweep(tmp_path, 6)
+    assert "late ours holds where n >= 20 " in judge(tmp_path)
+    assert "sealed for other cells" not in judge(tmp_path)
+    alone = words_of(tmp_path, "judge", "out", "--where", "n=20")
+    sealed = "It was sealed for other cells: seed 0 to 5; n 20, 40."
+    assert "not as sealed" in alone
+    assert sealed in alone
+    more = ("--n", "10,15", "--jobs=1", "--seeds=6", "--out=out")
+    run("sweep", "decay.py", *more, cwd=tmp_path)  # the claim is about neither
+    assert "not as sealed" not in judge(tmp_path)
+    sweep(tmp_path, 9)
+    assert f"{sealed} Judged on those alone: holds." in judge(tmp_path)
+    assert "not as sealed" in judge(tmp_path)
+
+
+def test_a_seed_that_changes_nothing_is_told_after_the_sweep_and_asks_for_no_more(
+    tmp_path: Path,
+) -> None:
+    written(tmp_path, FILE.format(claims="[]").replace("[n, seed]", "n"), "decay.py")
+    said = "Seeds 1 to 5 repeat all numbers of another seed"
+    assert said in sweep(tmp_path, 6)
+    judged = judge(tmp_path, SMALL)
+    assert said in judged
+    assert "--seeds" not in judged

@@ -7,6 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -15,6 +16,7 @@ import overfit_cli
 from overfit_cli.core.cell import ROW_COLUMNS
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.files import MANIFEST
+from overfit_cli.core.text import in_latex
 from overfit_cli.functions.function_study import study_of_rows
 from overfit_cli.sweeps.load import study_in
 from overfit_cli.sweeps.manifest import read_manifest
@@ -508,9 +510,7 @@ def test_a_worker_that_lacks_the_files_of_two_versions_trains_both(tmp_path: Pat
         sent.append(python("-c", PICKLE, cwd=folder).stdout.strip())
         shutil.rmtree(folder)
     assert python("-c", TRAIN, *sent, cwd=tmp_path).stdout.splitlines() == [
-        str({"loss": loss, "raises": 1.0, "calls": calls})
-        for calls in (1.0, 2.0)
-        for loss in (3.0, 300.0)
+        str({"loss": loss, "raises": 1.0, "calls": calls}) for calls in (1, 2) for loss in (3, 300)
     ]
 
 
@@ -555,3 +555,225 @@ train = {made}
     shown = call("sweep", "mine.py", "--help", cwd=tmp_path).stdout
     assert MADE[made] in shown.splitlines()
     assert ("With more words." in shown) == ("fit" in made)
+
+
+# What some seeds lack
+
+LACKS = """
+from typing import Literal
+
+def train(n: int = 4, how: Literal["none", "raises", "infinite"] = "none", seed: int = 0):
+    time = n * (1.0 + seed)
+    if time > 20:
+        if how == "raises":
+            raise TimeoutError("not reached")
+        return {"time": None if how == "none" else float("inf")}
+    return {"time": time}
+"""
+ALL_LACKS = ("--n=1,4,8", "--how=none,raises,infinite", "--seeds=8")
+
+
+def test_a_number_that_some_seeds_lack_is_beyond_however_the_function_says_so(
+    tmp_path: Path,
+) -> None:
+    """Of 8 seeds 3 lack it at n = 4, where the median of all is 18, and 6 at n = 8."""
+    swept(tmp_path, LACKS, *ALL_LACKS, expect=1)
+    how = "--from=out", "--out=a.csv"
+    call("plot", "lines", "--x=n", *how, cwd=tmp_path)
+    lines = pd.read_csv(tmp_path / "a.csv").query("element == 'line'")
+    points = list(zip(lines["x"], lines["y"].round(6), strict=True))
+    assert [points.count((n, middle)) for n, middle in ((1, 4.5), (4, 18.0))] == [3, 3]
+    assert not [y for x, y in points if x == 8 and y > 1], "crosses are at the top of the axes"
+    assert "median of 8 seeds" in (tmp_path / "a.txt").read_text()
+    call("plot", "heatmap", "--x=n", "--y=how", *how, cwd=tmp_path)
+    cells = pd.read_csv(tmp_path / "a.csv").query("element == 'map'")
+    values = cells.sort_values("x")["value"].tolist()
+    assert values == pytest.approx([4.5] * 3 + [18.0] * 3 + [np.nan] * 3, nan_ok=True)
+
+
+def test_means_count_their_numbers_and_a_run_equals_its_own_means(tmp_path: Path) -> None:
+    swept(tmp_path, LACKS, "--n=4,8", "--how=none,raises", "--seeds=8", expect=1)
+    call("export", "out", "--means", "--columns=time", "--out=means.csv", cwd=tmp_path)
+    means = pd.read_csv(tmp_path / "means.csv")
+    assert means[["seeds", "failed"]].to_numpy().tolist() == [[5, 3]] * 2 + [[2, 6]] * 2
+    compared = overfit_cli.compare(tmp_path / "out", tmp_path / "means.csv").table().iloc[0]
+    assert compared["difference"] == pytest.approx(0, abs=1e-12)
+    assert compared["mean_a"] == compared["mean_b"]
+
+
+FEWER = """
+def train(n: int = 4, seed: int = 0):
+    return {"loss": n + 10.0 * seed, "late": n + 10.0 * seed if n + seed < 5 else None}
+"""
+
+
+def test_a_column_with_fewer_numbers_has_its_own_count_and_degrees_of_freedom(
+    tmp_path: Path,
+) -> None:
+    swept(tmp_path, FEWER, "--n=1,4", "--seeds=3")
+    call("export", "out", "--means", "--out=means.csv", cwd=tmp_path)
+    means = pd.read_csv(tmp_path / "means.csv").set_index("n")
+    assert means["seeds"].tolist() == [3, 3]
+    assert means["late_seeds"].tolist() == [3, 1]
+    places = overfit_cli.compare(tmp_path / "out", tmp_path / "means.csv").places()
+    assert places.query("column == 'late'")["seeds_b"].tolist() == [3, 1]
+
+
+SKEWED = """
+def train(a: int = 1, b: int = 1, fails: bool = False, seed: int = 0):
+    if fails and a == b == 2 and seed == 0:
+        raise ValueError("one cell")
+    return {"t": float(a * b * (100 if seed == 4 else 1))}
+"""
+
+
+def test_a_failed_cell_changes_its_own_place_of_a_map_and_no_other(tmp_path: Path) -> None:
+    swept(tmp_path, SKEWED, "--a=1,2", "--b=1,2", "--fails=false,true", "--seeds=5", expect=1)
+    for mean, whole, last in (
+        ("median", [1, 2, 2, 4], 4),
+        ("arithmetic", [20.8, 41.6, 41.6, 83.2], np.nan),
+    ):
+        for fails in ("false", "true"):
+            where = f"--where=fails={fails}", f"--mean={mean}", "--from=out"
+            call("plot", "heatmap", *where, "--out=a.csv", cwd=tmp_path)
+            values = pd.read_csv(tmp_path / "a.csv").query("element == 'map'")["value"].tolist()
+            expected = [*whole[:3], last] if fails == "true" else whole
+            assert values == pytest.approx(expected, nan_ok=True), (mean, fails)
+    text = drawn(tmp_path, "heatmap", "--where=fails=true")
+    assert "t (median)" in text, "on the colour bar"
+
+
+def test_a_cell_without_a_number_is_trained_and_said(tmp_path: Path) -> None:
+    written(tmp_path, LACKS)
+    assert "Trained: time none." in call("train", "mine.py", "--n=90", cwd=tmp_path).stdout
+
+
+# Rays
+
+RAY = """
+def train(n: int = 10, width: int = 40, snr: float = 1.0, seed: int = 0):
+    draw = 1 + 0.001 * seed
+    return {"loss": draw / n * (width / n), "error": 1 / (1 + draw * n * snr**2)}
+"""
+
+
+def test_a_ray_is_a_line_for_claims_and_figures(tmp_path: Path) -> None:
+    """At one width the power is -2, along a ray it is -1."""
+    swept(tmp_path, RAY, "--n=10,20,40,80", "--width=2*n,4*n", "--seeds=6")
+    claimed = "power of n in loss is -1 within 0.1"
+    said = call("judge", "out", claimed, f"{claimed} where width = 4*n", cwd=tmp_path).stdout
+    assert "these cells have fewer" in " ".join(said.split()), said
+    assert "−1 [−1, −1]" in said
+    for how in (("--by=width/n",), ("--where=width=4*n",)):
+        call("plot", "lines", "--x=n", *how, "--from=out", "--out=a.csv", cwd=tmp_path)
+        lines = pd.read_csv(tmp_path / "a.csv").query("element == 'line'")
+        slopes = [
+            np.polyfit(np.log(line["x"]), np.log(line["y"]), 1)[0]
+            for _, line in lines.groupby("panel")
+            if len(line) == 4
+        ]
+        assert slopes == pytest.approx([-1] * (2 if "by" in how[0] else 1))
+
+
+def test_a_contour_and_a_boundary_have_a_point_for_each_step_along_a_ray(tmp_path: Path) -> None:
+    grid = "--n=10,20,40,80", "--width=4*n", "--snr=0.02:2:13:log"
+    swept(tmp_path, RAY, *grid, "--seeds=6")
+    claimed = "power of n in snr at error = 0.5 is -0.5 within 0.05"
+    assert "holds" in call("judge", "out", claimed, cwd=tmp_path).stdout
+    options = "--x=snr", "--y=n", "--value=error", "--threshold=0.5", "--from=out", "--out=a.csv"
+    call("plot", "boundary", *options, cwd=tmp_path)
+    table = pd.read_csv(tmp_path / "a.csv")
+    assert table.columns.tolist() == ["n", "snr", "snr_low", "snr_high", "seeds", "off_grid"]
+    assert table["snr"].to_numpy() == pytest.approx(table["n"].to_numpy() ** -0.5, rel=0.05)
+
+
+# Theory on maps
+
+PLANE = """
+def train(rho: float = 0.1, delta: float = 0.5, seed: int = 0):
+    at = 0.2 + 0.6 * delta
+    return {"success": 1 / (1 + 2.0 ** (20 * (rho - at))), "edge": at, "along": 2 * rho,
+            "same": 1 / (1 + 2.0 ** (20 * (rho - at)))}
+"""
+
+
+def test_a_theory_is_a_place_on_an_axis_or_where_it_is_the_threshold(tmp_path: Path) -> None:
+    swept(tmp_path, PLANE, "--rho=0.1:0.9:9", "--delta=0.2,0.4,0.6,0.8", "--seeds=2")
+    options = "--x=rho", "--y=delta", "--threshold=0.5", "--from=out", "--out=a.csv"
+    edge = [0.32, 0.44, 0.56, 0.68]
+    for theory, x in (("edge", edge), ("same", edge), ("along", [0.1, 0.2, 0.3, 0.4])):
+        call("plot", "heatmap", f"--theory={theory}", *options, cwd=tmp_path)
+        table = pd.read_csv(tmp_path / "a.csv")
+        curve = table[table["label"] == f"theory: {theory}"].dropna(subset=["x"]).sort_values("y")
+        at = np.interp([0.2, 0.4, 0.6, 0.8], curve["y"], curve["x"])
+        assert at == pytest.approx(x, abs=0.01), theory
+    text = drawn(tmp_path, "boundary", "--theory=edge", *options[:3])
+    assert "Dash-dotted: edge." in text
+
+
+# LaTeX
+
+
+def test_verdicts_are_macros_and_captions_are_safe_in_latex(tmp_path: Path) -> None:
+    swept(tmp_path, RAY, "--n=10,20,40", "--width=4*n", "--seeds=12")
+    claims = "small ray: loss < 5", "loss rises along n", "loss > -1", "loss > 1", "loss > +1"
+    call("judge", "out", *claims, "--latex=macros.tex", "--out=a.pdf", cwd=tmp_path)
+    lines = (tmp_path / "macros.tex").read_text().splitlines()
+    macros = [line for line in lines if not line.startswith("%")]
+    assert macros[0] == r"\newcommand{\claimSmallRayVerdict}{holds}"
+    assert macros[3].startswith(r"\newcommand{\claimLossRisesAlongNVerdict}{fails}")
+    assert re.fullmatch(r"\\newcommand\{\\claimSmallRayInterval\}\{\$\[0\.4.*\]\$\}", macros[2])
+    assert len({line.partition("}")[0] for line in macros}) == len(macros) == 15
+    caption = (tmp_path / "a.caption.tex").read_text()
+    assert caption.isascii()
+    assert not re.search(r"(?<!\\)[%_#&]", caption)
+    assert in_latex("5 % of δ² − σ̃_p") == r"5 \% of $\delta$${}^{2}$ $-$ $\tilde{\sigma}$\_p"
+
+
+# Values
+
+
+def test_values_that_are_one_number_are_one_cell_and_texts_with_commas_one_value(
+    tmp_path: Path,
+) -> None:
+    text = "def train(lr: float = 0.1, widths: str = '64,64', seed: int = 0):\n"
+    text += "    return {'layers': len(widths.split(',')), 'rate': lr}\n"
+    cells = swept(tmp_path, text, "--lr=0.3,0.30000000000000004", '--widths="64,64",8', "--seeds=1")
+    assert sorted(zip(cells["lr"], cells["widths"], cells["layers"], strict=True)) == [
+        (0.3, "64,64", 2),
+        (0.3, "8", 1),
+    ]
+    where = call("export", "out", '--where=widths="64,64"', cwd=tmp_path).stdout
+    assert len(where.splitlines()) == 2
+    assert len(overfit_cli.load(tmp_path / "out", where={"widths": ["64,64"]})) == 1
+    said = run("sweep", "mine.py", "--widths=64,64", "--seeds=1", "--dry-run", cwd=tmp_path)
+    assert """in double quotes, '"64,64"'""" in said.stdout + said.stderr
+
+
+def test_whole_numbers_stay_whole(tmp_path: Path) -> None:
+    """Beside a real number, or beyond 64 bits, they are real."""
+    text = "def train(n: int = 1, seed: int = 0):\n"
+    text += "    return {'count': 2**53 + 1, 'mixed': 1 if seed else 1.5, 'big': 2**70}\n"
+    cells = swept(tmp_path, text, "--seeds=2")
+    assert cells["count"].tolist() == [2**53 + 1] * 2
+    assert sorted(cells["mixed"]) == [1.0, 1.5]
+    assert cells["big"].tolist() == [2.0**70] * 2
+    assert str(2**53 + 1) in call("export", "out", cwd=tmp_path).stdout
+
+
+def test_cells_from_before_a_parameter_are_adopted_at_its_old_constant(tmp_path: Path) -> None:
+    before = "def train(lr: float = 0.1, seed: int = 0):\n    yield {'loss': lr}\n"
+    swept(tmp_path, before, "--lr=0.1,0.2", "--seeds=2", "--trajectories")
+    after = before.replace("seed", "momentum: float = 0.9, seed", 1)
+    options = "--lr=0.1,0.2", "--momentum=0.5,0.9", "--seeds=2", "--trajectories"
+    written(tmp_path, after)
+    sweep = "sweep", "mine.py", *options, "--out=out", "--jobs=1"
+    assert "adopt NAME=VALUE" in " ".join(run(*sweep, "--dry-run", cwd=tmp_path).stdout.split())
+    run(*sweep, "--adopt=momentum=0.9", cwd=tmp_path)
+    with pytest.warns(UserWarning, match="Cells of 2 sources: 4 of"):
+        cells = overfit_cli.load(tmp_path / "out")
+    assert cells["momentum"].value_counts().to_dict() == {0.5: 4, 0.9: 4}
+    with pytest.warns(UserWarning, match="Cells of 2 sources: 4 of"):
+        steps = overfit_cli.load(tmp_path / "out", trajectories=True)
+    assert {*steps["key"]} == {*cells["key"]}
+    assert "8 there already" in run(*sweep, cwd=tmp_path).stdout

@@ -17,7 +17,7 @@ import overfit_cli
 from overfit_cli import UserError
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.studies.benign_vit.study import study as benign_vit
-from overfit_cli.sweeps.grid import Grid, parse_range, parse_seeds
+from overfit_cli.sweeps.grid import Grid, parse_range, parse_seeds, seeds_text
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call
 from tests.toy_runs import TOY
@@ -56,6 +56,12 @@ def test_a_list_names_each_value_once_in_its_order(values: list[int]) -> None:
     text, once = ", ".join(map(str, values)), tuple(dict.fromkeys(values))
     assert parse_range(KNOWN["n"], text) == tuple(values)
     assert Grid.read(benign_vit, {"n": text}, text).given["n"] == parse_seeds(text) == once
+
+
+@given(st.lists(st.integers(0, 30), min_size=1, unique=True))
+def test_seeds_are_told_as_they_are_read_and_those_that_follow_as_a_range(seeds: list[int]) -> None:
+    assert parse_seeds(seeds_text(seeds)) == tuple(seeds)
+    assert seeds_text([*range(5), *range(1000, 1500)]) == "0:4,1000:1499"
 
 
 @pytest.mark.parametrize(

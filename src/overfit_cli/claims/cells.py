@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import add_remark, inconclusive, not_run
 from overfit_cli.core.parameters import StudyParameters
 from overfit_cli.core.study import has_missed
-from overfit_cli.core.text import plural
+from overfit_cli.core.text import list_numbers, plural
 from overfit_cli.stats.intervals import NEAR_COPY, is_short_decimal
 
 Values = Mapping[str, object]
@@ -106,7 +106,7 @@ def repeated_seeds(cells: pd.DataFrame, parameters: type[StudyParameters]) -> li
     """Return the seeds whose numbers are those of a smaller seed, wherever both have cells.
 
     Numbers are equal up to `NEAR_COPY`. Whole numbers and short decimals agree by chance: columns
-    of such numbers alone are not compared.
+    of such numbers alone are not compared. Seeds that take other numbers of steps repeat nothing.
     """
     done = cells[cells["status"] == "done"]
     excluded = taken_columns(parameters) | {"step"}
@@ -115,25 +115,31 @@ def repeated_seeds(cells: pd.DataFrame, parameters: type[StudyParameters]) -> li
     long = [column for column in columns if not is_short_decimal(column).all()]
     if not long:
         return []
+    long.append(np.where(np.isnan(long).all(axis=0), np.nan, done.get("steps", 0)))
     seeds, of_seed = np.unique(done["seed"].to_numpy(), return_inverse=True)
     varied = varying(done, [name for name in (*parameters.model_fields, "step") if name in done])
-    setting = (
-        done.groupby(varied, dropna=False, sort=False).ngroup() if varied else 0 * done["seed"]
-    )
+    setting = done.groupby(varied or np.zeros(len(done)), dropna=False, sort=False).ngroup()
     table = np.full((setting.max() + 1, len(long), len(seeds)), np.nan)
     table[setting.to_numpy(), :, of_seed] = np.stack(long, axis=1)
-    table = table.reshape(-1, len(seeds))
+    flat = table.reshape(-1, len(seeds))
     earlier, later = np.triu_indices(len(seeds), 1)
     shares = np.zeros(len(earlier), dtype=bool)
-    for rows in np.array_split(table, range(8, len(table), max(8, len(table) // 8))):
+    for rows in np.array_split(flat, range(8, len(flat), max(8, len(flat) // 8))):
         first, second = rows[:, earlier], rows[:, later]  # of the pairs that are alike so far
         missing = np.isnan(first) | np.isnan(second)
-        with np.errstate(invalid="ignore"):  # between infinities
+        with np.errstate(invalid="ignore", over="ignore"):  # between infinities
             near = np.abs(first - second) <= NEAR_COPY * np.abs(second)
         alike = (near | (first == second) | missing).all(axis=0)
         shares = (shares | ~missing.all(axis=0))[alike]
         earlier, later = earlier[alike], later[alike]
     return [int(seeds[index]) for index in np.unique(later[shares])]
+
+
+def repeats_in_words(seeds: Sequence[int]) -> str:
+    """Say of seeds that they repeat others; nothing of none."""
+    many, named = "s" * (len(seeds) > 1), list_numbers(seeds)
+    said = "all numbers of another seed: they are no further draws, and more wouldn't be."
+    return f"Seed{many} {named} repeat{'' if many else 's'} {said}" if named else ""
 
 
 def finite_numbers(cells: pd.DataFrame, name: str) -> pd.Series[float]:
@@ -148,8 +154,6 @@ def require_done(cells: pd.DataFrame, most_failed: float = 0.0) -> pd.DataFrame:
     """Return the cells that are done; up to a share of them may have failed."""
     failed = int((cells["status"] != "done").sum())
     if failed > most_failed * len(cells):
-        raise inconclusive(
-            f"{failed} of {plural(len(cells), 'cell')} failed or are absent, and those may differ "
-            "from the rest."
-        )
+        words = f"{failed} of {plural(len(cells), 'cell')} failed or are absent"
+        raise inconclusive(f"{words}, and those may differ from the rest.")
     return cells[cells["status"] == "done"]

@@ -116,6 +116,7 @@ class Part:
         within: the least and the largest number that there can be, such as −1 and 1.
         below: by how many decades all cells lie below a bound; nan where nobody knows.
         details: further numbers by their meanings.
+        signed: whether it is a difference, so that it may lie on both sides of 0.
     """
 
     place: str
@@ -127,6 +128,7 @@ class Part:
     within: tuple[float, float] = (-math.inf, math.inf)
     below: float = math.nan
     details: Mapping[str, float] = field(default_factory=dict, compare=False)
+    signed: bool = False
 
     @classmethod
     def of(
@@ -184,20 +186,27 @@ class Part:
         return room / (most - least) if math.isfinite(most - least) else room
 
     def prepared(self) -> Part:
-        """Return the part; a mean of zeros and ones is a share, with an exact interval."""
-        known = self.low[self.low == self.high]
+        """Return the part; the mean of two values is a share, with an exact interval.
+
+        Those are the least and the largest that there can be. Where nobody knows these, they are 0
+        and 1 if the margin ends between them: equal numbers 0 may be per cent, or a difference.
+        """
+        known, (least, most) = self.low[self.low == self.high], self.within
+        ends = [end for end in (self.margin.least, self.margin.most) if math.isfinite(end)]
+        is_free = not (self.signed or math.isfinite(most - least))
+        if is_free and all(0 <= end <= 1 for end in ends):
+            least, most = 0.0, 1.0
         is_share = (
             self.statistic == "mean"
             and len(known) > 0
-            and np.isin(known, (0.0, 1.0)).all()
-            and not -math.inf < self.within[0] < 0
-            and self.low.min() >= 0
-            and self.high.max() <= 1
+            and np.isin(known, (least, most)).all()
+            and self.low.min() >= least
+            and self.high.max() <= most
         )
         if not is_share:
             return self
-        fewest = max(self.margin.fewest_seeds, FEWEST["share"])
-        return replace(self, statistic="share", margin=replace(self.margin, fewest_seeds=fewest))
+        margin = replace(self.margin, fewest_seeds=max(self.margin.fewest_seeds, FEWEST["share"]))
+        return replace(self, statistic="share", margin=margin, within=(least, most))
 
 
 # Verdicts in worlds

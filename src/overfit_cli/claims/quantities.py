@@ -6,22 +6,26 @@ grid. A number that is not known, of a cell that failed or is absent, lies betwe
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from overfit_cli.claims.bounds import Bound
 from overfit_cli.claims.cells import describe_values
 from overfit_cli.claims.parts import SHAPE, Margin, Part, tolerance_margin
 from overfit_cli.core.arrays import Floats, finite_column
-from overfit_cli.core.cells import Cells
-from overfit_cli.core.claim import IN_MARGIN, add_remark, inconclusive, not_run
+from overfit_cli.core.cells import Cells, records
+from overfit_cli.core.claim import IN_MARGIN, UndecidedError, add_remark, inconclusive, not_run
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.expressions import Expression, Ref, compare
-from overfit_cli.stats.boundaries import crossing_table, crossings
+from overfit_cli.stats.boundaries import crossings
+from overfit_cli.stats.intervals import LEVEL, order_tail
 
 
 class Line(NamedTuple):
@@ -76,6 +80,9 @@ class Share:
         settings = found[0][0].settings
         ends = [[compare(end, sign, 0.0) for end in (one.low, one.high)] for one, sign in found]
         met: Floats = np.array(ends, np.float64)  # (conditions, ends, settings, seeds)
+        for index, (one, sign) in enumerate(found):
+            if sign == "=":
+                met[index] = (one.low == 0) & (one.high == 0), (one.low <= 0) & (one.high >= 0)
         low, high = met.min(axis=(0, 1)), met.max(axis=1).min(axis=0)
         if self.everywhere and settings:
             settings, low, high = [{}], low.min(axis=0)[None], high.min(axis=0)[None]
@@ -161,7 +168,7 @@ class Power:
         parts = []
         falls = math.isinf(self.margin.least)
         side = Margin(*((-math.inf, 0.0) if falls else (0.0, math.inf)), because=SHAPE)
-        for place, x, *logs in self._contours(cells) if self.contour else self._in_logs(cells):
+        for place, x, *logs in self._in_logs(cells):
             weights = _slope_weights(np.log(x))
             whole = _joined(place, WHOLE) if self.throughout else place
             parts.append(Part(whole, *_weighted(weights, *logs), self.margin))
@@ -170,45 +177,78 @@ class Power:
                 parts.append(Part(_joined(place, name), *_weighted(part, *logs), side))
         return parts
 
+    def local(self, cells: Cells) -> list[list[Part]]:
+        """Return the powers between neighbours: of up to `MOST_PIECES` pieces, those on all lines.
+
+        Lines may have fewer pieces than others.
+        """
+        pieces = [list[Part]() for _ in range(MOST_PIECES)]
+        for place, x, *logs in self._in_logs(cells):
+            for parts, (first, last) in zip(pieces, _pieces(x), strict=False):
+                at = slice(first, last + 1)
+                where = _joined(place, f"{self.axis}={x[first]:.6g} to {x[last]:.6g}")
+                local = _weighted(_slope_weights(np.log(x[at])), *(each[:, at] for each in logs))
+                parts.append(Part(where, *local, self.margin, "mean"))
+        return [parts for parts in pieces if parts]
+
     def _in_logs(self, cells: Cells) -> Iterator[Line]:
-        for place, x, low, high in _lines(cells, self.measured, self.axis):
+        for place, x, low, high in _lines(cells, self.measured, self.axis, self.contour):
             if (x <= 0).any() or (high <= 0).any():
                 axis = number_parameter(cells, self.axis)
                 raise inconclusive(f"{axis} or {self.measured.text} is 0 or less: no logarithm.")
             with np.errstate(divide="ignore"):
                 yield Line(place, x, np.log(np.maximum(low, 0.0)), np.log(high))
 
-    def _contours(self, cells: Cells) -> Iterator[Line]:
-        """The logarithm of x on the contour along y, at each setting of the other parameters."""
-        assert self.contour is not None
-        named, threshold = self.contour
-        x, y = number_parameter(cells, named), number_parameter(cells, self.axis)
-        column = self.measured.text
-        for setting, local in cells.settings(cells.varying((x, y))):
-            rows = local.with_column(column, option="claim").frame
-            seeds = np.sort(rows["seed"].unique())
-            points = crossings(rows, x, y, column, threshold)
-            logs = crossing_table(points, y).reindex(columns=seeds)  # (y, seeds)
-            known = finite_column(rows, column).notna()
-            whole = known.groupby([rows[y], rows["seed"]]).all().unstack()
-            logs = logs.where(whole.reindex(logs.index, columns=seeds).eq(True))  # nan: unknown
-            crossed = (~np.isinf(logs.to_numpy())).sum(axis=1) * 2 > len(seeds)
-            cross = f"seeds cross {threshold:g}"
-            if not crossed.all():
-                left = ", ".join(f"{value:.6g}" for value in logs.index[~crossed])
-                add_remark(f"Left out: {y}={left}, where at most half of the {cross}.")
-            if crossed.sum() < LEAST_FOR_POWER:
-                raise inconclusive(
-                    f"It needs {LEAST_FOR_POWER} values of {y} at which most {cross}; there are "
-                    f"{int(crossed.sum())}."
-                )
-            log_x = logs.to_numpy()[crossed].T  # (seeds, y); infinite beyond the grid
-            grid = np.log(rows.groupby(y)[x].agg(["min", "max"]).reindex(logs.index)[crossed])
-            first, last = grid.to_numpy().T
-            low = np.where(np.isposinf(log_x), last, np.where(np.isnan(log_x), -np.inf, log_x))
-            high = np.where(np.isneginf(log_x), first, np.where(np.isnan(log_x), np.inf, log_x))
-            at = logs.index.to_numpy(dtype=np.float64)[crossed]
-            yield Line(describe_values(setting), at, low, high)
+
+@dataclass(frozen=True)
+class Crossing:
+    """Where a quantity along a parameter x has a number, at every setting of the others."""
+
+    measured: Expression
+    x: str
+    threshold: float
+    margin: Margin
+
+    def __str__(self) -> str:
+        return f"{self.x} at {self.measured.text} = {self.threshold:g}"
+
+    def parts(self, cells: Cells) -> list[Part]:
+        """Return the x at each setting; one beyond the grid lies between its end and infinity."""
+        settings, low, high = _crossings(cells, self.measured.text, self.x, self.threshold)
+        return [
+            Part(describe_values(setting), below, above, self.margin)
+            for setting, below, above in zip(settings, low, high, strict=True)
+        ]
+
+
+def _crossings(
+    cells: Cells, column: str, x: str, threshold: float
+) -> tuple[list[dict[str, Any]], Floats, Floats]:
+    """The settings, and the two ends, (settings, seeds), of the x where a quantity has a number."""
+    x = number_parameter(cells, x)
+    place, table = cells.places(cells.free_parameters((x,)))
+    settings, rows = records(table), cells.with_column(column, option="claim").frame
+    rows = rows.assign(**{PLACE: place})
+    named = [describe_values(setting) for setting in settings]
+    curves = [each for _, each in rows.groupby(PLACE)]
+    twice = [_crosses_twice(curve, x, column, threshold) for curve in curves]
+    if any(twice):
+        those = f" ({'; '.join(itertools.compress(named, twice))})" if any(named) else ""
+        crosses = f"{column} crosses {threshold:g} more than once along {x}{those}"
+        raise inconclusive(f"{crosses}: choose a part of the grid behind `where`.")
+    points = crossings(rows, x, PLACE, column, threshold)
+    whole = finite_column(rows, column).notna().groupby([rows[PLACE], rows["seed"]]).all()
+    known = points.set_index([PLACE, "seed"])["crossing"].reindex(whole.index).where(whole)
+    found = known.unstack().to_numpy()  # (settings, seeds); nan: unknown
+    beyond = np.isinf(found).mean(axis=1) >= 1 / 2
+    if beyond.any():
+        those = f" at {'; '.join(itertools.compress(named, beyond))}" if len(named) > 1 else ""
+        bound = f"cross {threshold:g}{those}: there the end of {x} is a bound."
+        add_remark(f"At most half of the seeds {bound}")
+    first, last = rows.groupby(PLACE)[x].agg(["min", "max"]).to_numpy().T[:, :, None]
+    low = np.where(np.isposinf(found), last, np.where(np.isnan(found), -np.inf, found))
+    high = np.where(np.isneginf(found), first, np.where(np.isnan(found), np.inf, found))
+    return settings, low, high
 
 
 @dataclass(frozen=True)
@@ -240,11 +280,9 @@ class Powers:
 
     def holds_where(self, statistic: str) -> str:
         """Return the condition on the powers in words."""
-        powers = ", ".join(
-            f"{margin.target:g} of {self.causes[index]}" for index, margin in self.margins()
-        )
+        powers = (f"{margin.target:g} of {self.causes[at]}" for at, margin in self.margins())
         each = f"the {statistic} over seeds of each power"
-        return f"{each}{IN_MARGIN}within {self.tolerance:g} of {powers}"
+        return f"{each}{IN_MARGIN}within {self.tolerance:g} of {', '.join(powers)}"
 
     def parts(self, cells: Cells) -> list[Part]:
         """Return each power that is stated: least squares of logarithms, seed by seed.
@@ -279,6 +317,31 @@ class Powers:
             for index, margin in self.margins()
         ]
 
+    def local(self, cells: Cells) -> list[list[Part]]:
+        """Return the power of each cause on pieces of the grid along it, where it has these.
+
+        A cause that is measured, and one that a piece does not tell from the others, has none.
+        """
+        pieces = []
+        for place, (index, margin) in enumerate(self.margins()):
+            numbers = cells.by_seed(self.causes[index].text).numbers  # (settings, seeds)
+            if (numbers != numbers[:, :1]).any():
+                continue
+            at, x = numbers[cells.places(cells.varying())[0], 0], np.unique(numbers)
+            for first, last in _pieces(x) if len(x) >= LEAST_FOR_POWER else ():
+                inside = (at >= x[first]) & (at <= x[last])
+                with suppress(UndecidedError):
+                    part = self.parts(replace(cells, frame=cells.frame[inside]))[place]
+                    where = f"{self.causes[index]}={x[first]:.6g} to {x[last]:.6g}"
+                    pieces.append([replace(part, place=where, margin=margin, statistic="mean")])
+        return pieces
+
+
+def _pieces(x: Floats) -> list[tuple[int, int]]:
+    """The first and the last value of up to `MOST_PIECES` pieces of a line, end to end."""
+    ends = np.linspace(0, len(x) - 1, min(MOST_PIECES, len(x) - 1) + 1).round().astype(int)
+    return [*itertools.pairwise(ends.tolist())]
+
 
 def _parts_of_slope(log_x: Floats, weights: Floats) -> dict[str, Floats]:
     end = np.append(np.zeros(len(weights) - 2), _slope_weights(log_x[-2:]))
@@ -288,10 +351,17 @@ def _parts_of_slope(log_x: Floats, weights: Floats) -> dict[str, Floats]:
     return parts
 
 
-Quantity = Level | Share | Trend | Power | Powers
+Curve = Trend | Power | Powers | Crossing
+Quantity = Level | Share | Curve
 
 WHOLE = "the whole line"
 """What a line is called beside its end."""
+
+PLACE = "its place"
+"""A column of settings, whose name no parameter has."""
+
+MOST_PIECES = 4
+"""The most pieces of a line, each with its own power."""
 
 LEAST_FOR_POWER = 3
 """The fewest values of a parameter along which a trend or a power can be told."""
@@ -310,6 +380,8 @@ def references(quantity: Quantity | Bound) -> tuple[Ref, ...]:
 
 def axes_of(quantity: Quantity | Bound) -> dict[str, int]:
     """Return the parameters along which a quantity is told, with the fewest values of each."""
+    if isinstance(quantity, Crossing):
+        return {quantity.x: 2}
     if not isinstance(quantity, Power | Trend):
         return {}
     contour = quantity.contour if isinstance(quantity, Power) else None
@@ -338,12 +410,24 @@ def number_parameter(cells: Cells, text: str) -> str:
     return named.name
 
 
-def _lines(cells: Cells, measured: Expression, along: str) -> Iterator[Line]:
-    """The lines of the grid along a parameter, with the values that are there."""
-    axis, found = number_parameter(cells, along), cells.by_seed(measured.text)
-    lines: dict[str, list[int]] = {}
-    for index, setting in enumerate(found.settings):
-        place = describe_values({name: setting[name] for name in setting if name != axis})
+def _lines(
+    cells: Cells, measured: Expression, along: str, contour: tuple[str, float] | None = None
+) -> Iterator[Line]:
+    """The lines of the grid along a parameter, with the values that are there.
+
+    Args:
+        contour: a parameter x and a number: the values are those of x where the quantity has it.
+    """
+    axis = number_parameter(cells, along)
+    if contour is None:
+        settings, *_, low, high = cells.by_seed(measured.text)
+        free = cells.free_parameters([axis])
+    else:
+        settings, low, high = _crossings(cells, measured.text, *contour)
+        free = cells.free_parameters([axis, number_parameter(cells, contour[0])])
+    lines = dict[str, list[int]]()
+    for index, setting in enumerate(settings):
+        place = describe_values({name: setting[name] for name in setting if name in free})
         lines.setdefault(place, []).append(index)
     if not any(len(at) >= LEAST_FOR_POWER for at in lines.values()):
         needs = f"It needs {LEAST_FOR_POWER} values of {axis} on a line"
@@ -352,8 +436,8 @@ def _lines(cells: Cells, measured: Expression, along: str) -> Iterator[Line]:
         if len(at) < LEAST_FOR_POWER:
             add_remark(f"Left out: {place}, with fewer than {LEAST_FOR_POWER} values of {axis}.")
             continue
-        x = np.array([float(found.settings[index][axis]) for index in at])
-        yield Line(place, x, *(np.ascontiguousarray(end[at].T) for end in found[3:]))
+        x = np.array([float(settings[index][axis]) for index in at])
+        yield Line(place, x, *(np.ascontiguousarray(end[at].T) for end in (low, high)))
 
 
 def _rank_correlations(x: Floats, values: Floats) -> Ends:
@@ -408,6 +492,21 @@ def _turns(values: Floats) -> Ends:
     rises = values[:, last] - values[:, first]
     shares = np.clip(rises / range_, -1.0, 1.0) if range_ > 0 else 0.0 * rises  # nan: unknown
     return np.nan_to_num(shares, nan=-1.0), np.nan_to_num(shares, nan=1.0)
+
+
+def _crosses_twice(rows: pd.DataFrame, x: str, column: str, threshold: float) -> bool:
+    """Whether the median along x is on one side of a threshold, the other, and the first again.
+
+    It is on a side where its interval is; a single draw is where it is.
+    """
+    signs = list[float]()
+    for _, values in rows.groupby(x)[column]:
+        numbers = np.sort(values.dropna().to_numpy(dtype=np.float64))
+        tail = order_tail(len(numbers), 1 - LEVEL) or int(len(numbers) == 1)
+        if tail:
+            ends = np.sign(numbers[[tail - 1, -tail]] - threshold)
+            signs += [ends[0]] * bool(ends[0] == ends[1] != 0 and signs[-1:] != [ends[0]])
+    return len(signs) > 2
 
 
 def _slope_weights(x: Floats) -> Floats:

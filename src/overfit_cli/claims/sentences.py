@@ -10,6 +10,8 @@ The forms, where Q is arithmetic of columns and parameters, and X, Y are paramet
   and no run back; `rank correlation of X in Q < -0.5` is the same with a margin of its own.
 - `power of X in Q is NUMBER within 0.1`: p of Q ∝ X^p, on every line; `throughout`: the last value
   alone doesn't decide, and Q doesn't turn at the end of the line.
+- `X at Q = NUMBER is NUMBER within 0.1`: the X where Q has that value, such as a transition; also
+  with `<` and `>`.
 - `power of Y in X at Q = NUMBER is NUMBER within 0.1`: p of X ∝ Y^p where Q has that value.
 - `powers of (X, Y) in Q are (NUMBER, any) within 0.1`: p and r of Q ∝ X^p Y^r over all settings;
   X and Y may be columns too. `any` power may be any.
@@ -17,6 +19,8 @@ The forms, where Q is arithmetic of columns and parameters, and X, Y are paramet
   `on 95 % of seeds`: the share of seeds without such a cell, at every setting.
 - `share of seeds with Q < NUMBER > NUMBER`: the share, at every setting; `everywhere` before the
   second sign: of seeds with such a Q at all settings.
+
+Q may be what is logged on the way: `loss[step=100]`, or `first step with Q > B`.
 
 Before a quantity may stand `mean of` or `geometric mean of`, and after it `on average` or `at
 worst`: of the settings, seed by seed. Several quantities are judged together, with `;` between
@@ -37,13 +41,14 @@ import numpy as np
 from overfit_cli.claims import quantities
 from overfit_cli.claims.bounds import Bound, Comparison
 from overfit_cli.claims.parts import FEWEST, Margin, Part, Statistic
-from overfit_cli.claims.quantities import Level, Power, Powers, Quantity, Share, Trend
+from overfit_cli.claims.quantities import Crossing, Level, Power, Powers, Quantity, Share, Trend
 from overfit_cli.core import expressions
 from overfit_cli.core.cells import Cells, NoCellsError, UndefinedError
 from overfit_cli.core.claim import BY_CELL, IN_MARGIN, add_remark, inconclusive, not_run
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.expressions import Expression, refuse, split
 from overfit_cli.core.text import plural
+from overfit_cli.stats.intervals import FEW
 
 Over = Literal["every", "average", "worst"]
 """How the numbers at several settings are judged: see `combine`."""
@@ -67,6 +72,13 @@ class Clause:
         ]
         if not parts:
             raise not_run("No cell bears on it.")
+        if self.statistic == "mean" and isinstance(self.quantity, Level):
+            refs = self.quantity.measured.refs
+            numbers = cells.numbers(refs[0].name, missed=False)
+            if len(refs) == 1:
+                parts = _of_two_values(parts, {*numbers.abs().dropna()})
+            else:  # a difference of zeros and ones has three values
+                parts = [replace(part, signed=True) for part in parts]
         if self.statistic == "geometric mean" and any((part.high <= 0).any() for part in parts):
             raise inconclusive("A number is 0 or less, which has no logarithm.")
         return combine(parts, self.over)
@@ -102,6 +114,20 @@ class Clause:
             f"; between the last two {self.quantity.axis} that power and half of the whole are "
             f"{side} 0: no {turn} half as fast; of four or more, so is the power without the last"
         )
+
+
+def _of_two_values(parts: Sequence[Part], sizes: set[float]) -> list[Part]:
+    """Return parts with the limits of their numbers, where all of these have one of two values.
+
+    These are 0 and 1, or −1 and 1, by the sizes of a column; or there are many numbers.
+    """
+    known = [part.low[part.low == part.high] for part in parts]
+    values, count = np.unique(np.concatenate(known)), sum(map(len, known))
+    is_few = count < FEW and not sizes <= {0.0, 1.0}
+    if len(values) != 2 or np.isinf(values).any() or is_few:
+        return list(parts)
+    within = float(values[0]), float(values[1])
+    return [part if part.unknown else replace(part, within=within) for part in parts]
 
 
 def combine(parts: Sequence[Part], over: Over) -> list[Part]:
@@ -184,10 +210,9 @@ class Sentence:
         if left := len(cells.frame) - len(judged.frame):
             are, them = ("is", "it") if left == 1 else ("are", "them")
             add_remark(f"{plural(left, 'cell')} {are} left out because the claim excludes {them}.")
-        several = len(self.clauses) > 1
         try:
             return [
-                replace(part, quantity=str(clause.quantity)) if several else part
+                replace(part, quantity=str(clause.quantity)) if len(self.clauses) > 1 else part
                 for clause in self.clauses
                 for part in clause.parts(judged, self.seeds)
             ]
@@ -195,6 +220,21 @@ class Sentence:
             raise not_run(f"It needs cells of {error.value}: {error.accepts}") from None
         except UndefinedError as error:
             raise inconclusive(f"{error.value}: {error.accepts}") from None
+
+    def local(self, cells: Cells, *, together: bool) -> list[Part]:
+        """Return the powers of pieces of lines, which a power has all along them.
+
+        Args:
+            together: whether powers that are fitted together have pieces, too.
+        """
+        judged = chosen(cells, self.where)
+        return [
+            part
+            for clause in self.clauses
+            if isinstance(clause.quantity, (Power, Powers) if together else Power)
+            for parts in clause.quantity.local(judged)
+            for part in combine(parts, clause.over)
+        ]
 
     def with_target(self, target: float) -> Sentence:
         """Return the sentence with the number that it states beside the end of its margin."""
@@ -251,6 +291,7 @@ def _slug(claimed: str) -> str:
 FORMS = {
     "share of seeds with test_error < 0.1 > 0.8": "share",
     "power of n in snr at test_error = 0.1 is -0.5 within 0.1": r"(power|slope|exponent).* at ",
+    "snr at test_error = 0.1 is 0.5 within 0.05": r"at \S+ = \S+ (is|<|>)",
     "power of n in steps is 1 within 0.1": "power|slope|exponent|scales",
     "powers of (n, snr) in steps are (1, -2) within 0.1": "powers",
     "test_error <= 0.1 on all seeds if train_error <= 0.01": ".* (on|for|all) .*seeds?|.* if",
@@ -292,9 +333,38 @@ def _read(tidy: str) -> Sentence:
     where = tuple(split(conditions[0], expressions.AND)[::2]) if conditions else ()
     if len(conditions) > 1 or not all(where):
         refuse("conditions stand behind one `where` at its end, with `and` between them.")
+    body = _of_steps(body)
     body, *seeds = re.split(r"\s+with at least (\d+) seeds?\s*$", body)
     clauses = tuple(_clause(part.strip()) for part in body.split(";"))
     return Sentence(clauses, where, int(seeds[0]) if seeds else 0, title, claimed)
+
+
+STEP_COLUMN = re.compile(r"(.+) at step (\d+)|first step with (.+)")
+"""The columns of cells that are made of their logged steps."""
+
+_SIDE = r"[^<>=;`\[\]]+?"
+_FIRST = (
+    rf"(?<!`)first step with ({_SIDE}{_SIGN}{_SIDE})"
+    r"(?=\s*(?:[\[;<>=]|$)|\s+(?:is|falls|rises|on|at|everywhere|and|if)\b)"
+)
+_AT_STEP = rf"(`[^`]+`|{_NAME})\[([^\[\]]*)\bstep\s*=\s*(\d+)([^\[\]]*)\]"
+
+
+def _of_steps(body: str) -> str:
+    """Write what is read of logged steps as columns: `` `loss at step 100` ``, see above."""
+
+    def at_step(match: re.Match[str]) -> str:
+        others = re.sub(r"^(\s|,|and\b)+|(\s|,|\band)+$", "", match[2] + match[4])
+        brackets = f"[{others}]" if others else ""
+        return f"`{match[1].strip('`')} at step {int(match[3])}`{brackets}"
+
+    return re.sub(_AT_STEP, at_step, re.sub(_FIRST, r"`first step with \1`", body))
+
+
+def comparison(text: str) -> Comparison:
+    """Read a comparison of two sides, such as `sharpness > 2/eta`."""
+    with expressions.tidied(text, "claim") as tidy:
+        return _compared(tidy)
 
 
 def _clause(text: str) -> Clause:
@@ -318,16 +388,12 @@ def _quantity(body: str, *, in_ratios: bool) -> Quantity:
     """The quantity of a clause without what is judged of settings and seeds."""
     if trend := _trend(body):
         return trend
-    contour = rf"power of ({_NAME}) in ({_NAME}) at (.+?) = ({_NUMBER}) ({_MARGIN})"
-    if match := re.fullmatch(contour, body):
-        axis, x, column, threshold, margin = match.groups()
-        return Power(_measured(column), axis, _margin(margin), contour=(x, _number(threshold)))
-    several = rf"powers of \((.+)\) in (.+?) are \((.+)\) within ({_NUMBER})"
-    if match := re.fullmatch(several, body):
+    if crossing := _crossing(body):
+        return crossing
+    if match := re.fullmatch(rf"powers of \((.+)\) in (.+?) are \((.+)\) within ({_NUMBER})", body):
         causes = tuple(map(_measured, match[1].split(",")))
-        stated = tuple(
-            None if each.strip() == "any" else _number(each.strip()) for each in match[3].split(",")
-        )
+        texts = map(str.strip, match[3].split(","))
+        stated = tuple(None if text == "any" else _number(text) for text in texts)
         if len(causes) != len(stated) or stated == (None,) * len(stated):
             refuse("it takes a power, or `any`, for each name, and at least one that is a number.")
         powers = Powers(_measured(match[2]), causes, stated, _number(match[4]))
@@ -342,6 +408,18 @@ def _quantity(body: str, *, in_ratios: bool) -> Quantity:
     if match := re.fullmatch(rf"(.+?)\s*({_MARGIN})", body):
         return Level(_measured(match[1]), _margin(match[2]))
     return _comparison(*_sides(body), in_ratios=in_ratios)
+
+
+def _crossing(body: str) -> Crossing | Power | None:
+    """Where a quantity has a number, or the power of that in another parameter."""
+    crossing = rf"(?:power of ({_NAME}) in )?({_NAME}) at (.+?) ?= ?({_NUMBER}) ?({_MARGIN})"
+    if not (match := re.fullmatch(crossing, body)):
+        return None
+    axis, x, column, number, ends = match.groups()
+    measured, threshold, margin = _measured(column), _number(number), _margin(ends)
+    if axis:
+        return Power(measured, axis, margin, contour=(x, threshold))
+    return Crossing(measured, x, threshold, margin)
 
 
 def _trend(body: str) -> Trend | None:
@@ -362,8 +440,7 @@ def _comparison(left: str, sign: str, right: str, *, in_ratios: bool) -> Level:
         turned = sign.translate(str.maketrans("<>", "><"))
         return Level(_measured(right), _one_side(turned, _number(left)))
     if in_ratios:
-        ratio = _measured(f"({_measured(left)}) / ({_measured(right)})")
-        return Level(ratio, _one_side(sign, 1.0))
+        return Level(_measured(f"({_measured(left)}) / ({_measured(right)})"), _one_side(sign, 1.0))
     return Level(_difference(left, right), _one_side(sign, 0.0))
 
 
@@ -386,7 +463,7 @@ def _compared(text: str) -> Comparison:
 
 
 def _share(conditions: str, everywhere: str, relation: str, number: str, percent: str) -> Share:
-    sides = [_sides(text) for text in split(conditions, r"\sand\s")[::2]]
+    sides = [_sides(text, f"{_SIGN}|=") for text in split(conditions, r"\sand\s")[::2]]
     share = _number(number) / (100 if percent else 1)
     if not 0 < share < 1:
         refuse(f"a share lies between 0 and 1, not at {share:g}.")
@@ -394,18 +471,16 @@ def _share(conditions: str, everywhere: str, relation: str, number: str, percent
     return Share(met, _one_side(relation, share), everywhere is not None)
 
 
-def _sides(text: str) -> list[str]:
+def _sides(text: str, signs: str = _SIGN) -> list[str]:
     """The left side of a comparison, its sign, and its right side."""
-    sides = split(text, _SIGN)
+    sides = split(text, signs)
     return sides if len(sides) == 3 and all(sides) else refuse("it has no form of a claim.")
 
 
 def _difference(left: str, right: str) -> Expression:
     """The left side of a comparison less its right side; one of them may be a number."""
-    left, right = (
-        side if re.fullmatch(_NUMBER, side) else str(_measured(side)) for side in (left, right)
-    )
-    return _measured(f"{left} - ({right})")
+    both = (side if re.fullmatch(_NUMBER, side) else str(_measured(side)) for side in (left, right))
+    return _measured("{} - ({})".format(*both))
 
 
 def _measured(text: str) -> Expression:
@@ -445,6 +520,5 @@ def _margin(text: str) -> Margin:
 
 def _one_side(sign: str, number: float) -> Margin:
     """A margin with one end; that of `<` and `>` does not contain its end."""
-    towards = {"<": -math.inf, ">": math.inf}.get(sign, number)
-    end = math.nextafter(number, towards)
+    end = math.nextafter(number, {"<": -math.inf, ">": math.inf}.get(sign, number))
     return Margin(most=end) if sign[0] == "<" else Margin(least=end)

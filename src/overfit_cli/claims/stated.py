@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from contextvars import Context
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -12,10 +15,10 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import ABSENT, add_absent
-from overfit_cli.claims.parts import Part, counts_that_refute
-from overfit_cli.claims.quantities import references
+from overfit_cli.claims.parts import Part, Worlds, counts_that_refute
+from overfit_cli.claims.quantities import Curve, references
 from overfit_cli.claims.rules import judge
-from overfit_cli.claims.sentences import Sentence, chosen, read
+from overfit_cli.claims.sentences import STEP_COLUMN, Sentence, chosen, comparison, read
 from overfit_cli.core.arrays import varying
 from overfit_cli.core.cell import ROW_COLUMNS, Column
 from overfit_cli.core.cells import Cells
@@ -32,8 +35,15 @@ from overfit_cli.core.expressions import Among, Extreme, Ref, read_conditions, r
 from overfit_cli.core.parameters import StudyParameters, describe
 from overfit_cli.core.registry import claims_of
 from overfit_cli.core.study import AnyStudy, Schema, fields_of, has_missed
-from overfit_cli.core.text import brief, list_numbers, list_values, plural, suggestion
-from overfit_cli.stats.intervals import level_of_each, set_level
+from overfit_cli.core.text import brief, list_numbers, list_values, plural, suggestion, three_digits
+from overfit_cli.stats.intervals import LEVEL, level_of_each, set_level
+
+TRIALS = 50
+EXTREME = np.outer([-1, 0, 1], np.logspace(-12, 12, 9)).ravel()
+"""Numbers that any column may have."""
+
+NO_POWER = "It is no power"
+"""So begins the note on a power that its own pieces refute."""
 
 Choose = Callable[[pd.DataFrame], pd.DataFrame]
 """From all cells to those that a claim is about, with further columns that it names."""
@@ -60,7 +70,15 @@ class Measure:
         chosen = rows if self.choose is None else self.choose(rows)
         absent = {"status": "done", "reason": ""}  # of numbers that a study made of its cells
         frame = chosen.assign(**{n: value for n, value in absent.items() if n not in chosen})
-        return cells_of(frame, self.model, self.columns, self.between)
+        first = [str(name) for name in frame if str(name) + LEAST in frame]
+        between = {name: (name + LEAST, name + MOST) for name in first}
+        return cells_of(frame, self.model, self.columns, {**self.between, **between})
+
+    @property
+    def of_steps(self) -> list[str]:
+        """The columns that it names and that are made of logged steps."""
+        names = dict.fromkeys(ref.name for ref in self.sentence.references)
+        return [name for name in names if STEP_COLUMN.fullmatch(name)]
 
     def parts(self, rows: pd.DataFrame) -> list[Part]:
         """Return the numbers that the sentence is judged on."""
@@ -80,7 +98,9 @@ class Measure:
         except UserError as error:
             raise inconclusive(f"{error}") from error
         if not self.drawn:
-            return judge([part.as_case() for part in parts], note="Nothing is drawn.")
+            note = "Each setting has one number: no seed is drawn."
+            case = judge([part.as_case() for part in parts], note=note)
+            return self._could_fail(self._in_shape(case, held), held)
         details = {"seeds": len(parts[0].low)}
         if unknown := sum(part.unknown for part in parts):
             details["numbers that are not known"] = unknown
@@ -88,13 +108,101 @@ class Measure:
         if any(judge(each, among=self.among).verdict != measured.verdict for each in beyond):
             note = f"{measured.note} Beyond the edge of the sweep there may be a better value."
             measured = replace(measured, verdict="inconclusive", note=note.strip())
-        return measured
+        return self._could_fail(self._in_shape(measured, held), held)
+
+    def _could_fail(self, measured: Measurement, held: Cells) -> Measurement:
+        """The measurement; a user's claim that no number of its cells could break is vacuous."""
+        if self.choose or measured.verdict == "fails" or Context().run(self._fails_once, held):
+            return measured  # the context takes the remarks on what is tried
+        note = f"{measured.note} No number that cells can have makes it fail."
+        return replace(measured, verdict="vacuous", note=note.strip())
+
+    def _fails_once(self, cells: Cells) -> bool:
+        """Whether a number lies outside its margin, with any that cells may have.
+
+        Many are tried: alike in all cells, or not. A column of zeros and ones has these.
+        """
+        names = {cells.schema[ref.name].name for ref in self.sentence.references}
+        names -= {*cells.parameters}
+        if any(isinstance(one.quantity, Curve) for one in self.sentence.clauses):
+            return bool(names)
+        pools = dict[str, Any]()
+        for name in names:
+            known = cells.numbers(name, missed=False).dropna().to_numpy()
+            pools[name] = known if {*known} == {0.0, 1.0} else np.append(known, EXTREME)
+        random, frame = np.random.default_rng(0), cells.frame.assign(status="done", reason="")
+        for size in [1, len(frame)] * TRIALS * bool(pools):
+            tried = {name: random.choice(pool, size) for name, pool in pools.items()}
+            tried = {name: np.broadcast_to(each, len(frame)) for name, each in tried.items()}
+            with suppress(UndecidedError):
+                parts = self.sentence.parts(replace(cells, frame=frame.assign(**tried)))
+                if any(min(map(part.slack, (*part.low, *part.high))) < 0 for part in parts):
+                    return True
+        return False
+
+    def _in_shape(self, measured: Measurement, held: Cells) -> Measurement:
+        """The measurement; of a power that its own pieces refute one that fails.
+
+        Verdicts of many claims have a stricter level, at which the pieces may be open: a claim does
+        not hold by that.
+        """
+        is_asked = measured.verdict in ("holds", "inconclusive")
+        own = self.choose is None  # papers' claims on powers together were sealed without pieces
+        pieces = self.sentence.local(held, together=own) if is_asked else []
+        if not pieces:
+            return measured
+        pieces = pieces if self.drawn else [part.as_case() for part in pieces]
+        with set_level(LEVEL):
+            shape = judge(pieces, among=self.among)
+        if shape.verdict != "fails":
+            powers = Worlds.of(pieces).value[0]
+            least, most = float(powers.min()), float(powers.max())
+            is_even = abs(most + least) >= 3 * (most - least)  # within a factor of 2
+            [margin, *others] = {part.margin for part in pieces}
+            is_even |= bool(others) or margin.least < 0 < margin.most  # of several, or about 0
+            told = f"Its pieces have powers from {three_digits(least)} to {three_digits(most)}."
+            return replace(measured, note=f"{measured.note} {told * (not is_even)}".strip())
+        fails = judge(pieces, among=self.among).verdict == "fails"
+        verdict: Verdict = "fails" if fails else "inconclusive"
+        note = f"{NO_POWER}: {shape.number}. {shape.note}"
+        return replace(measured, verdict=verdict, note=f"{measured.note} {note}".strip())
 
     @property
     def best(self) -> list[Ref]:
         """The references of the sentence to a number at the best of a sweep."""
         tests = [(ref, test) for ref in self.sentence.references for test in ref.at]
         return [ref for ref, test in tests if isinstance(test, Extreme) and test.which == "best"]
+
+
+LEAST, MOST = ", at least", ", at most"
+"""The columns with the ends of a step that was not reached end in these."""
+
+
+def with_steps(rows: pd.DataFrame, steps: Cells, names: Iterable[str]) -> pd.DataFrame:
+    """Return rows of cells with columns that are made of logged steps, named as in a sentence.
+
+    A first step that was not logged lies beyond the last one. What was logged is known, whatever
+    became of its cell.
+    """
+    steps = replace(steps, frame=steps.frame.assign(status="done"))
+    logged, keys, found = steps.frame, rows["key"], dict[str, Any]()
+    last = keys.map(logged.groupby("key")["step"].max())
+    for name in names:
+        column, step, condition = cast("re.Match[str]", STEP_COLUMN.fullmatch(name)).groups()
+        if column:
+            values = pd.Series(steps.evaluate(f"`{column}`"), logged["key"])
+            values = values[(logged["step"] == int(step)).to_numpy()]
+            if values.empty:
+                raise not_run(f"No cell has logged step {step}.")
+            found[name] = keys.map(values)
+            continue
+        states = comparison(condition).states(steps)
+        unknown = keys.map(logged[~states["known"]].groupby("key")["step"].min())
+        first = keys.map(logged[states["known"] & ~states["missed"]].groupby("key")["step"].min())
+        found[name] = first.mask(unknown < first)
+        found[name + LEAST] = np.fmin(first.fillna(last), unknown)
+        found[name + MOST] = first.fillna(np.inf)
+    return rows.assign(**found)
 
 
 def cells_of(
@@ -262,8 +370,7 @@ class Design:
 
     def sentences(self) -> Iterator[str]:
         """Yield what it is judged on, what it leaves out, and which cells it lacks."""
-        named = {name: self.cells[name].unique().tolist() for name in self.parameters}
-        values = [f"{name} {list_values(values, 6)}" for name, values in named.items()]
+        values = values_in_words(self.cells, self.parameters)
         here = _count_settings(self.cells, self.parameters)
         settings = f"{here} of " * (here < self.every) + plural(self.every, "setting")
         those = f" ({'; '.join(values)})" if values else ""
@@ -277,6 +384,13 @@ class Design:
             why = "; ".join(f"{kind.count} {kind.words}" for kind in kinds).rstrip(".")
             count = plural(len(self.lost), "cell")
             yield f"Lost: {count}{f' ({where})' * bool(where)}: {why}."
+
+
+def values_in_words(cells: pd.DataFrame, names: Iterable[str]) -> list[str]:
+    """Say which values of each parameter, or seeds, there are: `n 10, 20, 40`, `seed 0 to 3`."""
+    named = {name: cells[name].unique().tolist() for name in names}
+    listed = named | {"seed": list_numbers(sorted(named.get("seed", [])))}
+    return [f"{n} {listed[n] if n == 'seed' else list_values(named[n], 6)}" for n in named]
 
 
 def _in_words(cells: pd.DataFrame, names: Sequence[str], *, seeds: bool = False) -> str:
@@ -319,10 +433,8 @@ def design_of(measure: Measure, rows: pd.DataFrame) -> Design:
     every, absent = pd.concat([cells.frame, *unswept]), pd.concat(unswept)
     judged = pd.concat([frame[keep], absent]).drop_duplicates([*names, "seed"])
     complete = add_absent(judged.reset_index(drop=True), names)
-    lacking = {
-        name: ",".join(dict.fromkeys(map(str, absent[name])))
-        for name in (varying(every, names) if len(absent) else ())
-    }
+    varied = varying(every, names) if len(absent) else []
+    lacking = {name: _listed(absent[name]) for name in varied}
     unnamed = _in_words(frame[~keep], sorted(pinned)) if not keep.all() else ""
     settings = _count_settings(every, names)
     return Design(complete, varying(complete, names), settings, unnamed, lacking, measure.drawn)
@@ -386,9 +498,11 @@ def settings_lacking(measure: Measure, rows: pd.DataFrame) -> dict[str, str]:
         axes, left = sentence.axes(cells), chosen(cells, sentence.where).frame
         short = [name for name, fewest in axes.items() if left[name].nunique() < fewest]
         lacking = {name: [] for name in short or axes}
-    return {
-        name: ",".join(dict.fromkeys(map(str, values))) or RANGE for name, values in lacking.items()
-    }
+    return {name: _listed(values) or RANGE for name, values in lacking.items()}
+
+
+def _listed(values: Iterable[Any]) -> str:
+    return ",".join(dict.fromkeys(map(str, values)))
 
 
 def _is_met(cells: Cells, conditions: Sequence[str]) -> bool:
@@ -427,7 +541,8 @@ def read_stated(texts: Iterable[str], study: AnyStudy, taken: Iterable[str] = ()
         except BadValue as error:
             raise BadValue("claim", text, error.accepts) from error
         for name in (ref.name for ref in sentence.references):
-            if name not in cells.schema.names and study.identity.function is None:
+            is_known = name in cells.schema.names or STEP_COLUMN.fullmatch(name)
+            if not is_known and study.identity.function is None:
                 hint = suggestion(name, cells.schema.names)
                 raise BadValue("claim", text, f"{name!r} is no name here; {hint}")
         if sentence.name in known | stated.keys():

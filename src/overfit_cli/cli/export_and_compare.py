@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from overfit_cli.core.cells import Cells
     from overfit_cli.core.study import AnyStudy
+    from overfit_cli.report.judge import Judged
     from overfit_cli.sweeps.store import RunDirectory
 
 
@@ -88,8 +90,7 @@ def _means(data: Cells, columns: str | None, form: Format) -> pd.DataFrame:
     chosen = _read_columns(columns, study, [*settings, *numbers, "seeds", "failed"])
     main = [name for name in numbers if name == study.headline and form == "latex"]
     measured = [name for name in chosen if name in numbers] or main or numbers
-    parameters = [name for name in chosen if name in settings]
-    return means_over_seeds(data, parameters, measured)
+    return means_over_seeds(data, [name for name in chosen if name in settings], measured)
 
 
 def _rows(
@@ -143,6 +144,7 @@ def _in_latex(data: Cells, rows: pd.DataFrame) -> str:
     shown = list(rows.columns[: list(rows.columns).index("seeds")])
     shown += ["seeds"] if rows["seeds"].nunique() > 1 else []
     shown += ["failed"] if rows["failed"].any() else []
+    shown += [n for n in map(str, rows) if n.removesuffix("_seeds") in {*rows} - {n}]
     table = rows[shown].map(_value)
     for name in (name for name in rows if f"{name}_high" in rows):
         halves = rows[f"{name}_high"] - rows[name]
@@ -165,12 +167,6 @@ def _head(field: Any) -> str:
     return f"{words} {symbol}".strip() if symbol.startswith("$") else words
 
 
-_ESCAPES = str.maketrans(
-    {sign: rf"\{sign}" for sign in "&%$#_{}"}
-    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-)
-
-
 def _escaped(words: str) -> str:
     """Words in LaTeX: formulas of a plain list between dollar signs stay, all else is escaped.
 
@@ -184,7 +180,7 @@ def _escaped(words: str) -> str:
     for index, piece in enumerate(pieces):
         is_formula = index % 2 and is_plain(piece)
         as_words = f"${piece}$" if index % 2 else piece.replace(r"\$", "$")
-        pieces[index] = f"${piece}$" if is_formula else as_words.translate(_ESCAPES)
+        pieces[index] = f"${piece}$" if is_formula else as_words.translate(text.LATEX)
     # Behind a row's end a bracket or a star would be an argument of that.
     return re.sub(r"^(?=[\[*])", "{}", "".join(pieces))
 
@@ -200,6 +196,27 @@ def _value(given: Any, digits: int = 6) -> str:
     return rf"${mantissa} \cdot 10^{{{int(exponent)}}}$" if exponent else f"${mantissa}$"
 
 
+def macros(judged: Sequence[Judged]) -> str:
+    r"""Verdict, value and interval of claims as macros: `\claimEdgeVerdict`, of a claim `edge`."""
+    lines, names = [f"% {text.visible(shlex.join(text.typed_command()))}"], Counter[str]()
+    for each in judged:
+        spoken = re.sub(r"(?<=-)-(?=\d)", " minus ", each.claim.name)
+        spoken = re.sub(r"\d", lambda digit: f" {_DIGITS[int(digit[0])]} ", spoken)
+        name = "".join(word.capitalize() for word in re.findall(r"[A-Za-z]+", spoken))
+        names[name] += 1
+        name += "Again" * (names[name] - 1)
+        measured, interval = each.measurement, each.measurement.interval
+        ends = [] if interval is None or interval.is_unknown else [interval.low, interval.high]
+        value = math.nan if measured.value is None else float(measured.value)
+        between = ", ".join(_value(float(end), digits=3).strip("$") for end in ends)
+        told = {"Verdict": each.headline, "Value": _value(value, digits=3)}
+        told["Interval"] = f"$[{between}]$" if between else "--"
+        lines.append(f"% {text.visible(each.in_words())}")
+        lines += [rf"\newcommand{{\claim{name}{what}}}{{{words}}}" for what, words in told.items()]
+    return "\n".join(lines) + "\n"
+
+
+_DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _NEGLIGIBLE = 1e-6
 """Beside a mean this much larger, an interval is rounding."""
 
@@ -257,8 +274,7 @@ def compare(
     cli.write_content(output, json_file, json_text(comparison.content).encode(), "json_file")
     for line in comparison.above():
         text.print_folded(output, line)
-    means = ("mean of A", "mean of B")
-    output.print(text.text_table(comparison.rows(), ruled=True, right=means))
+    output.print(text.text_table(comparison.rows(), ruled=True, right=("mean of A", "mean of B")))
     for line in comparison.below():
         text.print_folded(output, line)
     return int(tolerance is not None and comparison.differs)

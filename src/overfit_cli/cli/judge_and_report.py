@@ -40,21 +40,26 @@ def judge(
     strict: bool = cli.flag("Exit with code 1 unless every claim holds.", "--strict"),
     out: Path | None = cli.FIGURE_FILE,
     json_file: Path | None = cli.JSON_FILE,
+    latex: Path | None = cli.option(
+        "FILE", "LaTeX file of macros with each verdict, value and interval; - prints only these."
+    ),
 ) -> int:
     """Judge claims of your own: a verdict, an interval, and how often the verdict is wrong.
 
     Forms of claims: 'test_error < 0.05 where snr > 2'; 'test_error is 0.5 within 0.02';
     'test_error falls along snr'; 'test_error[method=ridge] < test_error[method=none]';
-    'power of n in steps is 1 within 0.1'; 'power of n in snr at test_error = 0.1 is -0.5 within
-    0.1'; 'powers of (n, snr) in steps are (1, any) within 0.1'; 'share of seeds with test_error <
-    0.1 > 0.8'; 'test_error <= bound on all seeds if train_error <= 0.01'.
+    'power of n in steps is 1 within 0.1'; 'snr at test_error = 0.1 is 0.5 within 0.05'; 'power of n
+    in snr at test_error = 0.1 is -0.5 within 0.1'; 'loss[step=100] < 0.2'; 'first step with
+    sharpness > 2/eta < 200'; 'powers of (n, snr) in steps are (1, any) within 0.1'; 'share of seeds
+    with test_error < 0.1 > 0.8'; 'test_error <= bound on all seeds if train_error <= 0.01'.
     If a claim is inconclusive, it is said how many seeds would decide it, and by which command.
     """
+    from overfit_cli.cli.export_and_compare import macros
     from overfit_cli.functions.function_study import study_of_reference
     from overfit_cli.report import contents, judge, runs
     from overfit_cli.sweeps.store import RunDirectory
 
-    output = text.console(quiet=json_file == Path("-"))
+    output = text.console(quiet=Path("-") in (json_file, latex))
     named = None if study is None else study_of_reference(study)
     (loaded,) = runs.load_runs([RunDirectory(run, "run")], where, named)
     judged = judge.decide(loaded, claims)
@@ -72,6 +77,7 @@ def judge(
         output.print(line)
     noted = [each.noted(lines) for each, lines in zip(judged, said, strict=True)]
     cli.write_content(output, json_file, contents.judged_json(noted).encode(), "json_file")
+    cli.write_content(output, latex, macros(judged).encode(), "latex")
     if out is not None:
         from overfit_cli.report.pictures import draw_claims
 
@@ -95,7 +101,8 @@ def verdict_table(judged: Sequence[Judged]) -> Table:
     rows = []
     for claim in judged:
         verdict = Text(claim.headline, style=_COLOURS[claim.headline])
-        verdict.append(f", {claim.by_itself}" if claim.by_itself else "")
+        verdict.append(f" {claim.where}" if claim.where and claim.is_measured else "")
+        verdict.append("".join(f", {it}" for it in (claim.by_itself, claim.not_as_sealed) if it))
         measured = number_with_interval(claim.measurement.value, claim.measurement.interval)
         about = {"claim": claim.name, "kind": claim.claim.kind}
         rows.append({**about, "verdict": verdict, "measured": measured})
@@ -241,8 +248,7 @@ def _say_verdicts(
         for kind, counts in kinds.items():
             numbers: Any = {verdict: str(count or "") for verdict, count in counts.items()}
             rows.append({"paper": paper["cited"], "kind": kind, **numbers})
-    table = text.text_table(rows, ruled=True, whole=["kind"], right=_COLOURS, styles=_COLOURS)
-    output.print(table)
+    output.print(text.text_table(rows, ruled=True, whole=["kind"], right=_COLOURS, styles=_COLOURS))
     if many and not asked.details:
         return shown
     output.print(verdict_table(shown))

@@ -139,7 +139,7 @@ TYPED = "overfit.typed"
 
 # A command that takes any option takes what follows it for an argument: all of it comes here.
 SUBJECT_AND_PARAMETERS = argument(
-    "STUDY|PRESET|FILE.py] [--NAME RANGE", "", "subjects", default=[], hidden=True
+    "STUDY|PRESET|FILE.py|'COMMAND {NAME}'] [--NAME RANGE", "", "subjects", default=[], hidden=True
 )
 SETTINGS = option(
     "NAME=RANGE", "Set any parameter; required if its name is also an option.", "--set", default=[]
@@ -202,7 +202,7 @@ def read_words(words: Sequence[str], settings: Sequence[str]) -> tuple[str, list
         else:
             subjects.append(word)
     if len(subjects) > 1:
-        takes = "a command takes one, and parameters as --NAME VALUE"
+        takes = "a command takes one, a command line in quotes, and parameters as --NAME VALUE"
         raise UserError(f"{subjects[1]}: {subjects[0]} is named already; {takes}.")
     for setting in settings:
         name, equals, text = setting.partition("=")
@@ -210,6 +210,11 @@ def read_words(words: Sequence[str], settings: Sequence[str]) -> tuple[str, list
             raise UserError(f"--set {setting}: write NAME=VALUE or NAME=RANGE, such as d=1024.")
         given.append((name.strip(), f"--set {name.strip()}", text))
     return (subjects or [default_study()])[0], given
+
+
+def values_of(given: Sequence[Typed]) -> dict[str, str]:
+    """Return the values that are given, by the names as they are written."""
+    return {name: text for name, _, text in given if text is not None}
 
 
 def texts_by_name(
@@ -263,4 +268,6 @@ def write_content(output: Console, path: Path | None, content: bytes, name: str)
 
 def say_drawn(output: Console, path: Path) -> None:
     """Say where a picture and its caption are."""
-    output.print(f"Drawn: {path}, and its caption in {path.with_suffix('.txt').name}")
+    endings = (".txt", ".caption.tex") if path.suffix.lower() == ".pdf" else (".txt",)
+    captions = " and ".join(path.with_suffix(ending).name for ending in endings)
+    output.print(f"Drawn: {path}, and its caption in {captions}")

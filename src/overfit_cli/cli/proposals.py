@@ -27,7 +27,8 @@ def train_words(study: AnyStudy, values: Mapping[Any, Any], seed: int) -> list[s
         if values.get(name, info.default) != info.default
     ]
     subject = _subject(study)
-    return command_words("train", subject, set=chosen, seed=seed or None) if subject else []
+    how: Any = {"set": chosen, "seed": seed or None, "read": _reads(study)}
+    return command_words("train", subject, **how) if subject else []
 
 
 def plot_words(
@@ -60,9 +61,16 @@ def _subject(study: AnyStudy) -> str:
     function = study.identity.function
     if function is None:
         return study.name
+    if function.command:
+        return str(function.command).replace(f"{Path.cwd()}{os.sep}", "")
     file = Path(re.sub(r"\.py:\w+$", ".py", function.reference))
     is_gone = file.suffix == ".py" and not file.exists()
     return "" if is_gone else function.reference.removeprefix(f"{Path.cwd()}{os.sep}")
+
+
+def _reads(study: AnyStudy) -> str | None:
+    """The file with the numbers of a command line; None where they are printed."""
+    return getattr(study.identity.function, "reads", None) or None
 
 
 def sweep_words(
@@ -86,13 +94,13 @@ def sweep_words(
         return [text for text in rules if not {*re.findall(r"\w+", text)} & {*(others or {})}]
 
     grid, subject = run.grid(study), _subject(study)
-    values = {**grid.texts(), **(others or {})}
     names = ["refine", "threshold", "trajectories"] if refined else ["trajectories"]
     options = {
-        "set": [f"{name}={text}" for name, text in values.items()],
+        "set": [f"{name}={text}" for name, text in {**grid.texts(), **(others or {})}.items()],
         "together": kept(",".join(tied) for tied in grid.together),
         "only": kept(grid.only),
         "seeds": seeds_text(tuple(seeds) or grid.seeds) if study.seeded else None,
+        "read": _reads(study),
         **{name: run.settings.get(name) for name in names},
     }
     return command_words("sweep", subject, **options, **how) if subject else []
@@ -138,8 +146,7 @@ def lines_on_seeds(judged: Sequence[Judged]) -> Iterator[str]:
         yield f"More seeds are needed in {path}: {needed} for {names}."
         run = here[0].run
         if path and run is not None and (present := _seeds_of(run)):
-            seeds = _more_seeds(present, needed)
-            yield from _proposals(_sweeps(run, seeds), path)
+            yield from _proposals(_sweeps(run, _more_seeds(present, needed)), path)
 
 
 def _proposals(commands: Iterable[list[str]], path: Path) -> Iterator[str]:

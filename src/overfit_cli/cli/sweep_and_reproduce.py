@@ -17,7 +17,7 @@ from overfit_cli.cli.judge_and_report import Asked, write_and_say
 from overfit_cli.cli.list_and_runs import parameter_table
 from overfit_cli.cli.proposals import plot_words, train_words
 from overfit_cli.core import text
-from overfit_cli.core.errors import MissingError, UserError
+from overfit_cli.core.errors import MissingError, Told, UserError
 from overfit_cli.core.files import results_folder, set_data_folder
 from overfit_cli.core.options import ProfileName, SweepOptions
 
@@ -40,7 +40,8 @@ def sweep(
     """Train a grid of cells in parallel, and reuse finished cells.
 
     The argument is a study or a preset (see `overfit list`), or a function: FILE.py, FILE.py:NAME
-    or package.module:NAME. Without one, the default study is swept.
+    or package.module:NAME. Without one, the default study is swept. A program is a command line in
+    quotes, with its parameters in braces: 'python train.py --lr {lr} --seed {seed}' --lr 0.01,0.1
 
     Every parameter of the study is an option: --n 2:20 --snr 0.1:16. A range is 2:20, 2:20:3,
     0.1:16 (40 points), 0.1:16:100:log (of whole numbers too), a,b,c, one value, or an expression
@@ -52,7 +53,7 @@ def sweep(
 
     typed, given = cli.read_words(words, settings)
     how, output = SweepOptions(**options), text.console()
-    subject = find_subject(typed, how.profile)
+    subject = find_subject(typed, how.profile, cli.values_of(given), how.read)
     study = subject.study
     if show_help:
         about = ["", *study.description.splitlines()] if study.description else []
@@ -64,8 +65,7 @@ def sweep(
     from overfit_cli.report import judge
     from overfit_cli.sweeps.run import open_sweep
 
-    texts = cli.texts_by_name(context, given, study)
-    with open_sweep(subject, texts, how, output) as session:
+    with open_sweep(subject, cli.texts_by_name(context, given, study), how, output) as session:
         if how.dry_run:
             session.outline()
             session.say(*judge.lines_on_claims(session.directory, session.grid, session.sentences))
@@ -101,7 +101,7 @@ def next_command(session: Session) -> list[str]:
     return words or (["report", str(path)] if chosen.study.claims() else [])
 
 
-@cli.with_options(SweepOptions, "data", "device")
+@cli.with_options(SweepOptions, "read", "data", "device")
 def train(
     context: typer.Context,
     words: list[str] = cli.SUBJECT_AND_PARAMETERS,
@@ -113,8 +113,8 @@ def train(
     """Train one cell, show some of its steps, and save all of them.
 
     The argument is a study or a preset (see `overfit list`), or a function: FILE.py, FILE.py:NAME
-    or package.module:NAME; without one, it is the default study. Every parameter of the study is an
-    option: --n 20 --snr 10.
+    or package.module:NAME, or a command line as `sweep` takes it; without one, it is the default
+    study. Every parameter of the study is an option: --n 20 --snr 10.
 
     `python -m pdb -m overfit_cli train ...` opens Python's debugger where a function raises.
     """
@@ -124,15 +124,14 @@ def train(
     from overfit_cli.sweeps.worker import FAILURE_PREFIXES
 
     named, given = cli.read_words(words, settings)
-    subject = find_subject(named)
-    texts = cli.texts_by_name(context, given, subject.study)
     how, output = SweepOptions(out=out, **options), text.console()
-    watch = train_cell(subject, texts, seed, how, output)
+    subject = find_subject(named, None, cli.values_of(given), how.read)
+    watch = train_cell(subject, cli.texts_by_name(context, given, subject.study), seed, how, output)
     result, error = watch.result, watch.error
     for line in result.traceback.splitlines():
         output.print(line, soft_wrap=True)
     failed = f"The cell failed: {result.reason}."
-    if isinstance(error, Exception):
+    if isinstance(error, Exception) and not isinstance(error, Told):
         # It passes as it is, so that Python's debugger opens where it was raised.
         sys.excepthook = lambda *_: typer.echo(text.visible(f"overfit: {failed}"), err=True)
         raise error
@@ -236,8 +235,7 @@ class Reproduction:
         try:
             subject = presets.find_subject(preset.name, self.profile)
             with text.as_command(text.command_words("sweep", preset.name, profile=profile)):
-                grid = run.grid_of(subject)
-                run.Session(subject, grid, output, directory, self.executor).run()
+                run.Session(subject, run.grid_of(subject), output, directory, self.executor).run()
             cells = directory.load_cells()
             self.failed |= bool((cells["status"].eq("failed") & ~has_missed(cells)).any())
             self.directories.append(directory.path)

@@ -268,6 +268,24 @@ class Cells:
             names = [RUN, *(name for name in names if counts[name] > 1)]
         return [name for name in varying(self.frame, names) if name not in without]
 
+    def free_parameters(self, axes: Collection[str]) -> list[str]:
+        """The parameters that vary besides axes, without those that follow them, as on a ray.
+
+        One follows that each point of the axes fixes, or does so together with the others while
+        these alone do not: of `width = c*n` along n it is the width, not c.
+        """
+
+        def is_fixed(name: str, by: Sequence[str]) -> bool:
+            groups = self.frame.groupby(list(by), dropna=False) if by else None
+            return groups is not None and bool((groups[name].nunique() <= 1).all())
+
+        free = [name for name in self.varying(axes) if name == RUN or not is_fixed(name, [*axes])]
+        for name in sorted(free, key=lambda each: -self.frame[each].nunique()):
+            others = [each for each in free if each != name]
+            if others and is_fixed(name, [*axes, *others]) and not is_fixed(name, others):
+                free = others
+        return free
+
     @functools.cached_property
     def values(self) -> dict[str, tuple[Value, ...]]:
         """The values of each parameter, in order; of one that does not vary the first."""
@@ -282,7 +300,7 @@ class Cells:
     def settings(self, names: Sequence[str]) -> Iterator[tuple[dict[str, Value], Cells]]:
         """Each combination of the values of some parameters, in order, with its cells."""
         place, settings = self.places(names)
-        for number, values in enumerate(_records(settings)):
+        for number, values in enumerate(records(settings)):
             runs = tuple(run for run in self.runs if run.name == values.get(RUN, run.name))
             yield values, replace(self, frame=self.frame[place == number], runs=runs)
 
@@ -313,14 +331,27 @@ class Cells:
         label = label or f"${expression.mathtext(self.symbol)}$"
         values = self._evaluated(expression, option)
         frame = self.frame.assign(**{text: np.where(np.isfinite(values), values, np.nan)})
-        schema = self.schema.with_field(Field(text, label=label))
+        declared = self._is_declared(expression, values)
+        schema = self.schema.with_field(Field(text, label=label, declared=declared))
         return replace(self, frame=frame, schema=schema)
+
+    def _is_declared(self, expression: Expression, values: Floats) -> bool:
+        """Whether an expression is left out where it lacks: it does not grow with what lacks."""
+        fields = {str(ref): self.schema[ref.name] for ref in expression.refs}
+        if all(field.declared for field in fields.values()) or "status" not in self.frame:
+            return all(field.declared for field in fields.values())
+        beyond = {text: field.shown(self.frame).to_numpy() for text, field in fields.items()}
+        return not (expression.value(beyond)[np.isnan(values)] == np.inf).all()
+
+    def by_step(self) -> Cells:
+        """Return the logged steps as rows, with the parameters of their cells."""
+        names = [name for name in self.parameters if name not in self.steps]
+        rows = self.steps.merge(self.trained[["key", *names]], on="key", how="left")
+        return replace(self, frame=rows, schema=self.logged)
 
     def with_logged_column(self, text: str, label: str = "", option: str = "value") -> Cells:
         """The cells with a logged column of an expression in logged columns and parameters."""
-        names = [name for name in self.parameters if name not in self.steps]
-        rows = self.steps.merge(self.trained[["key", *names]], on="key", how="left")
-        steps = replace(self, frame=rows, schema=self.logged).with_column(text, label, option)
+        steps = self.by_step().with_column(text, label, option)
         field = replace(steps.schema[text], role="logged")
         cells = self.with_steps(steps.frame[[*self.steps, text]])
         return replace(cells, schema=self.schema.with_field(field))
@@ -395,7 +426,7 @@ class Cells:
         numbers = expression.value(values)
         known = np.logical_and.reduce([np.isfinite(value) for value in values.values()])
         for row in np.flatnonzero((known & ~np.isfinite(numbers)).any(axis=1))[:1]:
-            at = ", ".join(f"{name}={value}" for name, value in _records(settings)[row].items())
+            at = ", ".join(f"{name}={value}" for name, value in records(settings)[row].items())
             raise UndefinedError(option, text, f"it is not a number{' at ' * bool(at)}{at}.")
         numbers = np.where(known, numbers, np.nan)
         ends = {
@@ -410,7 +441,7 @@ class Cells:
         least, most = np.minimum.reduce(corners), np.maximum.reduce(corners)
         low = np.where(known, numbers, np.where(np.isnan(least), -np.inf, least))
         high = np.where(known, numbers, np.where(np.isnan(most), np.inf, most))
-        return BySeed(_records(settings), seeds, numbers, low, high)
+        return BySeed(records(settings), seeds, numbers, low, high)
 
     def _at_edge(self, ref: Ref, table: Callable[..., Floats]) -> NDArray[np.bool_]:
         """Where the best of a sweep is its first or last value, (places, seeds)."""
@@ -450,8 +481,7 @@ class Cells:
         numbers = held.numbers(self.frame, missed=missed).to_numpy()
         shape = (place.max(initial=-1) + 1, len(seeds))
         if ref.name in self.parameters and not ref.at:
-            first = np.unique(place, return_index=True)[1]
-            return np.broadcast_to(numbers[first, None], shape)
+            return np.broadcast_to(numbers[np.unique(place, return_index=True)[1], None], shape)
         keep = np.ones(len(self.frame), dtype=bool)
         for test in ref.at:
             if isinstance(test, Compared) or (isinstance(test, Among) and test.values[1:]):
@@ -462,8 +492,7 @@ class Cells:
                 keep &= self.meets(test, str(ref), option)
         at = place[keep], np.searchsorted(seeds, self.frame["seed"].to_numpy()[keep])
         if len(np.unique(np.ravel_multi_index(at, shape))) < keep.sum():
-            accepts = "several cells of a seed have the same setting."
-            raise UndefinedError(option, str(ref), accepts)
+            raise UndefinedError(option, str(ref), "several cells of a seed have the same setting.")
         table = np.full(shape, np.nan)
         table[at] = numbers[keep]
         return table
@@ -494,7 +523,7 @@ class Cells:
         return values
 
 
-def _records(settings: pd.DataFrame) -> list[dict[str, Any]]:
+def records(settings: pd.DataFrame) -> list[dict[str, Any]]:
     """The values of each setting; a single one without parameters is a row without columns."""
     records = settings.to_dict("records") or [{}] * len(settings)
     return [{str(name): value for name, value in record.items()} for record in records]

@@ -61,6 +61,14 @@ class MissingValue(BadValue, MissingError):
     """A value that names data which isn't there."""
 
 
+class Told(Exception):
+    """A failure whose words are the reason of the cell; `lines` are what its row keeps of it."""
+
+    def __init__(self, words: str, lines: str = "") -> None:
+        super().__init__(words)
+        self.lines = lines
+
+
 LONGEST_REASON, MOST_FRAMES, MOST_CAUSES = 200, 8, 3
 _LONGEST_LINE, _LONGEST_WORDS = 80, 2000
 _NO_USERS = Path(__file__).resolve().parents[1], Path(sysconfig.get_path("stdlib"))
@@ -98,6 +106,8 @@ def is_installed(path: Path) -> bool:
 
 def error_in_words(error: BaseException) -> str:
     """Return an exception in one line: its type, its words, and the place in the user's code."""
+    if isinstance(error, Told):
+        return str(error)
     try:
         lines = [" ".join(line.split()) for line in str(error).splitlines()]
         words = visible(" | ".join(filter(None, lines)))[:LONGEST_REASON]
@@ -123,7 +133,7 @@ def _places(error: BaseException) -> list[str]:
             library = ""
         elif not summary.filename.startswith("<"):
             library = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-    if places and library:
+    if places and library not in ("", "contextlib"):  # by which imports are seen
         places[-1] = f"{places[-1][0]} (raised in {library})", places[-1][1]
     return [visible(f"{place}: {line}" if line else place) for place, line in places]
 
@@ -135,6 +145,8 @@ def kept_traceback(error: BaseException) -> str:
     folder, so that a cell has the same traceback on another machine. It is empty where no frame is
     the user's.
     """
+    if isinstance(error, Told):
+        return error.lines
     parts = list[str]()
     for link in _causes(error):
         counted = [(place, len([*same])) for place, same in itertools.groupby(_places(link))]

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.options import finite_number
 from overfit_cli.core.parameters import ParameterInfo
-from overfit_cli.core.text import shorten, suggestion
+from overfit_cli.core.text import listed, shorten, suggestion
 
 Values = Mapping[str, Any]
 """Numbers and words, or arrays of them, by the texts of references, of shapes that broadcast."""
@@ -364,7 +364,7 @@ def _test(text: str, names: Names) -> Test:
         return _compared([*[low, "<="] * bool(low), left, *["<=", high] * bool(high)], names)
     if not named.is_number or "," in right or re.fullmatch(rf"[-+]?{_NUMBER}", right):
         try:
-            return Among(named.name, tuple(map(named.parse, right.split(","))), sign == "!=")
+            return Among(named.name, tuple(map(named.parse, listed(right))), sign == "!=")
         except BadValue as error:
             refuse(error.accepts)
     return _compared(parts, names)

@@ -62,7 +62,9 @@ class FigureOptions:
         "the interval of a mean]",
     )
     theory: str | None = option(
-        "COLUMN", "Column with a prediction, drawn dashed beside the value in `lines` and `curves`."
+        "COLUMN",
+        "Column with a prediction: dashed beside the value in `lines` and `curves`; on a map or a "
+        "boundary the place on an axis, such as a transition, or where it is the threshold.",
     )
 
     @classmethod
@@ -185,13 +187,13 @@ HEATMAP = Figure(
     title="The headline over two parameters, averaged over seeds",
     reads="cells",
     draw=lazily("overfit_cli.figures.map:draw_map"),
-    accepts=_GRID | {"by", "mean", "minus"},
+    accepts=_GRID | {"by", "mean", "minus", "theory"},
     axes=2,
 )
 CUTOFF = replace(
     HEATMAP,
     name="cutoff",
-    accepts=_GRID | {"by", "mean"},
+    accepts=_GRID | {"by", "mean", "theory"},
     title="Which side of a threshold the headline is on, over two parameters",
     draw=lazily("overfit_cli.figures.map:draw_cutoff"),
 )
@@ -200,7 +202,7 @@ BOUNDARY = replace(
     name="boundary",
     title="Where the headline crosses a threshold, and the power law fitted to it",
     draw=lazily("overfit_cli.figures.boundary:draw_boundary"),
-    accepts=_GRID | {"by"},
+    accepts=_GRID | {"by", "theory"},
 )
 LINES = replace(
     HEATMAP,
@@ -221,10 +223,9 @@ CURVES = Figure(
 
 def grid_figures(threshold: float | None = None) -> Mapping[str, Figure]:
     """Return the figures that every study has."""
-    cut = FigureOptions(threshold=threshold)
-    return collect_figures(
-        HEATMAP, replace(CUTOFF, options=cut), replace(BOUNDARY, options=cut), LINES, CURVES
-    )
+    options = FigureOptions(threshold=threshold)
+    cut = (replace(figure, options=options) for figure in (CUTOFF, BOUNDARY))
+    return collect_figures(HEATMAP, *cut, LINES, CURVES)
 
 
 def learning_figures(

@@ -174,6 +174,10 @@ class SweepOptions:
         typed=str | None,
     )
     profile: ProfileName | None = option("quick|paper", "Size of a preset.  [default: quick]")
+    read: str | None = option(
+        "FILE",
+        "File with the numbers of a command line, .json or .csv.  [default: what it prints last]",
+    )
     out: Path | None = option("DIR", "Run directory.  [default: results/NAME]")
     data: Path | None = option("DIR", "Folder of real data.", variable=DATA_VARIABLE)
     jobs: int = option(
@@ -199,8 +203,17 @@ class SweepOptions:
     dry_run: bool = switch("Print what would run and for how long; run nothing.")
     fresh: bool = switch("Run finished cells again.")
     retry_failed: bool = switch("Run failed cells again.")
+    adopt: Sequence[str] = several(
+        "NAME=VALUE",
+        "Keep cells from before a function's parameter NAME was added: it had this value then",
+    )
     fail_fast: bool = switch("Stop at the first failed cell; running cells finish.")
     time_limit: float | None = option("SECONDS", "Longest time of a cell; a slower one fails.")
+    check: int | None = option(
+        "K",
+        "Train K finished cells a second time, at the end and in a new process, and compare their "
+        "numbers.  [default: up to 3 of your own code, if the sweep takes over 20 s]",
+    )
     refine: int | None = option(
         "ROUNDS", "Run the grid with two seeds, then add cells where the boundary is uncertain."
     )

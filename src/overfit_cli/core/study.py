@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -201,10 +202,13 @@ class Study(ABC, Generic[P]):
         """
         steps = plural(result.steps, "step")
         if self.shows and not result.reason:
-            measured = {name: _Number(value) for name, value in result.measurements.items()}
+            known = {name: math.nan if n is None else n for name, n in result.measurements.items()}
+            measured = {name: _Number(value) for name, value in known.items()}
             names = result.cell.parameters.model_dump() | measured
             return self.shows.format_map(names | {"steps": steps})
-        numbers = ", ".join(f"{name} {value:.4g}" for name, value in result.measurements.items())
+        given: Mapping[str, float | None] = result.measurements
+        told = {name: "none" if n is None else f"{n:.4g}" for name, n in given.items()}
+        numbers = ", ".join(f"{name} {number}" for name, number in told.items())
         after = f" after {steps}" if result.steps else ""
         if result.reason:
             return f"Failed ({result.reason}){after}{': ' if numbers else ''}{numbers}."
@@ -247,6 +251,7 @@ class Field(parameters.ParameterInfo):
             one that was derived of logged ones.
         decades, reached, diverges: see `core.cell.Column`.
         between: the columns with the least and the most that a number may be which is not known.
+        declared: whether it is known what it measures, and so what a number means that lacks.
     """
 
     role: Role = "measured"
@@ -254,6 +259,7 @@ class Field(parameters.ParameterInfo):
     reached: bool = True
     diverges: bool = False
     between: tuple[str, str] | None = None
+    declared: bool = True
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -275,6 +281,15 @@ class Field(parameters.ParameterInfo):
         if not self.reached:
             beyond |= (rows["status"] == "done") & rows[self.name].isna()
         return known.mask(beyond, np.inf)
+
+    def shown(self, rows: pd.DataFrame) -> pd.Series[float]:
+        """Return the numbers of figures: what lacks of an undeclared column is infinite too.
+
+        A median of the seeds that have a number flatters: what never arrives is late, and a
+        function says so by None, an exception or infinity alike.
+        """
+        numbers = self.numbers(rows)
+        return numbers if self.declared else numbers.fillna(np.inf)
 
 
 def missed_by(rows: pd.DataFrame) -> pd.Series[str]:
@@ -369,4 +384,4 @@ SECONDS = Column("seconds", "wall time", unit="s", label="time")
 
 def _measured(column: Column, kind: parameters.Kind = "float") -> Field:
     label = parameters.short_label(column.name, column.meaning, column.label)
-    return Field(**vars(column) | {"kind": kind, "label": label})
+    return Field(**vars(column) | {"kind": kind, "label": label, "declared": bool(column.meaning)})

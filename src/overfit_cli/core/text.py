@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import difflib
 import functools
 import math
@@ -10,11 +11,12 @@ import re
 import shlex
 import sys
 import textwrap
+import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -127,6 +129,56 @@ def round_digits(number: float, digits: int) -> float:
 
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 """Digits and the sign of a power, as superscripts."""
+
+
+def listed(words: str) -> list[str]:
+    """Return the values between commas; one with a comma in it stands in double quotes."""
+    if '"' not in words:
+        return words.split(",")
+    return next(csv.reader([words], skipinitialspace=True), [])
+
+
+def in_list(value: object) -> str:
+    """Return a value as `listed` reads it in a list."""
+    words = str(value)
+    return '"{}"'.format(words.replace('"', '""')) if {*words} & {",", '"'} else words
+
+
+LATEX = str.maketrans(
+    {sign: rf"\{sign}" for sign in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+)
+"""The escapes of a plain text in LaTeX."""
+
+
+def _greek(letter: str) -> str:
+    name = unicodedata.name(letter, "").rpartition(" ")[2].lower().replace("lamda", "lambda")
+    return "\\" + (name.capitalize() if letter.isupper() else name)
+
+
+_IN_LATEX = {
+    **{letter: _greek(letter) for letter in map(chr, range(0x391, 0x3CA))},
+    **{chr(power): f"{{}}^{{{chr(sign)}}}" for sign, power in RAISED.items()},
+    **{"−": "-", "·": r"\cdot", "×": r"\times", "≤": r"\leq", "≥": r"\geq", "≠": r"\neq"},
+    **{"∞": r"\infty", "∝": r"\propto", "√": r"\surd", "∇": r"\nabla", "ℓ": r"\ell"},
+    **{"‖": r"\Vert", "⟨": r"\langle", "⟩": r"\rangle", "±": r"\pm", "→": r"\to", "ᵀ": r"{}^\top"},
+    **{"\u0303": r"\tilde", "\u0304": r"\bar", "\u0302": r"\hat", "\u0332": r"\underline"},
+}
+"""Formulas of signs; the last line has accents, which follow their letter."""
+
+
+def in_latex(words: str) -> str:
+    r"""Return a text of Unicode for pdfLaTeX: `5 % of δ²` becomes `5 \% of $\delta$${}^{2}$`."""
+
+    def formula(found: re.Match[str]) -> str:
+        letter, accent = found.groups()
+        sign, plain = _IN_LATEX.get(letter, ""), letter.translate(LATEX)
+        if accent:
+            sign = f"{_IN_LATEX[accent]}{{{sign or plain}}}"
+        return f"${sign}$" if sign else plain
+
+    shown = re.sub(r"(.)([\u0302-\u0304\u0332])?", formula, visible(words))
+    return shown.replace("\N{NO-BREAK SPACE}", "~")
 
 
 def power_of_ten(factor: str, exponent: int) -> str:
@@ -341,14 +393,22 @@ def shell_line(words: Sequence[str]) -> str:
 _command: ContextVar[tuple[str, ...]] = ContextVar("command", default=())
 
 
+_Value = TypeVar("_Value")
+
+
 @contextmanager
-def as_command(words: Sequence[str]) -> Iterator[None]:
-    """Let these words stand inside for those that were typed: what they run is recorded as run."""
-    token = _command.set(("overfit", *words))
+def set_inside(variable: ContextVar[_Value], value: _Value) -> Iterator[None]:
+    """Give a variable a value inside, and that of before again at the end."""
+    token = variable.set(value)
     try:
         yield
     finally:
-        _command.reset(token)
+        variable.reset(token)
+
+
+def as_command(words: Sequence[str]) -> AbstractContextManager[None]:
+    """Let these words stand inside for those that were typed: what they run is recorded as run."""
+    return set_inside(_command, ("overfit", *words))
 
 
 def typed_command() -> tuple[str, ...]:

@@ -15,10 +15,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.typing import ColorType, LineStyleType
 
-from overfit_cli.core.arrays import Floats
+from overfit_cli.core.arrays import Floats, finite_column
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.expressions import Compared, read_equation
+from overfit_cli.core.expressions import CLOSE, Compared, read_equation
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.text import shorten, suggestion
@@ -185,15 +185,9 @@ def legend_below(figure: Figure, legend: style.Legend, columns: int = 3, heading
     texts = [labels.wrap_text(text, letters) for _, text in legend]
     longest = max(len(labels.typeset(line)) for text in texts for line in text.split("\n"))
     across = max(1, min(columns, letters // (longest + 4)))
-    figure.legend(
-        [artist for artist, _ in legend],
-        texts,
-        loc="outside lower center",
-        ncols=across,
-        title=heading or None,
-    )
-    lines = sum(text.count("\n") + 1 for text in texts)
-    return -(-lines // across) + bool(heading)
+    how: Any = {"loc": "outside lower center", "ncols": across, "title": heading or None}
+    figure.legend([artist for artist, _ in legend], texts, **how)
+    return -(-sum(text.count("\n") + 1 for text in texts) // across) + bool(heading)
 
 
 def log_ticks(axis: MplAxis, low: float, high: float) -> None:
@@ -346,9 +340,52 @@ def draw_equations(
         if not any(np.isfinite(line.get_xydata()).any() for line in lines):
             said += " (out of view)"
         figure.facts.append(f"{called}: {said}.")
-        handle = Line2D([], [], color="0.3", linestyle=dash) if varies else lines[0]
-        legend.append((handle, said))
+        legend.append((Line2D([], [], color="0.3", linestyle=dash) if varies else lines[0], said))
     return legend
+
+
+def draw_theory(
+    figure: picture.Picture,
+    places: Sequence[Place],
+    column: tuple[str, str] | None,
+    along: tuple[Axis, Axis],
+    threshold: float | None,
+) -> style.Legend:
+    """Draw a column with a prediction in every place; return the legend.
+
+    Args:
+        column: its name and its label; None for none.
+    """
+    if column is None:
+        return []
+    (name, label), white = column, patheffects.withStroke(linewidth=2.4, foreground="white")
+    look: dict[str, Any] = {**style.BOUND, "linestyle": "-.", "path_effects": [white]}
+    for place in places:
+        curve = _theory_curve(place.cells, name, along, threshold)
+        place.axes.add_line(Line2D(*curve.T, label=f"theory: {name}", zorder=3, **look))
+    figure.facts.append(f"Dash-dotted: {label}.")
+    return [(Line2D([], [], **look), label)]
+
+
+def _theory_curve(
+    cells: pd.DataFrame, name: str, along: tuple[Axis, Axis], threshold: float | None
+) -> Floats:
+    """The points of a prediction, (points, 2): where it is, if it follows one axis alone."""
+    x, y = along
+    numbers = finite_column(cells, name).groupby([cells[y.name], cells[x.name]]).median()
+    table = numbers.dropna().unstack()  # (values of y, values of x)
+    for axis, rows in ((y, table), (x, table.T)):
+        spread, largest = rows.max(axis=1) - rows.min(axis=1), rows.abs().max(axis=1)
+        if len(rows) > 1 and (spread <= CLOSE * largest).all():
+            ends = rows.index, rows.median(axis=1)
+            return np.column_stack(ends if axis is x else ends[::-1])
+    if threshold is None or min(table.shape) < 2:
+        accepts = "it changes along both axes, and predicts the value: name a threshold."
+        raise BadValue("theory", name, accepts)
+    points = table.columns, table.index, table.to_numpy()
+    found = Figure().add_subplot().contour(*points, levels=[threshold])
+    gap = np.full((1, 2), np.nan)
+    return np.concatenate([gap, *(part for piece in found.allsegs[0] for part in (piece, gap))])
 
 
 def constants_of(equation: Compared, names: Sequence[str], cells: pd.DataFrame) -> dict[str, float]:

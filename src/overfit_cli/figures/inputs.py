@@ -107,8 +107,7 @@ def read_options(figure: Figure, data: Cells, asked: FigureOptions) -> tuple[Cel
         text, read = named[option] or getattr(figure.options, option) or "", ""
         for part in map(str.strip, re.split("([,;])", text) if logged else [text]):
             name = parameter_named(model, part)
-            is_axis = name in data.number_parameters and part not in columns
-            column = f"({name})" if is_axis else part
+            column = f"({name})" if name in data.number_parameters and part not in columns else part
             read += column
             if part not in ",;" and _is_expression(data, column):
                 add = data.with_logged_column if logged else data.with_column
@@ -120,7 +119,7 @@ def read_options(figure: Figure, data: Cells, asked: FigureOptions) -> tuple[Cel
 def prepare(figure: Figure, data: Cells, asked: FigureOptions) -> tuple[Cells, FigureOptions]:
     """Return data with a parameter for each expression along an axis, and all options."""
     taken = [name for name in (asked.x, asked.y, asked.by) if name is not None]
-    for side in ("x", "y"):
+    for side in ("x", "y", "by"):
         text = getattr(asked, side) or ""
         data = data.with_parameter(text, taken, side) if _is_expression(data, text) else data
     return data, resolve_options(figure, asked, data)
@@ -172,6 +171,16 @@ def measured_column(data: Cells, name: str | None, option: str = "value") -> tup
     if name not in data.trained:
         raise BadValue(option, name, f"these cells don't hold {name}; sweep them again.")
     return name, labels.axis_label(data.schema, name)
+
+
+def theory_column(data: Cells, options: FigureOptions, value: str) -> tuple[str, str] | None:
+    """Return the name and the label of a theory's column beside that of value; None for none."""
+    if options.theory is None:
+        return None
+    column = measured_column(data, options.theory, "theory")
+    if data.pairs or value == column[0]:
+        raise BadValue("theory", options.theory, "it takes a column beside that of value.")
+    return column
 
 
 def middle_threshold(numbers: pd.Series[float]) -> float:
@@ -248,8 +257,7 @@ def averaging(options: FigureOptions, seeds: int) -> Averaging:
     By default it is the median with its quartiles, or with a line for each seed where there are
     fewer than three. A mean has its 95 % interval, and such a band is a mean's.
     """
-    is_mean = options.band in ("interval", "sd")
-    mean = options.mean or ("arithmetic" if is_mean else "median")
+    mean = options.mean or ("arithmetic" if options.band in ("interval", "sd") else "median")
     usual: Any = "quartiles" if mean == "median" else "interval"
     return Averaging(mean, options.band or ("seeds" if seeds < BAND else usual))
 
@@ -323,10 +331,9 @@ def side_by_side(names: Sequence[str], parts: Sequence[Cells], value: str = "") 
         if value and not is_one_study and not {value} & {*part.frame, *part.steps}:
             lacks.append(value)
         if lacks:
-            accepts = f"its cells, of {part.study.name}, have no {lacks[0]}, which varies or is "
-            accepts += "drawn in another; name runs of one study, or of the same parameters and "
-            accepts += "columns."
-            raise BadValue("directory", name, accepts)
+            lack = f"have no {lacks[0]}, which varies or is drawn in another"
+            others = "name runs of one study, or of the same parameters and columns."
+            raise BadValue("directory", name, f"its cells, of {part.study.name}, {lack}; {others}")
 
     def together(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
         """The rows of all, whose keys begin with the names."""
@@ -359,12 +366,11 @@ def _differing(parts: Sequence[Cells]) -> dict[str, tuple[Value, ...]]:
 
 def _differences(names: Sequence[str], parts: Sequence[Cells]) -> dict[str, str]:
     """How the parameters differ that don't vary, by their names: `0.1 (first), 0.2 (second)`."""
-    return {
-        parameter: ", ".join(
-            f"{labels.brief(each)} ({of})" for each, of in zip(values, names, strict=True)
-        )
-        for parameter, values in _differing(parts).items()
-    }
+    told = dict[str, str]()
+    for parameter, values in _differing(parts).items():
+        pairs = zip(map(labels.brief, values), names, strict=True)
+        told[parameter] = ", ".join(f"{value} ({of})" for value, of in pairs)
+    return told
 
 
 def difference(data: Cells, minus: Cells, called: tuple[str, str], column: str) -> Cells:
@@ -402,6 +408,7 @@ def difference(data: Cells, minus: Cells, called: tuple[str, str], column: str) 
     label = f"{labels.axis_label(data.schema, column)}{less}"
     # A number that one side missed is no difference: it is not known.
     known: dict[str, Any] = {"unit": "", "symbol": "", "reached": True, "diverges": False}
+    known["declared"] = True
     return replace(
         cells.with_trained(changed) if cells.run.sparse else cells.without_plan(changed),
         schema=cells.schema.with_field(replace(data.schema[column], label=label, **known)),

@@ -53,8 +53,7 @@ def value_label(schema: Schema, name: str, value: object) -> str:
 
     A label may have mathtext.
     """
-    labels = schema[name].value_labels
-    return with_money(labels.get(str(value), "")) or literal(str(value))
+    return with_money(schema[name].value_labels.get(str(value), "")) or literal(str(value))
 
 
 def is_word(schema: Schema, name: str) -> bool:
@@ -105,12 +104,7 @@ def free_parameters(data: Cells, axes: Sequence[str]) -> list[str]:
     an expression, such as n / d, each of its values may have one d by chance: no parameter but
     those that it replaces is left out.
     """
-    names = data.varying(axes)
-    if data.replaced or not axes:
-        return names
-    counted = [name for name in names if name != RUN]
-    counts = data.frame.groupby(list(axes), dropna=False)[counted].nunique().max() > 1
-    return [name for name in names if counts.get(name, True)]
+    return data.varying(axes) if data.replaced or not axes else data.free_parameters(axes)
 
 
 def independent_parameters(data: Cells) -> list[str]:

@@ -24,7 +24,7 @@ from overfit_cli.core.arrays import Floats
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.figures import inputs, labels, style
-from overfit_cli.figures.axes import Place, draw_equations, legend_below, log_ticks
+from overfit_cli.figures.axes import Place, draw_equations, draw_theory, legend_below, log_ticks
 from overfit_cli.figures.map_data import MOST_PRINTED, Map, MapPanel, Mask, lay_out_map
 from overfit_cli.figures.picture import Picture, label_outer, new_panels, title_panels
 from overfit_cli.stats import boundaries, intervals
@@ -104,13 +104,15 @@ def draw_map(data: Cells, options: FigureOptions, *, sides: bool = False) -> Pic
         legend += _draw_contours(figure, drawn, plan, level, options)
     places = [Place(axes, part.data.trained) for axes, part in drawn]
     legend += draw_equations(figure, places, data, options, (plan.x, plan.y))
+    theory = inputs.theory_column(data, options, plan.value)
+    legend += draw_theory(figure, places, theory, (plan.x, plan.y), level)
     legend_below(figure, legend + _draw_marks(drawn, plan))
     return figure
 
 
 def _draw_colours(figure: Picture, drawn: Drawn, plan: Map) -> Any:
     norm = plan.norm
-    look = {"cmap": style.DIVERGING if plan.data.pairs else None, "norm": norm, "rasterized": True}
+    look = {"cmap": style.DIVERGING if plan.is_centred else None, "norm": norm, "rasterized": True}
     for axes, part in drawn:
         if plan.data.refined:
             at = np.isfinite(part.number)
@@ -120,7 +122,7 @@ def _draw_colours(figure: Picture, drawn: Drawn, plan: Map) -> Any:
             mesh: Any = axes.scatter(x, y, c=part.number[at], s=sizes, **dots)
         else:
             mesh = _draw_mesh(figure, axes, part, part.number, **look)
-    bar = _draw_bar(figure, drawn, mesh, plan.label)
+    bar = _draw_bar(figure, drawn, mesh, plan.labelled)
     if isinstance(norm, LogNorm):
         log_ticks(bar.ax.yaxis, float(norm.vmin or 1), float(norm.vmax or 1))
     return mesh
@@ -134,14 +136,12 @@ def _draw_mesh(figure: Picture, axes: Axes, part: MapPanel, numbers: Floats, **l
 
 
 def _draw_bar(figure: Picture, drawn: Drawn, mesh: Any, label: str) -> Any:
-    words = labels.wrap_text(label, style.HIGH)
-    return figure.colorbar(mesh, ax=[axes for axes, _ in drawn], label=words, pad=0.02)
+    return figure.colorbar(mesh, ax=[axes for axes, _ in drawn], label=label, pad=0.02)
 
 
 def _draw_sides(figure: Picture, drawn: Drawn, plan: Map, threshold: float) -> style.Legend:
     """Colour the two sides of a threshold, or of a refined sweep the share of seeds above it."""
-    headline = plan.value == plan.data.study.headline
-    names = plan.data.study.sides if headline else ("", "")
+    names = plan.data.study.sides if plan.value == plan.data.study.headline else ("", "")
     limit = labels.tick_number(threshold)
     signs = [f"{plan.label} {sign} {limit}" for sign in ("≤", ">")]
     figure.facts.append(f"The threshold is {limit}.")
@@ -151,7 +151,7 @@ def _draw_sides(figure: Picture, drawn: Drawn, plan: Map, threshold: float) -> s
         for axes, part in drawn:
             mesh = _draw_share_above(axes, part, plan.value, threshold)
         label = f"share of seeds {names[1] or f'with {signs[1]}'}"
-        _draw_bar(figure, drawn, mesh, label)
+        _draw_bar(figure, drawn, mesh, labels.wrap_text(label, style.HIGH))
         figure.facts.append(f"Colour: the {label}, each seed's curve fitted to be monotone.")
         return [(Line2D([], [], **_CELL), "sampled")]
     for axes, part in drawn:

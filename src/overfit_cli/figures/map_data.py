@@ -19,9 +19,9 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.options import Mean
-from overfit_cli.figures import inputs, labels
+from overfit_cli.figures import inputs, labels, style
 from overfit_cli.figures.axes import Axis
-from overfit_cli.stats.intervals import FEWEST_FOR_MEDIAN, LEVEL, Averaging, mean_of_seeds
+from overfit_cli.stats.intervals import FEWEST_FOR_MEDIAN, LEVEL, MEANS, Averaging, mean_of_seeds
 
 Mask = NDArray[np.bool_]
 Counts = NDArray[np.int64]
@@ -111,10 +111,22 @@ class Map:
         return pd.Series(np.concatenate([part.number.ravel() for part in self.panels])).dropna()
 
     @property
+    def labelled(self) -> str:
+        """The label with the statistic, for a colour bar."""
+        several = max(part.seeds.max() for part in self.panels) > 1
+        note = MEANS[self.mean] if several and not self.data.pairs else ""
+        return labels.label_with_note(self.label, note, style.HIGH)
+
+    @property
+    def is_centred(self) -> bool:
+        """Whether it is of differences, or of numbers of both signs."""
+        return self.data.pairs is not None or self.numbers.min() < 0 < self.numbers.max()
+
+    @property
     def norm(self) -> Normalize:
-        """The scale of the colours; that of differences is symmetric around 0."""
+        """The scale of the colours; that of both signs is symmetric around 0."""
         low, high = float(self.numbers.min()), float(self.numbers.max())
-        if self.data.pairs:
+        if self.is_centred:
             largest = max(abs(low), abs(high)) or 1.0
             return Normalize(-largest, largest)
         return LogNorm(low, high) if self.log else Normalize(low, high)
@@ -155,38 +167,31 @@ class Map:
 def lay_out_map(data: Cells, options: FigureOptions) -> Map:
     """Return the numbers of a map with these options.
 
-    The statistic is the mean; the median where colours are logarithmic or a seed has no number; or
-    the one that the user names.
+    The statistic is the one that the user names, else the figure's own, else the median; of
+    differences the mean. It does not depend on the cells: one that failed changes its own place.
     """
     x, y = inputs.two_axes(data, options)
     inputs.require_grid(data, options, x, y)
     value, label = inputs.measured_column(data, options.value)
     inputs.require_numbers(data, value)
-    if not (options.law or options.log is not None or data.refined):
+    if not (options.law or options.theory or options.log is not None or data.refined):
         x, y = x.spread(), y.spread()
 
-    def averaged(mean: Mean) -> Map:
-        parts = inputs.panels_of_runs(data, options.by)
-        shown = tuple(lay_out(part, x, y, value, mean) for part in parts)
-        return Map(data, x, y, value, label, mean, shown)
-
-    all_known = np.isfinite(_of_seeds(data, value)).all()
-    plan = averaged(options.mean or ("arithmetic" if all_known else "median"))
+    mean = options.mean or ("arithmetic" if data.pairs else "median")
+    parts = inputs.panels_of_runs(data, options.by)
+    shown = tuple(lay_out(part, x, y, value, mean) for part in parts)
+    plan = Map(data, x, y, value, label, mean, shown)
     log, small = options.is_log("value"), max(part.number.size for part in plan.panels)
     if plan.numbers.empty:
         raise BadValue("value", None, "at every point half of the seeds or more have no number.")
     if data.pairs and log:
         raise BadValue("log", "value", "a difference has no logarithm where it is negative.")
     factor = 10 if small <= MOST_PRINTED else 30
-    if data.pairs or not inputs.choose_scale(log, plan.numbers, factor=factor):
-        return plan
-    is_free = options.mean is None and plan.mean == "arithmetic"
-    return replace(averaged("median") if is_free else plan, log=True)
+    is_log = not data.pairs and inputs.choose_scale(log, plan.numbers, factor=factor)
+    return replace(plan, log=is_log)
 
 
-def lay_out(
-    part: inputs.Panel, x: Axis, y: Axis, value: str, mean: Mean = "arithmetic"
-) -> MapPanel:
+def lay_out(part: inputs.Panel, x: Axis, y: Axis, value: str, mean: Mean) -> MapPanel:
     """Return the statistic of `value` over seeds at each point of the grid of `x` and `y`.
 
     The axes of the panel have the values that its data has: beside another run directory the axes
@@ -213,4 +218,4 @@ def lay_out(
 
 def _of_seeds(data: Cells, value: str) -> pd.Series[float]:
     """The column of each cell: infinite where one missed, but for a difference."""
-    return data.schema[value].numbers(data.trained)
+    return data.schema[value].shown(data.trained)

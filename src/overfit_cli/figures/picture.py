@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextvars
 import io
 import itertools
+import re
 import string
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +29,7 @@ from PIL import Image, PngImagePlugin
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import write_user_file
+from overfit_cli.core.text import in_latex, set_inside
 from overfit_cli.figures import labels, style
 
 FORMATS = ("png", "pdf", "svg", "csv")
@@ -42,16 +44,9 @@ def looking(look: style.Look, note: str | None = None) -> Iterator[None]:
 
     All figures are drawn inside; it leaves no trace after. None keeps the sentence from outside.
     """
-    before, note_before = (
-        style.current_look.set(look),
-        _note.set(_note.get() if note is None else note),
-    )
-    try:
-        with _style(look):
-            yield
-    finally:
-        style.current_look.reset(before)
-        _note.reset(note_before)
+    above = set_inside(_note, _note.get() if note is None else note)
+    with set_inside(style.current_look, look), above, _style(look):
+        yield
 
 
 def _style(look: style.Look) -> Any:
@@ -80,6 +75,7 @@ class Picture(Figure):
             something. A page leaves such a picture out.
         surfaces: the points of surfaces in three dimensions, (points, 3), by their axes: matplotlib
             keeps them to itself.
+        table: the numbers that a CSV file has in place of what is drawn; None for those.
         maps: the points that a map's cells stand for, (points, 2), by the cells' artist.
     """
 
@@ -91,6 +87,7 @@ class Picture(Figure):
         self.facts: list[str] = []
         self.caption = self.nothing = ""
         self.metadata: Mapping[str, Mapping[str, str]] = {}
+        self.table: pd.DataFrame | None = None
         self.surfaces: dict[Axes, Floats] = {}
         self.maps: dict[Artist, Floats] = {}
         size = (self.look.width or min(width, style.PAGE), self.look.height or height)
@@ -184,7 +181,8 @@ def title_panels(all_axes: Sequence[Axes], titles: Sequence[str]) -> None:
 def file_content(figure: Picture, kind: str) -> bytes:
     """Return `figure` as the content of a png, pdf or svg file, or its numbers as that of a csv."""
     if kind == "csv":
-        return drawn_numbers(figure).to_csv(index=False, lineterminator="\n").encode()
+        table = drawn_numbers(figure) if figure.table is None else figure.table
+        return table.to_csv(index=False, lineterminator="\n").encode()
     drawn = io.BytesIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message=".*layout not applied.*")
@@ -226,6 +224,10 @@ def save(picture: Picture, path: Path) -> None:
         raise BadValue("out", str(path), "the file's name must end in .png, .pdf, .svg or .csv.")
     write_user_file(path, file_content(picture, kind), "out", "the figure")
     write_user_file(path.with_suffix(".txt"), picture.caption.encode(), "out", "the caption")
+    if kind == "pdf":  # of a paper: \caption{\input{NAME.caption}}
+        shown = re.split(r"\n\n(?:Commands:|overfit )", picture.caption)[0]
+        content = in_latex(re.sub(r"\n+", " ", shown)).encode()
+        write_user_file(path.with_suffix(".caption.tex"), content, "out", "the caption")
 
 
 # The numbers that it shows

@@ -141,7 +141,7 @@ def lines_of_cells(
     def line_of(values: Mapping[str, Value], part: Cells) -> Line:
         cells = part.frame
         along = cells[x.name].map(dict(zip(x.values, x.positions, strict=True)))
-        numbers = field.numbers(cells)
+        numbers = field.shown(cells)
         seeds = numbers.groupby([along, cells["seed"]]).mean().unstack()
         table = summarised(seeds, over_seeds, bounds)
         failed = (cells["status"] == "failed").groupby(along).all() | (seeds == np.inf).any(axis=1)
@@ -158,7 +158,7 @@ def lines_of_cells(
         return Line(text, values, cells, tables, {value: seeds}, reason)
 
     panels = [[line_of(*each) for each in part.without_plan().settings(names)] for part in parts]
-    lost = _left_out(every, field.numbers(every), over_seeds)
+    lost = _left_out(every, field.shown(every), over_seeds)
     return Lines(panels, names, over_seeds, lost, instead=labels.subtracted_means(data))
 
 
@@ -178,10 +178,10 @@ def lines_of_steps(parts: Sequence[Cells], columns: Sequence[str], over_seeds: A
     a part has no more cells than there are colours and no setting has three seeds, unless seeds
     are wanted beside their mean.
     """
-    logged = [part.trained[part.trained["key"].isin(part.steps["key"])] for part in parts]
+    declared = all(parts[0].logged[name].declared for name in columns)
+    logged = [_cells_with_steps(part, declared=declared) for part in parts]
     every = pd.concat(logged)
-    done = sum(part.counts()["done"] for part in parts)
-    unlogged = done - int((every["status"] == "done").sum())
+    unlogged = sum(part.counts()["done"] for part in parts) - int((every["status"] == "done").sum())
     lost = f"; {plural(unlogged, 'cell')} without logged steps left out" if unlogged else ""
     parts = [part.without_plan(cells) for part, cells in zip(parts, logged, strict=True)]
     varying = {name for part in parts for name in part.varying()}
@@ -189,8 +189,9 @@ def lines_of_steps(parts: Sequence[Cells], columns: Sequence[str], over_seeds: A
     most_seeds = every.groupby(["study", *names])["seed"].nunique().max()
     is_large = most_seeds >= inputs.BAND or max(map(len, logged)) > len(style.PALETTE)
     if averaged := is_large or over_seeds.band == "seeds":
-        parts = [part.without_plan(part.trained[_outcomes(part.trained).notna()]) for part in parts]
-        lost = _left_out(every, _outcomes(every), over_seeds) + lost
+        ends = [_outcomes(part.trained, declared=declared).notna() for part in parts]
+        parts = [p.without_plan(p.trained[end]) for p, end in zip(parts, ends, strict=True)]
+        lost = _left_out(every, _outcomes(every, declared=declared), over_seeds) + lost
     elif every["seed"].nunique() > 1:
         names = [*names, "seed"]
     panels = [_lines_of_part(part, names, columns, over_seeds) for part in parts]
@@ -204,11 +205,22 @@ def lines_of_steps(parts: Sequence[Cells], columns: Sequence[str], over_seeds: A
     return replace(lines, lost=lost)
 
 
-def _outcomes(cells: pd.DataFrame) -> pd.Series[float]:
-    """0 of a cell whose steps count, infinite if it diverged, nan if it failed otherwise."""
-    missed = has_missed(cells)
-    ends = np.where(missed & (missed_by(cells) == "diverged"), np.inf, 0.0)
-    return pd.Series(ends, cells.index).mask((cells["status"] == "failed") & ~missed)
+def _cells_with_steps(part: Cells, *, declared: bool) -> pd.DataFrame:
+    """The cells with steps, and of undeclared columns those that failed before a first one."""
+    has_steps = part.trained["key"].isin(part.steps["key"])
+    if not declared and has_steps.any():
+        has_steps |= part.trained["status"] == "failed"
+    return part.trained[has_steps]
+
+
+def _outcomes(cells: pd.DataFrame, *, declared: bool) -> pd.Series[float]:
+    """0 of a cell whose steps count, infinite if it diverged, nan if it failed otherwise.
+
+    Of columns that are not `declared` it is infinite also where it failed otherwise.
+    """
+    missed, failed = has_missed(cells), cells["status"] == "failed"
+    diverged = np.where(missed & (missed_by(cells) == "diverged"), np.inf, 0.0)
+    return pd.Series(diverged, cells.index).mask(failed & ~missed, np.nan if declared else np.inf)
 
 
 def _lines_of_part(
@@ -220,20 +232,23 @@ def _lines_of_part(
     if not steps[list(columns)].notna().any(axis=None):
         return []
     bounds = {name: natural_bounds(steps[name].to_numpy(np.float64)) for name in columns}
-    is_median = over_seeds.mean == "median"
-    infinite = {field.name for field in part.logged.fields if field.diverges and is_median}
+    declared = all(part.logged[name].declared for name in columns)
+    fields = [field for field in part.logged.fields if field.diverges or not field.declared]
+    infinite = {field.name for field in fields if over_seeds.mean == "median"}
     lines = []
     for values, setting in part.settings(names):
         cells = setting.frame
         text = labels.short_settings(part.schema, values)
         if (cells["status"] == "failed").all():
             text = f"{text} ({inputs.misses_in_words(cells)})".strip()
-        diverged = set(cells["key"][np.isinf(_outcomes(cells))])
+        diverged = set(cells["key"][np.isinf(_outcomes(cells, declared=declared))])
         of_setting = steps[steps["key"].isin(cells["key"])]
         last = of_setting[~of_setting["key"].isin(diverged)].groupby("key")["step"].max()
         seeds, tables = dict[str, pd.DataFrame](), dict[str, pd.DataFrame]()
         for name in columns:
-            seeds[name] = _by_step(of_setting, name, diverged, beyond=name in infinite)
+            is_known = part.logged[name].declared or cells["seed"].nunique() == 1
+            steps_shown = of_setting if is_known else of_setting.fillna({name: np.inf})
+            seeds[name] = _by_step(steps_shown, name, diverged, beyond=name in infinite)
             table = summarised(seeds[name].dropna(), over_seeds, bounds[name])
             table["high"] = table["high"].clip(upper=of_setting[name].max())  # of misses
             tables[name] = table[table["middle"].notna()]
@@ -253,6 +268,7 @@ def _by_step(steps: pd.DataFrame, column: str, diverged: set[str], *, beyond: bo
     table = steps.pivot(index="step", columns="key", values=column).dropna(axis=1, how="all")
     logged = steps.pivot(index="step", columns="key", values="seed")[table.columns].notna()
     table = table.where(logged, table.interpolate(method="index", limit_area="inside"))
-    for key in diverged.intersection(table.columns) if beyond and not single else ():
-        table.loc[table.index > table[key].last_valid_index(), key] = np.inf
+    for key in diverged if beyond and not single else ():
+        last = table[key].last_valid_index() if key in table else -1
+        table.loc[table.index > last, key] = np.inf  # one without a step from the first on
     return table

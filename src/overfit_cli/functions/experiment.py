@@ -131,6 +131,8 @@ class FunctionRecord(pydantic.BaseModel):
         label: the study's name in the names of run directories.
         reference: `FILE.py:NAME` or `package.module:NAME`; empty where the function has neither.
         columns: those that `experiment` declares; the cells may have more.
+        command, reads: of a program its command line, with whole paths and to be shown only, and
+            the file with its numbers.
     """
 
     model_config = pydantic.ConfigDict(frozen=True, extra="ignore")
@@ -148,6 +150,8 @@ class FunctionRecord(pydantic.BaseModel):
     columns: tuple[Annotated[Column, _KEPT], ...] = ()
     claims: bool = False
     data: tuple[str, ...] = ()
+    command: str = ""
+    reads: str = ""
 
     @pydantic.model_validator(mode="after")
     def _check(self) -> FunctionRecord:
@@ -201,7 +205,8 @@ SEED = "seed"
 
 _ACCEPTED = (
     "it has a name, without * or /, and takes int, float, bool, str, or a Literal of texts or of "
-    "whole numbers below 2**63, with one Parameter(...) at most, and bounds of numbers only"
+    "whole numbers below 2**63, with one Parameter(...) at most, and bounds of numbers only; a "
+    "list can be a text, such as '64-64'"
 )
 
 

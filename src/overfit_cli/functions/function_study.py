@@ -21,15 +21,16 @@ import cloudpickle
 from pydantic import ValidationError
 
 from overfit_cli.core import cell as rows
-from overfit_cli.core.cell import Cell, CellResult, Column, Identity
+from overfit_cli.core.cell import Cell, CellResult, Column, Identity, SourceFile
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.errors import BadValue, MissingError, UserError, is_installed
 from overfit_cli.core.files import error_text
+from overfit_cli.core.processes import putting_back
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import shorten
 from overfit_cli.core.training import Training
-from overfit_cli.functions import experiment, references
-from overfit_cli.functions.source import Texts
+from overfit_cli.functions import experiment, program, references
+from overfit_cli.functions.source import Texts, parse
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -155,12 +156,16 @@ class FunctionStudy(Study[experiment.FunctionParameters]):
                 seed = {experiment.SEED: cell.seed} if self.seeded else {}
                 values = cell.parameters.model_dump()
                 named = {item.argument or item.name: values[item.name] for item in declared}
-                returned = self.function(**named, **seed)
+                first = [training] if self.record.command else []
                 told = named.get("steps")
                 steps = told if type(told) is int else 0  # what yields nothing counts none itself
-                if isinstance(returned, Generator):
-                    returned, steps = run_generator(cell, returned, training)
-                yield CellResult(cell, self._measurements(returned), steps)
+                with putting_back():
+                    returned = self.function(*first, **named, **seed)
+                    if isinstance(returned, Generator):
+                        with contextlib.closing(returned):
+                            returned, steps = run_generator(cell, returned, training)
+                    numbers = self._measurements(returned)
+                yield CellResult(cell, numbers, steps)
 
     def _measurements(self, returned: Any) -> dict[str, Any]:
         numbers = numbers_in(returned, "returned")
@@ -214,21 +219,37 @@ def numbers_in(row: Any, verb: str) -> dict[str, Any]:
 
 
 def _number(value: Any, description: str) -> float | None:
+    """A number of any library; a whole one stays whole where a column of such holds it."""
     if value is None:
         return None
     with contextlib.suppress(TypeError, ValueError, RuntimeError, OverflowError):
         plain = value.item() if hasattr(value, "item") else value  # an array of one element too
         if not isinstance(plain, str | bytes):
-            return float(plain)
+            return plain if type(plain) is int and abs(plain) < 2**63 else float(plain)
     raise TypeError(f"{description}, which is not a number")
 
 
-def study_of_reference(reference: str) -> FunctionStudy:
+def study_of_reference(reference: str, given: Mapping[str, Any] = {}) -> FunctionStudy:
     """Return the study of the function that the user names: `FILE.py:NAME`, `package.module:NAME`.
 
-    A file is loaded again after it has changed.
+    A file is loaded again after it has changed. A script is not executed: the error names the
+    command that sweeps it.
+
+    Args:
+        given: the values of parameters that the user gives.
     """
-    study = _study_of_files(reference, references.files_of_reference(reference))
+    files = references.files_of_reference(reference)
+    where, name = references.split_reference(reference)
+    file = files[0] if files else SourceFile("", b"")
+    tree, hint = parse(file), program.how_to_sweep(where, file, given)
+    if program.trains_by_import(tree, name):
+        raise UserError(f"{where}: it has no training function; {hint}")
+    try:
+        study = _study_of_files(reference, files)
+    except UserError as error:
+        if not program.is_a_script(tree):
+            raise
+        raise UserError(f"{error} Or {hint}") from error
     _named[study.name] = study.record.reference
     references.remember(study.record.reference, study.identity)
     return study
@@ -242,6 +263,16 @@ def _study_of_files(reference: str, files: tuple[rows.SourceFile, ...]) -> Funct
 def study_of_function(function: references.Function) -> FunctionStudy:
     """Return the study of a function that Python gives, as in a notebook."""
     study = _make_study(function, references.source_of(function))
+    _given[study.name] = study
+    return study
+
+
+def study_of_command(
+    command: str, reads: str, given: Mapping[str, Any], folder: Path
+) -> FunctionStudy:
+    """Return the study of a command line that the user gives; see `program.read_command`."""
+    record, function, code = program.read_command(command, reads, given, folder)
+    study = FunctionStudy(record, function, code=code)
     _given[study.name] = study
     return study
 
@@ -263,9 +294,8 @@ def study_of_rows(name: str, cells: pd.DataFrame) -> FunctionStudy:
     ]
     columns = [*map(str, cells)]
     after = columns[columns.index("status") :]  # what a CSV file has before them is no measurement
-    measured = [each for each in after if each not in rows.ROW_COLUMNS]
     record = experiment.FunctionRecord(name=name, label=name, parameters=tuple(parameters))
-    return FunctionStudy(record, measured=measured)
+    return FunctionStudy(record, measured=[each for each in after if each not in rows.ROW_COLUMNS])
 
 
 _named: dict[str, str] = {}
@@ -299,9 +329,8 @@ def _make_study(function: references.Function, source: references.Source) -> Fun
     except ValidationError as error:
         reason, first = experiment.why_refused(error), error.errors()[0]
         if first["loc"]:
-            reason = (
-                f"experiment({first['loc'][0]}=...): {reason}, not {shorten(repr(first['input']))}"
-            )
+            given_here = shorten(repr(first["input"]))
+            reason = f"experiment({first['loc'][0]}=...): {reason}, not {given_here}"
         raise UserError(f"{where}: {reason}.") from error
     except BadValue as error:
         raise UserError(f"{where}: experiment(claims=...): {error}") from error
@@ -331,5 +360,6 @@ def _received(code: Identity, pickled: bytes) -> FunctionStudy:
     They are made of the texts, and know the paths that the files have there.
     """
     record: experiment.FunctionRecord = code.function
-    texts, function, why = references.load_sent(record.name, record.reference, code.files, pickled)
+    files = () if record.command else code.files
+    texts, function, why = references.load_sent(record.name, record.reference, files, pickled)
     return FunctionStudy(record, function, code=code, texts=texts, problem=why)

@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 
 from overfit_cli.core.cell import Identity, SourceFile
 from overfit_cli.core.errors import UserError, error_in_words
-from overfit_cli.core.files import cache_folder
+from overfit_cli.core.files import cache_folder, write_whole
+from overfit_cli.core.processes import keeping
 from overfit_cli.core.text import suggestion
 from overfit_cli.functions import source
 from overfit_cli.functions.experiment import description_of, without_arguments
@@ -65,9 +66,8 @@ def split_reference(reference: str) -> tuple[str, str]:
         return reference, ""
     where, _, name = reference.rpartition(":")
     if not where or ":" in _DRIVE.sub("", where, count=1) or not name.isidentifier():
-        raise UserError(
-            f"{reference!r}: it takes FILE.py, FILE.py:FUNCTION or package.module:FUNCTION."
-        )
+        takes = "it takes FILE.py, FILE.py:FUNCTION or package.module:FUNCTION"
+        raise UserError(f"{reference!r}: {takes}.")
     return where, name
 
 
@@ -145,8 +145,9 @@ def find_function(reference: str, files: Sequence[SourceFile]) -> tuple[Function
     """
     where, name = split_reference(reference)
     texts = source.Texts(() if where in sys.modules else files, where)
-    with telling_why(where), texts.importing():
+    with telling_why(where), texts.importing(), keeping():
         module = importlib.import_module(texts.main)
+    write_for_children(texts)
     for each in texts.files:  # one that it imported inside of a function is of before
         sys.modules.pop(each, None)
     sys.modules.update(texts.modules)
@@ -171,13 +172,33 @@ def load_sent(
     if where.endswith(".py"):
         import_from(Path(where).parent)
     texts = source.Texts(files, where)
+    write_for_children(texts)
     try:
-        with texts.importing(), telling_why(name):
+        with texts.importing(), telling_why(name), keeping():
             if pickled:
                 return texts, pickle.loads(pickled), ""
             return texts, getattr(importlib.import_module(texts.main), function), ""
     except UserError as error:
         return texts, None, str(error)
+
+
+def write_for_children(texts: source.Texts) -> None:
+    """Let processes that a cell starts import the module of its file, which no folder has.
+
+    They have this process's `sys.path`: so they find a file in the user's cache that executes the
+    text as that of its own file.
+    """
+    own, cache = texts.files.get(texts.main), cache_folder()
+    is_file = texts.main.startswith(source.FILE) and cache.is_absolute()
+    if own is None or own.path is None or not is_file:
+        return
+    code = f"__file__ = {str(own.path)!r}\nexec(compile({own.content!r}, __file__, 'exec'))\n"
+    folder = cache / "modules" / hashlib.sha256(code.encode()).hexdigest()[:24]
+    with contextlib.suppress(OSError):  # then a pool that is forked works
+        if not (path := folder / f"{texts.main}.py").exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            write_whole(path, code.encode())
+        import_from(folder)
 
 
 @contextlib.contextmanager

@@ -58,6 +58,22 @@ def code_of_file(path: Path, package: str, function: str) -> Identity:
     return Identity(_digest(sorted(texts)), files=tuple(own_files(path, package)))
 
 
+def code_of_program(places: Iterable[tuple[Path, str]]) -> Identity:
+    """Return the same of a program: all of its code counts, and other languages by their text.
+
+    Args:
+        places: its files, with the packages that they are in.
+    """
+    found = dict[SourceFile, ast.Module]()
+    for place in places:
+        found |= own_files(*place)
+    texts = {
+        ast.unparse(tree) if tree.body and file.name.endswith(".py") else repr(file.content)
+        for file, tree in found.items()
+    }
+    return Identity(_digest(sorted(texts)) if texts else "", files=tuple(found))
+
+
 def code_of_session(function: Any, script: Path | None, package: str) -> Identity:
     """Return the same of a function that is made in a script, or typed into a notebook."""
     files = list[SourceFile]()
@@ -73,7 +89,8 @@ def code_of_session(function: Any, script: Path | None, package: str) -> Identit
 # The user's files
 
 
-def _parse(file: SourceFile) -> ast.Module:
+def parse(file: SourceFile) -> ast.Module:
+    """Return a file's syntax; nothing where it is not Python."""
     try:
         return ast.parse(file.content)
     except (SyntaxError, ValueError):
@@ -81,7 +98,7 @@ def _parse(file: SourceFile) -> ast.Module:
 
 
 def own_files(
-    path: Path, package: str = "", parse: Callable[[SourceFile], ast.Module] = _parse
+    path: Path, package: str = "", read: Callable[[SourceFile], ast.Module] = parse
 ) -> dict[SourceFile, ast.Module]:
     """Return a file and those of the user's that it imports, directly or through another."""
     found = dict[Path, tuple[SourceFile, ast.Module]]()
@@ -91,7 +108,7 @@ def own_files(
             depth = len(its_package.split(".")) if its_package else 0
             name = place.relative_to(place.parents[depth]).as_posix()  # from where imports find it
             file = SourceFile(name, place.read_bytes(), place)
-            found[place] = file, parse(file)
+            found[place] = file, read(file)
             queue += chain.from_iterable(map(_places, _imports(found[place][1], its_package)))
     return dict(found.values())
 
@@ -140,10 +157,10 @@ def files_of_import(name: str, folders: Sequence[str] | None = None) -> Iterator
 
 def _code(file: SourceFile, function: str = "") -> ast.Module:
     """A file's code, without what only a script runs and what only describes a function."""
-    tree = _parse(file)
+    tree = parse(file)
     body, tree.body = tree.body, []
     for statement in body:
-        if isinstance(statement, ast.If) and "__name__" in ast.unparse(statement.test):
+        if isinstance(statement, ast.If) and is_guard(statement):
             tree.body += statement.orelse
         elif not re.match(rf"(from|import) {_OURS}\b", ast.unparse(statement)):
             tree.body.append(statement)
@@ -151,6 +168,11 @@ def _code(file: SourceFile, function: str = "") -> ast.Module:
     descriptions.visit(tree)
     descriptions.leave_out_definitions(tree.body)
     return tree
+
+
+def is_guard(statement: ast.stmt) -> bool:
+    """Whether a statement is `if __name__ == "__main__":`, which only a script runs."""
+    return isinstance(statement, ast.If) and "__name__" in ast.unparse(statement.test)
 
 
 class _Descriptions(ast.NodeTransformer):
@@ -223,7 +245,7 @@ def digest_of_all(files: Iterable[SourceFile]) -> str:
     """
     texts = list[str]()
     for file in files:
-        tree = _parse(file)
+        tree = parse(file)
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("experiment"):
                 node.keywords = [each for each in node.keywords if not _executes_nothing(each)]
@@ -354,6 +376,10 @@ class _Loader(SourceLoader):
         return self.file.content if path == str(self.file.path) else Path(path).read_bytes()
 
 
+FILE = "overfit_file_"
+"""How the name of the module of a file begins."""
+
+
 class Texts(MetaPathFinder):
     """The user's modules, made of texts that were read here or sent by another process.
 
@@ -368,7 +394,7 @@ class Texts(MetaPathFinder):
         names = [file.name.removesuffix(".py").removesuffix("/__init__") for file in files]
         self.main = where
         if where.endswith(".py"):
-            names[0] = self.main = f"overfit_file_{names[0].replace('.', '_')}"
+            names[0] = self.main = f"{FILE}{names[0].replace('.', '_')}"
         self.files = dict(zip([name.replace("/", ".") for name in names], files, strict=True))
         self.modules = dict[str, ModuleType]()
 

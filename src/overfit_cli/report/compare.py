@@ -120,15 +120,14 @@ class Comparison:
             largest, change = record["largest"], record["difference"]
             ends = Interval(change["low"], change["high"], "")
             at = f" at {_setting(largest['at'])}" if largest["difference"] and largest["at"] else ""
-            rows.append(
-                {
-                    "column": record["column"],
-                    "mean of A": text.three_digits(record["mean_a"]),
-                    "mean of B": text.three_digits(record["mean_b"]),
-                    "B − A": number_with_interval(change["value"], ends),
-                    "largest": f"{text.three_digits(largest['difference'])}{at}",
-                }
-            )
+            row = {
+                "column": record["column"],
+                "mean of A": text.three_digits(record["mean_a"]),
+                "mean of B": text.three_digits(record["mean_b"]),
+                "B − A": number_with_interval(change["value"], ends),
+                "largest": f"{text.three_digits(largest['difference'])}{at}",
+            }
+            rows.append(row)
         return rows
 
 
@@ -291,8 +290,7 @@ class Contrast:
         """Return a multiple of B's mean, plus a shift, less A's mean."""
         if self.paired:
             return intervals.mean_estimate(scale * np.asarray(self.b) + shift - self.a)
-        mean = self.mean_of_b.scaled(scale, shift)
-        return intervals.difference_of_means(mean, self.mean_of_a)
+        return intervals.difference_of_means(self.mean_of_b.scaled(scale, shift), self.mean_of_a)
 
     @property
     def error(self) -> float:
@@ -410,9 +408,17 @@ def _whole(column: str, a: Cells, b: Cells, pairs: Pairs, both: pd.Series[bool])
             relative = (finite_column(cells, column) - centre).groupby(cells["seed"]).mean()
             means.append(relative.dropna().to_numpy() + np.mean(list(middle.values())))
         return Contrast(means[0], means[1])
-    if pairs.by == "point" and both.any() and sides.error_column(column) in others:
-        mean = sides.mean_of_points(others[~keys.duplicated()], column)
-        return Contrast((first - second).to_numpy() + mean.value, mean)
+    if pairs.by == "point" and both.any():
+        # Seeds that lack points shift no mean: that of A is over points, as that of B is.
+        at_points, once = left.groupby(keys).transform("mean"), ~keys.duplicated()
+        scatter = (left - at_points).groupby(rows["seed"]).mean()
+        means = [float(numbers[once].mean()) for numbers in (at_points, right)]
+        means[0] = means[1] if math.isclose(*means, rel_tol=1e-12) else means[0]
+        first = scatter - scatter.mean() + means[0]
+        if sides.error_column(column) in others:
+            mean = sides.mean_of_points(others[once], column)
+            return Contrast(first.to_numpy(), mean._replace(value=means[1]))
+        second = pd.Series(means[1], first.index)
     return Contrast(first.to_numpy(), second.to_numpy(), paired=True)
 
 

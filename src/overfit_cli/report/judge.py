@@ -10,6 +10,7 @@ what would decide it: see `claims.rules`.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,7 +25,13 @@ from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import percent, plural, visible
 from overfit_cli.report import words
-from overfit_cli.report.runs import AFTER_THE_FIRST_CELL, JudgedRun, load_runs, run_of_cells
+from overfit_cli.report.runs import (
+    AFTER_THE_FIRST_CELL,
+    OTHER_DESIGN,
+    JudgedRun,
+    load_runs,
+    run_of_cells,
+)
 from overfit_cli.stats.intervals import LEVEL, level_of_each, set_level
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.manifest import stated_claims
@@ -136,6 +143,19 @@ class Judged:
         return AFTER_THE_FIRST_CELL in self.measurement.note
 
     @property
+    def not_as_sealed(self) -> str:
+        """What the verdict is not, of a sealed claim of which the words or the cells are others."""
+        note = self.measurement.note
+        is_other = f"was changed {AFTER_THE_FIRST_CELL}" in note or OTHER_DESIGN in note
+        return "not as sealed" if is_other and self.is_measured else ""
+
+    @property
+    def where(self) -> str:
+        """The condition of a user's sentence on its cells, where its name leaves it out."""
+        where = re.search(r"\bwhere .*", self.claim.sentence if self.is_stated else "")
+        return where[0] if where and "where" not in self.claim.name else ""
+
+    @property
     def is_stated(self) -> bool:
         """Whether it is a sentence about all cells, such as a user states."""
         measure = self.claim.measure
@@ -189,7 +209,7 @@ class Judged:
 
         More than there are would be a further look. Of a few it is how many could decide it.
         """
-        if self.run is None or not self.is_open or not self._pilot:
+        if self.run is None or not self.is_open or not self._pilot or self._is_void:
             return 0
         level = functools.partial(self.run.looks_level, together=max(1, self.family))
         if len(self._pilot[0].low) < rules.FEWEST_PILOT:
@@ -204,12 +224,19 @@ class Judged:
         with level(1):
             return rules.seeds_to_decide(self._pilot, more_than=seeds) or 0
 
+    @property
+    def _is_void(self) -> bool:
+        """Whether no further seeds would decide it: what is there isn't what cells would give."""
+        return self.run is not None and bool(self.run.why_void(self.claim, self.measurement))
+
     def about(self) -> Iterator[str]:
         """Yield on which cells a sentence is judged, and how often it would be wrong."""
         if self.design is not None:
             yield from self.design.sentences()
         fewest = max((part.margin.fewest_seeds for part in self.parts), default=0)
-        if self.run is not None and self.parts and len(self.parts[0].low) >= fewest:
+        enough = bool(self.parts) and len(self.parts[0].low) >= fewest
+        is_shape = stated.NO_POWER in self.measurement.note  # which the rates know nothing of
+        if self.run is not None and enough and not self._is_void and not is_shape:
             with self.run.looks_level():
                 said = rules.rates(self.parts).in_words()
             yield said
@@ -219,7 +246,7 @@ class Judged:
         yield from self.about()
         if self.is_open and self.lacks_cells:
             yield "The cells that are missing come first."
-        if not self.is_open or not self._pilot:
+        if not self.is_open or not self._pilot or self._is_void:
             return
         if len(self._pilot[0].low) < rules.FEWEST_PILOT:
             pilot = f"A plan takes {rules.FEWEST_PILOT} seeds or more with all their cells"
@@ -332,9 +359,8 @@ def judge_runs(
     judged = list[Judged]()
     studies = {study.name: study for study in (*installed_studies(), *(run.study for run in runs))}
     for study in studies.values():
-        by_path = {
-            run.directory.path: run for run in runs if (run.cells["study"] == study.name).all()
-        }
+        own = [run for run in runs if (run.cells["study"] == study.name).all()]
+        by_path = {run.directory.path: run for run in own}
         # Runs of one function may have recorded other claims: each is judged on those that have it.
         bearing = dict[tuple[str, str], tuple[Claim, dict[Path, JudgedRun]]]()
         for of, on in [(study, {}), *((run.study, {path: run}) for path, run in by_path.items())]:
@@ -345,11 +371,9 @@ def judge_runs(
             for claim, on in bearing.values()
         ]
         asked += [(claim, [run]) for run in by_path.values() for claim in run.sentences()]
-        claims = [
-            each
-            for claim, ordered in asked
-            for each in _judge_claim(study.name, claim, ordered, on_every_run=on_every_run)
-        ]
+        claims = list[Judged]()
+        for claim, ordered in asked:
+            claims += _judge_claim(study.name, claim, ordered, on_every_run=on_every_run)
         joint = judge_families(claims)
         judged += [one.noted(one.about()) if one.is_stated else one for one in joint]
     return judged

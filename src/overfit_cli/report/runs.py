@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -15,23 +16,34 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from overfit_cli.claims import stated
-from overfit_cli.claims.cells import repeated_seeds, rows_with_absent
+from overfit_cli.claims.cells import ABSENT, repeated_seeds, repeats_in_words, rows_with_absent
+from overfit_cli.claims.sentences import chosen
 from overfit_cli.core import files, parameters, registry
+from overfit_cli.core.arrays import varying
 from overfit_cli.core.cells import Cells
-from overfit_cli.core.claim import Claim, Measurement, UndecidedError
+from overfit_cli.core.claim import Claim, Measurement, UndecidedError, not_run
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.study import AnyStudy, stand_ins_of
 from overfit_cli.core.text import command_words, most_alike, shell_line
 from overfit_cli.functions.function_study import FunctionStudy
 from overfit_cli.stats.intervals import level_of_each, set_level
 from overfit_cli.sweeps import load, presets
-from overfit_cli.sweeps.manifest import NO_MANIFEST, Manifest, stated_claims, warn_of_sources
+from overfit_cli.sweeps.manifest import (
+    NO_MANIFEST,
+    Manifest,
+    differing_in_words,
+    stated_claims,
+    warn_of_sources,
+)
 from overfit_cli.sweeps.store import RunDirectory
 
 T = TypeVar("T")
 
 AFTER_THE_FIRST_CELL = "after the first cell was trained"
 """The words in the note of a claim that was changed, added or removed then."""
+
+OTHER_DESIGN = "It was sealed for other cells:"
+"""The words in the note of a sealed claim that is judged on other cells than planned."""
 
 NO_STEPS = "It needs logged steps: those of a sweep with trajectories."
 
@@ -81,7 +93,10 @@ class JudgedRun:
         The level is that of this look at the run's seeds, and the note says whether the claim was
         changed since its first cell.
         """
-        rows = self.rows(claim)
+        try:
+            rows = self.rows(claim)
+        except UndecidedError as undecided:
+            return undecided.measurement
         if claim.reads == "trajectories" and rows.empty:
             measured = Measurement(verdict="not run", note=NO_STEPS)
         else:
@@ -92,28 +107,62 @@ class JudgedRun:
                 needed = claim.judge(rows)
             measured = replace(measured, needed_seeds=needed.needed_seeds, note=needed.note)
         words = [measured.note]
-        if measured.by_chance and (seeds := self._repeated_seeds(claim, rows)):
+        if void := self.why_void(claim, measured):
             measured = replace(measured, verdict="inconclusive")
-            repeats = f"Seeds {seeds} repeat all numbers of another seed"
-            words.append(f"{repeats}: they are no further draws.")
+            words += void
         if self.source is not None:
             if measured.by_chance and (looks := self.manifest.further_looks):
                 times = "once" if looks == 1 else f"{looks} times"
                 with self.looks_level():
                     level = f"{100 * level_of_each(1):.4g} %"
                 words.append(f"Seeds were added {times}, so that intervals have the level {level}.")
-            words.append(self._seal_in_words(claim))
+            words += [self._seal_in_words(claim), self._design_in_words(claim, measured, rows)]
             words += self._stand_ins if measured.verdict != "not run" else []
         return replace(measured, note=" ".join(filter(None, words)))
 
-    def _repeated_seeds(self, claim: Claim, rows: pd.DataFrame) -> str:
+    def why_void(self, claim: Claim, measured: Measurement) -> list[str]:
+        """Return why the numbers of cells decide nothing, in sentences: copies, or other ones."""
+        words = list[str]()
+        if measured.by_chance and (seeds := self._repeated_seeds(claim)):
+            words.append(repeats_in_words(seeds))
+        if measured.verdict not in ("vacuous", "not run") and (told := self._differing(claim)):
+            words.append(f"Cells that were trained a second time gave other numbers: {told}.")
+        return words
+
+    def _repeated_seeds(self, claim: Claim) -> list[int]:
         if claim.reads not in self._repeated:
-            self._repeated[claim.reads] = repeated_seeds(rows, self.study.parameters)
-        return ", ".join(map(str, self._repeated[claim.reads]))
+            self._repeated[claim.reads] = repeated_seeds(self.rows(claim), self.study.parameters)
+        return self._repeated[claim.reads]
+
+    def _differing(self, claim: Claim) -> str:
+        """What differs, in words, in cells that were trained a second time; empty without any.
+
+        Of a sentence on cells only the columns count that it names: another may be a time.
+        """
+        names, measure = None, claim.measure
+        if isinstance(measure, stated.Measure) and claim.reads == "cells":
+            words = {word for text in measure.sentence.where for word in re.findall(r"\w+", text)}
+            words |= {ref.name for ref in measure.sentence.references}
+            known = words & {*self.data.schema.names}
+            names = words | {self.data.schema[word].name for word in known}
+        return differing_in_words(self.manifest.differing, self.cells, names)
 
     def rows(self, claim: Claim) -> pd.DataFrame:
         """Return what a claim is judged on: cells, absent ones included, or logged steps."""
+        names = claim.measure.of_steps if isinstance(claim.measure, stated.Measure) else []
+        if names:
+            return stated.with_steps(*self._with_steps, names)
         return self._logged if self.source and claim.reads != "cells" else self._planned
+
+    @functools.cached_property
+    def _with_steps(self) -> tuple[pd.DataFrame, Cells]:
+        """The cells, and their logged steps with parameters."""
+        if self.source is None and "step" in self.cells:
+            return self.cells.drop_duplicates("key", keep="last"), self.data
+        steps = self.data.by_step()
+        if steps.frame.empty:
+            raise not_run(NO_STEPS)
+        return self._planned, steps
 
     @functools.cached_property
     def _planned(self) -> pd.DataFrame:
@@ -205,6 +254,35 @@ class JudgedRun:
             except BadValue as error:
                 return error
         return None
+
+    @functools.cached_property
+    def _sealed_cells(self) -> pd.DataFrame:
+        """The cells that the first sweep was to cover."""
+        return self.manifest.model_copy(update={"runs": self.manifest.runs[:1]}).planned(self.study)
+
+    def _design_in_words(self, claim: Claim, measured: Measurement, rows: pd.DataFrame) -> str:
+        """Say where a user's claim is judged on other cells than those that it was sealed for."""
+        measure = claim.measure
+        if not isinstance(measure, stated.Measure) or measure.choose or self.data.refined:
+            return ""
+        sealed, state = self._sealed_cells, self.manifest.state_of(claim)
+        if state != "sealed" or measured.verdict == "not run" or sealed.empty:
+            return ""
+        lost = sealed.assign(status="failed", reason=ABSENT)
+        with suppress(UndecidedError):
+            here, there = (
+                chosen(measure.cells(each), measure.sentence.where).frame[[*sealed]]
+                for each in (rows, lost)
+            )
+            marks = here.merge(there, "outer", indicator=True)["_merge"]
+            if (marks == "left_only").any() or (self.conditions and (marks == "right_only").any()):
+                names = [*map(str, there)]
+                others = [name for name in names if {*there[name]} != {*here[name]}]
+                others = others or varying(there, names)
+                design = "; ".join(stated.values_in_words(there, others))
+                own = f" Judged on those alone: {claim.judge(rows.merge(sealed)).verdict}."
+                return f"{OTHER_DESIGN} {design}.{own * (not self.conditions)}"
+        return ""
 
     def _seal_in_words(self, claim: Claim) -> str:
         if any(claim is removed for removed in self._removed):

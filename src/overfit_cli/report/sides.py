@@ -42,6 +42,9 @@ SEEDS, FAILED = "seeds", "failed"
 SUFFIXES = ("_low", "_high", "_se", "_sd")
 """What the columns of an uncertainty have behind the name of their measured column."""
 
+OWN_SEEDS = "_seeds"
+"""What the column has of how many seeds a mean is, where others are of more."""
+
 _NUMBER = ParameterInfo("it", accepts="a finite number, or nothing")
 
 
@@ -77,11 +80,8 @@ def load_side(
     else:
         cells = _load_published(path, other)
         tests = {each: expressions.read_conditions(each, other.schema.placed) for each in where}
-        where = [
-            each
-            for each, read in tests.items()
-            if all(ref.name in cells.frame for test in read for ref in test.refs)
-        ]
+        names = {*cells.frame}
+        where = [each for each in tests if all(test.names <= names for test in tests[each])]
     cells = cells.choose(*where).choose(*where_here, option=f"where_{letter.lower()}")
     for name in values:
         if not (name.isidentifier() or name in cells.frame):
@@ -115,7 +115,8 @@ def _of_point(name: str) -> str:
 
 def summary_of_point(point: pd.Series[Any], name: str) -> intervals.Summary:
     """Return a published mean; its error is nan where it is not known."""
-    seeds, error = (point.get(of, np.nan) for of in (_of_point(SEEDS), error_column(name)))
+    seeds = point.get(_of_point(name + OWN_SEEDS), point.get(_of_point(SEEDS), np.nan))
+    error = point.get(error_column(name), np.nan)
     if np.isnan(seeds):
         return intervals.Summary(float(point[name]), error, np.inf, 0)
     return intervals.Summary(float(point[name]), error, seeds - 1, int(seeds))
@@ -164,19 +165,19 @@ def read_published(path: Path, study: AnyStudy, grid: Mapping[str, Any]) -> pd.D
     parameters = {**describe(study.parameters), "seed": SEED}
     measured = [*(column.name for column in study.columns), "steps", "seconds"]
     known = {*parameters, *measured, *ROW_COLUMNS}
-    besides = {SEEDS, FAILED, *(name + suffix for name in measured for suffix in SUFFIXES)} - known
+    besides = {SEEDS, FAILED, *(name + s for name in measured for s in (*SUFFIXES, OWN_SEEDS))}
+    besides -= known
     table = _read_table(path)
-    table.columns = pd.Index(
-        [_full_name(path, name, study, known | besides) for name in table.columns]
-    )
+    names = [_full_name(path, name, study, known | besides) for name in table.columns]
+    table.columns = pd.Index(names)
     if table.columns.has_duplicates:
         name = table.columns[table.columns.duplicated()][0]
         raise UserError(f"{path}: two columns are {name}; keep one of them.")
     read = [name for name in table if name in {*parameters, *measured, *besides}]
-    columns = pd.DataFrame(
-        {name: _parse(path, table[name], parameters.get(name)) for name in read}, table.index
-    )
-    for name in {"seed", SEEDS, FAILED} & {*read} - {*measured}:
+    parsed = {name: _parse(path, table[name], parameters.get(name)) for name in read}
+    columns = pd.DataFrame(parsed, table.index)
+    counts = {"seed", SEEDS, FAILED, *(name + OWN_SEEDS for name in measured)}
+    for name in counts & {*read} - {*measured}:
         wrong = columns[name].notna() & ((columns[name] < 0) | (columns[name] % 1 != 0))
         _refuse(path, wrong, f"{name} takes a whole number of at least 0.")
     for name, others in grid.items():
@@ -235,25 +236,22 @@ def _parse(path: Path, texts: pd.Series[str], info: ParameterInfo | None) -> lis
 
 def _errors(path: Path, columns: pd.DataFrame, measured: Sequence[str]) -> pd.DataFrame:
     """The standard errors of each measured column, and the counts of seeds and failed cells."""
-    counts = [name for name in (SEEDS, FAILED) if name in columns and name not in measured]
+    counts = [SEEDS, FAILED, *(name + OWN_SEEDS for name in measured)]
+    counts = [name for name in counts if name in columns and name not in measured]
     errors = columns[counts].rename(columns=_of_point)
-    seeds = errors.get(_of_point(SEEDS), pd.Series(np.nan, columns.index))
-    freedom = (seeds - 1).where(seeds.notna(), np.inf)
+    of_all = errors.get(_of_point(SEEDS), pd.Series(np.nan, columns.index))
     for name in measured:
+        seeds = errors.get(_of_point(name + OWN_SEEDS), of_all)
+        freedom = (seeds - 1).where(seeds.notna(), np.inf)
         given = {s: columns[name + s] for s in SUFFIXES if name + s in columns}
         if not given:
             continue
         if name not in columns or "seed" in columns or ("_low" in given) != ("_high" in given):
-            raise UserError(
-                f"{path}: {name}{next(iter(given))} stands beside {name} in a file without seed; "
-                f"{name}_low and {name}_high stand together."
-            )
+            beside = f"{name}{next(iter(given))} stands beside {name} in a file without seed"
+            raise UserError(f"{path}: {beside}; {name}_low and {name}_high stand together.")
         if "_low" in given:
-            error = (
-                (given["_high"] - given["_low"])
-                / 2
-                / intervals.t_quantile(freedom, intervals.LEVEL)
-            )
+            half = (given["_high"] - given["_low"]) / 2
+            error = half / intervals.t_quantile(freedom, intervals.LEVEL)
         else:
             error = given.get("_se", given.get("_sd", seeds) / np.sqrt(seeds))
         stated = pd.DataFrame(given).notna().all(axis=1)

@@ -6,8 +6,8 @@ Its estimate's interval then contains those of all values in between.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from overfit_cli.core.arrays import LARGEST, Floats
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.options import Band, Mean
+from overfit_cli.core.text import set_inside
 
 LEVEL = 0.95
 """The confidence level of a single claim's interval."""
@@ -45,14 +46,9 @@ def error_of_each(numbers: float) -> float:
     return (1 - _level.get()) / numbers
 
 
-@contextmanager
-def set_level(level: float) -> Iterator[None]:
-    """Give intervals another default level than `LEVEL`."""
-    token = _level.set(level)
-    try:
-        yield
-    finally:
-        _level.reset(token)
+def set_level(level: float) -> AbstractContextManager[None]:
+    """Give intervals another default level than `LEVEL` inside."""
+    return set_inside(_level, level)
 
 
 class Estimate(NamedTuple):
@@ -90,10 +86,11 @@ class Samples:
     An interval runs from that of the lowest numbers to that of the highest.
 
     Args:
-        statistic: `median`, `mean`, `geometric mean`, or the `share` of ones; of a single number
-            the ends may be `given`.
+        statistic: `median`, `mean`, `geometric mean`, or the `share` of the larger of two values,
+            as a mean; of a single number the ends may be `given`.
         low, high: one object where all are known.
-        within: the least and the largest mean that there can be. None: equal numbers are a mean.
+        within: the least and the largest mean that there can be, of a `share` by default 0 and 1.
+            None: equal numbers are a mean.
     """
 
     def __init__(
@@ -104,8 +101,10 @@ class Samples:
             self.low, self.high = _both(lambda end: np.sort(end, axis=-1), low, high)
             below, above = _both(medians, self.low, self.high)
         elif statistic == "share":
-            self.low, self.high = _both(lambda end: end.sum(axis=-1), low, high)
-            below, above = self.low / self.count, self.high / self.count
+            least, most = within if within and np.isfinite(within).all() else (0.0, 1.0)
+            self.within = least, most
+            below, above = _both(lambda end: end.mean(axis=-1), low, high)
+            self.low, self.high = _both(lambda end: (end > least).sum(axis=-1), low, high)
         elif statistic == "given":
             below, above = self.low, self.high = low[..., 0], high[..., 0]
         else:
@@ -114,8 +113,7 @@ class Samples:
             below, above = self.low, self.high = _both(lambda end: end.mean(axis=-1), low, high)
             centre = (below + above)[..., None] / 2
             squares = _both(lambda end: (end - centre) ** 2, low, high)
-            summed = np.maximum(*squares).sum(axis=-1)
-            self.deviation = np.sqrt(summed / max(self.count - 1, 1))
+            self.deviation = np.sqrt(np.maximum(*squares).sum(axis=-1) / max(self.count - 1, 1))
             # Whether all are one number, up to round-off: their spread is that of no interval.
             equal = self.deviation <= 4 * np.finfo(float).eps * np.abs(centre[..., 0])
             self.equal = equal & (self.count < FEW and within is not None)
@@ -134,7 +132,8 @@ class Samples:
             return -unbounded, unbounded
         if self.statistic == "share":
             low, high = exact_ends(self.count, alpha)
-            return low[self.low.astype(int)], high[self.high.astype(int)]
+            least, most = self.within or (0.0, 1.0)
+            return tuple(least + (most - least) * end for end in (low[self.low], high[self.high]))
         in_logs = self.statistic == "geometric mean"
         least, most = (-np.inf, np.inf) if in_logs or self.within is None else self.within
         freedom = self.count - 1 if self.count > 1 else np.nan
@@ -165,7 +164,7 @@ def count_distinct(values: ArrayLike) -> int:
 def is_short_decimal(values: ArrayLike) -> NDArray[np.bool_]:
     """Return which numbers are multiples of `SHORT_DECIMAL`; those that are not finite are."""
     numbers = np.asarray(values, dtype=np.float64)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         multiples = numbers / SHORT_DECIMAL
         return ~np.isfinite(numbers) | (np.abs(multiples - np.round(multiples)) < 1e-9)
 

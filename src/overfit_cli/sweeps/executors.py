@@ -10,6 +10,7 @@ import contextlib
 import functools
 import itertools
 import math
+import multiprocessing
 import os
 import queue
 import random
@@ -24,10 +25,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import cloudpickle
+import pandas as pd
 from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 
 from overfit_cli.core import errors, files, processes, text
-from overfit_cli.core.cell import CellResult
+from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.training import Device, training_conditions
 from overfit_cli.sweeps import worker
 from overfit_cli.sweeps.plan import Plan
@@ -220,12 +222,10 @@ class Local(Executor):
         return (worker.run_task(work, task) for task in tasks)
 
     def _send(self, work: Work, pickled: bytes, task: Task) -> Future[TaskRecord]:
-        sent = Future[TaskRecord]()
         if not self.has_processes:
-            threading.Thread(target=_train, args=(work, task, sent), daemon=True).start()
-            return sent
+            return in_thread(worker.run_task, work, task)
         with processes.starting_workers():
-            self._workers = _pool(self._jobs)
+            self._workers, sent = _pool(self._jobs), Future[TaskRecord]()
             try:
                 sent = self._workers.submit(worker.run_sent, pickled, cloudpickle.dumps(task))
             except BrokenProcessPool as error:
@@ -252,6 +252,22 @@ class Local(Executor):
             self._workers.shutdown(wait=False, kill_workers=True)
 
 
+def train_again(
+    executor: Executor, work: Work, cells: Iterable[Cell], *, anew: bool
+) -> pd.DataFrame:
+    """Train cells one by one, and return their rows without keeping them.
+
+    Args:
+        anew: whether by workers of this machine that have trained nothing yet.
+    """
+    if anew:
+        _pool.cache_clear()
+    with processes.answering_interrupts(), training_conditions():
+        records = executor.run(work, ({number: [cell]} for number, cell in enumerate(cells)), 1)
+        tables = [record.cells.to_pandas() for record in records if record.cells is not None]
+    return pd.concat(tables) if tables else pd.DataFrame(columns=["key"])
+
+
 _ONE_THREAD = ("BLIS_NUM_THREADS", "NUMBA_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 _KEEPING_MEMORY = {f"MALLOC_{name}_": f"{2**32}" for name in ("MMAP_THRESHOLD", "TRIM_THRESHOLD")}
 """glibc hands large freed arrays back; to get pages anew takes as long as a small training."""
@@ -264,22 +280,29 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
 
     They import nothing from the working folder.
     """
+    method = multiprocessing.get_start_method(allow_none=True)
     return ProcessPoolExecutor(
         jobs,
         timeout=SECONDS_UNTIL_IDLE_WORKERS_END,
         initializer=processes.start_worker,
-        initargs=(os.getpid(), os.environ.get(processes.SAFE_PATH)),
+        initargs=(os.getpid(), os.environ.get(processes.SAFE_PATH), method),
         env=_KEEPING_MEMORY
         | dict.fromkeys((*_ONE_THREAD, "VECLIB_MAXIMUM_THREADS", processes.SAFE_PATH), "1"),
     )
 
 
-def _train(work: Work, task: Task, future: Future[TaskRecord]) -> None:
-    """Train a task in a thread."""
-    try:
-        future.set_result(worker.run_task(work, task))
-    except BaseException as error:
-        future.set_exception(error)
+def in_thread(function: Callable[..., Any], *given: Any, **named: Any) -> Future[Any]:
+    """Call a function in a thread of its own, and return the future of what it returns."""
+    future = Future[Any]()
+
+    def call() -> None:
+        try:
+            future.set_result(function(*given, **named))
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=call, daemon=True).start()
+    return future
 
 
 # The loop over the tasks of a plan

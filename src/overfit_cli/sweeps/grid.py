@@ -26,7 +26,7 @@ from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.expressions import CLOSE, Expression, Names, read_conditions, read_expression
 from overfit_cli.core.parameters import ParameterInfo, Value, describe
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import is_number, round_digits, shorten
+from overfit_cli.core.text import in_list, is_number, list_numbers, listed, round_digits, shorten
 
 MOST_CELLS = 5_000_000
 
@@ -146,11 +146,9 @@ class Grid:
     def cells(self) -> list[Cell]:
         """Return every cell."""
         _check_size(self.size)
-        study = self.study
+        study, of = self.study, (self.study.name, self.study.version)
         points = [parameters.build(study.parameters, row) for row in self.rows()]
-        return [
-            Cell(study.name, study.version, point, seed) for seed in self.seeds for point in points
-        ]
+        return [Cell(*of, point, seed) for seed in self.seeds for point in points]
 
     def rows(self) -> Iterator[dict[str, Value]]:
         """Give the values of the parameters that were set, by name, at every point."""
@@ -237,7 +235,7 @@ def _item(info: ParameterInfo, names: Names, item: Any) -> Given:
         return _plain(info, item)
     if _is_arithmetic(item, names):
         return read_expression(item, names, info.name)
-    return info.parse(item)
+    return _parsed(info, item)
 
 
 def _names(infos: Infos) -> Names:
@@ -329,7 +327,11 @@ def parse_range(info: ParameterInfo, text: str) -> tuple[Value, ...]:
     """Return the values that `text` names, in the order given."""
     if ":" in text and info.kind != "text":
         return tuple(dict.fromkeys(_spaced(info, text)))
-    items = text.split(",")
+    items = listed(text) if info.kind == "text" else text.split(",")
+    is_split = info.kind == "text" and "," in text and '"' not in text
+    if is_split and (len({*items}) < len(items) or "," in str(info.default)):
+        quoted = f"{info.name} {shorten(text)}: {len(items)} values; one with a comma in it stands"
+        warnings.warn(f"{quoted} in double quotes, '\"{text}\"'", UserWarning, stacklevel=2)
     if len(items) > MOST_VALUES:
         raise _refusal(info, text, f"it names more than {MOST_VALUES} values")
     if not all(item.strip() for item in items):
@@ -338,10 +340,12 @@ def parse_range(info: ParameterInfo, text: str) -> tuple[Value, ...]:
 
 
 def parse_seeds(given: Any) -> tuple[int, ...]:
-    """Return the seeds: `5` is five of them, 0 to 4; `3:7`, `0,4,9` and a list name them."""
-    info, is_text = ParameterInfo("seeds", "int", accepts="a whole number"), isinstance(given, str)
-    read = parse_range(info, given) if is_text else _taken({info.name: info}, info.name, given)
-    names_them = {":", ","} & set(given) if is_text else isinstance(given, Iterable)
+    """Return the seeds: `5` is five of them, 0 to 4; `3:7`, `0,4:9` and a list name them."""
+    info = ParameterInfo("seeds", "int", accepts="a whole number")
+    texts = given.split(",") if isinstance(given, str) else ()
+    read: Sequence[Any] = [seed for text in texts for seed in parse_range(info, text)]
+    read = read or _taken({info.name: info}, info.name, given)
+    names_them = {":", ","} & set(given) if texts else isinstance(given, Iterable)
     least, most = (0, math.inf) if names_them else (1, MOST_VALUES)
     for seed in read:  # a text in a list may be arithmetic, for other parameters
         if not isinstance(seed, int) or not least <= seed <= most:
@@ -356,14 +360,12 @@ def range_text(info: ParameterInfo, values: Sequence[Value]) -> str:
     """Return the text that `parse_range` reads as these values: a range where one gives them."""
     if info.is_number and len(values) > 3:
         ends, (first, second) = f"{_text(values[0])}:{_text(values[-1])}", values[:2]
-        is_real = info.kind == "float"
-        step = len(values) if is_real else cast("int", second) - cast("int", first)
+        step = len(values) if info.kind == "float" else cast("int", second) - cast("int", first)
         for form in (f"{ends}:{step}", f"{ends}:{len(values)}:log"):
-            with contextlib.suppress(BadValue), warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with contextlib.suppress(BadValue), warnings.catch_warnings(action="ignore"):
                 if parse_range(info, form) == tuple(values):
                     return form.removesuffix(":1")
-    return ",".join(map(_text, values))
+    return ",".join(map(in_list if info.kind == "text" else _text, values))
 
 
 def _text(value: Value) -> str:
@@ -374,7 +376,7 @@ def seeds_text(seeds: Sequence[int]) -> str:
     """Return the text that `parse_seeds` reads as these seeds."""
     first, last = seeds[0], seeds[-1]
     if (*seeds,) != (*range(first, last + 1),):
-        return ",".join(map(str, seeds))
+        return list_numbers(seeds).replace(" to ", ":").replace(", ", ",")
     return f"{first}:{last}" if first else str(last + 1)
 
 
@@ -393,7 +395,14 @@ def _value(info: ParameterInfo, text: str) -> Value:
     """A value of a list or a range; where a number can't be read, the message shows every form."""
     if info.is_number and not is_number(text):
         raise _refusal(info, text.strip())
-    return info.parse(text)
+    return _parsed(info, text)
+
+
+def _parsed(info: ParameterInfo, text: str) -> Value:
+    """A value; a number of more than 15 digits, which arithmetic left, has `DIGITS` as Python's."""
+    value = info.parse(text)
+    is_long = isinstance(value, float) and round_digits(value, 15) != value
+    return round_digits(float(value), DIGITS) if is_long else value
 
 
 def _spaced(info: ParameterInfo, text: str) -> Sequence[Value]:

@@ -28,6 +28,7 @@ from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.registry import find_study, study_names
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.functions.function_study import FunctionStudy
+from overfit_cli.functions.program import is_command
 from overfit_cli.stats.intervals import level_of_each, t_quantile
 from overfit_cli.sweeps.manifest import Manifest
 from overfit_cli.sweeps.part import CELLS, NEEDED, STEPS
@@ -76,7 +77,7 @@ def study_in(directory: RunDirectory) -> AnyStudy:
     if function is None:
         if (name := directory.study_name()) is None:
             raise directory.error(directory.why_empty())
-        if ":" in name and name not in study_names():
+        if (":" in name or is_command(name)) and name not in study_names():
             raise directory.error(f"its cells are of the function {name}, and no manifest has it.")
         return find_study(name)
     shared = {*ROW_COLUMNS, *(parameter.name for parameter in function.parameters)}
@@ -118,7 +119,7 @@ def _condition(argument: str, name: Any, taken: Any) -> str:
     values = np.ravel(list(taken) if isinstance(taken, Collection) else taken).tolist()
     if not values or not all(isinstance(value, bool | int | float | str) for value in values):
         raise BadValue(argument, {name: taken}, "it takes one value or several by name.")
-    return f"{name}={','.join(map(str, values))}"
+    return f"{name}={','.join(map(text.in_list, values))}"
 
 
 def means_over_seeds(
@@ -132,10 +133,11 @@ def means_over_seeds(
         measured: the columns to take means of; by default all that were measured.
 
     Returns:
-        The parameters; `seeds`, how many cells are done, and `failed`, how many failed. Then for
-        each measured column, such as `loss`, its mean over the cells that are done and have it,
-        the ends `loss_low` and `loss_high` of its 95 % t interval, and the standard deviation
-        `loss_sd`. These three are nan for a single seed.
+        The parameters; `seeds`, how many cells have a number, and `failed`, how many have none.
+        Then for each measured column, such as `loss`, its mean over the cells that have it, the
+        ends `loss_low` and `loss_high` of its 95 % t interval, and the standard deviation
+        `loss_sd`; these three are nan for a single seed. `loss_seeds` stands beside them where
+        fewer seeds have it than `seeds`.
     """
     ordered = data.without_plan(data.trained).in_order()  # sums depend on the order of seeds
     cells, axes = ordered.frame, ordered.varying()
@@ -143,13 +145,16 @@ def means_over_seeds(
     if not done.any():
         reason = cells["reason"].mode()[0]
         raise UserError(f"All {len(cells)} cells failed ({reason}): there are no means over seeds.")
-    parts = [places, pd.DataFrame({"seeds": done, "failed": ~done}).groupby(place).sum()]
-    for name in measured or data.measured:
+    columns = list(measured or data.measured)
+    seeds = cells[columns].notna().where(done, other=False).groupby(place).sum().max(axis=1)
+    parts = [places, pd.DataFrame({"seeds": seeds, "failed": done.groupby(place).size() - seeds})]
+    for name in columns:
         groups = cells[name].astype(np.float64).where(done).groupby(place)
         mean, sd, count = groups.mean(), groups.std(), groups.count()
         half = t_quantile(count.where(count > 1) - 1, level_of_each(1)) * sd / np.sqrt(count)
         ends = {f"{name}_low": mean - half, f"{name}_high": mean + half, f"{name}_sd": sd}
-        parts.append(pd.DataFrame({name: mean, **ends}))
+        fewer = {f"{name}_seeds": count} if (count != seeds).any() else {}
+        parts.append(pd.DataFrame({name: mean, **ends, **fewer}))
     names = [*(name for name in axes if name not in parameters), *parameters]
     others = {name: cells[name].iloc[0] for name in names if name not in axes}
     means = pd.concat(parts, axis=1).assign(**others)

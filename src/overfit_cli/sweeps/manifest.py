@@ -15,7 +15,7 @@ import platform
 import subprocess
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -25,13 +25,15 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from overfit_cli.claims import stated as statements
 from overfit_cli.core import files, registry, training
+from overfit_cli.core.arrays import varying
+from overfit_cli.core.cell import parameter_columns
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.errors import UserError, first_problem
 from overfit_cli.core.expressions import Expression
 from overfit_cli.core.parameters import build, describe
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import typed_command
+from overfit_cli.core.text import brief, typed_command
 from overfit_cli.functions.experiment import FunctionRecord
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.presets import Preset, Whole
@@ -43,6 +45,10 @@ _PACKAGES = ("overfit-cli", "torch", "numpy", "pandas", "pyarrow", "joblib", "sc
 
 _Real = Annotated[float, Field(allow_inf_nan=False)]
 _Value = bool | Whole | _Real | str
+
+
+Differing = Mapping[str, Mapping[str, tuple[_Real | None, _Real | None]]]
+"""Two numbers of cells that were trained twice, by key and column; None where there is none."""
 
 
 class Run(BaseModel):
@@ -127,6 +133,7 @@ class Manifest(BaseModel):
         stated: the claims that a user stated with the sweep, before the first cell, by name.
         presets: the files of presets that state claims.
         merging: the directories of a merge into this one that hasn't ended: cells may be missing.
+        differing: what cells had, and what else they had when they were trained a second time.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -143,6 +150,7 @@ class Manifest(BaseModel):
     stated: Mapping[str, str] = Field(default_factory=dict)
     presets: tuple[str, ...] = ()
     merging: tuple[str, ...] = ()
+    differing: Differing = Field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.study)
@@ -215,7 +223,8 @@ class Manifest(BaseModel):
             **{f"data {name}": mark for name, mark in self.data.items()},
             "study": self.study,
             "study's version": self.version,
-            "function's description": function and function.model_copy(update={"reference": ""}),
+            "function's description": function
+            and function.model_copy(update={"reference": "", "command": ""}),
             "code": self.sources,
         }
 
@@ -235,8 +244,7 @@ class Manifest(BaseModel):
         for run in runs.values():
             rows = list[dict[str, Any]]()
             with contextlib.suppress(UserError):  # the study refuses what it once accepted
-                grid = run.grid(study)
-                for row in grid.rows():
+                for row in run.grid(study).rows():
                     with contextlib.suppress(UserError):  # a point that it refuses is none
                         rows.append(build(study.parameters, row).model_dump())
             if rows:  # without any, whole numbers beside it would become real ones
@@ -290,15 +298,14 @@ def with_run(
             stated=stated,
         )
     presets = [str(preset.path.resolve())] if preset is not None and sentences else []
-    return before.model_copy(
-        update={
-            "version": study.version,
-            "data": {**before.data, **data},
-            "runs": (*before.runs, _run_of(grid, settings)),
-            "function": study.identity.function,
-            "presets": tuple(dict.fromkeys([*before.presets, *presets])),
-        }
-    )
+    update = {
+        "version": study.version,
+        "data": {**before.data, **data},
+        "runs": (*before.runs, _run_of(grid, settings)),
+        "function": study.identity.function,
+        "presets": tuple(dict.fromkeys([*before.presets, *presets])),
+    }
+    return before.model_copy(update=update)
 
 
 def joined_manifest(manifests: Sequence[Manifest], merging: Sequence[str]) -> Manifest:
@@ -315,15 +322,15 @@ def joined_manifest(manifests: Sequence[Manifest], merging: Sequence[str]) -> Ma
     for manifest in manifests:
         runs += [run for run in manifest.runs if run not in runs]
     sealed = [manifest.claims for manifest in manifests if manifest.claims is not None]
-    return first.model_copy(
-        update={
-            "data": {name: mark for one in manifests for name, mark in one.data.items()},
-            "runs": tuple(sorted(runs, key=lambda run: run.started)),
-            "claims": None if first.claims is None else in_all(sealed),
-            "stated": in_all([manifest.stated for manifest in manifests]),
-            "merging": tuple(merging),
-        }
-    )
+    update = {
+        "data": {name: mark for one in manifests for name, mark in one.data.items()},
+        "runs": tuple(sorted(runs, key=lambda run: run.started)),
+        "claims": None if first.claims is None else in_all(sealed),
+        "stated": in_all([manifest.stated for manifest in manifests]),
+        "differing": {k: told for one in manifests for k, told in one.differing.items()},
+        "merging": tuple(merging),
+    }
+    return first.model_copy(update=update)
 
 
 def stated_claims(study: AnyStudy, sentences: Mapping[str, str]) -> list[Claim]:
@@ -437,6 +444,29 @@ def warn_of_sources(path: Path, sources: Mapping[str, str], cells: pd.DataFrame)
     """Warn where cells of a run directory are of several sources."""
     if words := sources_in_words({"": count_sources(sources, cells["key"])}):
         warnings.warn(f"{path}: {words}", UserWarning, stacklevel=3)
+
+
+def differing_in_words(
+    differing: Differing, cells: pd.DataFrame, names: Collection[str] | None = None
+) -> str:
+    """Say what cells had and have, an example for each column: `loss 0.31, then 0.42 at n=5`.
+
+    What was trained again since, and has another number now, is left out.
+
+    Args:
+        names: the columns that count; None for all.
+    """
+    found = dict[str, str]()
+    rows = cells[cells["key"].isin([*differing])] if differing else cells[:0]  # some have no keys
+    varied = [*varying(cells, parameter_columns(cells)), "seed"]
+    for row in rows.to_dict("records"):
+        place = ", ".join(f"{name}={brief(row[name])}" for name in varied)
+        for name, pair in differing[row["key"]].items():
+            now = None if pd.isna(row.get(name)) else row[name]
+            if now == pair[0] and (names is None or name in names):
+                first, again = ("none" if one is None else f"{one:.8g}" for one in pair)
+                found.setdefault(name, f"{name} {first}, then {again} at {place}")
+    return "; ".join(found.values())
 
 
 def provenance_in_words(parts: Mapping[str, Cells]) -> list[str]:

@@ -92,8 +92,7 @@ class Part:
     @property
     def parameters(self) -> dict[str, pa.DataType]:
         """The types of a cell's parameters."""
-        names = parameter_columns(self.schema.names)
-        return {name: self.schema.field(name).type for name in names}
+        return {name: self.schema.field(name).type for name in parameter_columns(self.schema.names)}
 
 
 def write_part(
@@ -268,18 +267,11 @@ def groups_to_join(parts: Sequence[Part]) -> Iterator[list[Part]]:
 _TYPES = {"int": WHOLE, "float": REAL, "bool": pa.bool_(), "literal": TEXT, "text": TEXT}
 
 
-def cell_schema(
-    study: AnyStudy, measured: Iterable[Mapping[str, object]] = (), *, traceback: bool = False
-) -> pa.Schema:
-    """Return the schema of the study's cell rows.
-
-    Args:
-        measured: the measurements of some cells, declared or not.
-        traceback: whether one of the cells raised.
-    """
+def cell_schema(study: AnyStudy, measured: Iterable[Mapping[str, object]] = ()) -> pa.Schema:
+    """Return the schema of the study's cell rows, with what is measured, declared or not."""
     parameters = parameter_types(describe(study.parameters).values())
     types = _with_columns(_FIRST | parameters | _AFTER_PARAMETERS, study.columns, measured)
-    return pa.schema(types | ({TRACEBACK: TEXT} if traceback else {}))
+    return pa.schema(types | {TRACEBACK: TEXT})
 
 
 def steps_schema(study: AnyStudy, logged: Iterable[Mapping[str, object]] = ()) -> pa.Schema:
@@ -294,8 +286,12 @@ def _with_columns(
 ) -> dict[str, pa.DataType]:
     """Types with those of declared columns, and of what rows have beside them, the widest first."""
     known = {**types, **{column.name: _TYPES[column.kind] for column in declared}}
-    found = itertools.chain(known, *sorted(rows, key=len, reverse=True))
-    return dict.fromkeys(found, REAL) | known
+    taken = sorted(rows, key=len, reverse=True)
+    kinds = dict[str, set[type]]()
+    for name, value in itertools.chain.from_iterable(row.items() for row in taken):
+        kinds.setdefault(name, set()).add(type(value))
+    whole = [name for name, types_of in kinds.items() if types_of - {type(None)} == {int}]
+    return dict.fromkeys(itertools.chain(known, kinds), REAL) | dict.fromkeys(whole, WHOLE) | known
 
 
 def cell_table(study: AnyStudy, results: Sequence[CellResult]) -> pa.Table:
@@ -310,9 +306,11 @@ def cell_table(study: AnyStudy, results: Sequence[CellResult]) -> pa.Table:
         }
         for one in results
     ]
-    raised = any(result.traceback for result in results)
-    measured = (result.measurements for result in results)
-    return pa.Table.from_pylist(rows, cell_schema(study, measured, traceback=raised))
+    schema = cell_schema(study, (result.measurements for result in results))
+    real = {name for name in schema.names if schema.field(name).type == REAL}
+    for row in rows:  # of mixed columns whole numbers are rounded
+        row |= {name: float(n) for name, n in row.items() if name in real and type(n) is int}
+    return pa.Table.from_pylist(rows, schema)
 
 
 def trajectory_table(study: AnyStudy, results: Sequence[CellResult]) -> pa.Table:

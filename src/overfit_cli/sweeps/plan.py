@@ -130,7 +130,11 @@ def _compare_function(study: AnyStudy, directory: RunDirectory) -> str:
     if changed and earlier.is_file() and now.is_file() and not earlier.samefile(now):
         raise directory.error(f"it holds cells of another file, {earlier}; name another directory.")
     types = (part.parameter_types(one.parameters) for one in (manifest.function, present))
-    return part.change_of(*types)
+    change = part.change_of(*types)
+    if change and present.command:  # only types can differ
+        told = "values tell the types, unless the command line says {lr:float}, {n:int} or {a:text}"
+        raise directory.error(f"{change} in its cells; {told}.")
+    return change
 
 
 def _batches(study: AnyStudy, cells: list[Cell], device: Device) -> list[list[Cell]]:
@@ -323,8 +327,7 @@ def estimate(plan: Plan, jobs: int, execution: Execution, within: float) -> Esti
     if not took:
         return Estimate(None, memory)
     rate = took[-1] / (sum(map(study.cost, probe)) or 1.0)
-    work = rate * max(sum(costs) / busy, *costs)
-    return Estimate(max(0.0, took[0] - took[-1]) + work, memory)
+    return Estimate(max(0.0, took[0] - took[-1]) + rate * max(sum(costs) / busy, *costs), memory)
 
 
 # Refinement

@@ -14,7 +14,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, cast, get_args
+from typing import Annotated, Any, cast, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError
 
@@ -25,7 +25,7 @@ from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.registry import figures_of, find_study, study_names
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import brief, is_text, most_alike, natural_key, shorten, suggestion
-from overfit_cli.functions import function_study, references
+from overfit_cli.functions import function_study, program, references
 from overfit_cli.sweeps.grid import Given, Grid
 
 PROFILES = get_args(ProfileName)
@@ -84,11 +84,12 @@ class Preset(_Axes):
     """A preset: the content of its TOML file, and where that lies.
 
     Attributes:
-        title, study: what it shows, and what is run for it: a study, or a function such as
-            `ridge.py` or `ridge.py:train`, in a file beside it.
+        title, study: what it shows, and what is run for it: a study, a function such as `ridge.py`
+            or `ridge.py:train`, in a file beside it, or a command line as seen from its folder.
         reproduces: the paper's figure or table that it stands for, such as `fig1`; several presets
             may stand for one. It is empty where there is none.
         trajectories: whether its figures need logged steps.
+        read: the file with the numbers of a command line.
         directory: the name of its run directory, where several presets share one because their
             cells belong in one picture; else it is the preset's own name.
         set: values of parameters, for both profiles.
@@ -101,6 +102,7 @@ class Preset(_Axes):
     reproduces: str = Field(default="", pattern=r"^[\w.-]*$")
     figures: tuple[str, ...] = ()
     trajectories: bool = False
+    read: str = ""
     directory: str = Field(default="", pattern=r"^[\w.-]*$")
     claims: Mapping[str, str] = Field(default_factory=dict)
     quick: Profile = Profile()
@@ -320,18 +322,26 @@ def named_after(base: str, values: Mapping[str, Sequence[Value]]) -> str:
     return f"{name[: LONGEST - len(mark) - 1]}-{mark}"
 
 
-def find_subject(typed: str, profile: str | None = None) -> Subject:
-    """Return what the user named: a study, a preset or its file, or a function.
+def find_subject(
+    typed: str, profile: str | None = None, given: Mapping[str, Any] = {}, read: str | None = None
+) -> Subject:
+    """Return what the user named: a study, a preset or its file, a function or a command line.
 
     Args:
-        typed: `benign-vit`, `fig1`, `mine.toml`, `FILE.py`, `FILE.py:NAME` or `module:NAME`.
+        typed: `benign-vit`, `fig1`, `mine.toml`, `FILE.py`, `FILE.py:NAME`, `module:NAME` or
+            `python train.py --lr {lr}`.
+        given: the values of parameters that the user gives: they tell the types of a command line.
+        read: the file with the numbers of a command line.
     """
     if not is_text(typed):  # a manifest couldn't name it
         raise UserError(f"{typed}: the name isn't text; it takes a path in UTF-8.")
-    preset = None if typed in study_names() else find_preset(typed)
+    is_command = typed not in study_names() and program.is_command(typed)
+    preset = None if is_command or typed in study_names() else find_preset(typed)
+    if read and not (is_command or (preset and program.is_command(preset.study))):
+        raise BadValue("read", read, f"{typed} is no command line; only a program's file is read.")
     if preset is not None:
-        return _of_preset(preset, typed, profile or PROFILES[0])
-    study = _study_named(typed)
+        return _of_preset(preset, typed, profile or PROFILES[0], given, read)
+    study = _study_named(typed, given, read)
     if study is None:
         near = most_alike(typed, [*study_names(), *preset_names()])
         near = f"{typed}.py" if Path(f"{typed}.py").is_file() else near
@@ -345,20 +355,27 @@ def find_subject(typed: str, profile: str | None = None) -> Subject:
     return Subject(study, typed)
 
 
-def _study_named(name: str, folder: Path = Path()) -> AnyStudy | None:
-    """The study of a name, or the function that it refers to, in a file of a folder; else None."""
+def _study_named(
+    name: str, given: Mapping[str, Any], read: str | None, folder: Path = Path()
+) -> AnyStudy | None:
+    """The study of a name, a function in a file of a folder, or a command line; else None."""
     if name in study_names():
         return find_study(name)
+    if program.is_command(name):
+        return function_study.study_of_command(name, read or "", given, folder)
     if not references.is_reference(name):
         return None
     is_file = references.split_reference(name)[0].endswith(".py")
-    return function_study.study_of_reference(str(folder / name) if is_file else name)
+    return function_study.study_of_reference(str(folder / name) if is_file else name, given)
 
 
-def _of_preset(preset: Preset, typed: str, size: str) -> Subject:
+def _of_preset(
+    preset: Preset, typed: str, size: str, given: Mapping[str, Any], read: str | None
+) -> Subject:
     profile = preset.profile(size)
+    values, read = {**profile.texts, **given}, read or preset.read
     try:
-        study = _study_named(preset.study, preset.path.parent)
+        study = _study_named(preset.study, values, read, preset.path.parent)
         if study is None:
             hint = suggestion(preset.study, study_names())
             raise UserError(f"{preset.study!r} is neither a study nor a file FILE.py; {hint}")

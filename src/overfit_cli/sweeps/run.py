@@ -12,25 +12,38 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from rich.console import Console
 
+from overfit_cli.claims.cells import repeated_seeds, repeats_in_words
 from overfit_cli.claims.stated import read_stated
 from overfit_cli.core import files, registry
-from overfit_cli.core.cell import Cell
-from overfit_cli.core.errors import BadValue, MissingError, count_alike
+from overfit_cli.core.cell import Cell, taken_columns
+from overfit_cli.core.errors import BadValue, MissingError, UserError, count_alike
 from overfit_cli.core.options import DEFAULTS, SweepOptions, finite_number, whole_number
-from overfit_cli.core.text import templates, typed
+from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.text import plural, templates, typed
 from overfit_cli.core.training import Execution
 from overfit_cli.stats.intervals import LEVEL
 from overfit_cli.sweeps import clusters, part
-from overfit_cli.sweeps.executors import Executor, Run, writing_to
+from overfit_cli.sweeps.executors import Executor, Local, Run, train_again, writing_to
 from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.manifest import Differing, differing_in_words
 from overfit_cli.sweeps.plan import Plan, Refinement, coarse_to_fine, estimate, make_plan
 from overfit_cli.sweeps.presets import Subject
 from overfit_cli.sweeps.progress import Progress, Watch
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import Summary, Work
+
+LONG, CHECKED = 20.0, 3
+"""The seconds of a sweep after which some cells of a user's code are checked, and how many."""
+
+SHARE = 0.2
+"""The part of a long sweep's seconds that its check may take by default."""
+
+ROUNDING, TINY = 1e-6, 1e-12
+"""Numbers are equal up to such a part of them, or up to such a number."""
 
 LONGEST_DRY_RUN = 8.0
 """The seconds after which the batch that a dry run times is cut."""
@@ -102,7 +115,36 @@ class Session:
                 break
         kinds = count_alike(total.failed, total.tracebacks)
         self._tell("done.txt", total=total, kinds=kinds, most=MOST_REASONS, confidence=LEVEL)
+        identity = self.grid.study.identity
+        is_own = identity.source or (identity.function and identity.function.command)
+        if self.options.check or (is_own and total.trained):
+            self._check(now.work, total.seconds)
         return total
+
+    def _check(self, work: Work, seconds: float) -> None:
+        """Train finished cells a second time, and note those that give other numbers.
+
+        Cells that take no seed are checked after a short sweep too, by the workers that are there:
+        if their numbers are drawn, there is one draw of each.
+        """
+        study, asked = self.grid.study, self.options.check
+        done = self.cells().query("status == 'done'")
+        self.say(repeats_in_words(repeated_seeds(done, study.parameters)))
+        anew = asked is not None or seconds > LONG
+        chosen = done.sample(frac=1, random_state=0)
+        if asked is None:
+            limit = max(min(seconds, LONG), SHARE * seconds)
+            chosen = chosen[(anew or not study.seeded) & (chosen["seconds"].cumsum() <= limit)]
+        chosen = chosen.head(CHECKED if asked is None else whole_number("check", asked, 0))
+        cells = [cell for cell in self._cells if cell.key in {*chosen["key"]}]
+        executor = Local(2, device=self.executor.device) if anew else self.executor.for_batches(1)
+        with contextlib.suppress(*[UserError] * (asked is None)):  # it can't be sent elsewhere
+            executor.check(work)
+            again = train_again(executor, work, cells, anew=anew)
+            differing = _differing(chosen, again, study)
+            self.directory.note_check(again["key"], differing)
+            words = differing_in_words(differing, done)
+            self._tell("checked.txt", count=len(again), differing=differing, words=words, new=anew)
 
     def outline(self) -> Plan:
         """Say what would run, and how long that would take; nothing is run.
@@ -186,24 +228,38 @@ class Session:
             data, preset = now.work.data, self.subject.preset
             self.directory.record(plan.grid, how, data=data, preset=preset, stated=self.stated)
 
+    @property
+    def _cells(self) -> list[Cell]:
+        return self.grid.cells() if self.refinement is None else [*self.refinement.asked]
+
     def cells(self) -> pd.DataFrame:
         """Return the cells of the sweep that are there, in the order of the grid and its seeds."""
-        cells = self.grid.cells() if self.refinement is None else [*self.refinement.asked]
         if self.directory.contents().empty:
             nothing: pd.DataFrame = part.cell_schema(self.grid.study).empty_table().to_pandas()
             return nothing
-        places = dict[Any, int]()
-        cells = sorted(cells, key=lambda cell: places.setdefault(cell.parameters, len(places)))
+        seen = dict[Any, int]()
+        cells = sorted(self._cells, key=lambda cell: seen.setdefault(cell.parameters, len(seen)))
         keys = pd.DataFrame({"key": [cell.key for cell in cells]})
         return keys.merge(self.directory.load_cells())
 
 
+def _differing(first: pd.DataFrame, again: pd.DataFrame, study: AnyStudy) -> Differing:
+    """The columns of cells that have another number the second time, with both."""
+    found = dict[str, dict[str, tuple[float | None, float | None]]]()
+    again = again.reindex(columns=first.columns)
+    both = first.merge(again, on="key", suffixes=("", " again")).set_index("key")
+    for name in first.columns.difference([*taken_columns(study.parameters)]):
+        old, new = (pd.to_numeric(both[each]) for each in (name, f"{name} again"))
+        is_same = np.isclose(old, new, rtol=ROUNDING, atol=TINY, equal_nan=True)
+        for key, *pair in zip(both.index[~is_same], old[~is_same], new[~is_same], strict=True):
+            one, other = (None if np.isnan(each) else float(each) for each in pair)
+            found.setdefault(str(key), {})[name] = one, other
+    return found
+
+
 @contextlib.contextmanager
 def open_sweep(
-    subject: Subject,
-    given: Mapping[str, Any],
-    how: SweepOptions,
-    output: Console,
+    subject: Subject, given: Mapping[str, Any], how: SweepOptions, output: Console
 ) -> Iterator[Session]:
     """Give the session of a sweep, on an executor that is closed at the end.
 
@@ -222,6 +278,10 @@ def open_sweep(
     stated = read_stated(how.claim, subject.study, subject.sentences)
     name = subject.sweep_name(grid) + ("" if refinement is None else "-refined")
     directory = RunDirectory(how.out or files.results_folder() / name, "out")
+    if how.adopt and not how.dry_run:
+        given = dict(text.partition("=")[::2] for text in how.adopt)
+        adopted = directory.adopt(Grid.read(subject.study, given, (0,)))
+        output.print(f"Adopted: {plural(adopted, 'cell')} with {', '.join(how.adopt)}.")
     with clusters.executor_of(how.backend, how.jobs, how.device, how.address) as executor:
         yield Session(subject, grid, output, directory, executor, how, refinement, stated)
 

@@ -22,21 +22,21 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from overfit_cli.core import parameters, registry, text
-from overfit_cli.core.cell import TRACEBACK
+from overfit_cli.core import files, parameters, registry, text
+from overfit_cli.core.cell import TRACEBACK, Cell
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.files import (
-    MANIFEST,
-    TEMPORARY_PREFIX,
-    error_text,
-    lock_folder,
-    make_folder,
-    write_whole,
-)
+from overfit_cli.core.files import error_text, write_whole
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.sweeps import part as parquet
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.manifest import SOURCES, Manifest, joined_manifest, read_manifest, with_run
+from overfit_cli.sweeps.manifest import (
+    SOURCES,
+    Differing,
+    Manifest,
+    joined_manifest,
+    read_manifest,
+    with_run,
+)
 from overfit_cli.sweeps.part import CELLS, INDEX, STEPS, TEXT, NotAPartError, Part
 
 MANY_PARTS = 1000
@@ -63,7 +63,7 @@ class RunDirectory:
         self._index: dict[tuple[str, str], Part] = {}
         # A cell that is trained in this process may change the folder.
         self._there = path.absolute()
-        self.lock = lock_folder(self._there)
+        self.lock = files.lock_folder(self._there)
 
     def error(self, accepts: str) -> BadValue:
         """Return an error about the directory, to be raised."""
@@ -82,7 +82,7 @@ class RunDirectory:
             self.manifest = read_manifest(self._there)
             self.manifest = change(self.manifest)
             written = self.manifest.model_dump_json(indent=2, by_alias=True) + "\n"
-            write_whole(self._there / MANIFEST, written.encode())
+            write_whole(self._there / files.MANIFEST, written.encode())
 
     def record(
         self, grid: Grid, settings: Mapping[str, str | int | float | None], **how: Any
@@ -96,14 +96,26 @@ class RunDirectory:
             self.check_study(grid.study)
             return with_run(before, grid, settings, **how)
 
-        source, _, files = grid.study.identity
-        folder = self._there / SOURCES / source
+        source, _, own = grid.study.identity
         with self.lock:
             self.update(added)
-            for file in files if source else ():
-                if not (path := folder / file.name).exists():
+            for file in own if source else ():
+                if not (path := self._there / SOURCES / source / file.name).exists():
                     path.parent.mkdir(parents=True, exist_ok=True)
                     write_whole(path, file.content)
+
+    def note_check(self, keys: Iterable[str], differing: Differing) -> None:
+        """Note which of these cells, trained a second time, differ; those of before are forgotten.
+
+        A directory without a manifest has no place for it.
+        """
+
+        def noted(before: Manifest) -> Manifest:
+            others = {key: told for key, told in before.differing.items() if key not in {*keys}}
+            return before.model_copy(update={"differing": {**others, **differing}})
+
+        if self.manifest:
+            self.update(noted)
 
     def study_name(self) -> str | None:
         """Return the name of the study whose cells it holds; None where it holds none.
@@ -161,7 +173,7 @@ class RunDirectory:
         if study is not None and kind == STEPS:
             declared = parquet.steps_schema(study).names
         elif study is not None and study.version in table["version"][:1].to_pylist():
-            declared = parquet.cell_schema(study, traceback=True).names
+            declared = parquet.cell_schema(study).names
         shown: pd.DataFrame = table.select([n for n in names if n in declared]).to_pandas()
         return shown
 
@@ -233,7 +245,7 @@ class RunDirectory:
         A damaged part gets another name, which nobody reads.
         """
         for folder in (self.path, self.path / CELLS, self.path / STEPS):
-            make_folder(folder, self.name)
+            files.make_folder(folder, self.name)
         notes = []
         try:
             with self.lock:
@@ -253,7 +265,7 @@ class RunDirectory:
     def _clear_leftovers(self) -> None:
         """Remove what a kill left; under the lock, nobody writes it still."""
         for place in (".", CELLS, STEPS, f"{SOURCES}/**"):
-            for leftover in self._there.glob(f"{place}/{TEMPORARY_PREFIX}*"):
+            for leftover in self._there.glob(f"{place}/{files.TEMPORARY_PREFIX}*"):
                 leftover.unlink(missing_ok=True)
 
     def append(self, cells: pa.Table, steps: pa.Table | None, source: str = "") -> None:
@@ -283,6 +295,37 @@ class RunDirectory:
                     if len(group) > 1 or not kept[group[0].name].all():
                         with contextlib.suppress(NotAPartError):  # one was damaged meanwhile
                             self._join(kind, group, kept)
+
+    def adopt(self, added: Grid) -> int:
+        """Give cells from before parameters were added their first values; return how many.
+
+        Their rows, and their logged steps, get the names of the cells with these values.
+        """
+        study, values = added.study, {name: values[0] for name, values in added.values.items()}
+        types = parquet.parameter_types(parameters.describe(study.parameters).values())
+        names = dict[str, str]()
+        with self.lock:
+            old = [p for p in self.parts(CELLS, None) if {*types} - {*values} == {*p.parameters}]
+            for part in old:
+                rows = [{**row, **values} for row in part.rows.to_pylist()]
+                for row in rows:
+                    given = parameters.parameters_from_row(study.parameters, row)
+                    cell = Cell(study.name, row["version"], given, row["seed"])
+                    names[row["key"]] = row["key"] = cell.key
+                schema = pa.unify_schemas([parquet.cell_schema(study), part.schema])
+                self._replace(CELLS, part, pa.Table.from_pylist(rows, schema))
+            for part in self.parts(STEPS, None) if names else []:
+                keys = [names.get(key, key) for key in part.rows["key"].to_pylist()]
+                self._replace(STEPS, part, part.rows.set_column(0, "key", pa.array(keys, TEXT)))
+            record = study.identity.function
+            if names and self.manifest.function is not None:
+                self.update(lambda before: before.model_copy(update={"function": record}))
+        return len(names)
+
+    def _replace(self, kind: str, part: Part, table: pa.Table) -> None:
+        folder, of = self._there / kind, (kind, part.study, part.source, part.stamp)
+        if parquet.write_part(folder, parquet.in_order(table, kind), *of) != part.name:
+            (folder / part.name).unlink()
 
     def _join(self, kind: str, group: Sequence[Part], kept: Mapping[str, parquet.Mask]) -> None:
         folder, written, first = self._there / kind, "", group[0]

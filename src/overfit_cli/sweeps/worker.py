@@ -123,8 +123,7 @@ def storable(study: AnyStudy, result: CellResult) -> CellResult:
         cell_table(study, [result])
         trajectory_table(study, [result])
     except Exception as error:  # a result may hold anything
-        words = errors.error_in_words(error)
-        return _failed_result(replace(result, trajectory={}, steps=0), words)
+        return _failed_result(replace(result, trajectory={}, steps=0), errors.error_in_words(error))
     return result
 
 
@@ -206,12 +205,14 @@ class Work:
     Attributes:
         data: fingerprints of the data that the sweep has read, by name; see `Study.prepare`.
         folder: the data folder of the process that makes it.
+        place: its working folder, for workers of this machine; empty where it is gone.
     """
 
     study: AnyStudy
     execution: Execution
     data: Mapping[str, str] = field(default_factory=dict)
     folder: str = field(default_factory=lambda: os.environ.get(files.DATA_VARIABLE, ""))
+    place: str = field(default_factory=processes.working_folder)
 
 
 @dataclass(frozen=True)
@@ -330,6 +331,8 @@ def run_sent(pickled: bytes, pickled_task: bytes, *, elsewhere: bool = False) ->
             os.environ[files.DATA_VARIABLE] = work.folder
         if elsewhere:
             _check_machine(work, task)
+        elif work.place:  # a worker that waits was started elsewhere, or in a folder that is gone
+            os.chdir(work.place)
         return run_task(work, task)
 
 

@@ -149,6 +149,7 @@ _FIGURE_1: dict[str, Any] = {
     "by": "label_flip,epsilon,sigma_p_tilde,d",
     "reproduces": defaults_but(*_FREE),
 }
+_MAP: dict[str, Any] = {**_GRID, **_FIGURE_1, "mean": "arithmetic"}
 _OF_TWO = [f"{of}_{by}" for of, by in itertools.product(_SYMBOLS, repeat=2)]
 _DYNAMICS = ";".join(
     (
@@ -163,15 +164,13 @@ FIGURES = (
     HEATMAP.showing(
         title="Test loss over samples and signal-to-noise ratio",
         source=f"{PAPER}, figure 1a",
-        **_GRID,
-        **_FIGURE_1,
+        **_MAP,
     ),
     CUTOFF.showing(
         title="Test loss above and below the threshold",
         source=f"{PAPER}, figure 1b",
         threshold=FIGURE_1_THRESHOLD,
-        **_GRID,
-        **_FIGURE_1,
+        **_MAP,
     ),
     BOUNDARY.showing(
         title="Where the test loss crosses the threshold, and the power law fitted to it",

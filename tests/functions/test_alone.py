@@ -1,0 +1,292 @@
+"""A cell is as if it were alone in its process; one that is not decides nothing."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import cloudpickle
+import pandas as pd
+import pytest
+
+import overfit_cli
+from overfit_cli.core.training import Execution
+from overfit_cli.functions.function_study import study_of_reference
+from overfit_cli.sweeps import run as sweeps
+from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.manifest import read_manifest
+from overfit_cli.sweeps.worker import VERSIONS, Work, run_remotely
+from tests.command import run
+from tests.functions.mine import written
+
+JOBS = ("--jobs=1", pytest.param("--jobs=2", marks=pytest.mark.slow))
+
+
+def sweep_of(folder: Path, text: str, *options: str, apart: bool = False) -> pd.DataFrame:
+    written(folder, text)
+    run("sweep", "mine.py", *options, "--out=out", cwd=folder, apart=apart)
+    return overfit_cli.load(folder / "out")
+
+
+UNTIDY = """
+import decimal, multiprocessing, os, random, shutil, sys, tempfile, warnings
+import numpy as np
+import torch
+
+def train(untidy: bool = False, seed: int = 0):
+    found = {
+        "bits": 8 * torch.zeros(1).element_size(),
+        "meta": torch.zeros(1).device.type == "meta",
+        "gradients": torch.is_grad_enabled(),
+        "exact": torch.are_deterministic_algorithms_enabled(),
+        "threads": torch.get_num_threads(),
+        "folder": os.path.exists("here.txt"),
+        "variables": ("UNTIDY" in os.environ) + ("HOME" in os.environ),
+        "raises": np.geterr()["over"] == "raise",
+        "strict": warnings.filters[0][0] == "error",
+        "path": sys.path[0] == "untidy",
+        "depth": sys.getrecursionlimit() == 4321,
+        "spawns": multiprocessing.get_start_method(allow_none=True) == "spawn",
+        "prints": sys.stdout is not None,
+        "digits": decimal.getcontext().prec,
+        "flushed": float(torch.full((), 1e-40, dtype=torch.float32, device="cpu") * 1) == 0,
+        "words": len(sys.argv) > 20,
+        "drawn": random.random() + np.random.random() + float(torch.rand(1)),
+    }
+    if untidy:
+        torch.set_default_dtype(torch.float64)
+        torch.set_default_device("meta")
+        torch.set_grad_enabled(False)
+        torch.use_deterministic_algorithms(True)
+        torch.set_num_threads(2)
+        os.chdir(gone := tempfile.mkdtemp())
+        shutil.rmtree(gone)
+        os.environ["UNTIDY"] = "1"
+        os.environ.pop("HOME", None)
+        np.seterr(all="raise")
+        warnings.simplefilter("error")
+        sys.path.insert(0, "untidy")
+        sys.setrecursionlimit(4321)
+        multiprocessing.set_start_method("spawn", force=True)
+        sys.stdout = None
+        decimal.getcontext().prec = 3
+        torch.set_flush_denormal(True)
+        sys.argv += ["more"] * 20
+        for each in (random.seed, np.random.seed, torch.manual_seed):
+            each(0)
+    return found
+"""
+
+
+@pytest.mark.parametrize("jobs", JOBS)
+def test_a_cell_finds_nothing_of_what_another_one_has_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "here.txt").write_text("")
+    cells = sweep_of(tmp_path, UNTIDY, "--untidy=true,false", "--seeds=3", jobs)
+    found = cells.loc[:, "bits":"prints"].astype(float).drop_duplicates()
+    ones = dict.fromkeys(("gradients", "threads", "folder", "variables", "prints"), 1.0)
+    assert found.to_dict("records") == [{**dict.fromkeys([*found], 0.0), "bits": 32.0, **ones}]
+    assert cells["drawn"].nunique() == len(cells)  # what nobody seeds is as random as alone
+
+
+@pytest.mark.filterwarnings("default")  # here the first filter would make errors of warnings
+def test_a_worker_of_dask_or_ray_is_put_back_too(folder: Path) -> None:
+    study = study_of_reference(str(written(folder, UNTIDY)))
+    cells = Grid.read(study, {"untidy": "true,false"}, (0,)).cells()
+    before = Path.cwd()
+    work, task = cloudpickle.dumps(Work(study, Execution())), cloudpickle.dumps({0: cells})
+    found = run_remotely(VERSIONS, work, task).cells
+    assert found is not None
+    assert found["bits"].to_pylist() == [32, 32] and found["strict"].to_pylist() == [0.0, 0.0]
+    assert Path.cwd() == before and "UNTIDY" not in os.environ
+
+
+HELPER = """
+import os, random
+import numpy as np
+import torch
+torch.set_default_dtype(torch.float64)
+os.environ["OF_THE_HELPER"] = "1"
+for each in (random.seed, np.random.seed, torch.manual_seed):
+    each(5)
+"""
+
+IMPORTS = """
+import os, random
+
+def train(n: int = 1, seed: int = 0):
+    seen = int("OF_THE_CELL" in os.environ)
+    os.environ["OF_THE_CELL"] = "1"
+    import helper_of_cells
+    import numpy as np
+    import torch
+    drawn = random.random() + np.random.random() + float(torch.rand(1))
+    bits = 8 * torch.zeros(1).element_size()
+    return {"bits": bits, "set": int(os.environ["OF_THE_HELPER"]), "seen": seen, "drawn": drawn}
+"""
+
+
+@pytest.mark.parametrize("jobs", JOBS)
+def test_what_an_import_inside_of_a_cell_sets_stays_for_the_next_one(
+    folder: Path, jobs: str
+) -> None:
+    written(folder, HELPER, "helper_of_cells.py")
+    cells = sweep_of(folder, IMPORTS, "--n=1:3", jobs, apart=True)
+    assert cells[["bits", "set", "seen"]].drop_duplicates().to_numpy().tolist() == [[64, 1, 0]]
+    assert cells["drawn"].nunique() == 1  # each begins with what the import has seeded
+
+
+def test_pytorch_is_not_imported_for_a_function_without_it(tmp_path: Path) -> None:
+    text = "import sys\ndef train(n: int = 1):\n    return {'loss': float('torch' in sys.modules)}"
+    written(tmp_path, text)
+    run("sweep", "mine.py", "--n=1,2", "--jobs=1", "--out=out", cwd=tmp_path, apart=True)
+    assert overfit_cli.load(tmp_path / "out")["loss"].tolist() == [0.0, 0.0]
+
+
+# A second training
+
+KEEPS = """
+import random
+
+KEPT = {}
+
+def train(lr: float = 0.1, seed: int = 0):
+    KEPT.setdefault("start", random.Random(f"{lr} {seed}").random())
+    return {"loss": 0.1 * (KEPT["start"] + lr) + 0.001 * seed, "rate": lr + 0.01 * seed / 7}
+"""
+
+
+def test_a_second_training_names_what_a_module_keeps_from_cell_to_cell(tmp_path: Path) -> None:
+    written(tmp_path, KEEPS)
+    sweep = ("sweep", "mine.py", "--lr=0.1,0.2", "--seeds=8", "--out=out", "--jobs=1", "--check=3")
+    done = run(*sweep, cwd=tmp_path).stdout
+    assert "3 of 3 cells that were trained a second time, in a new process, gave other" in done
+    cells = overfit_cli.load(tmp_path / "out").set_index("key")
+    named = list[bool]()
+    for key, columns in read_manifest(tmp_path / "out").differing.items():
+        [(name, (first, again))] = columns.items()
+        assert name == "loss" and first == cells.at[key, "loss"] and again != first
+        named.append(f"loss {first:.8g}, then {again:.8g} at lr=" in " ".join(done.split()))
+    assert sorted(named) == [False, False, True]  # an example
+    judge = ("judge", "out", "loss < 0.2", "rate < 0.5")
+    told = run(*judge, cwd=tmp_path).stdout
+    assert "loss-lt-0.2 ours inconclusive" in " ".join(told.split())
+    assert "trained a second time gave other numbers: loss" in told
+    assert "rate-lt-0.5 ours holds" in " ".join(told.split())
+    mended = KEEPS.replace("    KEPT.set", "    KEPT = {}\n    KEPT.set")
+    written(tmp_path, mended)
+    done = run(*sweep, "--fresh", cwd=tmp_path).stdout
+    assert "Checked: 3 cells, trained a second time in a new process, gave the same" in done
+    assert "loss-lt-0.2 ours holds" in " ".join(run(*judge, cwd=tmp_path).stdout.split())
+
+
+DRAWS = """
+import numpy as np
+
+def train(n: int = 10):
+    return {"loss": float(np.random.default_rng().normal(size=n).mean() ** 2)}
+"""
+
+
+def test_one_draw_of_a_function_without_a_seed_decides_nothing(tmp_path: Path) -> None:
+    written(tmp_path, DRAWS)
+    done = run("sweep", "mine.py", "--n=10,20", "--jobs=1", "--out=out", cwd=tmp_path).stdout
+    assert "2 of 2 cells that were trained a second time gave other numbers: loss" in done
+    told = run("judge", "out", "loss < 100", cwd=tmp_path).stdout
+    assert "loss-lt-100 ours inconclusive" in " ".join(told.split())
+
+
+def test_a_long_sweep_is_checked_by_default_and_check_0_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweeps, "LONG", 0.0)
+    written(tmp_path, "def train(n: int = 1, seed: int = 0):\n    return {'loss': n / 3 + seed}")
+    sweep = ("sweep", "mine.py", "--n=1:4", "--jobs=1")
+    assert "Checked" not in run(*sweep, "--check=0", cwd=tmp_path).stdout
+    assert "Checked" not in run(*sweep, cwd=tmp_path).stdout  # nothing was trained
+    monkeypatch.setattr(sweeps, "SHARE", 1e9)
+    assert "Checked: 3 cells" in run(*sweep, "--fresh", cwd=tmp_path).stdout
+
+
+def test_a_sweep_says_that_all_seeds_gave_the_same_numbers(tmp_path: Path) -> None:
+    text = DRAWS.replace("n: int = 10", "n: int = 10, seed: int = 0")
+    written(tmp_path, text.replace("default_rng()", "default_rng(0)"))
+    sweep = ("sweep", "mine.py", "--n=10,20", "--seeds=8", "--jobs=1", "--out=out")
+    words = "Seeds 1 to 7 repeat all numbers of another seed"
+    assert words in " ".join(run(*sweep, cwd=tmp_path).stdout.split())
+    told = run("judge", "out", "loss < 100", cwd=tmp_path).stdout
+    assert "inconclusive" in told and "seeds to decide" not in told and "--seeds" not in told
+
+
+# Processes that a cell starts
+
+POOLS = """
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Literal
+from helper_of_pools import factor
+
+def square(x):
+    return factor * x * x, Path(__file__).name
+
+def train(how: Literal["default", "spawn", "futures", "loader"] = "default", seed: int = 0):
+    if how == "loader":
+        from torch.utils.data import DataLoader
+        return {"total": sum(float(x) for x in DataLoader(Numbers(), num_workers=1))}
+    if how == "futures":
+        with ProcessPoolExecutor(1) as pool:
+            pairs = list(pool.map(square, range(4)))
+    else:
+        context = multiprocessing if how == "default" else multiprocessing.get_context(how)
+        with context.Pool(1) as pool:
+            pairs = pool.map(square, range(4))
+    assert {name for _, name in pairs} == {"mine.py"}
+    return {"total": sum(number for number, _ in pairs)}
+
+class Numbers:
+    def __init__(self):
+        self.number = lambda place: 2.0 * place * place
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, place):
+        return self.number(place)
+"""
+
+
+@pytest.mark.parametrize("jobs", JOBS)
+def test_a_cell_may_start_pools_and_loaders(tmp_path: Path, jobs: str) -> None:
+    written(tmp_path, "factor = 2.0", "helper_of_pools.py")
+    written(tmp_path, POOLS)
+    how = "--how=default,spawn,futures,loader"
+    done = run("sweep", "mine.py", how, "--seeds=1", jobs, "--out=out", cwd=tmp_path, apart=True)
+    assert overfit_cli.load(tmp_path / "out")["total"].tolist() == [28.0] * 4, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+LEAVES = """
+import multiprocessing, time
+def train(n: int = 1):
+    multiprocessing.get_context("spawn").Process(target=time.sleep, args=(300,)).start()
+    return {"loss": float(n)}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", ["--jobs=1", "--jobs=2"])
+def test_a_sweep_ends_with_the_processes_that_cells_have_left(tmp_path: Path, jobs: str) -> None:
+    assert len(sweep_of(tmp_path, LEAVES, "--n=1,2", jobs, apart=True)) == 2
+
+
+def test_python_goes_on_with_its_random_numbers_after_a_sweep(tmp_path: Path) -> None:
+    def train(n: int = 1) -> dict[str, float]:
+        return {"loss": random.random()}
+
+    before = random.getstate()
+    overfit_cli.sweep(train, n=[1, 2], jobs=1, quiet=True, out=tmp_path / "out")
+    assert random.getstate() == before
