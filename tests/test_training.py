@@ -130,7 +130,7 @@ def test_a_study_with_an_ill_formed_member_is_refused_when_it_is_loaded() -> Non
 
 
 def test_the_names_that_are_taken_are_those_that_every_row_has() -> None:
-    names = set(cell_schema(Least(), traceback=True).names)
+    names = set(cell_schema(Least()).names)
     assert names > ROW_COLUMNS
     assert names == taken_columns(FakeParameters) | {"loss", "error"}
 

@@ -46,12 +46,16 @@ _MODULES = {
 
 def __getattr__(name: str) -> object:
     import importlib
+    import random
 
     if name == "__version__":
         return importlib.import_module(f"{__name__}.core.text").VERSION
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    drawn = random.getstate()  # what is imported may draw from it
+    module = importlib.import_module(f"{__name__}.{_MODULES[name]}")
+    random.setstate(drawn)
+    return getattr(module, name)
 
 
 def __dir__() -> list[str]:

@@ -15,6 +15,7 @@ from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.files import DATA_VARIABLE, keeping_variables, results_folder, usable_path
 from overfit_cli.core.parameters import Value, describe, parameter_named
+from overfit_cli.core.processes import keeping_random
 from overfit_cli.core.registry import add_study, find_study
 from overfit_cli.core.study import AnyStudy, Study
 from overfit_cli.core.text import console
@@ -61,6 +62,7 @@ def sweep(study: Sweepable, *, dry_run: Literal[False] = False, **options: Any) 
 
 
 @option.with_arguments(option.SweepOptions)
+@keeping_random()
 @keeping_variables(DATA_VARIABLE)
 def sweep(
     study: Sweepable,
@@ -130,6 +132,7 @@ def sweep(
         return session.cells()
 
 
+@keeping_random()
 @keeping_variables(DATA_VARIABLE)
 def train(
     study: Sweepable,

@@ -140,6 +140,9 @@ FALLS = "mean of test_error falls along n on average"
         ("power of n in test_error - 0.3 is -1 within 0.1", FLOORED, "holds", ""),
         (POWER, FLOORED, "holds", "Its pieces have powers from −0.3"),
         (POWER, PEAKED, "fails", "The worst is at n=4 to 8."),
+        ("powers of (n) in test_error are (-1) within 0.8", PEAKED, "fails", "It is no power"),
+        ("power of n in n is 1 within 0.1", LINE, "vacuous", "No number"),
+        ("test_error >= 0 on all seeds", TEN, "holds", ""),
         # Where a quantity has a number: beyond the grid lies a bound, which may refute a law
         ("snr at test_error = 0.25 is 1 within 0.02 where n = 4", ALL, "holds", ""),
         (
@@ -483,6 +486,15 @@ def test_the_interval_of_a_mean_of_two_values_is_that_of_a_share() -> None:
     shares = [(end + 1) / 2 for end in (measured.interval.low, measured.interval.high)]
     assert shares == pytest.approx([0.0667, 0.6525], abs=1e-3)  # of 3 in 10
     assert measured.value == pytest.approx(-0.4)
+
+
+def test_the_difference_of_zeros_and_ones_is_no_share() -> None:
+    rows = pd.DataFrame(itertools.product(("none", "ridge"), range(6)), columns=["method", "seed"])
+    rows = rows.assign(n=10, snr=1.0, status="done", reason="")
+    rows["hit"] = ((rows["method"] == "none") & (rows["seed"] == 3)).astype(float)
+    measured = judged("mean of hit[method=ridge] < hit[method=none]", rows)
+    assert measured.verdict == "inconclusive"
+    assert measured.interval is not None and measured.interval.kind == "95 % t over 6 seeds"
 
 
 def logged() -> pd.DataFrame:

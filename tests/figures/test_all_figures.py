@@ -168,7 +168,7 @@ def test_a_caption_counts_what_is_left_out_and_says_what_hardly_depends_on_y(hos
     span = overfit_cli.draw("heatmap", hostile, value="span")
     flat = overfit_cli.draw("boundary", hostile, value="vertical", threshold=0.5)
     span_says, flat_says = (" ".join(each.caption.split()) for each in (span, flat))
-    assert "23 cells without a number left out." in span_says
+    assert "23 cells (target not reached) taken as beyond the others." in span_says
     assert "no fit of n·snr^p = C: too few points, or it hardly changes with n." in flat_says
     with pytest.raises(UserError, match="none of the 60 cells has a number there"):
         overfit_cli.draw("heatmap", hostile, value="largest")

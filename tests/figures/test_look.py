@@ -455,7 +455,7 @@ def caption_of(figure: Figure) -> str:
 
 def test_a_figure_of_a_paper_names_its_source_unless_it_has_other_settings() -> None:
     figure = replace(HEATMAP, source="figure 1 of Nobody 2024")
-    assert "mean of 3 seeds. After figure 1 of Nobody 2024." in caption_of(figure)
+    assert "median of 3 seeds. After figure 1 of Nobody 2024." in caption_of(figure)
     elsewhere, all_vary = (defaults_but(*names) for names in (["n"], ["n", "snr"]))
     assert "After" not in caption_of(replace(figure, reproduces=elsewhere))
     assert "of Nobody 2024." in caption_of(replace(figure, reproduces=all_vary))

@@ -117,15 +117,20 @@ def test_a_table_that_it_writes_is_the_trajectory_and_its_last_row_the_result(pl
     [
         ('{"loss": 1}\n{"loss": 2, "test": {"acc": 0.5}, "name": "mlp"}', "loss=2 test_acc=0.5"),
         ("{'loss': np.float64(0.5), 'n': array([3]), 'a': None}", "loss=0.5 n=3 a=None"),
-        ("{'loss': tensor(-0.5, grad_fn=<MeanBackward0>), 'ok': True}\nbye", "loss=-0.5 ok=1"),
+        ("{'loss': tensor(-0.5, grad_fn=<MeanBackward0>), 'ok': True}\nbye", "loss=-0.5 ok=1.0"),
         ("{'loss': nan, 'low': -inf, 'acc': '93.2'}", "loss=nan low=-inf acc=93.2"),
+        (
+            "{'a': array([1., 2.]), 'b': np.True_, 'c': PosixPath('3'), 'd': date(2020, 1, 1)}",
+            "a=None b=1.0 c=None d=None",
+        ),
+        ("{'loss': 9007199254740993, 'text': 'inf (nan)'}", "loss=9007199254740993"),
+        ('{"args": {"lr": 0.1, "batch": 8}, "loss": 2}', "args_batch=8 loss=2"),
         ('epoch 1\n{\n  "loss": 1,\n  "more": {\n    "a": 2\n  }\n}\nend', "loss=1 more_a=2"),
     ],
 )
 def test_the_last_dict_that_is_printed_gives_the_numbers(printed: str, row: str) -> None:
-    found = program._numbers(program._last_dict(printed))
-    words = (f"{name}={value if value is None else f'{value:g}'}" for name, value in found.items())
-    assert " ".join(words) == row
+    found = program._numbers(program._last_dict(printed), {"lr": 0.1})
+    assert " ".join(f"{name}={number}" for name, number in found.items()) == row
 
 
 @pytest.mark.parametrize(
@@ -209,6 +214,16 @@ def test_a_file_that_is_not_written_is_told_with_those_that_are(place: Path) -> 
     call("sweep", line, "--lr=1", "--read=../log.csv", cwd=place, expect=2)
     call("sweep", line, "--lr=1", "--read=/tmp/log.csv", cwd=place, expect=2)
     call("sweep", "no-such-program {lr}", "--lr=1", cwd=place, expect=2)
+
+
+@pytest.mark.unix
+def test_a_program_ends_although_what_it_has_started_goes_on(folder: Path) -> None:
+    code = "import subprocess, sys; subprocess.Popen(['sleep', '30']); print({'loss': 1})"
+    written(folder, code, "p.py")
+    _, function, _ = program.read_command(f"{sys.executable} p.py", "", {}, folder)
+    began = time.monotonic()
+    assert function(Training(Execution())) == {"loss": 1}
+    assert time.monotonic() - began < 25
 
 
 @pytest.mark.unix
@@ -387,6 +402,7 @@ def test_a_script_is_not_executed_and_the_command_is_named(
 @pytest.mark.parametrize(
     "code",
     [
+        "def train(lr: float = 0.5):\n    sys.argv[1:] = [str(lr)]\n    return {'loss': lr}\n",
         HELPER + GUARD.replace("main()", "print(step())"),
         f"{HELPER}{PARSED}def _main():\n    p.parse_args()\n{GUARD}",
         "train = lambda lr=0.5: {'loss': lr}",

@@ -716,13 +716,14 @@ def test_a_theory_is_a_place_on_an_axis_or_where_it_is_the_threshold(tmp_path: P
 
 def test_verdicts_are_macros_and_captions_are_safe_in_latex(tmp_path: Path) -> None:
     swept(tmp_path, RAY, "--n=10,20,40", "--width=4*n", "--seeds=12")
-    claims = "small ray: loss < 5", "loss rises along n"
+    claims = "small ray: loss < 5", "loss rises along n", "loss > -1", "loss > 1", "loss > +1"
     call("judge", "out", *claims, "--latex=macros.tex", "--out=a.pdf", cwd=tmp_path)
     lines = (tmp_path / "macros.tex").read_text().splitlines()
     macros = [line for line in lines if not line.startswith("%")]
     assert macros[0] == r"\newcommand{\claimSmallRayVerdict}{holds}"
     assert macros[3].startswith(r"\newcommand{\claimLossRisesAlongNVerdict}{fails}")
     assert re.fullmatch(r"\\newcommand\{\\claimSmallRayInterval\}\{\$\[0\.4.*\]\$\}", macros[2])
+    assert len({line.partition("}")[0] for line in macros}) == len(macros) == 15
     caption = (tmp_path / "a.caption.tex").read_text()
     assert caption.isascii()
     assert not re.search(r"(?<!\\)[%_#&]", caption)

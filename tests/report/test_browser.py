@@ -327,7 +327,7 @@ def test_a_place_counts_its_seeds_and_names_of_a_hostile_run_are_text(page: Page
     assert [one.get_attribute("aria-label") for one in run.get_by_role("gridcell").all()] == [
         f"kind {LONG_NAME}, n 1: loss 33.5, median of 4 seeds, seeds from 32 to 35.",
         f"kind {LONG_NAME}, n 2: no median over 4 seeds. 4 seeds of 4: failed.",
-        f"kind {LONG_NAME}, n 3: loss 98, median of 4 seeds, seeds from 97 to 99. "
+        f"kind {LONG_NAME}, n 3: loss 98.5, median of 4 seeds, seeds from 97 to 99. "
         "1 seed of 4: failed.",
         "kind short, n 1: loss 6.5, median of 4 seeds, seeds from 5 to 8.",
         "kind short, n 2: no median over 4 seeds. 4 seeds of 4: failed.",

@@ -126,12 +126,12 @@ def test_what_has_no_drawing_is_refused_in_a_sentence(run: Path) -> None:
     with pytest.raises(UserError, match="It needs 3 values of snr on a line; these cells have"):
         draw(run, "test_loss falls along snr")
     said = words(draw(run, "test_loss falls along snr", "test_loss < 2"))
-    assert "test_loss-falls-along-snr: not run, –." in said
+    assert "test_loss falls along snr: not run, –." in said
 
 
 def test_a_drawn_claim_is_verified_and_drawn_again(run: Path, tmp_path: Path) -> None:
     overfit_cli.judge(run, "low: test_loss < 0.6", out=tmp_path / "low.png")
     assert matplotlib.image.imread(tmp_path / "low.png").std() > 0.05
-    assert "low: fails, " in (tmp_path / "low.txt").read_text()
+    assert "low: test_loss < 0.6: fails, " in (tmp_path / "low.txt").read_text()
     said = call("verify", "low.png", "--redraw", cwd=tmp_path).stdout
     assert "Drawn again, the picture is the same." in said

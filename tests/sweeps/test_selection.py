@@ -49,7 +49,7 @@ def test_a_figure_of_chosen_cells_needs_no_more_axes(run: Path, tmp_path: Path) 
     with pytest.raises(UserError, match="mood varies too"):
         overfit_cli.draw("heatmap", run)
     figure = overfit_cli.draw("heatmap", run, where="mood=well")
-    assert "mean of 2 seeds" in figure.caption
+    assert "median of 2 seeds" in figure.caption
     assert "Axes: N (n) 1, 2, 3, 4, 5, 6; snr 0.1, 0.4, 0.7." in figure.caption
     chosen = (f"--from={run}", "--where=mood=well", "--where=n=2:4", "--x=snr", "--out=a.svg")
     assert "Drawn: a.svg" in call("plot", "lines", *chosen, cwd=tmp_path).stdout

@@ -57,6 +57,7 @@ def test_every_row_begins_with_the_common_columns(tmp_path: Path) -> None:
     sweep(tmp_path, n="2", seeds=[4])
     common = ["key", "study", "version", "seed", *benign_vit.parameters.model_fields, "status"]
     expected = [*common, "reason", "steps", "seconds", *(one.name for one in benign_vit.columns)]
+    expected.append("traceback")
     for part in parts_in(tmp_path / "cells"):
         assert pd.read_parquet(part).columns.tolist() == expected
         assert pq.read_schema(part).equals(cell_schema(benign_vit))

@@ -65,12 +65,17 @@ class Comparison:
         return pd.DataFrame({"known": known, "missed": missed}, cells.frame.index)
 
     def decades(self, cells: Cells) -> pd.Series[float]:
-        """Return by how many decades each row misses it, negative where it does not."""
+        """Return by how many decades each row misses it, negative where it does not.
+
+        Beside a bound of 0 there are none: nan.
+        """
         smaller, larger = self.sides(cells)
+        bound = larger if self.sign[0] == "<" else smaller
         named = self.left.refs[0].name if len(self.left.refs) == 1 else ""
         with np.errstate(divide="ignore", invalid="ignore"):
             is_log = named == self.left.text and cells.schema[named].decades
             decades = smaller - larger if is_log else np.log10(smaller / larger)
+            decades = np.where(is_log | (bound != 0), decades, np.nan)
         return pd.Series(decades, cells.frame.index)
 
 

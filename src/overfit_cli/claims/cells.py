@@ -127,7 +127,7 @@ def repeated_seeds(cells: pd.DataFrame, parameters: type[StudyParameters]) -> li
     for rows in np.array_split(flat, range(8, len(flat), max(8, len(flat) // 8))):
         first, second = rows[:, earlier], rows[:, later]  # of the pairs that are alike so far
         missing = np.isnan(first) | np.isnan(second)
-        with np.errstate(invalid="ignore"):  # between infinities
+        with np.errstate(invalid="ignore", over="ignore"):  # between infinities
             near = np.abs(first - second) <= NEAR_COPY * np.abs(second)
         alike = (near | (first == second) | missing).all(axis=0)
         shares = (shares | ~missing.all(axis=0))[alike]

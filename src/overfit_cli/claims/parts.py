@@ -116,6 +116,7 @@ class Part:
         within: the least and the largest number that there can be, such as −1 and 1.
         below: by how many decades all cells lie below a bound; nan where nobody knows.
         details: further numbers by their meanings.
+        signed: whether it is a difference, so that it may lie on both sides of 0.
     """
 
     place: str
@@ -127,6 +128,7 @@ class Part:
     within: tuple[float, float] = (-math.inf, math.inf)
     below: float = math.nan
     details: Mapping[str, float] = field(default_factory=dict, compare=False)
+    signed: bool = False
 
     @classmethod
     def of(
@@ -191,7 +193,8 @@ class Part:
         """
         known, (least, most) = self.low[self.low == self.high], self.within
         ends = [end for end in (self.margin.least, self.margin.most) if math.isfinite(end)]
-        if not math.isfinite(most - least) and all(0 <= end <= 1 for end in ends):
+        is_free = not (self.signed or math.isfinite(most - least))
+        if is_free and all(0 <= end <= 1 for end in ends):
             least, most = 0.0, 1.0
         is_share = (
             self.statistic == "mean"

@@ -9,7 +9,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from overfit_cli.claims.cells import describe_values
 from overfit_cli.claims.parts import SHAPE, Margin, Part, tolerance_margin
 from overfit_cli.core.arrays import Floats, finite_column
 from overfit_cli.core.cells import Cells, records
-from overfit_cli.core.claim import IN_MARGIN, add_remark, inconclusive, not_run
+from overfit_cli.core.claim import IN_MARGIN, UndecidedError, add_remark, inconclusive, not_run
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.expressions import Expression, Ref, compare
 from overfit_cli.stats.boundaries import crossings
@@ -183,8 +184,7 @@ class Power:
         """
         pieces = [list[Part]() for _ in range(MOST_PIECES)]
         for place, x, *logs in self._in_logs(cells):
-            ends = np.linspace(0, len(x) - 1, min(MOST_PIECES, len(x) - 1) + 1).round().astype(int)
-            for parts, first, last in zip(pieces, ends, ends[1:], strict=False):
+            for parts, (first, last) in zip(pieces, _pieces(x), strict=False):
                 at = slice(first, last + 1)
                 where = _joined(place, f"{self.axis}={x[first]:.6g} to {x[last]:.6g}")
                 weights = _slope_weights(np.log(x[at]))
@@ -234,11 +234,9 @@ def _crossings(
     curves = [each for _, each in rows.groupby(PLACE)]
     twice = [_crosses_twice(curve, x, column, threshold) for curve in curves]
     if any(twice):
-        raise inconclusive(
-            f"{column} crosses {threshold:g} more than once along {x} "
-            f"({'; '.join(itertools.compress(named, twice))}): choose a part of the grid behind "
-            "`where`."
-        )
+        those = f" ({'; '.join(itertools.compress(named, twice))})" if any(named) else ""
+        crosses = f"{column} crosses {threshold:g} more than once along {x}{those}"
+        raise inconclusive(f"{crosses}: choose a part of the grid behind `where`.")
     points = crossings(rows, x, PLACE, column, threshold)
     whole = finite_column(rows, column).notna().groupby([rows[PLACE], rows["seed"]]).all()
     known = points.set_index([PLACE, "seed"])["crossing"].reindex(whole.index).where(whole)
@@ -321,6 +319,31 @@ class Powers:
             Part(f"power of {self.causes[index]}", table[:, index, 0], table[:, index, 1], margin)
             for index, margin in self.margins()
         ]
+
+    def local(self, cells: Cells) -> list[list[Part]]:
+        """Return the power of each cause on pieces of the grid along it, where it has these.
+
+        A cause that is measured, and one that a piece does not tell from the others, has none.
+        """
+        pieces = []
+        for place, (index, margin) in enumerate(self.margins()):
+            numbers = cells.by_seed(self.causes[index].text).numbers  # (settings, seeds)
+            if (numbers != numbers[:, :1]).any():
+                continue
+            at, x = numbers[cells.places(cells.varying())[0], 0], np.unique(numbers)
+            for first, last in _pieces(x) if len(x) >= LEAST_FOR_POWER else ():
+                inside = (at >= x[first]) & (at <= x[last])
+                with suppress(UndecidedError):
+                    part = self.parts(replace(cells, frame=cells.frame[inside]))[place]
+                    where = f"{self.causes[index]}={x[first]:.6g} to {x[last]:.6g}"
+                    pieces.append([replace(part, place=where, margin=margin, statistic="mean")])
+        return pieces
+
+
+def _pieces(x: Floats) -> list[tuple[int, int]]:
+    """The first and the last value of up to `MOST_PIECES` pieces of a line, end to end."""
+    ends = np.linspace(0, len(x) - 1, min(MOST_PIECES, len(x) - 1) + 1).round().astype(int)
+    return [*itertools.pairwise(ends.tolist())]
 
 
 def _parts_of_slope(log_x: Floats, weights: Floats) -> dict[str, Floats]:

@@ -158,6 +158,9 @@ def mark_by_far(measured: Measurement, below: float) -> Measurement:
 
 # Rates of error
 
+TINY = 1e-9
+"""How far outside a margin a number is barely false, in its size."""
+
 REPEATS = 2000
 """How many worlds there are."""
 
@@ -192,12 +195,14 @@ class Rates:
     fails: float
 
     def in_words(self) -> str:
-        """Return the rates in a sentence."""
+        """Return the rates in a sentence; those of errors only where they are known."""
+        holds, fails = 100 * self.false_holds, 100 * self.false_fails
+        wrong = f"hold in {holds:.1f} % of simulated data in which it is barely false, and fail in "
+        wrong += f"{fails:.1f} % of those in which it is barely true; as measured it would "
+        wrong = "" if math.isnan(holds) else wrong
         return (
-            f"With {plural(self.seeds, 'seed')} it would hold in {100 * self.false_holds:.1f} % of "
-            f"simulated data in which it is barely false, and fail in {100 * self.false_fails:.1f} "
-            f"% of those in which it is barely true; as measured it would hold in "
-            f"{100 * self.holds:.0f} % and fail in {100 * self.fails:.0f} %."
+            f"With {plural(self.seeds, 'seed')} it would {wrong}hold in {100 * self.holds:.0f} % "
+            f"and fail in {100 * self.fails:.0f} %."
         )
 
 
@@ -205,25 +210,32 @@ def rates(parts: Sequence[Part], seeds: int = 0, *, repeats: int = REPEATS) -> R
     """Return the rates of error and the power of a claim, by default with as many seeds as here.
 
     In the worlds in which it is barely false, and barely true, all parts move by one amount, so
-    that the worst lies at an end of its margin; those that would lie beyond theirs lie at that.
+    that the worst lies on one side of an end of its margin; those that would lie beyond theirs lie
+    at that. Nan are the rates of errors where that number is a bound, which does not move.
     """
     random, pilots = np.random.default_rng(0), [*map(_Pilot, parts)]
     count, centres = seeds or len(parts[0].low), np.array([pilot.centre for pilot in pilots])
     margins = (pilot.part.margin for pilot in pilots)
     ends = np.array([(margin.least, margin.most) for margin in margins])  # (parts, 2)
     slacks = [pilot.part.slack(pilot.centre) for pilot in pilots]
-    worst, moves = slacks.index(min(slacks)), [np.zeros(len(parts))]
-    for end in filter(math.isfinite, ends[worst]):
-        moves.append((centres + (end - centres[worst])).clip(*ends.T) - centres)
-    measured, *moved = (_verdicts(pilots, each, count, repeats, random) for each in moves)
-    strict, true = np.array([part.statistic == "no exception" for part in parts]), moved
-    if strict.any():  # where a claim is true there is none
-        none = [np.where(strict, 1.0 - centres, each) for each in moves[1:]]
-        true = [_verdicts(pilots, each, count, repeats, random) for each in none]
+    worst = slacks.index(min(slacks))
+    strict = np.array([part.statistic == "no exception" for part in parts])
+    errors = dict[int, list[float]]({-1: [], 1: []})  # by the side of the end, 1 is outside
+    for outwards, end in zip((-1, 1), ends[worst], strict=True):
+        beside = TINY * max(abs(end), abs(centres[worst]), pilots[worst].width)
+        for side, found in errors.items() if math.isfinite(end) else ():
+            moves = (centres + (end - centres[worst])).clip(*ends.T) - centres
+            moves[worst] += side * outwards * beside
+            if side < 0:  # where a claim is true there is no exception
+                moves = np.where(strict, 1.0 - centres, moves)
+            made = _verdicts(pilots, moves, count, repeats, random)
+            found.append(float((made * side > 0).mean()))
+    measured = _verdicts(pilots, np.zeros(len(parts)), count, repeats, random)
+    is_bound = pilots[worst].is_bound
     return Rates(
         seeds=count,
-        false_holds=max(float((made > 0).mean()) for made in moved),
-        false_fails=max(float((made < 0).mean()) for made in true),
+        false_holds=math.nan if is_bound else max(errors[1]),
+        false_fails=math.nan if is_bound else max(errors[-1]),
         holds=float((measured > 0).mean()),
         fails=float((measured < 0).mean()),
     )
@@ -287,6 +299,12 @@ class _Pilot:
             both = [_noisy_median(end, self.width) for end in (part.low, part.high)]
             finite = [end for end in both if math.isfinite(end)]
             self.centre = sum(finite) / len(finite) if finite else 0.0
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether its median is not known, or is that of targets that were missed."""
+        is_median = self.part.statistic == "median"
+        return is_median and not math.isfinite(middle(self.low) + middle(self.high))
 
     def turned(
         self, low: Floats, high: Floats, move: float, random: np.random.Generator

@@ -73,7 +73,14 @@ class Clause:
         if not parts:
             raise not_run("No cell bears on it.")
         if self.statistic == "mean" and isinstance(self.quantity, Level):
-            parts = _of_two_values(parts)
+            refs = self.quantity.measured.refs
+            numbers = cells.numbers(refs[0].name, missed=False)
+            is_single = len(refs) == 1  # a difference of zeros and ones has three values
+            parts = (
+                _of_two_values(parts, {*numbers.abs().dropna()})
+                if is_single
+                else [replace(part, signed=True) for part in parts]
+            )
         if self.statistic == "geometric mean" and any((part.high <= 0).any() for part in parts):
             raise inconclusive("A number is 0 or less, which has no logarithm.")
         return combine(parts, self.over)
@@ -111,10 +118,10 @@ class Clause:
         )
 
 
-def _of_two_values(parts: Sequence[Part]) -> list[Part]:
+def _of_two_values(parts: Sequence[Part], sizes: set[float]) -> list[Part]:
     """Return parts with the limits of their numbers, where all of these have one of two values.
 
-    A part of one value alone has them where there are many numbers of the others.
+    These are 0 and 1, or −1 and 1, by the sizes of a column; or there are many numbers.
     """
     known = [part.low[part.low == part.high] for part in parts]
     values, count = np.unique(np.concatenate(known)), sum(map(len, known))
@@ -123,9 +130,9 @@ def _of_two_values(parts: Sequence[Part]) -> list[Part]:
     within = float(values[0]), float(values[1])
     return [
         replace(part, within=within)
-        if not part.unknown and (count >= FEW or len(np.unique(each)) == 2)
+        if not part.unknown and (count >= FEW or sizes <= {0.0, 1.0})
         else part
-        for part, each in zip(parts, known, strict=True)
+        for part in parts
     ]
 
 
@@ -221,13 +228,17 @@ class Sentence:
         except UndefinedError as error:
             raise inconclusive(f"{error.value}: {error.accepts}") from None
 
-    def local(self, cells: Cells) -> list[Part]:
-        """Return the powers of pieces of lines, which a power has all along them."""
+    def local(self, cells: Cells, *, together: bool) -> list[Part]:
+        """Return the powers of pieces of lines, which a power has all along them.
+
+        Args:
+            together: whether powers that are fitted together have pieces, too.
+        """
         judged = chosen(cells, self.where)
         return [
             part
             for clause in self.clauses
-            if isinstance(clause.quantity, Power)
+            if isinstance(clause.quantity, (Power, Powers) if together else Power)
             for parts in clause.quantity.local(judged)
             for part in combine(parts, clause.over)
         ]
@@ -410,7 +421,7 @@ def _quantity(body: str, *, in_ratios: bool) -> Quantity:
 
 def _crossing(body: str) -> Crossing | Power | None:
     """Where a quantity has a number, or the power of that in another parameter."""
-    crossing = rf"(?:power of ({_NAME}) in )?({_NAME}) at (.+?) = ({_NUMBER}) ({_MARGIN})"
+    crossing = rf"(?:power of ({_NAME}) in )?({_NAME}) at (.+?) ?= ?({_NUMBER}) ?({_MARGIN})"
     if not (match := re.fullmatch(crossing, body)):
         return None
     axis, x, column, number, ends = match.groups()

@@ -42,6 +42,9 @@ TRIALS = 50
 EXTREME = np.outer([-1, 0, 1], np.logspace(-12, 12, 9)).ravel()
 """Numbers that any column may have."""
 
+NO_POWER = "It is no power"
+"""So begins the note on a power that its own pieces refute."""
+
 Choose = Callable[[pd.DataFrame], pd.DataFrame]
 """From all cells to those that a claim is about, with further columns that it names."""
 
@@ -95,7 +98,8 @@ class Measure:
         except UserError as error:
             raise inconclusive(f"{error}") from error
         if not self.drawn:
-            case = judge([part.as_case() for part in parts], note="Nothing is drawn.")
+            note = "Each setting has one number: no seed is drawn."
+            case = judge([part.as_case() for part in parts], note=note)
             return self._could_fail(self._in_shape(case, held), held)
         details = {"seeds": len(parts[0].low)}
         if unknown := sum(part.unknown for part in parts):
@@ -118,11 +122,12 @@ class Measure:
 
         Many are tried: alike in all cells, or not. A column of zeros and ones has these.
         """
-        if any(isinstance(one.quantity, Curve) for one in self.sentence.clauses):
-            return True
         names = {cells.schema[ref.name].name for ref in self.sentence.references}
+        names -= {*cells.parameters}
+        if any(isinstance(one.quantity, Curve) for one in self.sentence.clauses):
+            return bool(names)
         pools = dict[str, Any]()
-        for name in names.difference(cells.parameters):
+        for name in names:
             known = cells.numbers(name, missed=False).dropna().to_numpy()
             pools[name] = known if {*known} == {0.0, 1.0} else np.append(known, EXTREME)
         random, frame = np.random.default_rng(0), cells.frame.assign(status="done", reason="")
@@ -136,25 +141,29 @@ class Measure:
         return False
 
     def _in_shape(self, measured: Measurement, held: Cells) -> Measurement:
-        """The measurement; of a power that its own pieces refute none that holds.
+        """The measurement; of a power that its own pieces refute one that fails.
 
         Verdicts of many claims have a stricter level, at which the pieces may be open: a claim does
         not hold by that.
         """
-        pieces = self.sentence.local(held) if measured.verdict == "holds" else []
+        is_asked = measured.verdict in ("holds", "inconclusive")
+        own = self.choose is None  # papers' claims on powers together were sealed without pieces
+        pieces = self.sentence.local(held, together=own) if is_asked else []
         if not pieces:
             return measured
         pieces = pieces if self.drawn else [part.as_case() for part in pieces]
         with set_level(LEVEL):
             shape = judge(pieces, among=self.among)
         if shape.verdict != "fails":
-            least, *_, most = sorted(Worlds.of(pieces).value[0])
+            powers = Worlds.of(pieces).value[0]
+            least, most = float(powers.min()), float(powers.max())
             is_even = abs(most + least) >= 3 * (most - least)  # within a factor of 2
+            is_even |= len({part.margin for part in pieces}) > 1  # of several powers
             told = f"Its pieces have powers from {three_digits(least)} to {three_digits(most)}."
             return replace(measured, note=f"{measured.note} {told * (not is_even)}".strip())
         fails = judge(pieces, among=self.among).verdict == "fails"
         verdict: Verdict = "fails" if fails else "inconclusive"
-        note = f"It is no power: {shape.number}. {shape.note}"
+        note = f"{NO_POWER}: {shape.number}. {shape.note}"
         return replace(measured, verdict=verdict, note=f"{measured.note} {note}".strip())
 
     @property
@@ -171,8 +180,10 @@ LEAST, MOST = ", at least", ", at most"
 def with_steps(rows: pd.DataFrame, steps: Cells, names: Iterable[str]) -> pd.DataFrame:
     """Return rows of cells with columns that are made of logged steps, named as in a sentence.
 
-    A first step that was not logged lies beyond the last one.
+    A first step that was not logged lies beyond the last one. What was logged is known, whatever
+    became of its cell.
     """
+    steps = replace(steps, frame=steps.frame.assign(status="done"))
     logged, keys, found = steps.frame, rows["key"], dict[str, Any]()
     last = keys.map(logged.groupby("key")["step"].max())
     for name in names:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -198,10 +199,13 @@ def _value(given: Any, digits: int = 6) -> str:
 
 def macros(judged: Sequence[Judged]) -> str:
     r"""Verdict, value and interval of claims as macros: `\claimEdgeVerdict`, of a claim `edge`."""
-    lines = [f"% {text.visible(shlex.join(text.typed_command()))}"]
+    lines, names = [f"% {text.visible(shlex.join(text.typed_command()))}"], Counter[str]()
     for each in judged:
-        spoken = re.sub(r"\d", lambda digit: f" {_DIGITS[int(digit[0])]} ", each.claim.name)
+        spoken = re.sub(r"(?<=-)-(?=\d)", " minus ", each.claim.name)
+        spoken = re.sub(r"\d", lambda digit: f" {_DIGITS[int(digit[0])]} ", spoken)
         name = "".join(word.capitalize() for word in re.findall(r"[A-Za-z]+", spoken))
+        names[name] += 1
+        name += "Again" * (names[name] - 1)
         measured, interval = each.measurement, each.measurement.interval
         ends = [] if interval is None or interval.is_unknown else [interval.low, interval.high]
         value = math.nan if measured.value is None else float(measured.value)

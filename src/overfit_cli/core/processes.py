@@ -13,6 +13,8 @@ import gc
 import io
 import math
 import multiprocessing
+import multiprocessing.process
+import multiprocessing.util
 import os
 import pickle
 import random
@@ -20,6 +22,7 @@ import signal
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -293,6 +296,7 @@ _STATE: tuple[tuple[str, _Access, _Access], ...] = (
     ("os", lambda _: working_folder(), lambda os, folder: os.chdir(folder) if folder else None),
     ("os", lambda os: dict(os.environ), _put_variables),
     ("sys", lambda sys: dict.fromkeys(sys.path), lambda sys, path: sys.path.__init__(path)),
+    ("sys", lambda sys: [*sys.argv], lambda sys, words: setattr(sys, "argv", words)),
     ("sys", "stdout", ""),
     ("sys", "stderr", ""),
     ("sys", "getrecursionlimit", "setrecursionlimit"),
@@ -301,6 +305,12 @@ _STATE: tuple[tuple[str, _Access, _Access], ...] = (
         "multiprocessing",
         lambda processes: processes.get_start_method(allow_none=True),
         lambda processes, method: processes.set_start_method(method, force=True),
+    ),
+    ("locale", lambda of: of.setlocale(of.LC_ALL), lambda of, name: of.setlocale(of.LC_ALL, name)),
+    (
+        "decimal",
+        lambda decimal: decimal.getcontext().prec,
+        lambda decimal, digits: setattr(decimal.getcontext(), "prec", digits),
     ),
     ("random", "getstate", _put_random),
     ("numpy", "geterr", lambda numpy, kinds: numpy.seterr(**kinds)),
@@ -313,6 +323,12 @@ _STATE: tuple[tuple[str, _Access, _Access], ...] = (
         lambda torch, name: torch.set_default_device(None if name == "cpu" else name),
     ),
     ("torch", "is_grad_enabled", "set_grad_enabled"),
+    ("torch", "is_anomaly_enabled", "set_anomaly_enabled"),
+    (
+        "torch",
+        lambda torch: not (torch.full((), 1e-40, dtype=torch.float32, device="cpu") * 1.0).item(),
+        "set_flush_denormal",
+    ),
     ("torch", "get_num_threads", "set_num_threads"),
     ("torch", "get_float32_matmul_precision", "set_float32_matmul_precision"),
     ("torch", "get_deterministic_debug_mode", "set_deterministic_debug_mode"),
@@ -351,9 +367,11 @@ def putting_back() -> Iterator[None]:
     when none of them is inside any more.
     """
     _follow_forks()
+    _end_left_children()
     with _lock:
         if not _inside[0]:
             _before.update(_state())
+            _others.update(multiprocessing.active_children())
             sys.meta_path.insert(0, _imports)
         _inside[0] += 1
     try:
@@ -364,6 +382,7 @@ def putting_back() -> Iterator[None]:
             if not _inside[0]:
                 sys.meta_path.remove(_imports)
                 _put_back()
+                _left.update({*multiprocessing.active_children()} - {*_others})
 
 
 def _put_back() -> None:
@@ -422,6 +441,31 @@ def keeping() -> Iterator[None]:
                 _before[place] = value
     finally:
         _loading[0] -= 1
+
+
+_others, _left = (weakref.WeakSet[multiprocessing.process.BaseProcess]() for _ in range(2))
+"""Children of this process from before cells, and those that a cell has left running."""
+
+
+@functools.cache
+def _end_left_children() -> None:
+    """Let this process end with what cells have left: Python waits for its children otherwise."""
+
+    def end() -> None:
+        for child in {*multiprocessing.active_children()} & {*_left}:
+            child.terminate()
+
+    multiprocessing.util.Finalize(None, end, exitpriority=0)
+
+
+@contextlib.contextmanager
+def keeping_random() -> Iterator[None]:
+    """Leave the numbers that this process draws next as they were."""
+    state = random.getstate()
+    try:
+        yield
+    finally:
+        random.setstate(state)
 
 
 @functools.cache

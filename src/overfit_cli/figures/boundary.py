@@ -56,16 +56,18 @@ class DrawnBoundary:
         """The rows whose median lies on the grid."""
         return self.rows[(self.rows["crossing"] > 0) & (self.rows["crossing"] < np.inf)]
 
-    def fit_ends(self, y: str) -> tuple[Floats, Floats]:
-        """The ends of the fit's line, its x and its y."""
+    def fit_line(self, y: str) -> tuple[Floats, Floats]:
+        """The fit's line from the first to the last point, its x and its y."""
         if self.fit is None:
             return np.empty(0), np.empty(0)
-        ends = self.on_grid[y].to_numpy(dtype=np.float64)[[0, -1]]
-        return (self.fit.constant.value / ends) ** (1 / self.fit.exponent.value), ends
+        line = np.geomspace(*self.on_grid[y].to_numpy(dtype=np.float64)[[0, -1]])
+        return (self.fit.constant.value / line) ** (1 / self.fit.exponent.value), line
 
 
 def draw_boundary(data: Cells, options: FigureOptions) -> picture.Picture:
-    """Draw, for each y, the x at which `options.value` crosses the threshold, on log-log axes.
+    """Draw, for each y, the x at which `options.value` crosses the threshold.
+
+    Axes are logarithmic unless `options.log` names others, and `law=()` draws no fit.
 
     Each run directory, and each value of the parameter `by`, has a colour. Points are medians over
     the seeds, with 95 % intervals (with fewer than six seeds, from the least to the greatest), and
@@ -86,15 +88,23 @@ def draw_boundary(data: Cells, options: FigureOptions) -> picture.Picture:
         problem = f"{labels.typeset(label)} crosses it nowhere on this grid."
         raise BadValue("threshold", float(f"{threshold:g}"), problem)
     figure, [axes] = picture.new_panels(1, height=3.3)
+    x, y = (
+        replace(axis, scale="linear" if options.is_log(side) is False else "log")
+        for side, axis in (("x", x), ("y", y))
+    )
     _dress(axes, x, y, drawn)
     points, limit, legend = _points_text(drawn), labels.tick_number(threshold), style.Legend()
     figure.facts.append(f"Where {label} crosses {limit}, for each value of {y.label}: {points}.")
     for boundary in drawn:
         _draw_points(axes, boundary, y.name)
-        fit = _fit_text(boundary, data, x, y)
-        legend.append((_draw_fit(axes, boundary, y.name), fit))
-        told = f"Dashed: {fit}, with 95 % bootstrap intervals" if boundary.fit else fit
-        figure.facts += [f"{told}.", *_off_grid(boundary, data, y, limit)]
+        if options.law != ():
+            fit = _fit_text(boundary, data, x, y)
+            legend.append((_draw_fit(axes, boundary, y.name), fit))
+            told = f"Dashed: {fit}, with 95 % bootstrap intervals" if boundary.fit else fit
+            figure.facts.append(f"{told}.")
+        elif boundary.title:
+            legend.append((_draw_fit(axes, replace(boundary, fit=None), y.name), boundary.title))
+        figure.facts += _off_grid(boundary, data, y, limit)
     if any((boundary.on_grid["never"] > 0).any() for boundary in drawn):
         open_dot = Line2D([], [], marker="o", color=_BLACK, markerfacecolor="white", linestyle="")
         legend.append((open_dot, "some seeds cross off the grid"))
@@ -141,18 +151,19 @@ def _dress(axes: Axes, x: Axis, y: Axis, drawn: Sequence[DrawnBoundary]) -> None
     """Give the axes limits around the points, their intervals and the fits, within the grid."""
     rows = pd.concat([boundary.rows for boundary in drawn])
     on_grid = pd.concat([boundary.on_grid[y.name] for boundary in drawn])
-    fits = [boundary.fit_ends(y.name)[0] for boundary in drawn]
+    fits = [boundary.fit_line(y.name)[0] for boundary in drawn]
     found = rows[["low", "crossing", "high"]].to_numpy(dtype=np.float64)
     ends = np.concatenate([found.ravel(), *fits])
     ends = ends[np.isfinite(ends) & (ends > 0)]
     grid = x.positions[[0, -1]] * (1 / 1.05, 1.05)
     left, right = np.clip([ends.min() / 1.15, ends.max() * 1.15], *grid).tolist()
     low, high = on_grid.min() / 1.12, on_grid.max() * 1.12
-    axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(low, high))
+    axes.set(xscale=x.scale, yscale=y.scale, xlim=(left, right), ylim=(low, high))
     axes.set_xlabel(labels.wrap_text(x.label, style.WIDE))
     axes.set_ylabel(labels.wrap_text(y.label, style.HIGH))
-    log_ticks(axes.xaxis, left, right)
-    replace(y.only(on_grid.tolist()), scale="log").place_ticks(axes.yaxis, low, high)
+    if x.scale == "log":
+        log_ticks(axes.xaxis, left, right)
+    y.only(on_grid.tolist()).place_ticks(axes.yaxis, low, high)
 
 
 def _draw_points(axes: Axes, boundary: DrawnBoundary, y: str) -> None:
@@ -187,7 +198,7 @@ def _draw_fit(axes: Axes, boundary: DrawnBoundary, y: str) -> Line2D:
     """Draw a boundary's law; return what stands for it and for its points in the legend."""
     colour = boundary.colour if boundary.title else _BLACK
     dash: Any = "none" if boundary.fit is None else "--"
-    axes.plot(*boundary.fit_ends(y), color=colour, linestyle=dash, label="fit")
+    axes.plot(*boundary.fit_line(y), color=colour, linestyle=dash, label="fit")
     point: dict[str, Any] = {"marker": "o", "mfc": boundary.colour, "mec": boundary.colour}
     return Line2D([], [], color=colour, linestyle=dash, **point)
 

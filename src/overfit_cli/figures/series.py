@@ -288,7 +288,8 @@ class Series:
             for line in lines if differs or len(known) < len(lines) else lines[:1]:
                 own = {**_BEHIND, "color": self.looks[line.text].colour} if differs else {}
                 own |= {"linestyle": "", "marker": "_"} if self.is_category else {}
-                middle = line[name]["middle"].dropna()
+                middle = line[name]["middle"]  # along a parameter a gap stays one
+                middle = middle.dropna() if self.x is None else middle
                 axes.plot(middle.index + self._aside(line), middle, **{**look, **own})
         for line, name in itertools.product(lines, self.theory if self.x is None else ()):
             for above in self.first_above(line, name):

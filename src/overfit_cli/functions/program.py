@@ -12,6 +12,7 @@ import csv
 import hashlib
 import itertools
 import json
+import math
 import os
 import re
 import shlex
@@ -23,7 +24,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any, cast
+from typing import IO, Any, cast
 
 from overfit_cli.core import text
 from overfit_cli.core.cell import ROW_COLUMNS, Identity, SourceFile
@@ -86,7 +87,7 @@ class Program:
             printed = _printed([*filter(None, words)], name, environment, training)
             found = _filled(self.reads, values)
             given = _rows_in(Path(name), found) if found else [_last_dict(printed)]
-        rows = _without_settings([_numbers(row) for row in given], values)
+        rows = _without_settings([_numbers(row, values) for row in given], values)
         return (row for row in rows) if self.reads else rows[0]
 
 
@@ -110,24 +111,33 @@ def _printed(
     words: Sequence[str], folder: str, environment: Mapping[str, str], training: Training
 ) -> str:
     """What a program prints; all that it has started ends with it, or when its time is over."""
-    how: Any = {"cwd": folder, "env": environment, "encoding": "utf-8", "errors": "replace"}
-    how |= dict.fromkeys(("stdout", "stderr"), subprocess.PIPE) | {"stdin": subprocess.DEVNULL}
-    with subprocess.Popen(words, start_new_session=True, **how) as process:
-        try:
-            while process.returncode is None:
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    printed, errors = map(str, process.communicate(timeout=0.2))
-                training.check_time()  # in a thread no signal comes
-        finally:
-            process.kill()
-            if hasattr(os, "killpg"):
-                with contextlib.suppress(OSError):
-                    os.killpg(process.pid, signal.SIGKILL)
+    how: Any = {"cwd": folder, "env": environment, "stdin": subprocess.DEVNULL}
+    with contextlib.ExitStack() as files:
+        # Files, not pipes: a daemon that it leaves behind would hold those open.
+        printed, errors = (files.enter_context(tempfile.TemporaryFile()) for _ in range(2))
+        how |= {"stdout": printed, "stderr": errors, "start_new_session": True}
+        with subprocess.Popen(words, **how) as process:
+            try:
+                while process.returncode is None:
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        process.wait(timeout=0.2)
+                    training.check_time()  # in a thread no signal comes
+            finally:
+                process.kill()
+                if hasattr(os, "killpg"):
+                    with contextlib.suppress(OSError):
+                        os.killpg(process.pid, signal.SIGKILL)
+        written, failed = (_text_in(file) for file in (printed, errors))
     if process.returncode:
-        last = _last_lines(errors)
+        last = _last_lines(failed)
         reason = last.rpartition("\n")[2][:LONGEST_REASON]
         raise Told(f"{reason} (exit code {process.returncode})".strip(), last)
-    return printed
+    return written
+
+
+def _text_in(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode("utf-8", "replace")
 
 
 def _last_lines(written: str) -> str:
@@ -146,14 +156,31 @@ def _last_dict(printed: str) -> Row:
         if lines[first].startswith("{"):
             with contextlib.suppress(ValueError):
                 return cast("Row", json.JSONDecoder().raw_decode("\n".join(lines[first:]))[0])
-            # Objects count by their first number: `np.float64(0.5)`, `tensor(0.5, grad_fn=<...>)`.
-            line = re.sub(r"<[^<>]*>", "None", lines[first])
-            line = re.sub(r"\b[a-z][\w.]*\(\[?([^][(),]*)[^()]*\)", r"\1", line)
-            line = re.sub(r"(?<![\w'\"])-?(nan|inf)(?![\w'\"])", r"'\g<0>'", line)
-            with contextlib.suppress(ValueError, SyntaxError):
-                return dict(ast.literal_eval(line.strip()))
+            line = lines[first].strip()
+            for tried in (line, re.sub(r"<[^<>]*>", "None", line)):  # such as grad_fn=<...>
+                with contextlib.suppress(ValueError, SyntaxError):
+                    return dict(_printed_value(ast.parse(tried, mode="eval").body))
     what = "it printed no line with a dict or a JSON object; `read` names a file with numbers"
     raise Told(what, _last_lines(printed))
+
+
+def _printed_value(node: ast.expr) -> Any:
+    """What is printed: of an object its one number, `np.float64(0.5)` or `tensor(0.5)`."""
+    match node:
+        case ast.Constant(value):
+            return value
+        case ast.UnaryOp(ast.USub(), inner):
+            value = _printed_value(inner)
+            return -value if isinstance(value, int | float) else None
+        case ast.Name(name) | ast.Attribute(_, name):
+            return {"nan": math.nan, "inf": math.inf, "True_": True, "False_": False}.get(name)
+        case ast.Dict(keys, values):
+            names = [_printed_value(key) for key in keys if key is not None]
+            return dict(zip(names, map(_printed_value, values), strict=True))
+        case ast.Call(_, [only]) | ast.List([only]):
+            value = _printed_value(only)
+            return value if isinstance(value, int | float) else None
+    return None
 
 
 def _rows_in(folder: Path, pattern: str) -> list[Row]:
@@ -162,7 +189,7 @@ def _rows_in(folder: Path, pattern: str) -> list[Row]:
     if len(paths) != 1:
         there = ", ".join(str(path.relative_to(folder)) for path in sorted(folder.rglob("*")))
         raise Told(f"it wrote {len(paths)} files {pattern}", f"It wrote: {there}")
-    content = paths[0].read_text("utf-8-sig", "replace")
+    content = paths[0].read_bytes().decode("utf-8-sig", "replace")
     try:
         is_table = paths[0].suffix == ".csv"
         rows = [*csv.DictReader(content.splitlines())] if is_table else json.loads(content)
@@ -175,14 +202,21 @@ def _rows_in(folder: Path, pattern: str) -> list[Row]:
     return rows
 
 
-def _numbers(row: Mapping[Any, Any], before: str = "") -> Row:
-    """The numbers of a row by name; those inside of `test` are called `test_loss`."""
+def _numbers(row: Mapping[Any, Any], settings: Mapping[str, Any], before: str = "") -> Row:
+    """The numbers of a row by name; those inside of `test` are called `test_loss`.
+
+    Such a part may have the cell's settings, as `vars(args)` does: they are left out.
+    """
     found = Row()
     for key, value in row.items():
         if isinstance(value, Mapping):
-            found |= _numbers(value, f"{before}{key}_")
+            found |= _numbers(value, settings, f"{before}{key}_")
+        elif before and settings.get(key) == value:
+            continue
         elif value in (None, "") or text.is_number(value):
-            found[f"{before}{key}".strip()] = float(value) if value not in (None, "") else None
+            is_whole = re.fullmatch(r"\s*[+-]?\d{1,18}\s*", str(value))
+            number = None if value in (None, "") else int(value) if is_whole else float(value)
+            found[f"{before}{key}".strip()] = number
     return found
 
 
@@ -227,6 +261,9 @@ def read_command(
     if shutil.which(first) is None:
         raise UserError(f"{typed[0]}: there is no such program to run.")
     words = [first, *(_whole(word, folder) for word in typed[1:])]
+    for word in words[1:2]:
+        if word.endswith(_CODE) and not Path(word).is_file() and "{" not in word:
+            raise UserError(f"{word}: there is no such file.")
     main, places, data = _files(words, folder)
     code, base = source.code_of_program(places), places[0][0].parent if places else Path("/")
     shown = [_PLACEHOLDER.sub(r"{\1\2}", word) for word in typed]
@@ -350,8 +387,14 @@ def trains_by_import(tree: ast.Module, name: str) -> bool:
     if name or not body or is_made or "overfit_cli" in ast.unparse(tree):
         return False
     gives = r"(?m)^ +(return|yield) " if is_a_script(tree) else ""  # the numbers of a cell
-    public = [written for each, written in functions.items() if each[0] != "_"]
-    return not any(re.search(gives, each) and not _ARGUMENTS.search(each) for each in public)
+    public = [each for each in named if each.name[0] != "_" and re.search(gives, ast.unparse(each))]
+    return all(_ARGUMENTS.search(ast.unparse(each)) and not _takes_values(each) for each in public)
+
+
+def _takes_values(function: ast.FunctionDef) -> bool:
+    """Whether it is a training function, even if it sets the arguments of a program."""
+    arguments = function.args.args
+    return function.name == "train" and any(arguments) and all(a.annotation for a in arguments)
 
 
 def how_to_sweep(typed: str, file: SourceFile, given: Mapping[str, Any]) -> str:

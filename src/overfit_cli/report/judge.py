@@ -235,7 +235,8 @@ class Judged:
             yield from self.design.sentences()
         fewest = max((part.margin.fewest_seeds for part in self.parts), default=0)
         enough = bool(self.parts) and len(self.parts[0].low) >= fewest
-        if self.run is not None and enough and not self._is_void:
+        is_shape = stated.NO_POWER in self.measurement.note  # which the rates know nothing of
+        if self.run is not None and enough and not self._is_void and not is_shape:
             with self.run.looks_level():
                 said = rules.rates(self.parts).in_words()
             yield said

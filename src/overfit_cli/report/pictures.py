@@ -142,7 +142,11 @@ def draw_claims(
         if not panels:
             raise UserError(" ".join(f"{each.name}: {each.measurement.note}" for each in judged))
         drawing = _draw(panels)
-    drawing.facts += [f"{one.name}: {one.headline}, {one.measurement.number}." for one in judged]
+    for each in judged:
+        measure, called = each.claim.measure, each.name
+        if isinstance(measure, stated.Measure) and each.is_stated:
+            called = str(measure.sentence)
+        drawing.facts.append(f"{called}: {each.headline}, {each.measurement.number}.")
     drawing.caption = labels.caption(" ".join(drawing.facts), run.data)
     known = {claim.name for claim in run.claims()}
     texts = [

@@ -169,7 +169,7 @@ def count_distinct(values: ArrayLike) -> int:
 def is_short_decimal(values: ArrayLike) -> NDArray[np.bool_]:
     """Return which numbers are multiples of `SHORT_DECIMAL`; those that are not finite are."""
     numbers = np.asarray(values, dtype=np.float64)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         multiples = numbers / SHORT_DECIMAL
         return ~np.isfinite(numbers) | (np.abs(multiples - np.round(multiples)) < 1e-9)
 

@@ -403,9 +403,10 @@ def _value(info: ParameterInfo, text: str) -> Value:
 
 
 def _parsed(info: ParameterInfo, text: str) -> Value:
-    """A value as Python's are read: numbers that agree to `DIGITS` digits are one."""
+    """A value; a number of more than 15 digits, which arithmetic left, has `DIGITS` as Python's."""
     value = info.parse(text)
-    return round_digits(value, DIGITS) if isinstance(value, float) else value
+    is_long = isinstance(value, float) and round_digits(value, 15) != value
+    return round_digits(float(value), DIGITS) if is_long else value
 
 
 def _spaced(info: ParameterInfo, text: str) -> Sequence[Value]:

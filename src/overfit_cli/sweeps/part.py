@@ -268,18 +268,11 @@ def groups_to_join(parts: Sequence[Part]) -> Iterator[list[Part]]:
 _TYPES = {"int": WHOLE, "float": REAL, "bool": pa.bool_(), "literal": TEXT, "text": TEXT}
 
 
-def cell_schema(
-    study: AnyStudy, measured: Iterable[Mapping[str, object]] = (), *, traceback: bool = False
-) -> pa.Schema:
-    """Return the schema of the study's cell rows.
-
-    Args:
-        measured: the measurements of some cells, declared or not.
-        traceback: whether one of the cells raised.
-    """
+def cell_schema(study: AnyStudy, measured: Iterable[Mapping[str, object]] = ()) -> pa.Schema:
+    """Return the schema of the study's cell rows, with what is measured, declared or not."""
     parameters = parameter_types(describe(study.parameters).values())
     types = _with_columns(_FIRST | parameters | _AFTER_PARAMETERS, study.columns, measured)
-    return pa.schema(types | ({TRACEBACK: TEXT} if traceback else {}))
+    return pa.schema(types | {TRACEBACK: TEXT})
 
 
 def steps_schema(study: AnyStudy, logged: Iterable[Mapping[str, object]] = ()) -> pa.Schema:
@@ -314,7 +307,7 @@ def cell_table(study: AnyStudy, results: Sequence[CellResult]) -> pa.Table:
         }
         for one in results
     ]
-    schema = cell_schema(study, (result.measurements for result in results), traceback=True)
+    schema = cell_schema(study, (result.measurements for result in results))
     real = {name for name in schema.names if schema.field(name).type == REAL}
     for row in rows:  # of mixed columns whole numbers are rounded
         row |= {name: float(n) for name, n in row.items() if name in real and type(n) is int}

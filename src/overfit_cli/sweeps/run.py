@@ -115,7 +115,9 @@ class Session:
                 break
         kinds = count_alike(total.failed, total.tracebacks)
         self._tell("done.txt", total=total, kinds=kinds, most=MOST_REASONS, confidence=LEVEL)
-        if self.options.check or (self.grid.study.identity.source and total.trained):
+        identity = self.grid.study.identity
+        is_own = identity.source or (identity.function and identity.function.command)
+        if self.options.check or (is_own and total.trained):
             self._check(now.work, total.seconds)
         return total
 

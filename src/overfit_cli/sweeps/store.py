@@ -181,7 +181,7 @@ class RunDirectory:
         if study is not None and kind == STEPS:
             declared = parquet.steps_schema(study).names
         elif study is not None and study.version in table["version"][:1].to_pylist():
-            declared = parquet.cell_schema(study, traceback=True).names
+            declared = parquet.cell_schema(study).names
         shown: pd.DataFrame = table.select([n for n in names if n in declared]).to_pandas()
         return shown
 
