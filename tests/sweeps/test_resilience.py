@@ -32,7 +32,6 @@ from overfit_cli.sweeps import executors, worker
 from overfit_cli.sweeps.executors import Deadlines, Local
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import Batch, Task, TaskRecord, Work
-from tests.clusters import dask_cluster
 from tests.command import call, ended, python, run, start, wait_for
 from tests.toy_runs import TOY, begin, check_once, parts_in, rows, toy_cells
 
@@ -289,21 +288,3 @@ def test_time_counts_for_tasks_that_run_and_not_while_the_process_is_stopped(
     del in_flight[lost]
     assert not deadlines.overdue(in_flight, 1)
     assert not Deadlines(None).overdue(in_flight, 1)
-
-
-@pytest.mark.unix
-@pytest.mark.slow
-@pytest.mark.parametrize(("limit", "reasons"), [(1, {"", "worker killed"}), (None, {""})])
-def test_others_train_what_a_silent_worker_of_dask_has(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: float | None, reasons: set[str]
-) -> None:
-    """Without a limit dask gives it up, after 5 to 10 minutes; here after less than half a one."""
-    monkeypatch.setattr(executors, "GRACE", 1.0)
-    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL", "5 minutes" if limit else "8s")
-    with dask_cluster(tmp_path / "cluster", "one", "two") as started:
-        started.workers["two"].send_signal(signal.SIGSTOP)
-        where: Any = {"backend": "dask", "address": started.address, "out": tmp_path / "out"}
-        grid: Any = {"n": "1:4", "snr": 1.0, "seeds": 1}
-        cells = overfit_cli.sweep("toy", **grid, **where, time_limit=limit, quiet=True)
-    assert len(cells) == 4
-    assert {""} <= set(cells["reason"]) <= reasons

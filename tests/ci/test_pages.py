@@ -30,7 +30,7 @@ import pytest
 import overfit_cli
 from tests.command import call, python
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TESTED_ELSEWHERE = {"adding-a-study.md", "verdicts.md", "gallery.md"}
 """Pages that need an installed package, that tests of their own run, or whose figures are drawn."""
 
@@ -175,7 +175,7 @@ def _fewer(word: str) -> str:
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, marks=[] if page.name == "commands.md" else [pytest.mark.slow])
+        page
         for page in PAGES
         if page.name not in TESTED_ELSEWHERE and any(step.command for step in steps_of(page))
     ],
@@ -198,7 +198,6 @@ def done(directory: str) -> pd.DataFrame:
     return cells[cells["status"] == "done"]
 
 
-@pytest.mark.slow
 def test_the_queries_of_the_cookbook_answer_what_is_in_the_cells() -> None:
     page = (ROOT / "docs" / "cookbook.md").read_text()
     in_shell = re.findall(r'^\$ duckdb -c "\n(.*?)"$', page, re.DOTALL | re.MULTILINE)

@@ -33,7 +33,6 @@ def test_the_picture_of_the_page_shows_the_counts_of_the_kept_report() -> None:
     assert shown == counts, "run `python -m docs.page_picture`"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", [pytest.param(path, id=path.stem) for path in PICTURES])
 def test_a_picture_is_what_its_command_draws(path: Path, tmp_path: Path) -> None:
     if path in REAL_DATA and "OVERFIT_DATA" not in os.environ:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import cloudpickle
 import pandas as pd
@@ -19,10 +20,11 @@ import pytest
 import overfit_cli
 from overfit_cli.core.registry import find_study
 from overfit_cli.core.training import Execution
+from overfit_cli.sweeps import executors
 from overfit_cli.sweeps.clusters import _knock
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.worker import VERSIONS, Work, run_remotely
-from tests.clusters import DaskCluster, RayCluster, dask_cluster, ray_cluster
+from tests.ci.clusters import DaskCluster, RayCluster, dask_cluster, ray_cluster
 from tests.command import TOY, ended, python, run, start
 from tests.functions.mine import written
 from tests.studies.benign_vit.test_images import write_mnist
@@ -57,7 +59,7 @@ def ray(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayCluster]:
         yield started
 
 
-@pytest.fixture(params=["dask", pytest.param("ray", marks=pytest.mark.slow)])
+@pytest.fixture(params=["dask", "ray"])
 def cluster(request: pytest.FixtureRequest) -> Cluster:
     found: Cluster = request.getfixturevalue(request.param)
     return found
@@ -77,7 +79,6 @@ def test_rows_are_those_of_a_sweep_here_and_workers_need_no_disk_of_this_process
 
 
 @pytest.mark.unix
-@pytest.mark.slow
 def test_ctrl_c_takes_back_what_is_queued_and_keeps_what_is_finished(
     tmp_path: Path, cluster: Cluster
 ) -> None:
@@ -90,7 +91,6 @@ def test_ctrl_c_takes_back_what_is_queued_and_keeps_what_is_finished(
     assert 3 <= len(rows(tmp_path / "out")) == kept < 20
 
 
-@pytest.mark.slow
 def test_a_function_travels_with_the_files_of_its_package_and_anew_when_one_has_changed(
     tmp_path: Path, cluster: Cluster
 ) -> None:
@@ -120,7 +120,6 @@ def test_a_function_travels_with_the_files_of_its_package_and_anew_when_one_has_
     assert len(overfit_cli.load(tmp_path / "out", trajectories=True)) == 3
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "case",
     [
@@ -142,7 +141,6 @@ def test_a_cluster_that_is_not_there_is_one_sentence(tmp_path: Path, case: str) 
 
 
 @pytest.mark.unix
-@pytest.mark.slow
 @pytest.mark.parametrize("how", ["dask ends", "dask hangs", "ray ends"])
 def test_a_cluster_that_no_longer_answers_is_one_sentence_and_no_result_is_lost(
     tmp_path: Path, how: str
@@ -167,7 +165,6 @@ def test_a_cluster_that_no_longer_answers_is_one_sentence_and_no_result_is_lost(
 
 
 @pytest.mark.unix
-@pytest.mark.slow
 def test_a_frozen_scheduler_ends_a_sweep_that_connects_within_a_minute(tmp_path: Path) -> None:
     with dask_cluster(tmp_path / "cluster", "one") as started:
         started.scheduler.send_signal(signal.SIGSTOP)
@@ -182,7 +179,6 @@ def test_a_frozen_scheduler_ends_a_sweep_that_connects_within_a_minute(tmp_path:
 # Dask
 
 
-@pytest.mark.slow
 def test_a_worker_that_is_lost_costs_its_batches_time_and_no_result(tmp_path: Path) -> None:
     with dask_cluster(tmp_path / "cluster", "one", "two") as started:
         process = begin(tmp_path, *SHORT, *on(started))
@@ -213,7 +209,6 @@ def lacking(what: str, folder: Path) -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join([str(folder), str(TOY)])}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("backend", "lacks", "late", "sentence"),
     [
@@ -240,7 +235,6 @@ def test_a_worker_that_lacks_something_ends_the_sweep_with_a_sentence(
     assert errors.count("\n") == 1
 
 
-@pytest.mark.slow
 def test_a_sweep_waits_for_a_cluster_that_has_no_worker_yet(tmp_path: Path) -> None:
     with dask_cluster(tmp_path / "cluster") as started:
         process = start("sweep", "toy", *GRID, *on(started), cwd=tmp_path)
@@ -252,7 +246,6 @@ def test_a_sweep_waits_for_a_cluster_that_has_no_worker_yet(tmp_path: Path) -> N
     assert len(rows(tmp_path / "out")) == 36
 
 
-@pytest.mark.slow
 def test_no_more_tasks_run_at_a_time_than_jobs(tmp_path: Path, dask: DaskCluster) -> None:
     written(
         tmp_path,
@@ -270,7 +263,6 @@ def test_no_more_tasks_run_at_a_time_than_jobs(tmp_path: Path, dask: DaskCluster
 
 
 @pytest.mark.unix
-@pytest.mark.slow
 @pytest.mark.parametrize(("workers", "pause"), [(("one", "two"), 0), (("one",), 0.4)])
 def test_a_cell_that_kills_every_worker_becomes_a_failed_row_and_others_are_trained(
     tmp_path: Path, workers: tuple[str, ...], pause: float
@@ -283,7 +275,6 @@ def test_a_cell_that_kills_every_worker_becomes_a_failed_row_and_others_are_trai
     assert reasons.to_dict() == {1: "", 2: "", 3: "worker killed", 4: "", 5: ""}
 
 
-@pytest.mark.slow
 def test_two_sweeps_at_once_import_their_own_files(tmp_path: Path, dask: DaskCluster) -> None:
     """Also where a function imports while it trains."""
     text = (
@@ -358,7 +349,6 @@ def test_a_worker_without_a_gpu_trains_nothing_on_one(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.unix
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_worker_of_ray_that_ends_costs_no_result(
     tmp_path: Path, ray: RayCluster, number: signal.Signals
@@ -373,7 +363,6 @@ def test_a_worker_of_ray_that_ends_costs_no_result(
 
 
 @pytest.mark.unix
-@pytest.mark.slow
 def test_sigterm_while_it_connects_shows_no_stack(tmp_path: Path, ray: RayCluster) -> None:
     for moment in (0.5, 0.9, 1.3, 1.7, 2.1):
         process = start("sweep", "toy", *SHORT, *on(ray), cwd=tmp_path)
@@ -382,7 +371,6 @@ def test_sigterm_while_it_connects_shows_no_stack(tmp_path: Path, ray: RayCluste
         assert process.communicate(timeout=20)[1] == ""
 
 
-@pytest.mark.slow
 def test_a_cell_that_exits_or_kills_its_worker_is_a_failed_row(
     tmp_path: Path, ray: RayCluster
 ) -> None:
@@ -393,7 +381,6 @@ def test_a_cell_that_exits_or_kills_its_worker_is_a_failed_row(
     assert reasons == ["error: SystemExit: enough", "error: KeyboardInterrupt", "worker killed"]
 
 
-@pytest.mark.slow
 def test_a_script_that_is_connected_stays_so(tmp_path: Path, ray: RayCluster) -> None:
     text = (
         "import overfit_cli, ray\n"
@@ -411,3 +398,20 @@ def test_a_script_that_is_connected_stays_so(tmp_path: Path, ray: RayCluster) ->
     done = python(written(tmp_path, text, "script.py"), cwd=tmp_path)
     assert "address='127.0.0.1:9': this process is connected to the ray cluster at" in done.stdout
     assert len(rows(tmp_path / "auto")) == len(rows(tmp_path / "named")) == 2
+
+
+@pytest.mark.unix
+@pytest.mark.parametrize(("limit", "reasons"), [(1, {"", "worker killed"}), (None, {""})])
+def test_others_train_what_a_silent_worker_of_dask_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: float | None, reasons: set[str]
+) -> None:
+    """Without a limit dask gives it up, after 5 to 10 minutes; here after less than half a one."""
+    monkeypatch.setattr(executors, "GRACE", 1.0)
+    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL", "5 minutes" if limit else "8s")
+    with dask_cluster(tmp_path / "cluster", "one", "two") as started:
+        started.workers["two"].send_signal(signal.SIGSTOP)
+        where: Any = {"backend": "dask", "address": started.address, "out": tmp_path / "out"}
+        grid: Any = {"n": "1:4", "snr": 1.0, "seeds": 1}
+        cells = overfit_cli.sweep("toy", **grid, **where, time_limit=limit, quiet=True)
+    assert len(cells) == 4
+    assert {""} <= set(cells["reason"]) <= reasons
