@@ -19,12 +19,7 @@ from overfit_cli.core.processes import keeping_random
 from overfit_cli.core.registry import add_study, find_study
 from overfit_cli.core.study import AnyStudy, Study
 from overfit_cli.core.text import console
-from overfit_cli.functions.function_study import (
-    FunctionStudy,
-    study_of_function,
-    study_of_reference,
-    study_of_rows,
-)
+from overfit_cli.functions import function_study
 from overfit_cli.functions.program import is_command
 from overfit_cli.sweeps.load import conditions, load_run, logged_steps, means_over_seeds, summaries
 from overfit_cli.sweeps.manifest import warn_of_sources
@@ -164,8 +159,7 @@ def train(
     options = {"out": out, "data": data, "device": device, "read": read}
     how, given = option.read_options(option.SweepOptions, options), _given(parameters, values)
     subject = _subject(study, how, dict(given))
-    settings = _settings(subject.study, given)
-    watch = train_cell(subject, settings, seed, how, console(quiet=quiet))
+    watch = train_cell(subject, _settings(subject.study, given), seed, how, console(quiet=quiet))
     if isinstance(watch.error, Exception):
         raise watch.error
     return watch.result
@@ -377,25 +371,27 @@ def _is_sentence(source: object) -> bool:
     return is_text and not Path(str(source)).exists()
 
 
-def _function(study: object) -> FunctionStudy | None:
+def _function(study: object) -> function_study.FunctionStudy | None:
     """The study of a function, or of a file with one, that is named beside run directories."""
-    if study is None or isinstance(study, FunctionStudy):
+    if study is None or isinstance(study, function_study.FunctionStudy):
         return study
-    return study_of_function(study) if callable(study) else study_of_reference(str(study))
+    if callable(study):
+        return function_study.study_of_function(study)
+    return function_study.study_of_reference(str(study))
 
 
 def _study_of(cells: pd.DataFrame, study: AnyStudy | Callable[..., Any] | str | None) -> AnyStudy:
     if isinstance(study, Study):
         return study
     if callable(study):
-        return study_of_function(study)
+        return function_study.study_of_function(study)
     names = {*cells.get("study", ())} if study is None else {study}
     if len(names) != 1:
         problem = f"the cells have a column `study` of {len(names)} names"
         raise UserError(f"study: {problem}; name one, such as study='benign-vit'.")
     name = str(names.pop())
     is_own = ":" in name or is_command(name)
-    return study_of_rows(name, cells) if is_own else find_study(name)
+    return function_study.study_of_rows(name, cells) if is_own else find_study(name)
 
 
 def _given(parameters: object, axes: Mapping[str, Values]) -> list[tuple[str, Values]]:
@@ -420,7 +416,7 @@ def _subject(study: object, how: option.SweepOptions, given: Mapping[str, Values
         return Subject(study, study.name)
     if not callable(study):
         raise UserError(f"{study!r} is neither a function nor a study nor the name of one.")
-    own = study_of_function(study)
+    own = function_study.study_of_function(study)
     return Subject(own, own.record.label)
 
 

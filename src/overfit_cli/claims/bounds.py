@@ -148,8 +148,7 @@ class Bound:
             index = at.frame.index
             ends = ~broken[index], unknown[index], at.frame["seed"]
             part = Part.of_cells(*ends, margin, statistic)
-            place = describe_values(values)
-            found.append(replace(part, place=place, below=below, details=details))
+            found.append(replace(part, place=describe_values(values), below=below, details=details))
         return found
 
     def _distances(self, cells: Cells) -> Iterator[tuple[str, float]]:

@@ -154,8 +154,6 @@ def require_done(cells: pd.DataFrame, most_failed: float = 0.0) -> pd.DataFrame:
     """Return the cells that are done; up to a share of them may have failed."""
     failed = int((cells["status"] != "done").sum())
     if failed > most_failed * len(cells):
-        raise inconclusive(
-            f"{failed} of {plural(len(cells), 'cell')} failed or are absent, and those may differ "
-            "from the rest."
-        )
+        words = f"{failed} of {plural(len(cells), 'cell')} failed or are absent"
+        raise inconclusive(f"{words}, and those may differ from the rest.")
     return cells[cells["status"] == "done"]

@@ -63,9 +63,8 @@ class On:
 
     def where(self, *conditions: str, **values: Any) -> On:
         """Return fewer of the cells."""
-        return replace(
-            self, conditions=(*self.conditions, *conditions), values={**self.values, **values}
-        )
+        conditions = (*self.conditions, *conditions)
+        return replace(self, conditions=conditions, values={**self.values, **values})
 
     def of(self, cells: pd.DataFrame, model: type[StudyParameters]) -> pd.DataFrame:
         """Return the chosen cells, with a failed one for each that a seed lacks."""
@@ -165,18 +164,6 @@ class Claims:
     figure: str = ""
     claims: list[Claim] = field(default_factory=list)
 
-    def paper(self, *texts: Any, **fields: Any) -> None:
-        """Make a claim that is a sentence of the paper: see `make`."""
-        self.make("paper", *texts, **fields)
-
-    def sharp(self, *texts: Any, **fields: Any) -> None:
-        """Make a claim on whether a bound is tight, or a condition is needed."""
-        self.make("sharp", *texts, **fields)
-
-    def ours(self, *texts: Any, **fields: Any) -> None:
-        """Make a claim that is a question of ours."""
-        self.make("ours", *texts, **fields)
-
     def make(
         self,
         kind: Kind,
@@ -227,9 +214,13 @@ class Claims:
                 holds_where = stated.holds_where(number, because, named=True)
                 ends = between or {}
                 measured = Measure(stated, self.model, choose, self.columns, ends, drawn, among)
-            told = {"statement": statement, "holds_where": holds_where, "measure": measured}
-            part = self._claim(kind, name, place, chosen, {**told, **fields})
-            parts[" ".join(filter(None, (label, at)))] = part
+            given: dict[str, Any] = {
+                **{"name": f"{self.prefix}-{name}" if self.prefix else name, "kind": kind},
+                "source": f"{'after ' if kind == 'ours' else ''}{self.source}, {place}",
+                **{"figure": self.figure, "preset": chosen.preset, "profile": chosen.profile},
+                **{"statement": statement, "holds_where": holds_where, "measure": measured},
+            }
+            parts[" ".join(filter(None, (label, at)))] = Claim(**{**given, **fields})
         claim = next(iter(parts.values()))
         if len(parts) > 1:
             words = dict.fromkeys(part.holds_where for part in parts.values())
@@ -237,14 +228,14 @@ class Claims:
         seal = [*sentences.items(), *((at, each.stated) for at, each in places.items())]
         self.claims.append(replace(claim, sealed=f"{seal} {between or ''}{among} {drawn}"))
 
-    def _claim(self, kind: Kind, name: str, place: str, on: On, fields: Mapping[str, Any]) -> Claim:
-        given = {"figure": self.figure, "preset": on.preset, "profile": on.profile}
-        return Claim(
-            name=f"{self.prefix}-{name}" if self.prefix else name,
-            kind=kind,
-            source=f"{'after ' if kind == 'ours' else ''}{self.source}, {place}",
-            **{**given, **fields},
-        )
+    paper = functools.partialmethod(make, "paper")
+    """Makes a claim that is a sentence of the paper: see `make`."""
+
+    sharp = functools.partialmethod(make, "sharp")
+    """Makes a claim on whether a bound is tight, or a condition is needed."""
+
+    ours = functools.partialmethod(make, "ours")
+    """Makes a claim that is a question of ours."""
 
 
 def _chosen(

@@ -205,8 +205,7 @@ class Part:
         )
         if not is_share:
             return self
-        fewest = max(self.margin.fewest_seeds, FEWEST["share"])
-        margin = replace(self.margin, fewest_seeds=fewest)
+        margin = replace(self.margin, fewest_seeds=max(self.margin.fewest_seeds, FEWEST["share"]))
         return replace(self, statistic="share", margin=margin, within=(least, most))
 
 

@@ -187,8 +187,7 @@ class Power:
             for parts, (first, last) in zip(pieces, _pieces(x), strict=False):
                 at = slice(first, last + 1)
                 where = _joined(place, f"{self.axis}={x[first]:.6g} to {x[last]:.6g}")
-                weights = _slope_weights(np.log(x[at]))
-                local = _weighted(weights, *(each[:, at] for each in logs))
+                local = _weighted(_slope_weights(np.log(x[at])), *(each[:, at] for each in logs))
                 parts.append(Part(where, *local, self.margin, "mean"))
         return [parts for parts in pieces if parts]
 
@@ -281,11 +280,9 @@ class Powers:
 
     def holds_where(self, statistic: str) -> str:
         """Return the condition on the powers in words."""
-        powers = ", ".join(
-            f"{margin.target:g} of {self.causes[index]}" for index, margin in self.margins()
-        )
+        powers = (f"{margin.target:g} of {self.causes[at]}" for at, margin in self.margins())
         each = f"the {statistic} over seeds of each power"
-        return f"{each}{IN_MARGIN}within {self.tolerance:g} of {powers}"
+        return f"{each}{IN_MARGIN}within {self.tolerance:g} of {', '.join(powers)}"
 
     def parts(self, cells: Cells) -> list[Part]:
         """Return each power that is stated: least squares of logarithms, seed by seed.

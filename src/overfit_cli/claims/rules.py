@@ -128,8 +128,7 @@ def _details(parts: Sequence[Part], ends: Floats) -> dict[str, float]:
     for part, numbers in zip(parts, ends.tolist(), strict=True):
         if (part.quantity or len(parts) <= MOST_LISTED) and part.statistic != "case":
             name = re.sub("^(at|the) ", "", str(part))
-            names = (name, f"{name}, from", f"{name}, to")
-            details |= zip(names, numbers, strict=True)
+            details |= zip((name, f"{name}, from", f"{name}, to"), numbers, strict=True)
     return details
 
 
@@ -200,10 +199,8 @@ class Rates:
         wrong = f"hold in {holds:.1f} % of simulated data in which it is barely false, and fail in "
         wrong += f"{fails:.1f} % of those in which it is barely true; as measured it would "
         wrong = "" if math.isnan(holds) else wrong
-        return (
-            f"With {plural(self.seeds, 'seed')} it would {wrong}hold in {100 * self.holds:.0f} % "
-            f"and fail in {100 * self.fails:.0f} %."
-        )
+        power = f"hold in {100 * self.holds:.0f} % and fail in {100 * self.fails:.0f} %"
+        return f"With {plural(self.seeds, 'seed')} it would {wrong}{power}."
 
 
 def rates(parts: Sequence[Part], seeds: int = 0, *, repeats: int = REPEATS) -> Rates:
@@ -336,11 +333,7 @@ def _noisy_median(numbers: Floats, width: float) -> float:
 
 
 def _verdicts(
-    pilots: Sequence[_Pilot],
-    moves: Floats,
-    count: int,
-    repeats: int,
-    random: np.random.Generator,
+    pilots: Sequence[_Pilot], moves: Floats, count: int, repeats: int, random: np.random.Generator
 ) -> NDArray[np.int8]:
     """The verdicts in worlds in which each part's number is moved, some of them at a time."""
     verdicts, at_a_time = list[NDArray[np.int8]](), max(1, MOST_NUMBERS // (len(pilots) * count))

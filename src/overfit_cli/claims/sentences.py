@@ -75,12 +75,10 @@ class Clause:
         if self.statistic == "mean" and isinstance(self.quantity, Level):
             refs = self.quantity.measured.refs
             numbers = cells.numbers(refs[0].name, missed=False)
-            is_single = len(refs) == 1  # a difference of zeros and ones has three values
-            parts = (
-                _of_two_values(parts, {*numbers.abs().dropna()})
-                if is_single
-                else [replace(part, signed=True) for part in parts]
-            )
+            if len(refs) == 1:
+                parts = _of_two_values(parts, {*numbers.abs().dropna()})
+            else:  # a difference of zeros and ones has three values
+                parts = [replace(part, signed=True) for part in parts]
         if self.statistic == "geometric mean" and any((part.high <= 0).any() for part in parts):
             raise inconclusive("A number is 0 or less, which has no logarithm.")
         return combine(parts, self.over)
@@ -125,15 +123,11 @@ def _of_two_values(parts: Sequence[Part], sizes: set[float]) -> list[Part]:
     """
     known = [part.low[part.low == part.high] for part in parts]
     values, count = np.unique(np.concatenate(known)), sum(map(len, known))
-    if len(values) != 2 or np.isinf(values).any():
+    is_few = count < FEW and not sizes <= {0.0, 1.0}
+    if len(values) != 2 or np.isinf(values).any() or is_few:
         return list(parts)
     within = float(values[0]), float(values[1])
-    return [
-        replace(part, within=within)
-        if not part.unknown and (count >= FEW or sizes <= {0.0, 1.0})
-        else part
-        for part in parts
-    ]
+    return [part if part.unknown else replace(part, within=within) for part in parts]
 
 
 def combine(parts: Sequence[Part], over: Over) -> list[Part]:
@@ -216,10 +210,9 @@ class Sentence:
         if left := len(cells.frame) - len(judged.frame):
             are, them = ("is", "it") if left == 1 else ("are", "them")
             add_remark(f"{plural(left, 'cell')} {are} left out because the claim excludes {them}.")
-        several = len(self.clauses) > 1
         try:
             return [
-                replace(part, quantity=str(clause.quantity)) if several else part
+                replace(part, quantity=str(clause.quantity)) if len(self.clauses) > 1 else part
                 for clause in self.clauses
                 for part in clause.parts(judged, self.seeds)
             ]
@@ -397,12 +390,10 @@ def _quantity(body: str, *, in_ratios: bool) -> Quantity:
         return trend
     if crossing := _crossing(body):
         return crossing
-    several = rf"powers of \((.+)\) in (.+?) are \((.+)\) within ({_NUMBER})"
-    if match := re.fullmatch(several, body):
+    if match := re.fullmatch(rf"powers of \((.+)\) in (.+?) are \((.+)\) within ({_NUMBER})", body):
         causes = tuple(map(_measured, match[1].split(",")))
-        stated = tuple(
-            None if each.strip() == "any" else _number(each.strip()) for each in match[3].split(",")
-        )
+        texts = map(str.strip, match[3].split(","))
+        stated = tuple(None if text == "any" else _number(text) for text in texts)
         if len(causes) != len(stated) or stated == (None,) * len(stated):
             refuse("it takes a power, or `any`, for each name, and at least one that is a number.")
         powers = Powers(_measured(match[2]), causes, stated, _number(match[4]))
@@ -449,8 +440,7 @@ def _comparison(left: str, sign: str, right: str, *, in_ratios: bool) -> Level:
         turned = sign.translate(str.maketrans("<>", "><"))
         return Level(_measured(right), _one_side(turned, _number(left)))
     if in_ratios:
-        ratio = _measured(f"({_measured(left)}) / ({_measured(right)})")
-        return Level(ratio, _one_side(sign, 1.0))
+        return Level(_measured(f"({_measured(left)}) / ({_measured(right)})"), _one_side(sign, 1.0))
     return Level(_difference(left, right), _one_side(sign, 0.0))
 
 
@@ -489,10 +479,8 @@ def _sides(text: str, signs: str = _SIGN) -> list[str]:
 
 def _difference(left: str, right: str) -> Expression:
     """The left side of a comparison less its right side; one of them may be a number."""
-    left, right = (
-        side if re.fullmatch(_NUMBER, side) else str(_measured(side)) for side in (left, right)
-    )
-    return _measured(f"{left} - ({right})")
+    both = (side if re.fullmatch(_NUMBER, side) else str(_measured(side)) for side in (left, right))
+    return _measured("{} - ({})".format(*both))
 
 
 def _measured(text: str) -> Expression:
@@ -532,6 +520,5 @@ def _margin(text: str) -> Margin:
 
 def _one_side(sign: str, number: float) -> Margin:
     """A margin with one end; that of `<` and `>` does not contain its end."""
-    towards = {"<": -math.inf, ">": math.inf}.get(sign, number)
-    end = math.nextafter(number, towards)
+    end = math.nextafter(number, {"<": -math.inf, ">": math.inf}.get(sign, number))
     return Margin(most=end) if sign[0] == "<" else Margin(least=end)

@@ -158,7 +158,8 @@ class Measure:
             powers = Worlds.of(pieces).value[0]
             least, most = float(powers.min()), float(powers.max())
             is_even = abs(most + least) >= 3 * (most - least)  # within a factor of 2
-            is_even |= len({part.margin for part in pieces}) > 1  # of several powers
+            [margin, *others] = {part.margin for part in pieces}
+            is_even |= bool(others) or margin.least < 0 < margin.most  # of several, or about 0
             told = f"Its pieces have powers from {three_digits(least)} to {three_digits(most)}."
             return replace(measured, note=f"{measured.note} {told * (not is_even)}".strip())
         fails = judge(pieces, among=self.among).verdict == "fails"
@@ -196,9 +197,8 @@ def with_steps(rows: pd.DataFrame, steps: Cells, names: Iterable[str]) -> pd.Dat
             found[name] = keys.map(values)
             continue
         states = comparison(condition).states(steps)
-        meets = logged[states["known"] & ~states["missed"]].groupby("key")["step"].min()
         unknown = keys.map(logged[~states["known"]].groupby("key")["step"].min())
-        first = keys.map(meets)
+        first = keys.map(logged[states["known"] & ~states["missed"]].groupby("key")["step"].min())
         found[name] = first.mask(unknown < first)
         found[name + LEAST] = np.fmin(first.fillna(last), unknown)
         found[name + MOST] = first.fillna(np.inf)
@@ -433,10 +433,8 @@ def design_of(measure: Measure, rows: pd.DataFrame) -> Design:
     every, absent = pd.concat([cells.frame, *unswept]), pd.concat(unswept)
     judged = pd.concat([frame[keep], absent]).drop_duplicates([*names, "seed"])
     complete = add_absent(judged.reset_index(drop=True), names)
-    lacking = {
-        name: ",".join(dict.fromkeys(map(str, absent[name])))
-        for name in (varying(every, names) if len(absent) else ())
-    }
+    varied = varying(every, names) if len(absent) else []
+    lacking = {name: _listed(absent[name]) for name in varied}
     unnamed = _in_words(frame[~keep], sorted(pinned)) if not keep.all() else ""
     settings = _count_settings(every, names)
     return Design(complete, varying(complete, names), settings, unnamed, lacking, measure.drawn)
@@ -500,9 +498,11 @@ def settings_lacking(measure: Measure, rows: pd.DataFrame) -> dict[str, str]:
         axes, left = sentence.axes(cells), chosen(cells, sentence.where).frame
         short = [name for name, fewest in axes.items() if left[name].nunique() < fewest]
         lacking = {name: [] for name in short or axes}
-    return {
-        name: ",".join(dict.fromkeys(map(str, values))) or RANGE for name, values in lacking.items()
-    }
+    return {name: _listed(values) or RANGE for name, values in lacking.items()}
+
+
+def _listed(values: Iterable[Any]) -> str:
+    return ",".join(dict.fromkeys(map(str, values)))
 
 
 def _is_met(cells: Cells, conditions: Sequence[str]) -> bool:

@@ -90,8 +90,7 @@ def _means(data: Cells, columns: str | None, form: Format) -> pd.DataFrame:
     chosen = _read_columns(columns, study, [*settings, *numbers, "seeds", "failed"])
     main = [name for name in numbers if name == study.headline and form == "latex"]
     measured = [name for name in chosen if name in numbers] or main or numbers
-    parameters = [name for name in chosen if name in settings]
-    return means_over_seeds(data, parameters, measured)
+    return means_over_seeds(data, [name for name in chosen if name in settings], measured)
 
 
 def _rows(
@@ -275,8 +274,7 @@ def compare(
     cli.write_content(output, json_file, json_text(comparison.content).encode(), "json_file")
     for line in comparison.above():
         text.print_folded(output, line)
-    means = ("mean of A", "mean of B")
-    output.print(text.text_table(comparison.rows(), ruled=True, right=means))
+    output.print(text.text_table(comparison.rows(), ruled=True, right=("mean of A", "mean of B")))
     for line in comparison.below():
         text.print_folded(output, line)
     return int(tolerance is not None and comparison.differs)

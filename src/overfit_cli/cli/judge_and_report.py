@@ -248,8 +248,7 @@ def _say_verdicts(
         for kind, counts in kinds.items():
             numbers: Any = {verdict: str(count or "") for verdict, count in counts.items()}
             rows.append({"paper": paper["cited"], "kind": kind, **numbers})
-    table = text.text_table(rows, ruled=True, whole=["kind"], right=_COLOURS, styles=_COLOURS)
-    output.print(table)
+    output.print(text.text_table(rows, ruled=True, whole=["kind"], right=_COLOURS, styles=_COLOURS))
     if many and not asked.details:
         return shown
     output.print(verdict_table(shown))

@@ -299,9 +299,8 @@ def _lines_on_cells(run: RunSummary, data: Cells) -> Iterator[str]:
 
 
 def _next_commands(run: RunSummary, *others: Sequence[str]) -> Iterator[str]:
-    continuing = _continuing(run) if run.missing else []
     failures = text.command_words("runs", run.path, failed=True) if run.failed else []
-    for words in filter(None, [continuing, failures, *others]):
+    for words in filter(None, [_continuing(run) if run.missing else [], failures, *others]):
         yield f"Next: {text.shell_line(words)}"
 
 

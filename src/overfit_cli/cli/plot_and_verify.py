@@ -93,10 +93,9 @@ def _newest_for(name: str, asked: FigureOptions, where: Sequence[str]) -> Path:
         except UserError as error:
             why_not = cli.error_as_option(error)
         newest = newest or f" The newest, {directory.path}, doesn't: {why_not}"
-    raise UserError(
-        f"No run directory in {results_folder()}/ fits {name}; `overfit sweep` or `overfit "
-        f"train` writes one, or name one with --from DIR.{newest}"
-    )
+    none = f"No run directory in {results_folder()}/ fits {name}"
+    hint = "`overfit sweep` or `overfit train` writes one, or name one with --from DIR."
+    raise UserError(f"{none}; {hint}{newest}")
 
 
 def verify(

@@ -94,10 +94,9 @@ def sweep_words(
         return [text for text in rules if not {*re.findall(r"\w+", text)} & {*(others or {})}]
 
     grid, subject = run.grid(study), _subject(study)
-    values = {**grid.texts(), **(others or {})}
     names = ["refine", "threshold", "trajectories"] if refined else ["trajectories"]
     options = {
-        "set": [f"{name}={text}" for name, text in values.items()],
+        "set": [f"{name}={text}" for name, text in {**grid.texts(), **(others or {})}.items()],
         "together": kept(",".join(tied) for tied in grid.together),
         "only": kept(grid.only),
         "seeds": seeds_text(tuple(seeds) or grid.seeds) if study.seeded else None,
@@ -147,8 +146,7 @@ def lines_on_seeds(judged: Sequence[Judged]) -> Iterator[str]:
         yield f"More seeds are needed in {path}: {needed} for {names}."
         run = here[0].run
         if path and run is not None and (present := _seeds_of(run)):
-            seeds = _more_seeds(present, needed)
-            yield from _proposals(_sweeps(run, seeds), path)
+            yield from _proposals(_sweeps(run, _more_seeds(present, needed)), path)
 
 
 def _proposals(commands: Iterable[list[str]], path: Path) -> Iterator[str]:

@@ -65,8 +65,7 @@ def sweep(
     from overfit_cli.report import judge
     from overfit_cli.sweeps.run import open_sweep
 
-    texts = cli.texts_by_name(context, given, study)
-    with open_sweep(subject, texts, how, output) as session:
+    with open_sweep(subject, cli.texts_by_name(context, given, study), how, output) as session:
         if how.dry_run:
             session.outline()
             session.say(*judge.lines_on_claims(session.directory, session.grid, session.sentences))
@@ -127,8 +126,7 @@ def train(
     named, given = cli.read_words(words, settings)
     how, output = SweepOptions(out=out, **options), text.console()
     subject = find_subject(named, None, cli.values_of(given), how.read)
-    texts = cli.texts_by_name(context, given, subject.study)
-    watch = train_cell(subject, texts, seed, how, output)
+    watch = train_cell(subject, cli.texts_by_name(context, given, subject.study), seed, how, output)
     result, error = watch.result, watch.error
     for line in result.traceback.splitlines():
         output.print(line, soft_wrap=True)
@@ -237,8 +235,7 @@ class Reproduction:
         try:
             subject = presets.find_subject(preset.name, self.profile)
             with text.as_command(text.command_words("sweep", preset.name, profile=profile)):
-                grid = run.grid_of(subject)
-                run.Session(subject, grid, output, directory, self.executor).run()
+                run.Session(subject, run.grid_of(subject), output, directory, self.executor).run()
             cells = directory.load_cells()
             self.failed |= bool((cells["status"].eq("failed") & ~has_missed(cells)).any())
             self.directories.append(directory.path)

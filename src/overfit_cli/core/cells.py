@@ -274,13 +274,12 @@ class Cells:
         One follows that each point of the axes fixes, or does so together with the others while
         these alone do not: of `width = c*n` along n it is the width, not c.
         """
-        names = self.varying(axes)
 
         def is_fixed(name: str, by: Sequence[str]) -> bool:
             groups = self.frame.groupby(list(by), dropna=False) if by else None
             return groups is not None and bool((groups[name].nunique() <= 1).all())
 
-        free = [name for name in names if name == RUN or not is_fixed(name, [*axes])]
+        free = [name for name in self.varying(axes) if name == RUN or not is_fixed(name, [*axes])]
         for name in sorted(free, key=lambda each: -self.frame[each].nunique()):
             others = [each for each in free if each != name]
             if others and is_fixed(name, [*axes, *others]) and not is_fixed(name, others):
@@ -482,8 +481,7 @@ class Cells:
         numbers = held.numbers(self.frame, missed=missed).to_numpy()
         shape = (place.max(initial=-1) + 1, len(seeds))
         if ref.name in self.parameters and not ref.at:
-            first = np.unique(place, return_index=True)[1]
-            return np.broadcast_to(numbers[first, None], shape)
+            return np.broadcast_to(numbers[np.unique(place, return_index=True)[1], None], shape)
         keep = np.ones(len(self.frame), dtype=bool)
         for test in ref.at:
             if isinstance(test, Compared) or (isinstance(test, Among) and test.values[1:]):
@@ -494,8 +492,7 @@ class Cells:
                 keep &= self.meets(test, str(ref), option)
         at = place[keep], np.searchsorted(seeds, self.frame["seed"].to_numpy()[keep])
         if len(np.unique(np.ravel_multi_index(at, shape))) < keep.sum():
-            accepts = "several cells of a seed have the same setting."
-            raise UndefinedError(option, str(ref), accepts)
+            raise UndefinedError(option, str(ref), "several cells of a seed have the same setting.")
         table = np.full(shape, np.nan)
         table[at] = numbers[keep]
         return table

@@ -135,8 +135,7 @@ def move_to_device(examples: Examples, device: str) -> tuple[Tensor, Tensor, Ten
     if examples.lengths is None:
         return tokens, labels, None
     positions = np.arange(examples.tokens.shape[1])
-    mask = torch.from_numpy(positions < examples.lengths[:, None]).to(device)
-    return tokens, labels, mask
+    return tokens, labels, torch.from_numpy(positions < examples.lengths[:, None]).to(device)
 
 
 def loss_and_accuracy(
@@ -188,9 +187,8 @@ class Course:
 
     def mean_train_loss(self) -> float:
         """Return the mean of the losses of all steps, each before the step was taken."""
-        steps = list(self.rows)
         losses = [row["train_loss"] for row in self.rows.values()]
-        return float(np.average(losses[1:], weights=np.diff(steps)))
+        return float(np.average(losses[1:], weights=np.diff(list(self.rows))))
 
 
 def train_with_evaluations(

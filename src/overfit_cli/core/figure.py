@@ -223,10 +223,9 @@ CURVES = Figure(
 
 def grid_figures(threshold: float | None = None) -> Mapping[str, Figure]:
     """Return the figures that every study has."""
-    cut = FigureOptions(threshold=threshold)
-    return collect_figures(
-        HEATMAP, replace(CUTOFF, options=cut), replace(BOUNDARY, options=cut), LINES, CURVES
-    )
+    options = FigureOptions(threshold=threshold)
+    cut = (replace(figure, options=options) for figure in (CUTOFF, BOUNDARY))
+    return collect_figures(HEATMAP, *cut, LINES, CURVES)
 
 
 def learning_figures(

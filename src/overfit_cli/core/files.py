@@ -265,10 +265,9 @@ def fingerprint(*arrays: NDArray[Any]) -> str:
 def require_extra(package: str, extra: str, user: str) -> None:
     """Check that a package of an extra of overfit-cli is installed, without importing it."""
     if importlib.util.find_spec(package) is None:
-        raise MissingError(
-            f"{user} needs the package {package}, which isn't installed: "
-            f"`pip install '.[{extra}]'` in a clone of overfit installs it."
-        )
+        lack = f"{user} needs the package {package}, which isn't installed"
+        hint = f"`pip install '.[{extra}]'` in a clone of overfit installs it."
+        raise MissingError(f"{lack}: {hint}")
 
 
 def short_names(paths: Sequence[Path]) -> list[str]:

@@ -68,8 +68,7 @@ class Linear(nn.Linear):
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (..., inputs) to (..., outputs)."""
-        unsuited = self.bias is None or x.ndim < 2
-        if unsuited or not _suits_onednn(x, x.numel() * self.out_features):
+        if self.bias is None or x.ndim < 2 or not _suits_onednn(x, x.numel() * self.out_features):
             return functional.linear(x, self.weight, self.bias)
         rows = x.flatten(0, -2)
         mapped: Tensor = _Linear.apply(rows, self.weight, self.bias)  # type: ignore[no-untyped-call]

@@ -63,8 +63,7 @@ def text_problem(name: str, text: object) -> str:
 
 def with_money(words: str) -> str:
     r"""Return words for a figure: signs of money, an odd number of dollar signs, become `\$`."""
-    odd = len(_DOLLAR.findall(words)) % 2
-    return _DOLLAR.sub(r"\\$", words) if odd else words
+    return _DOLLAR.sub(r"\\$", words) if len(_DOLLAR.findall(words)) % 2 else words
 
 
 def is_plain(symbol: str) -> bool:
@@ -130,8 +129,7 @@ def symbol_text(symbol: str) -> str:
     text = re.sub(r"\\mathrm\{(.*?)\}", r"\1", text)
     text = re.sub(r"\\frac\{(.*?)\}\{(.*?)\}", r"\1/\2 ", text)
     text = re.sub(rf"(?!{_ACCENT}\b)\\([A-Za-z]+)( ?)", lambda m: _letter(m[2], m[3]), text)
-    accented = rf"{_ACCENT}(?:\{{(.)\}}| (.))"
-    text = re.sub(accented, lambda m: f"{m[2] or m[3]}{_SIGNS[m[1]]}", text)
+    text = re.sub(rf"{_ACCENT}(?:\{{(.)\}}| (.))", lambda m: f"{m[2] or m[3]}{_SIGNS[m[1]]}", text)
     text = re.sub(r"\^(?:\{(-?\d+)\}|(\d))", lambda m: (m[1] or m[2]).translate(RAISED), text)
     while (inner := _BRACES.sub(_without_braces, text)) != text:
         text = inner
@@ -461,9 +459,8 @@ def build(model: type[StudyParameters], values: Mapping[str, Value]) -> StudyPar
 
 def unknown_parameter(name: str, declared: Mapping[str, ParameterInfo]) -> BadValue:
     """Return the error for an unknown parameter, with the nearest name."""
-    return BadValue(
-        name, None, f"the study has no parameter {name!r}; {suggestion(name, declared)}"
-    )
+    lack = f"the study has no parameter {name!r}"
+    return BadValue(name, None, f"{lack}; {suggestion(name, declared)}")
 
 
 def _refusal(error: ErrorDetails, declared: Mapping[str, ParameterInfo]) -> BadValue:

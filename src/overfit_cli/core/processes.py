@@ -70,23 +70,20 @@ def start_worker(parent: int, safe_path: str | None, method: str | None) -> None
 
 
 def _end_with(parent: int) -> None:
-    def watch() -> None:
-        _wait_for_end(parent)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
+    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
 
 
-def _wait_for_end(parent: int) -> None:
+def _watch(parent: int) -> None:
     if sys.platform == "win32":  # a child keeps its parent's number there
         import _winapi
 
         with contextlib.suppress(OSError):  # it has ended
             handle = _winapi.OpenProcess(_winapi.SYNCHRONIZE, False, parent)
             _winapi.WaitForSingleObject(handle, _winapi.INFINITE)
-        return
+        os._exit(1)
     while os.getppid() == parent:
         time.sleep(0.5)
+    os._exit(1)
 
 
 class Interrupted(KeyboardInterrupt):
@@ -366,7 +363,6 @@ def putting_back() -> Iterator[None]:
     What an import sets stays, as a module is imported once in a process. In threads it is put back
     when none of them is inside any more.
     """
-    _follow_forks()
     _end_left_children()
     with _lock:
         if not _inside[0]:
@@ -468,19 +464,17 @@ def keeping_random() -> Iterator[None]:
         random.setstate(state)
 
 
-@functools.cache
-def _follow_forks() -> None:
-    """Let processes that a cell forks answer signals as usual, and end soon after this one.
+def _begin_fork() -> None:
+    """Let a process that a cell forks answer signals as usual, and end soon after this one.
 
     A pool ends its processes by SIGTERM, and those of a worker that was killed would stay.
     """
+    if _inside[0]:
+        for number in _ENDING:
+            if signal.getsignal(number) is _interrupt:
+                signal.signal(number, signal.SIG_DFL)
+        _end_with(os.getppid())
 
-    def begin() -> None:
-        if _inside[0]:
-            for number in _ENDING:
-                if signal.getsignal(number) is _interrupt:
-                    signal.signal(number, signal.SIG_DFL)
-            _end_with(os.getppid())
 
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=begin)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_fork)

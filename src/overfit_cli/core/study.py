@@ -384,5 +384,4 @@ SECONDS = Column("seconds", "wall time", unit="s", label="time")
 
 def _measured(column: Column, kind: parameters.Kind = "float") -> Field:
     label = parameters.short_label(column.name, column.meaning, column.label)
-    declared = bool(column.meaning)
-    return Field(**vars(column) | {"kind": kind, "label": label, "declared": declared})
+    return Field(**vars(column) | {"kind": kind, "label": label, "declared": bool(column.meaning)})

@@ -13,10 +13,10 @@ import sys
 import textwrap
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -393,14 +393,22 @@ def shell_line(words: Sequence[str]) -> str:
 _command: ContextVar[tuple[str, ...]] = ContextVar("command", default=())
 
 
+_Value = TypeVar("_Value")
+
+
 @contextmanager
-def as_command(words: Sequence[str]) -> Iterator[None]:
-    """Let these words stand inside for those that were typed: what they run is recorded as run."""
-    token = _command.set(("overfit", *words))
+def set_inside(variable: ContextVar[_Value], value: _Value) -> Iterator[None]:
+    """Give a variable a value inside, and that of before again at the end."""
+    token = variable.set(value)
     try:
         yield
     finally:
-        _command.reset(token)
+        variable.reset(token)
+
+
+def as_command(words: Sequence[str]) -> AbstractContextManager[None]:
+    """Let these words stand inside for those that were typed: what they run is recorded as run."""
+    return set_inside(_command, ("overfit", *words))
 
 
 def typed_command() -> tuple[str, ...]:

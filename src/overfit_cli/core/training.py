@@ -78,8 +78,7 @@ def product_library() -> Literal["PyTorch", "oneDNN"]:
     described = _processor()
     is_amd = described.get("vendor_id") == "AuthenticAMD"
     is_wide = is_amd and int(described.get("cpu family") or 0) >= _ZEN_5
-    has_avx512 = "avx512f" in described.get("flags", "").split()
-    return "oneDNN" if is_wide and has_avx512 else "PyTorch"
+    return "oneDNN" if is_wide and "avx512f" in described.get("flags", "").split() else "PyTorch"
 
 
 _ZEN_5 = 26
@@ -401,8 +400,7 @@ class BatchedTraining(ABC, Generic[P, State, Pass]):
                 self.cells = [self.cells[index] for index in kept]
 
     def _measured(self, step: int, now: Pass, ended: Sequence[bool]) -> Results[P]:
-        every = step in self._logged
-        due = [index for index, end in enumerate(ended) if every or end]
+        due = [index for index, end in enumerate(ended) if step in self._logged or end]
         rows = dict(zip(due, self.measure(step, now, due), strict=True))
         for index, row in rows.items():
             if row:

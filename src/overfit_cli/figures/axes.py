@@ -185,15 +185,9 @@ def legend_below(figure: Figure, legend: style.Legend, columns: int = 3, heading
     texts = [labels.wrap_text(text, letters) for _, text in legend]
     longest = max(len(labels.typeset(line)) for text in texts for line in text.split("\n"))
     across = max(1, min(columns, letters // (longest + 4)))
-    figure.legend(
-        [artist for artist, _ in legend],
-        texts,
-        loc="outside lower center",
-        ncols=across,
-        title=heading or None,
-    )
-    lines = sum(text.count("\n") + 1 for text in texts)
-    return -(-lines // across) + bool(heading)
+    how: Any = {"loc": "outside lower center", "ncols": across, "title": heading or None}
+    figure.legend([artist for artist, _ in legend], texts, **how)
+    return -(-sum(text.count("\n") + 1 for text in texts) // across) + bool(heading)
 
 
 def log_ticks(axis: MplAxis, low: float, high: float) -> None:
@@ -346,8 +340,7 @@ def draw_equations(
         if not any(np.isfinite(line.get_xydata()).any() for line in lines):
             said += " (out of view)"
         figure.facts.append(f"{called}: {said}.")
-        handle = Line2D([], [], color="0.3", linestyle=dash) if varies else lines[0]
-        legend.append((handle, said))
+        legend.append((Line2D([], [], color="0.3", linestyle=dash) if varies else lines[0], said))
     return legend
 
 

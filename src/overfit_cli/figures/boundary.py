@@ -151,9 +151,8 @@ def _dress(axes: Axes, x: Axis, y: Axis, drawn: Sequence[DrawnBoundary]) -> None
     """Give the axes limits around the points, their intervals and the fits, within the grid."""
     rows = pd.concat([boundary.rows for boundary in drawn])
     on_grid = pd.concat([boundary.on_grid[y.name] for boundary in drawn])
-    fits = [boundary.fit_line(y.name)[0] for boundary in drawn]
     found = rows[["low", "crossing", "high"]].to_numpy(dtype=np.float64)
-    ends = np.concatenate([found.ravel(), *fits])
+    ends = np.concatenate([found.ravel(), *[boundary.fit_line(y.name)[0] for boundary in drawn]])
     ends = ends[np.isfinite(ends) & (ends > 0)]
     grid = x.positions[[0, -1]] * (1 / 1.05, 1.05)
     left, right = np.clip([ends.min() / 1.15, ends.max() * 1.15], *grid).tolist()

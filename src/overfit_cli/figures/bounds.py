@@ -52,8 +52,7 @@ class Row:
     @property
     def met(self) -> pd.Series[bool]:
         """Which cells meet all hypotheses."""
-        missed = pd.DataFrame({**self.missed}, self.over.index)
-        met: pd.Series[bool] = (missed <= 0).all(axis=1)
+        met: pd.Series[bool] = (pd.DataFrame({**self.missed}, self.over.index) <= 0).all(axis=1)
         return met
 
     def note(self) -> str:
@@ -69,10 +68,8 @@ class Row:
         told = [f"{name}: {plural(hidden, 'number')} at 0 or less not shown."] if hidden else []
         if not self.met.any():
             missing = (f"{text} by {far.median():.2g}" for text, far in self.missed.items())
-            told.append(
-                f"{name} is vacuous: no cell meets its hypotheses; decades missing, in the "
-            )
-            told[-1] += f"median: {'; '.join(missing)}."
+            vacuous = f"{name} is vacuous: no cell meets its hypotheses; decades missing"
+            told.append(f"{vacuous}, in the median: {'; '.join(missing)}.")
         return told
 
 
@@ -129,8 +126,7 @@ def draw_bounds(
     inks, marked = dict(zip(lines, colours, strict=False)), dict(zip(shapes, marks, strict=False))
     for values in settings:
         line, shape = values.get(first, ""), values.get(second, "")
-        chosen = (cells[list(values)] == pd.Series(values, dtype=object)).all(axis=1)
-        index = cells.index[chosen]
+        index = cells.index[(cells[list(values)] == pd.Series(values, dtype=object)).all(axis=1)]
         how: dict[str, Any] = {"color": inks[line], "marker": marked[shape], "linestyle": ""}
         middle = step * (lines.index(line) - (len(lines) - 1) / 2)
         for place, row in enumerate(drawn):
@@ -138,10 +134,7 @@ def draw_bounds(
             heights = place + middle + step * random.uniform(-0.3, 0.3, len(over))
             _draw_points(axes, over, heights, row.met, how)
     _dress(axes, drawn)
-    looks: list[list[tuple[Any, str]]] = [
-        [(inks[line], "o") for line in lines],
-        [("0.3", marked[shape]) for shape in shapes],
-    ]
+    looks: Any = [(inks[line], "o") for line in lines], [("0.3", marked[shape]) for shape in shapes]
     for name, told_apart, each in zip(names, (lines, shapes), looks, strict=False):
         for value, (ink, mark) in zip(told_apart, each, strict=True):
             handle = Line2D([], [], color=ink, marker=mark, linestyle="")
@@ -151,9 +144,8 @@ def draw_bounds(
         legend.append((Line2D([], [], **hollow), "hypotheses not met"))
     legend.append((Line2D([], [], **style.BOUND), "the bound"))
     legend_below(figure, legend, columns=5, heading=labels.heading(data.schema, names))
-    figure.facts.append(
-        f"Measured over each bound: a point for each of {plural(len(cells), 'cell')}."
-    )
+    points = plural(len(cells), "cell")
+    figure.facts.append(f"Measured over each bound: a point for each of {points}.")
     figure.facts += [fact for row in drawn for fact in row.facts()]
     return figure
 
@@ -165,15 +157,8 @@ def _draw_points(
     x = 10 ** over.clip(-_FARTHEST, _FARTHEST).to_numpy(float)
     for hollow in (False, True):
         shown = is_met != hollow
-        face = "none" if hollow else how["color"]
-        axes.plot(
-            x[shown],
-            heights[shown],
-            markersize=2.5,
-            markeredgewidth=0.5 * hollow,
-            alpha=alpha,
-            **{**how, "mfc": face},
-        )
+        look = {**how, "mfc": "none" if hollow else how["color"], "alpha": alpha}
+        axes.plot(x[shown], heights[shown], **look, markersize=2.5, markeredgewidth=0.5 * hollow)
 
 
 def _dress(axes: Axes, drawn: Sequence[Row]) -> None:

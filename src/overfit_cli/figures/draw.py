@@ -361,8 +361,7 @@ def path_beside(source: Path, out: Path | None) -> str:
         path = Path(os.path.relpath(source, out.parent))
     except ValueError:
         return ""
-    typed = {"..", *source.parts, *out.parts}
-    return path.as_posix() if typed.issuperset(path.parts) else ""
+    return path.as_posix() if {"..", *source.parts, *out.parts}.issuperset(path.parts) else ""
 
 
 def read_record(content: bytes) -> tuple[str, FigureRecord]:
@@ -395,8 +394,7 @@ def _text_in(content: bytes) -> tuple[str, str | None]:
 
 
 def _open_png(content: bytes) -> Image.Image:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         image = Image.open(io.BytesIO(content), formats=["PNG"])
         image.load()  # metadata may stand behind the pixels
     return image

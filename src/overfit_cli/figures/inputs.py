@@ -107,8 +107,7 @@ def read_options(figure: Figure, data: Cells, asked: FigureOptions) -> tuple[Cel
         text, read = named[option] or getattr(figure.options, option) or "", ""
         for part in map(str.strip, re.split("([,;])", text) if logged else [text]):
             name = parameter_named(model, part)
-            is_axis = name in data.number_parameters and part not in columns
-            column = f"({name})" if is_axis else part
+            column = f"({name})" if name in data.number_parameters and part not in columns else part
             read += column
             if part not in ",;" and _is_expression(data, column):
                 add = data.with_logged_column if logged else data.with_column
@@ -258,8 +257,7 @@ def averaging(options: FigureOptions, seeds: int) -> Averaging:
     By default it is the median with its quartiles, or with a line for each seed where there are
     fewer than three. A mean has its 95 % interval, and such a band is a mean's.
     """
-    is_mean = options.band in ("interval", "sd")
-    mean = options.mean or ("arithmetic" if is_mean else "median")
+    mean = options.mean or ("arithmetic" if options.band in ("interval", "sd") else "median")
     usual: Any = "quartiles" if mean == "median" else "interval"
     return Averaging(mean, options.band or ("seeds" if seeds < BAND else usual))
 
@@ -333,10 +331,9 @@ def side_by_side(names: Sequence[str], parts: Sequence[Cells], value: str = "") 
         if value and not is_one_study and not {value} & {*part.frame, *part.steps}:
             lacks.append(value)
         if lacks:
-            accepts = f"its cells, of {part.study.name}, have no {lacks[0]}, which varies or is "
-            accepts += "drawn in another; name runs of one study, or of the same parameters and "
-            accepts += "columns."
-            raise BadValue("directory", name, accepts)
+            lack = f"have no {lacks[0]}, which varies or is drawn in another"
+            others = "name runs of one study, or of the same parameters and columns."
+            raise BadValue("directory", name, f"its cells, of {part.study.name}, {lack}; {others}")
 
     def together(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
         """The rows of all, whose keys begin with the names."""
@@ -369,12 +366,11 @@ def _differing(parts: Sequence[Cells]) -> dict[str, tuple[Value, ...]]:
 
 def _differences(names: Sequence[str], parts: Sequence[Cells]) -> dict[str, str]:
     """How the parameters differ that don't vary, by their names: `0.1 (first), 0.2 (second)`."""
-    return {
-        parameter: ", ".join(
-            f"{labels.brief(each)} ({of})" for each, of in zip(values, names, strict=True)
-        )
-        for parameter, values in _differing(parts).items()
-    }
+    told = dict[str, str]()
+    for parameter, values in _differing(parts).items():
+        pairs = zip(map(labels.brief, values), names, strict=True)
+        told[parameter] = ", ".join(f"{value} ({of})" for value, of in pairs)
+    return told
 
 
 def difference(data: Cells, minus: Cells, called: tuple[str, str], column: str) -> Cells:

@@ -53,8 +53,7 @@ def value_label(schema: Schema, name: str, value: object) -> str:
 
     A label may have mathtext.
     """
-    labels = schema[name].value_labels
-    return with_money(labels.get(str(value), "")) or literal(str(value))
+    return with_money(schema[name].value_labels.get(str(value), "")) or literal(str(value))
 
 
 def is_word(schema: Schema, name: str) -> bool:

@@ -19,16 +19,9 @@ from overfit_cli.core.cells import Cells
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import MOST_PANELS, FigureOptions
 from overfit_cli.core.text import suggestion
-from overfit_cli.figures import inputs, labels, style
+from overfit_cli.figures import inputs, labels, picture, style
 from overfit_cli.figures.axes import Axis, Place, draw_equations, legend_below, parameter_axis
-from overfit_cli.figures.picture import (
-    NARROWEST_PANEL,
-    Picture,
-    label_outer,
-    lay_out,
-    new_panels,
-    title_panels,
-)
+from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.seed_statistics import Lines, lines_of_cells, lines_of_steps
 from overfit_cli.figures.series import LEAST_SHARE, ROUND_OFF, THEORY, WIDE_SPAN, Series
 from overfit_cli.stats.intervals import MEAN
@@ -155,11 +148,11 @@ def _draw_rows(
     if options.theory is not None:
         raise BadValue("theory", options.theory, "it takes a figure of one row.")
     parts = told_apart(parts, list(dict.fromkeys(itertools.chain(*rows))), [])
-    least = NARROWEST_PANEL * len(parts)
+    least = picture.NARROWEST_PANEL * len(parts)
     if least > style.PAGE:
-        accepts = f"it makes {len(parts)} panels here; at most "
-        accepts += f"{int(style.PAGE / NARROWEST_PANEL)} with rows of others fit side by side."
-        raise BadValue("by", options.by, accepts)
+        most = int(style.PAGE / picture.NARROWEST_PANEL)
+        accepts = f"it makes {len(parts)} panels here; at most {most} with rows of others fit "
+        raise BadValue("by", options.by, f"{accepts}side by side.")
     beside = _BESIDE if any(row[1:] for row in rows) else 0.0
     width = min(style.PAGE, style.COLUMN * max(1.0, 0.85 * len(parts)) + beside)
     figure = Picture(width, 1.3 * len(rows) + 0.8, least=least)
@@ -178,11 +171,11 @@ def _draw_rows(
             handles = [handle for handle, _ in of_columns]
             row_axes[-1].legend(handles, texts, loc="center left", bbox_to_anchor=(1, 0.5))
         named += series.columns.values()
-    label_outer(list(grid.flat))
-    lay_out(figure)  # titles are as wide as what legends leave of the panels
+    picture.label_outer(list(grid.flat))
+    picture.lay_out(figure)  # titles are as wide as what legends leave of the panels
     most = int(0.7 * style.letters_across(grid.flat[0], "axes.titlesize"))  # less its letter
     titles = [labels.wrap_text(part.title, most) for part in parts]
-    title_panels(list(grid.flat), titles + [""] * (grid.size - len(parts)))
+    picture.title_panels(list(grid.flat), titles + [""] * (grid.size - len(parts)))
     shown = labels.opening(", ".join(named))
     figure.facts.append(f"{shown} against {data.study.step}: {lines.kind(columns[0])}.")
     below = [(handle, text) for text, handle in legend.items()]
@@ -238,9 +231,8 @@ def series_of_steps(
     series = series.scaled(options.is_log("y", "value"), start, least_share, "start")
     far = steps[steps > 0]
     log_steps = is_log_spaced(far) or far.max(initial=0.0) > WIDE_SPAN if log is None else log
-    return replace(
-        series, log_steps=log_steps, theory=drawn(theory, 0.0 if series.log else -np.inf)
-    )
+    shown = drawn(theory, 0.0 if series.log else -np.inf)
+    return replace(series, log_steps=log_steps, theory=shown)
 
 
 def logged_columns(data: Cells, value: str | None, option: str = "value") -> list[str]:
@@ -255,8 +247,7 @@ def logged_columns(data: Cells, value: str | None, option: str = "value") -> lis
     if value is not None:
         selected = list(dict.fromkeys(name.strip() for name in value.split(",")))
     for name in (name for name in selected if name not in logged):
-        hint = suggestion(name, logged)
-        raise BadValue(option, name, f"{study.name} logs no {name!r}; {hint}")
+        raise BadValue(option, name, f"{study.name} logs no {name!r}; {suggestion(name, logged)}")
     if len(selected) > len(style.DASHES):
         accepts = f"a figure of curves takes up to {len(style.DASHES)} columns."
         raise BadValue("value", value, accepts)
@@ -290,8 +281,7 @@ def told_apart(
     pieces = [piece for row in rows.values() for piece in row]
     if not 0 < len(pieces) <= MOST_PANELS:
         return parts
-    looks = style.line_looks(data.study, [values for values, _ in pieces])
-    pairs = zip(pieces, looks, strict=True)
+    pairs = zip(pieces, style.line_looks(data.study, [values for values, _ in pieces]), strict=True)
     return [replace(panel, colour=look.colour) for (_, panel), look in pairs]
 
 
@@ -354,8 +344,7 @@ def _less_first(data: Cells, columns: Sequence[str]) -> tuple[Cells | None, str]
     subtrahend = steps.loc[steps["key"].isin(first.frame["key"]), ["seed", "step", *columns]]
     pairs = steps.merge(subtrahend, on=["seed", "step"], suffixes=("", "_of_first"))
     lessened = {name: pairs[name] - pairs[f"{name}_of_first"] for name in columns}
-    logged = pairs[["key", "step"]].assign(**lessened)
-    less = data.with_trained(cells).with_steps(logged)
+    less = data.with_trained(cells).with_steps(pairs[["key", "step"]].assign(**lessened))
     return less, labels.short_settings(data.schema, values)
 
 
@@ -365,7 +354,7 @@ def _draw_columns(
     """Draw a panel for each column, and for each row of lines, with what its label ends with."""
     study, parts = data.study, [inputs.Panel("", data)]
     linear = replace(options, log=frozenset[str]())
-    figure, all_axes = new_panels(len(rows) * len(columns), height=2.6, sharey=False)
+    figure, all_axes = picture.new_panels(len(rows) * len(columns), height=2.6, sharey=False)
     for axes, ((lines, less), name) in zip(all_axes, itertools.product(rows, columns), strict=True):
         series = series_of_steps(parts, lines, [name], linear if less else options)
         label, note = f"{labels.axis_label(data.logged, name)}{less}", lines.label(name)
@@ -381,7 +370,7 @@ def _draw_columns(
     for axes in all_axes:
         place = axes.get_subplotspec()
         axes.set_xlabel(study.step if place is None or place.is_last_row() else "")
-    title_panels(all_axes, [""] * len(all_axes))
+    picture.title_panels(all_axes, [""] * len(all_axes))
     named = ", ".join(labels.axis_label(data.logged, name) for name in columns)
     first, *below = [(lines.kind(columns[0]), less.strip()) for lines, less in rows]
     kind = first[0].partition(",")[0] if below else first[0]
@@ -406,8 +395,7 @@ def draw_learning_rates(data: Cells, options: FigureOptions) -> Picture:
             margin = 0.08 * (high - low)
             axes.set_ylim(min(low, guess - margin), max(high, guess + margin))
             axes.axhline(guess, **style.THRESHOLD)
-            across = axes.get_yaxis_transform()
-            axes.annotate("guessing", (0.01, guess), xycoords=across, **look)
+            axes.annotate("guessing", (0.01, guess), xycoords=axes.get_yaxis_transform(), **look)
     return figure
 
 
@@ -421,8 +409,7 @@ def at_best_step_sizes(data: Cells, column: str) -> tuple[Cells, list[str]]:
     Args:
         data: the cells with their logged steps; of a single step size they are returned as is.
     """
-    tried = data.values[RATE]
-    if len(tried) < 2:
+    if len(data.values[RATE]) < 2:
         return data, []
     grouping = data.varying([RATE])
     shares, steps = _falls(data.steps, column)
@@ -446,10 +433,8 @@ def _falls(steps: pd.DataFrame, column: str) -> tuple[pd.Series[float], pd.Serie
     gaps = np.log(share.clip(lower=1e-300) / MILLIONTH)
     before, last = gaps.groupby(logged["key"]).shift(), logged.groupby("key")["step"].shift()
     part = before / (before - gaps)  # of the way from the logged step before
-    crossed = (gaps <= 0) & (before > 0)
-    reached = (last + part * (logged["step"] - last))[crossed]
-    arrivals = reached.groupby(logged["key"]).first()
-    return share.groupby(logged["key"]).last(), arrivals
+    reached = (last + part * (logged["step"] - last))[(gaps <= 0) & (before > 0)]
+    return share.groupby(logged["key"]).last(), reached.groupby(logged["key"]).first()
 
 
 def _in_words(ranked: Cells, best: Cells, grouping: list[str]) -> list[str]:

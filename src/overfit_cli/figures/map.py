@@ -141,8 +141,7 @@ def _draw_bar(figure: Picture, drawn: Drawn, mesh: Any, label: str) -> Any:
 
 def _draw_sides(figure: Picture, drawn: Drawn, plan: Map, threshold: float) -> style.Legend:
     """Colour the two sides of a threshold, or of a refined sweep the share of seeds above it."""
-    headline = plan.value == plan.data.study.headline
-    names = plan.data.study.sides if headline else ("", "")
+    names = plan.data.study.sides if plan.value == plan.data.study.headline else ("", "")
     limit = labels.tick_number(threshold)
     signs = [f"{plan.label} {sign} {limit}" for sign in ("≤", ">")]
     figure.facts.append(f"The threshold is {limit}.")

@@ -191,9 +191,7 @@ def lay_out_map(data: Cells, options: FigureOptions) -> Map:
     return replace(plan, log=is_log)
 
 
-def lay_out(
-    part: inputs.Panel, x: Axis, y: Axis, value: str, mean: Mean = "arithmetic"
-) -> MapPanel:
+def lay_out(part: inputs.Panel, x: Axis, y: Axis, value: str, mean: Mean) -> MapPanel:
     """Return the statistic of `value` over seeds at each point of the grid of `x` and `y`.
 
     The axes of the panel have the values that its data has: beside another run directory the axes

@@ -29,7 +29,7 @@ from PIL import Image, PngImagePlugin
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import write_user_file
-from overfit_cli.core.text import in_latex
+from overfit_cli.core.text import in_latex, set_inside
 from overfit_cli.figures import labels, style
 
 FORMATS = ("png", "pdf", "svg", "csv")
@@ -44,16 +44,9 @@ def looking(look: style.Look, note: str | None = None) -> Iterator[None]:
 
     All figures are drawn inside; it leaves no trace after. None keeps the sentence from outside.
     """
-    before, note_before = (
-        style.current_look.set(look),
-        _note.set(_note.get() if note is None else note),
-    )
-    try:
-        with _style(look):
-            yield
-    finally:
-        style.current_look.reset(before)
-        _note.reset(note_before)
+    above = set_inside(_note, _note.get() if note is None else note)
+    with set_inside(style.current_look, look), above, _style(look):
+        yield
 
 
 def _style(look: style.Look) -> Any:

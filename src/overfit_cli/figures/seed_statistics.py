@@ -181,8 +181,7 @@ def lines_of_steps(parts: Sequence[Cells], columns: Sequence[str], over_seeds: A
     declared = all(parts[0].logged[name].declared for name in columns)
     logged = [_cells_with_steps(part, declared=declared) for part in parts]
     every = pd.concat(logged)
-    done = sum(part.counts()["done"] for part in parts)
-    unlogged = done - int((every["status"] == "done").sum())
+    unlogged = sum(part.counts()["done"] for part in parts) - int((every["status"] == "done").sum())
     lost = f"; {plural(unlogged, 'cell')} without logged steps left out" if unlogged else ""
     parts = [part.without_plan(cells) for part, cells in zip(parts, logged, strict=True)]
     varying = {name for part in parts for name in part.varying()}
@@ -233,10 +232,9 @@ def _lines_of_part(
     if not steps[list(columns)].notna().any(axis=None):
         return []
     bounds = {name: natural_bounds(steps[name].to_numpy(np.float64)) for name in columns}
-    is_median = over_seeds.mean == "median"
     declared = all(part.logged[name].declared for name in columns)
     fields = [field for field in part.logged.fields if field.diverges or not field.declared]
-    infinite = {field.name for field in fields if is_median}
+    infinite = {field.name for field in fields if over_seeds.mean == "median"}
     lines = []
     for values, setting in part.settings(names):
         cells = setting.frame

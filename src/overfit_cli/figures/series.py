@@ -313,9 +313,8 @@ class Series:
             by_key = (steps[self.value] > bound).groupby(steps["key"])
             later = by_key.any() & ~by_key.first()
             if count := int(later.sum()):
-                sentences.append(
-                    f"Cells above the {label} at a later step: {count} of {len(later)}."
-                )
+                share = f"{count} of {len(later)}"
+                sentences.append(f"Cells above the {label} at a later step: {share}.")
         return sentences
 
     def _shade(self, all_axes: Sequence[Axes]) -> tuple[Patch, str]:

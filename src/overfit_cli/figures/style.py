@@ -254,8 +254,7 @@ def shades(count: int) -> list[ColorType]:
 
 
 def _shade(share: float) -> ColorType:
-    colours = matplotlib.colormaps[matplotlib.rcParams["image.cmap"]]
-    return colours(LIGHTEST * float(share))
+    return matplotlib.colormaps[matplotlib.rcParams["image.cmap"]](LIGHTEST * float(share))
 
 
 def value_colour(info: ParameterInfo, value: Value) -> ColorType | None:

@@ -294,9 +294,8 @@ def study_of_rows(name: str, cells: pd.DataFrame) -> FunctionStudy:
     ]
     columns = [*map(str, cells)]
     after = columns[columns.index("status") :]  # what a CSV file has before them is no measurement
-    measured = [each for each in after if each not in rows.ROW_COLUMNS]
     record = experiment.FunctionRecord(name=name, label=name, parameters=tuple(parameters))
-    return FunctionStudy(record, measured=measured)
+    return FunctionStudy(record, measured=[each for each in after if each not in rows.ROW_COLUMNS])
 
 
 _named: dict[str, str] = {}
@@ -330,9 +329,8 @@ def _make_study(function: references.Function, source: references.Source) -> Fun
     except ValidationError as error:
         reason, first = experiment.why_refused(error), error.errors()[0]
         if first["loc"]:
-            reason = (
-                f"experiment({first['loc'][0]}=...): {reason}, not {shorten(repr(first['input']))}"
-            )
+            given_here = shorten(repr(first["input"]))
+            reason = f"experiment({first['loc'][0]}=...): {reason}, not {given_here}"
         raise UserError(f"{where}: {reason}.") from error
     except BadValue as error:
         raise UserError(f"{where}: experiment(claims=...): {error}") from error

@@ -26,16 +26,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import IO, Any, cast
 
-from overfit_cli.core import text
+from overfit_cli.core import errors, text
 from overfit_cli.core.cell import ROW_COLUMNS, Identity, SourceFile
-from overfit_cli.core.errors import (
-    LONGEST_REASON,
-    BadValue,
-    MissingError,
-    Told,
-    UserError,
-    is_installed,
-)
+from overfit_cli.core.errors import Told, UserError
 from overfit_cli.core.parameters import TRAINING_STEPS
 from overfit_cli.core.training import Training
 from overfit_cli.functions import experiment, references, source
@@ -78,7 +71,8 @@ class Program:
         for file in self.files:
             path = cast("Path", file.path)
             if not path.is_file() or path.read_bytes() != file.content:
-                raise MissingError(f"{path} has changed since the sweep began, or isn't here.")
+                changed = f"{path} has changed since the sweep began, or isn't here."
+                raise errors.MissingError(changed)
         words, environment = [_filled(word, values) for word in self.words], dict(os.environ)
         if "-m" in words:
             paths = filter(None, [self.folder, environment.get("PYTHONPATH")])
@@ -112,10 +106,9 @@ def _printed(
 ) -> str:
     """What a program prints; all that it has started ends with it, or when its time is over."""
     how: Any = {"cwd": folder, "env": environment, "stdin": subprocess.DEVNULL}
-    with contextlib.ExitStack() as files:
+    with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as failed:
         # Files, not pipes: a daemon that it leaves behind would hold those open.
-        printed, errors = (files.enter_context(tempfile.TemporaryFile()) for _ in range(2))
-        how |= {"stdout": printed, "stderr": errors, "start_new_session": True}
+        how |= {"stdout": printed, "stderr": failed, "start_new_session": True}
         with subprocess.Popen(words, **how) as process:
             try:
                 while process.returncode is None:
@@ -127,10 +120,10 @@ def _printed(
                 if hasattr(os, "killpg"):
                     with contextlib.suppress(OSError):
                         os.killpg(process.pid, signal.SIGKILL)
-        written, failed = (_text_in(file) for file in (printed, errors))
+        written, problem = (_text_in(file) for file in (printed, failed))
     if process.returncode:
-        last = _last_lines(failed)
-        reason = last.rpartition("\n")[2][:LONGEST_REASON]
+        last = _last_lines(problem)
+        reason = last.rpartition("\n")[2][: errors.LONGEST_REASON]
         raise Told(f"{reason} (exit code {process.returncode})".strip(), last)
     return written
 
@@ -251,7 +244,7 @@ def read_command(
     """
     if reads and (not reads.endswith((".json", ".csv")) or {"/", ".."} & {*PurePath(reads).parts}):
         takes = "it takes a .json or .csv file in the folder of a cell, such as log.csv."
-        raise BadValue("read", reads, takes)
+        raise errors.BadValue("read", reads, takes)
     folder = Path(os.path.abspath(folder))  # noqa: PTH100 - links stay
     try:
         typed = shlex.split(command)
@@ -294,8 +287,7 @@ def read_command(
         )
     except ValueError as error:
         raise UserError(f"{command}: {experiment.why_refused(error)}.") from error
-    program = Program(tuple(words), reads, code.files, str(folder))
-    return record, program, code
+    return record, Program(tuple(words), reads, code.files, str(folder)), code
 
 
 def _whole(word: str, folder: Path) -> str:
@@ -323,7 +315,7 @@ def _files(
     if "-m" in words[:-1]:
         main = words.index("-m") + 1
         places = source.files_of_import(f"{words[main]}.__main__", [str(folder), *sys.path])
-        return main, [each for each in [*places][-1:] if not is_installed(each[0])], data
+        return main, [each for each in [*places][-1:] if not errors.is_installed(each[0])], data
     is_own = "/" in words[0] and not PurePath(words[0]).name.startswith("python")
     return 0, [(Path(words[0]), "")] if is_own else [], data
 

@@ -66,9 +66,8 @@ def split_reference(reference: str) -> tuple[str, str]:
         return reference, ""
     where, _, name = reference.rpartition(":")
     if not where or ":" in _DRIVE.sub("", where, count=1) or not name.isidentifier():
-        raise UserError(
-            f"{reference!r}: it takes FILE.py, FILE.py:FUNCTION or package.module:FUNCTION."
-        )
+        takes = "it takes FILE.py, FILE.py:FUNCTION or package.module:FUNCTION"
+        raise UserError(f"{reference!r}: {takes}.")
     return where, name
 
 

@@ -120,15 +120,14 @@ class Comparison:
             largest, change = record["largest"], record["difference"]
             ends = Interval(change["low"], change["high"], "")
             at = f" at {_setting(largest['at'])}" if largest["difference"] and largest["at"] else ""
-            rows.append(
-                {
-                    "column": record["column"],
-                    "mean of A": text.three_digits(record["mean_a"]),
-                    "mean of B": text.three_digits(record["mean_b"]),
-                    "B − A": number_with_interval(change["value"], ends),
-                    "largest": f"{text.three_digits(largest['difference'])}{at}",
-                }
-            )
+            row = {
+                "column": record["column"],
+                "mean of A": text.three_digits(record["mean_a"]),
+                "mean of B": text.three_digits(record["mean_b"]),
+                "B − A": number_with_interval(change["value"], ends),
+                "largest": f"{text.three_digits(largest['difference'])}{at}",
+            }
+            rows.append(row)
         return rows
 
 
@@ -291,8 +290,7 @@ class Contrast:
         """Return a multiple of B's mean, plus a shift, less A's mean."""
         if self.paired:
             return intervals.mean_estimate(scale * np.asarray(self.b) + shift - self.a)
-        mean = self.mean_of_b.scaled(scale, shift)
-        return intervals.difference_of_means(mean, self.mean_of_a)
+        return intervals.difference_of_means(self.mean_of_b.scaled(scale, shift), self.mean_of_a)
 
     @property
     def error(self) -> float:

@@ -163,8 +163,7 @@ def run_facts(data: Cells, manifest: Manifest) -> Entry:
 
 def kinds_of_failures(failed: pd.DataFrame) -> list[errors.Alike]:
     """Return the kinds of failures, the most frequent first; tracebacks as rows have them."""
-    raised = failed.reindex(columns=["reason", TRACEBACK]).dropna()
-    rows = raised.itertuples(index=False, name=None)
+    rows = failed.reindex(columns=["reason", TRACEBACK]).dropna().itertuples(index=False, name=None)
     return errors.count_alike(_count_reasons(failed), errors.tracebacks_by_kind(rows))
 
 
@@ -198,11 +197,9 @@ _STATED = TypeAdapter(dict[str, dict[str, Verdict | _Several]])
 
 def claims_json(papers: Sequence[Entry]) -> str:
     """Return every claim with its measurement, and every run with its parameters, as JSON."""
-    claims = [
-        {"paper": paper["key"], **_json_of_claim(claim)}
-        for paper in papers
-        for claim in paper["judged"]
-    ]
+    claims = list[Entry]()
+    for paper in papers:
+        claims += [{"paper": paper["key"], **_json_of_claim(claim)} for claim in paper["judged"]]
     studies = [study for paper in papers for study in paper["studies"]]
     runs = [_json_of_run(run) for study in studies for run in study["runs"]]
     return files.json_text({"schema": SCHEMA, "claims": claims, "runs": runs})
@@ -210,9 +207,7 @@ def claims_json(papers: Sequence[Entry]) -> str:
 
 def judged_json(judged: Sequence[Judged]) -> str:
     """Return claims with their measurements as JSON, as `claims_json` does."""
-    return files.json_text(
-        {"schema": SCHEMA, "claims": [_json_of_claim(claim) for claim in judged]}
-    )
+    return files.json_text({"schema": SCHEMA, "claims": [*map(_json_of_claim, judged)]})
 
 
 def _json_of_claim(judged: Judged) -> Entry:
@@ -243,19 +238,21 @@ def _json_of_claim(judged: Judged) -> Entry:
 
 
 def _json_of_run(run: Entry) -> Entry:
-    named = ("reasons", "stand_ins", "seeds", "axes", "parameters")
     return {
         "directory": str(run["path"]),
         "study": run["study"].name,
         "version": run["study"].version,
         "cells": {"done": run["done"], "failed": sum(run["reasons"].values())},
-        **{name: run[name] for name in named},
+        **{name: run[name] for name in ("reasons", "stand_ins", "seeds", "axes", "parameters")},
         "sweeps": [
             sweep.model_dump(include={"command", "started", "packages", "python", "platform"})
             | {"git_commit": sweep.commit or None}
             for sweep in run["sweeps"]
         ],
     }
+
+
+_PLACES = AliasChoices(AliasPath("family", "verdict"), "verdict")
 
 
 class _KeptVerdict(BaseModel):
@@ -266,9 +263,7 @@ class _KeptVerdict(BaseModel):
 
     study: str
     claim: str
-    verdict: Verdict = Field(
-        validation_alias=AliasChoices(AliasPath("family", "verdict"), "verdict")
-    )
+    verdict: Annotated[Verdict, Field(validation_alias=_PLACES)]
 
 
 class _KeptReport(BaseModel):

@@ -359,9 +359,8 @@ def judge_runs(
     judged = list[Judged]()
     studies = {study.name: study for study in (*installed_studies(), *(run.study for run in runs))}
     for study in studies.values():
-        by_path = {
-            run.directory.path: run for run in runs if (run.cells["study"] == study.name).all()
-        }
+        own = [run for run in runs if (run.cells["study"] == study.name).all()]
+        by_path = {run.directory.path: run for run in own}
         # Runs of one function may have recorded other claims: each is judged on those that have it.
         bearing = dict[tuple[str, str], tuple[Claim, dict[Path, JudgedRun]]]()
         for of, on in [(study, {}), *((run.study, {path: run}) for path, run in by_path.items())]:
@@ -372,11 +371,9 @@ def judge_runs(
             for claim, on in bearing.values()
         ]
         asked += [(claim, [run]) for run in by_path.values() for claim in run.sentences()]
-        claims = [
-            each
-            for claim, ordered in asked
-            for each in _judge_claim(study.name, claim, ordered, on_every_run=on_every_run)
-        ]
+        claims = list[Judged]()
+        for claim, ordered in asked:
+            claims += _judge_claim(study.name, claim, ordered, on_every_run=on_every_run)
         joint = judge_families(claims)
         judged += [one.noted(one.about()) if one.is_stated else one for one in joint]
     return judged

@@ -78,6 +78,8 @@ def draw_difference(
     drawing.caption = f"{called}\n\n{drawing.caption}"
     how = {"seconds": column == "seconds", "out": out}
     where, where_a, where_b = comparison.where
+    published = None if runs[1:] else record_of_file(sides.path_of(comparison.b), out, second)
+    chosen: Any = {"where_a": where_a, "where_b": where_b, "published": published}
     return draw.finish(
         drawing,
         out,
@@ -85,14 +87,7 @@ def draw_difference(
         figure="difference",
         where=where,
         runs=tuple(draw.record_of_cells(side, name=name, **how) for name, side in runs),
-        compared=draw.ComparisonRecord(
-            columns=columns,
-            where_a=where_a,
-            where_b=where_b,
-            published=None
-            if runs[1:]
-            else record_of_file(sides.path_of(comparison.b), out, second),
-        ),
+        compared=draw.ComparisonRecord(columns=columns, **chosen),
     )
 
 
@@ -108,8 +103,7 @@ def _figure_of_difference(data: Cells, column: str) -> tuple[Figure, FigureOptio
         log = frozenset({"x"} if numbers and pairs.is_log_spaced(data.values[along]) else ())
         return grid_figures()["lines"], FigureOptions(value=column, x=along, log=log)
     own = registry.figures_of(data.study)["heatmap"].options
-    is_own = {own.x, own.y} <= {*numbers}
-    x, y = (own.x, own.y) if is_own else (numbers[1], numbers[0])
+    x, y = (own.x, own.y) if {own.x, own.y} <= {*numbers} else (numbers[1], numbers[0])
     by = next((name for name in varying if name not in (x, y)), None)
     return grid_figures()["heatmap"], FigureOptions(value=column, x=x, y=y, by=by)
 
@@ -175,8 +169,7 @@ def _panels(judged: judge.Judged) -> list[_Panel]:
     called = judged.claim.name if judged.claim.source or several else sentence.text
     for clause in sentence.clauses:
         title = f"{called}, {clause.quantity}" if several else called
-        parts = clause.parts(cells, sentence.seeds)
-        panels.append((f"{title}: {judged.headline}", clause, parts))
+        panels.append((f"{title}: {judged.headline}", clause, clause.parts(cells, sentence.seeds)))
     return panels
 
 
@@ -198,11 +191,9 @@ def _draw(panels: Sequence[_Panel]) -> picture.Picture:
         axes.set_title(_wrapped(title, letters))
         axes.set_xlabel(_wrapped(axes.get_xlabel(), letters))
     legend_below(figure, [(Patch(color=_SHADE), "where the claim holds")])
-    level = 100 * intervals.level_of_each(1)
-    figure.facts.append(
-        f"Points: over seeds, with {level:.4g} % intervals; a bar without an end "
-        "reaches beyond what was measured. Shaded: where the claim's interval must lie."
-    )
+    points = f"Points: over seeds, with {100 * intervals.level_of_each(1):.4g} % intervals"
+    ends = "a bar without an end reaches beyond what was measured."
+    figure.facts.append(f"{points}; {ends} Shaded: where the claim's interval must lie.")
     if most > MOST_ROWS:
         nearest = f"{MOST_ROWS} nearest to their margin's end"
         figure.facts.append(f"Of {plural(most, 'interval')} the {nearest} are drawn.")
@@ -223,8 +214,7 @@ def _row_name(part: Part) -> str:
 
 def _wrapped(words: str, letters: int) -> str:
     """Break a text without formulas into lines, a word only where it is longer than a line."""
-    lines = textwrap.wrap(words, letters, break_on_hyphens=False)
-    return "\n".join(map(labels.literal, lines))
+    return "\n".join(map(labels.literal, textwrap.wrap(words, letters, break_on_hyphens=False)))
 
 
 def _draw_panel(axes: Axes, parts: Sequence[Part], names: Sequence[str]) -> None:
@@ -291,8 +281,8 @@ def draw_all(runs: Sequence[contents.Entry], conditions: Sequence[str]) -> None:
     for run in sorted(runs, key=lambda run: -(bool(run["figure"]) + run["decides"])):
         run |= {"pictures": [], "not_drawn": [], "diagram": "", "left_out": False}
         if remaining > 0:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # loading the runs has shown the warnings
+            # Loading the runs has shown the warnings.
+            with warnings.catch_warnings(action="ignore"):
                 _illustrate(run, conditions)
         size = len(run["diagram"].encode()) + sum(len(one["address"]) for one in run["pictures"])
         if remaining <= 0 or size > remaining:

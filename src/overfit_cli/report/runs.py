@@ -131,8 +131,7 @@ class JudgedRun:
 
     def _repeated_seeds(self, claim: Claim) -> list[int]:
         if claim.reads not in self._repeated:
-            repeated = repeated_seeds(self.rows(claim), self.study.parameters)
-            self._repeated[claim.reads] = repeated
+            self._repeated[claim.reads] = repeated_seeds(self.rows(claim), self.study.parameters)
         return self._repeated[claim.reads]
 
     def _differing(self, claim: Claim) -> str:
@@ -144,9 +143,8 @@ class JudgedRun:
         if isinstance(measure, stated.Measure) and claim.reads == "cells":
             words = {word for text in measure.sentence.where for word in re.findall(r"\w+", text)}
             words |= {ref.name for ref in measure.sentence.references}
-            names = words | {
-                self.data.schema[word].name for word in words & {*self.data.schema.names}
-            }
+            known = words & {*self.data.schema.names}
+            names = words | {self.data.schema[word].name for word in known}
         return differing_in_words(self.manifest.differing, self.cells, names)
 
     def rows(self, claim: Claim) -> pd.DataFrame:
@@ -260,8 +258,7 @@ class JudgedRun:
     @functools.cached_property
     def _sealed_cells(self) -> pd.DataFrame:
         """The cells that the first sweep was to cover."""
-        first = self.manifest.model_copy(update={"runs": self.manifest.runs[:1]})
-        return first.planned(self.study)
+        return self.manifest.model_copy(update={"runs": self.manifest.runs[:1]}).planned(self.study)
 
     def _design_in_words(self, claim: Claim, measured: Measurement, rows: pd.DataFrame) -> str:
         """Say where a user's claim is judged on other cells than those that it was sealed for."""

@@ -80,11 +80,8 @@ def load_side(
     else:
         cells = _load_published(path, other)
         tests = {each: expressions.read_conditions(each, other.schema.placed) for each in where}
-        where = [
-            each
-            for each, read in tests.items()
-            if all(ref.name in cells.frame for test in read for ref in test.refs)
-        ]
+        names = {*cells.frame}
+        where = [each for each in tests if all(test.names <= names for test in tests[each])]
     cells = cells.choose(*where).choose(*where_here, option=f"where_{letter.lower()}")
     for name in values:
         if not (name.isidentifier() or name in cells.frame):
@@ -171,16 +168,14 @@ def read_published(path: Path, study: AnyStudy, grid: Mapping[str, Any]) -> pd.D
     besides = {SEEDS, FAILED, *(name + s for name in measured for s in (*SUFFIXES, OWN_SEEDS))}
     besides -= known
     table = _read_table(path)
-    table.columns = pd.Index(
-        [_full_name(path, name, study, known | besides) for name in table.columns]
-    )
+    names = [_full_name(path, name, study, known | besides) for name in table.columns]
+    table.columns = pd.Index(names)
     if table.columns.has_duplicates:
         name = table.columns[table.columns.duplicated()][0]
         raise UserError(f"{path}: two columns are {name}; keep one of them.")
     read = [name for name in table if name in {*parameters, *measured, *besides}]
-    columns = pd.DataFrame(
-        {name: _parse(path, table[name], parameters.get(name)) for name in read}, table.index
-    )
+    parsed = {name: _parse(path, table[name], parameters.get(name)) for name in read}
+    columns = pd.DataFrame(parsed, table.index)
     counts = {"seed", SEEDS, FAILED, *(name + OWN_SEEDS for name in measured)}
     for name in counts & {*read} - {*measured}:
         wrong = columns[name].notna() & ((columns[name] < 0) | (columns[name] % 1 != 0))
@@ -252,16 +247,11 @@ def _errors(path: Path, columns: pd.DataFrame, measured: Sequence[str]) -> pd.Da
         if not given:
             continue
         if name not in columns or "seed" in columns or ("_low" in given) != ("_high" in given):
-            raise UserError(
-                f"{path}: {name}{next(iter(given))} stands beside {name} in a file without seed; "
-                f"{name}_low and {name}_high stand together."
-            )
+            beside = f"{name}{next(iter(given))} stands beside {name} in a file without seed"
+            raise UserError(f"{path}: {beside}; {name}_low and {name}_high stand together.")
         if "_low" in given:
-            error = (
-                (given["_high"] - given["_low"])
-                / 2
-                / intervals.t_quantile(freedom, intervals.LEVEL)
-            )
+            half = (given["_high"] - given["_low"]) / 2
+            error = half / intervals.t_quantile(freedom, intervals.LEVEL)
         else:
             error = given.get("_se", given.get("_sd", seeds) / np.sqrt(seeds))
         stated = pd.DataFrame(given).notna().all(axis=1)

@@ -30,8 +30,7 @@ def templates(*, autoescape: bool = False) -> Environment:
 
 def sentences(template: str, **values: Any) -> list[str]:
     """Return the lines that a template makes of values, without empty ones."""
-    lines = templates().get_template(template).render(values).splitlines()
-    return [line for line in lines if line]
+    return [line for line in templates().get_template(template).render(values).splitlines() if line]
 
 
 COUNTED = (

@@ -165,9 +165,8 @@ def crossing_table(crossings: pd.DataFrame, y: str) -> pd.DataFrame:
     Args:
         crossings: as `crossings` returns them, of a positive x.
     """
-    positions = crossings["crossing"].clip(lower=0).to_numpy(dtype=np.float64)
     with np.errstate(divide="ignore"):
-        logs = np.log(positions)
+        logs = np.log(crossings["crossing"].clip(lower=0).to_numpy(dtype=np.float64))
     return crossings.assign(log=logs).pivot(index=y, columns="seed", values="log")
 
 
@@ -293,8 +292,8 @@ def fit_power_law(
 
 def row_medians(values: Floats) -> Floats:
     """Return medians over the last axis, of numbers that may be infinite, without nan."""
-    with warnings.catch_warnings():  # of rows of nan, and between minus infinity and infinity
-        warnings.simplefilter("ignore")
+    # Of rows of nan, and between minus infinity and infinity.
+    with warnings.catch_warnings(action="ignore"):
         return np.asarray(np.nanmedian(values, axis=-1))
 
 

@@ -105,20 +105,15 @@ class Search:
 
     def sample_at(self, position: float) -> float:
         """Return the x to sample near a logarithm: one inside of the grid."""
-        x = round_digits(math.exp(position), _DIGITS)
-        return min(max(x, self.coarse[0]), self.coarse[-1])
+        return min(max(round_digits(math.exp(position), _DIGITS), self.coarse[0]), self.coarse[-1])
 
     def _rows(self, cells: pd.DataFrame) -> list[_Row]:
         """The curves of each y, with the variance that is pooled over all of them."""
         groups, falls = dict(iter(cells.sort_values("x").groupby(["y", "seed"]))), _fall(cells)
-        curves = {
-            y: [
-                _make_curve(seed, groups[y, seed], self.threshold, falls=falls)
-                for seed in self.seeds
-                if (y, seed) in groups
-            ]
-            for y in self.y
-        }
+        curves = dict[float, list[_Curve]]()
+        for y in self.y:
+            known = [(seed, groups[y, seed]) for seed in self.seeds if (y, seed) in groups]
+            curves[y] = [_make_curve(*each, self.threshold, falls=falls) for each in known]
         spread = _Spread.pooled(curves.values())
         return [_Row(self, y, of_y, spread) for y, of_y in curves.items()]
 
@@ -168,10 +163,8 @@ def _make_curve(seed: int, cells: pd.DataFrame, threshold: float, *, falls: bool
     first, last = is_above[0], is_above[-1]
     # From the last sample before any has changed sides, to the first after which all have.
     begin = max(int(np.argmax(is_above != first)) - 1, 0)
-    end = len(is_above) - 1
-    if first != last:
-        end = len(is_above) - int(np.argmax(is_above[::-1] != last))
-    stretch = np.log(sampled[begin : end + 1])
+    after = int(np.argmax(is_above[::-1] != last)) - 1 if first != last else 0
+    stretch = np.log(sampled[begin : len(sampled) - after])
     gap = int(np.argmax(np.diff(stretch)))
     width = float(stretch[-1] - stretch[0]) / math.sqrt(len(stretch) - 1)
     return _Curve(seed, x, math.log(crossing_x), "", width, float(stretch[gap : gap + 2].mean()))

@@ -6,8 +6,8 @@ Its estimate's interval then contains those of all values in between.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from overfit_cli.core.arrays import LARGEST, Floats
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.options import Band, Mean
+from overfit_cli.core.text import set_inside
 
 LEVEL = 0.95
 """The confidence level of a single claim's interval."""
@@ -45,14 +46,9 @@ def error_of_each(numbers: float) -> float:
     return (1 - _level.get()) / numbers
 
 
-@contextmanager
-def set_level(level: float) -> Iterator[None]:
-    """Give intervals another default level than `LEVEL`."""
-    token = _level.set(level)
-    try:
-        yield
-    finally:
-        _level.reset(token)
+def set_level(level: float) -> AbstractContextManager[None]:
+    """Give intervals another default level than `LEVEL` inside."""
+    return set_inside(_level, level)
 
 
 class Estimate(NamedTuple):
@@ -117,8 +113,7 @@ class Samples:
             below, above = self.low, self.high = _both(lambda end: end.mean(axis=-1), low, high)
             centre = (below + above)[..., None] / 2
             squares = _both(lambda end: (end - centre) ** 2, low, high)
-            summed = np.maximum(*squares).sum(axis=-1)
-            self.deviation = np.sqrt(summed / max(self.count - 1, 1))
+            self.deviation = np.sqrt(np.maximum(*squares).sum(axis=-1) / max(self.count - 1, 1))
             # Whether all are one number, up to round-off: their spread is that of no interval.
             equal = self.deviation <= 4 * np.finfo(float).eps * np.abs(centre[..., 0])
             self.equal = equal & (self.count < FEW and within is not None)

@@ -147,8 +147,7 @@ def best_of_sweep(
     """
     settings = [cells[name] for name in [*grouping, swept]]
     table = cells[list(criteria)].groupby(settings).mean()
-    failed = (cells["status"] != "done").groupby(settings).sum()
-    ranked = table.assign(failed=failed).reset_index()
+    ranked = table.assign(failed=(cells["status"] != "done").groupby(settings).sum()).reset_index()
     order = ranked[swept].rank(method="dense")
     ranked["outer"] = (order - order.median()).abs()  # of equal ones the best is no edge
     ranked = ranked.sort_values(["failed", *criteria, "outer"])

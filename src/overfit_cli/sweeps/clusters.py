@@ -13,7 +13,6 @@ import logging
 import pickle
 import signal
 import socket
-import threading
 import time
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -28,7 +27,7 @@ from overfit_cli.core import files, processes
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.options import Backend, DeviceChoice, whole_number
 from overfit_cli.core.training import Device, resolve_device
-from overfit_cli.sweeps.executors import Executor, Local
+from overfit_cli.sweeps.executors import Executor, Local, in_thread
 from overfit_cli.sweeps.worker import KEPT, VERSIONS, Task, TaskRecord, Work, run_remotely
 
 SECONDS_BETWEEN_COUNTS = 1.0
@@ -55,8 +54,7 @@ class Cluster(Executor):
         try:
             self._connect()
         except (OSError, ValueError, RuntimeError, TypeError) as error:
-            problem = self.absent.format(type(error).__name__)
-            raise BadValue("address", address, problem) from error
+            raise BadValue("address", address, self.absent.format(type(error).__name__)) from error
 
     def _count_slots(self) -> int:
         if time.monotonic() >= self._next_count:
@@ -102,17 +100,9 @@ class Dask(Cluster):
         for name in ("distributed", "distributed.client"):
             # A lost connection is our own error, in one sentence.
             logging.getLogger(name).setLevel(logging.CRITICAL)
-        made = Future[Any]()
-
-        def connect() -> None:
-            how: Any = {"timeout": SECONDS_TO_CONNECT, "set_as_default": False}
-            try:
-                made.set_result(distributed.Client(self.address, **how))
-            except BaseException as error:
-                made.set_exception(error)
-
+        how: Any = {"timeout": SECONDS_TO_CONNECT, "set_as_default": False}
         # A scheduler that is frozen answers nothing, and the client would wait for minutes.
-        threading.Thread(target=connect, daemon=True).start()
+        made = in_thread(distributed.Client, self.address, **how)
         self._client = made.result(timeout=SECONDS_UNTIL_FROZEN)
 
     def __exit__(self, *error: object) -> None:
@@ -131,8 +121,7 @@ class Dask(Cluster):
     def _send(self, work: Work, pickled: bytes, task: Task) -> Future[TaskRecord]:
         call = pickle.dumps(_Called((VERSIONS, pickled, cloudpickle.dumps(task))))
         sent = self._client.submit(pickle.loads, call, pure=False)
-        loop = self._client.loop.asyncio_loop
-        return asyncio.run_coroutine_threadsafe(self._result(sent), loop)
+        return asyncio.run_coroutine_threadsafe(self._result(sent), self._client.loop.asyncio_loop)
 
     async def _result(self, sent: Any) -> TaskRecord:
         """Return a task's result, asked for again where the worker that has it is silent."""

@@ -222,12 +222,10 @@ class Local(Executor):
         return (worker.run_task(work, task) for task in tasks)
 
     def _send(self, work: Work, pickled: bytes, task: Task) -> Future[TaskRecord]:
-        sent = Future[TaskRecord]()
         if not self.has_processes:
-            threading.Thread(target=_train, args=(work, task, sent), daemon=True).start()
-            return sent
+            return in_thread(worker.run_task, work, task)
         with processes.starting_workers():
-            self._workers = _pool(self._jobs)
+            self._workers, sent = _pool(self._jobs), Future[TaskRecord]()
             try:
                 sent = self._workers.submit(worker.run_sent, pickled, cloudpickle.dumps(task))
             except BrokenProcessPool as error:
@@ -264,9 +262,8 @@ def train_again(
     """
     if anew:
         _pool.cache_clear()
-    tasks = ({number: [cell]} for number, cell in enumerate(cells))
     with processes.answering_interrupts(), training_conditions():
-        records = executor.run(work, tasks, 1)
+        records = executor.run(work, ({number: [cell]} for number, cell in enumerate(cells)), 1)
         tables = [record.cells.to_pandas() for record in records if record.cells is not None]
     return pd.concat(tables) if tables else pd.DataFrame(columns=["key"])
 
@@ -294,12 +291,18 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
     )
 
 
-def _train(work: Work, task: Task, future: Future[TaskRecord]) -> None:
-    """Train a task in a thread."""
-    try:
-        future.set_result(worker.run_task(work, task))
-    except BaseException as error:
-        future.set_exception(error)
+def in_thread(function: Callable[..., Any], *given: Any, **named: Any) -> Future[Any]:
+    """Call a function in a thread of its own, and return the future of what it returns."""
+    future = Future[Any]()
+
+    def call() -> None:
+        try:
+            future.set_result(function(*given, **named))
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=call, daemon=True).start()
+    return future
 
 
 # The loop over the tasks of a plan

@@ -146,11 +146,9 @@ class Grid:
     def cells(self) -> list[Cell]:
         """Return every cell."""
         _check_size(self.size)
-        study = self.study
+        study, of = self.study, (self.study.name, self.study.version)
         points = [parameters.build(study.parameters, row) for row in self.rows()]
-        return [
-            Cell(study.name, study.version, point, seed) for seed in self.seeds for point in points
-        ]
+        return [Cell(*of, point, seed) for seed in self.seeds for point in points]
 
     def rows(self) -> Iterator[dict[str, Value]]:
         """Give the values of the parameters that were set, by name, at every point."""
@@ -362,11 +360,9 @@ def range_text(info: ParameterInfo, values: Sequence[Value]) -> str:
     """Return the text that `parse_range` reads as these values: a range where one gives them."""
     if info.is_number and len(values) > 3:
         ends, (first, second) = f"{_text(values[0])}:{_text(values[-1])}", values[:2]
-        is_real = info.kind == "float"
-        step = len(values) if is_real else cast("int", second) - cast("int", first)
+        step = len(values) if info.kind == "float" else cast("int", second) - cast("int", first)
         for form in (f"{ends}:{step}", f"{ends}:{len(values)}:log"):
-            with contextlib.suppress(BadValue), warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with contextlib.suppress(BadValue), warnings.catch_warnings(action="ignore"):
                 if parse_range(info, form) == tuple(values):
                     return form.removesuffix(":1")
     return ",".join(map(in_list if info.kind == "text" else _text, values))

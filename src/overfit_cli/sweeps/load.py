@@ -146,10 +146,8 @@ def means_over_seeds(
         reason = cells["reason"].mode()[0]
         raise UserError(f"All {len(cells)} cells failed ({reason}): there are no means over seeds.")
     columns = list(measured or data.measured)
-    counts = cells[columns].notna().where(done, other=False).groupby(place).sum()
-    seeds = counts.max(axis=1)
-    failed = done.groupby(place).size() - seeds
-    parts = [places, pd.DataFrame({"seeds": seeds, "failed": failed})]
+    seeds = cells[columns].notna().where(done, other=False).groupby(place).sum().max(axis=1)
+    parts = [places, pd.DataFrame({"seeds": seeds, "failed": done.groupby(place).size() - seeds})]
     for name in columns:
         groups = cells[name].astype(np.float64).where(done).groupby(place)
         mean, sd, count = groups.mean(), groups.std(), groups.count()

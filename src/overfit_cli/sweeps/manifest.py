@@ -243,8 +243,7 @@ class Manifest(BaseModel):
         for run in runs.values():
             rows = list[dict[str, Any]]()
             with contextlib.suppress(UserError):  # the study refuses what it once accepted
-                grid = run.grid(study)
-                for row in grid.rows():
+                for row in run.grid(study).rows():
                     with contextlib.suppress(UserError):  # a point that it refuses is none
                         rows.append(build(study.parameters, row).model_dump())
             if rows:  # without any, whole numbers beside it would become real ones
@@ -298,15 +297,14 @@ def with_run(
             stated=stated,
         )
     presets = [str(preset.path.resolve())] if preset is not None and sentences else []
-    return before.model_copy(
-        update={
-            "version": study.version,
-            "data": {**before.data, **data},
-            "runs": (*before.runs, _run_of(grid, settings)),
-            "function": study.identity.function,
-            "presets": tuple(dict.fromkeys([*before.presets, *presets])),
-        }
-    )
+    update = {
+        "version": study.version,
+        "data": {**before.data, **data},
+        "runs": (*before.runs, _run_of(grid, settings)),
+        "function": study.identity.function,
+        "presets": tuple(dict.fromkeys([*before.presets, *presets])),
+    }
+    return before.model_copy(update=update)
 
 
 def joined_manifest(manifests: Sequence[Manifest], merging: Sequence[str]) -> Manifest:
@@ -323,16 +321,15 @@ def joined_manifest(manifests: Sequence[Manifest], merging: Sequence[str]) -> Ma
     for manifest in manifests:
         runs += [run for run in manifest.runs if run not in runs]
     sealed = [manifest.claims for manifest in manifests if manifest.claims is not None]
-    return first.model_copy(
-        update={
-            "data": {name: mark for one in manifests for name, mark in one.data.items()},
-            "runs": tuple(sorted(runs, key=lambda run: run.started)),
-            "claims": None if first.claims is None else in_all(sealed),
-            "stated": in_all([manifest.stated for manifest in manifests]),
-            "differing": {k: told for one in manifests for k, told in one.differing.items()},
-            "merging": tuple(merging),
-        }
-    )
+    update = {
+        "data": {name: mark for one in manifests for name, mark in one.data.items()},
+        "runs": tuple(sorted(runs, key=lambda run: run.started)),
+        "claims": None if first.claims is None else in_all(sealed),
+        "stated": in_all([manifest.stated for manifest in manifests]),
+        "differing": {k: told for one in manifests for k, told in one.differing.items()},
+        "merging": tuple(merging),
+    }
+    return first.model_copy(update=update)
 
 
 def stated_claims(study: AnyStudy, sentences: Mapping[str, str]) -> list[Claim]:

@@ -92,8 +92,7 @@ class Part:
     @property
     def parameters(self) -> dict[str, pa.DataType]:
         """The types of a cell's parameters."""
-        names = parameter_columns(self.schema.names)
-        return {name: self.schema.field(name).type for name in names}
+        return {name: self.schema.field(name).type for name in parameter_columns(self.schema.names)}
 
 
 def write_part(

@@ -327,8 +327,7 @@ def estimate(plan: Plan, jobs: int, execution: Execution, within: float) -> Esti
     if not took:
         return Estimate(None, memory)
     rate = took[-1] / (sum(map(study.cost, probe)) or 1.0)
-    work = rate * max(sum(costs) / busy, *costs)
-    return Estimate(max(0.0, took[0] - took[-1]) + work, memory)
+    return Estimate(max(0.0, took[0] - took[-1]) + rate * max(sum(costs) / busy, *costs), memory)
 
 
 # Refinement

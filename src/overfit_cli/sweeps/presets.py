@@ -330,10 +330,7 @@ def named_after(base: str, values: Mapping[str, Sequence[Value]]) -> str:
 
 
 def find_subject(
-    typed: str,
-    profile: str | None = None,
-    given: Mapping[str, Any] = {},
-    read: str | None = None,
+    typed: str, profile: str | None = None, given: Mapping[str, Any] = {}, read: str | None = None
 ) -> Subject:
     """Return what the user named: a study, a preset or its file, a function or a command line.
 

@@ -216,8 +216,7 @@ def diagram_of(plan: Plan, directory: RunDirectory) -> Diagram | None:
         return None
     kept = {cell.key for cell in plan.cells} - {c.key for batch in plan.batches for c in batch}
     if kept:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the load after it says them
+        with warnings.catch_warnings(action="ignore"):  # the load after it says them
             cells = directory.load_cells()
         diagram.add(cells[cells["key"].isin(kept)])
     return diagram

@@ -259,10 +259,7 @@ def _differing(first: pd.DataFrame, again: pd.DataFrame, study: AnyStudy) -> Dif
 
 @contextlib.contextmanager
 def open_sweep(
-    subject: Subject,
-    given: Mapping[str, Any],
-    how: SweepOptions,
-    output: Console,
+    subject: Subject, given: Mapping[str, Any], how: SweepOptions, output: Console
 ) -> Iterator[Session]:
     """Give the session of a sweep, on an executor that is closed at the end.
 

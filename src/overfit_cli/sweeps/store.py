@@ -22,17 +22,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from overfit_cli.core import parameters, registry, text
+from overfit_cli.core import files, parameters, registry, text
 from overfit_cli.core.cell import TRACEBACK, Cell
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.files import (
-    MANIFEST,
-    TEMPORARY_PREFIX,
-    error_text,
-    lock_folder,
-    make_folder,
-    write_whole,
-)
+from overfit_cli.core.files import error_text, write_whole
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.sweeps import part as parquet
 from overfit_cli.sweeps.grid import Grid
@@ -70,7 +63,7 @@ class RunDirectory:
         self._index: dict[tuple[str, str], Part] = {}
         # A cell that is trained in this process may change the folder.
         self._there = path.absolute()
-        self.lock = lock_folder(self._there)
+        self.lock = files.lock_folder(self._there)
 
     def error(self, accepts: str) -> BadValue:
         """Return an error about the directory, to be raised."""
@@ -89,7 +82,7 @@ class RunDirectory:
             self.manifest = read_manifest(self._there)
             self.manifest = change(self.manifest)
             written = self.manifest.model_dump_json(indent=2, by_alias=True) + "\n"
-            write_whole(self._there / MANIFEST, written.encode())
+            write_whole(self._there / files.MANIFEST, written.encode())
 
     def record(
         self, grid: Grid, settings: Mapping[str, str | int | float | None], **how: Any
@@ -103,12 +96,11 @@ class RunDirectory:
             self.check_study(grid.study)
             return with_run(before, grid, settings, **how)
 
-        source, _, files = grid.study.identity
-        folder = self._there / SOURCES / source
+        source, _, own = grid.study.identity
         with self.lock:
             self.update(added)
-            for file in files if source else ():
-                if not (path := folder / file.name).exists():
+            for file in own if source else ():
+                if not (path := self._there / SOURCES / source / file.name).exists():
                     path.parent.mkdir(parents=True, exist_ok=True)
                     write_whole(path, file.content)
 
@@ -253,7 +245,7 @@ class RunDirectory:
         A damaged part gets another name, which nobody reads.
         """
         for folder in (self.path, self.path / CELLS, self.path / STEPS):
-            make_folder(folder, self.name)
+            files.make_folder(folder, self.name)
         notes = []
         try:
             with self.lock:
@@ -273,7 +265,7 @@ class RunDirectory:
     def _clear_leftovers(self) -> None:
         """Remove what a kill left; under the lock, nobody writes it still."""
         for place in (".", CELLS, STEPS, f"{SOURCES}/**"):
-            for leftover in self._there.glob(f"{place}/{TEMPORARY_PREFIX}*"):
+            for leftover in self._there.glob(f"{place}/{files.TEMPORARY_PREFIX}*"):
                 leftover.unlink(missing_ok=True)
 
     def append(self, cells: pa.Table, steps: pa.Table | None, source: str = "") -> None:

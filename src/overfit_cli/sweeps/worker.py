@@ -123,8 +123,7 @@ def storable(study: AnyStudy, result: CellResult) -> CellResult:
         cell_table(study, [result])
         trajectory_table(study, [result])
     except Exception as error:  # a result may hold anything
-        words = errors.error_in_words(error)
-        return _failed_result(replace(result, trajectory={}, steps=0), words)
+        return _failed_result(replace(result, trajectory={}, steps=0), errors.error_in_words(error))
     return result
 
 
