@@ -329,7 +329,7 @@ def test_a_place_counts_its_seeds_and_names_of_a_hostile_run_are_text(page: Page
         "1 seed of 4: failed.",
         "kind short, n 1: loss 6.5, median of 4 seeds, seeds from 5 to 8.",
         "kind short, n 2: no median over 4 seeds. 4 seeds of 4: failed.",
-        "kind short, n 3: loss 17, median of 4 seeds, seeds from 16 to 18. 1 seed of 4: failed.",
+        "kind short, n 3: loss 17.5, median of 4 seeds, seeds from 16 to 18. 1 seed of 4: failed.",
     ]
     classes = [one.get_attribute("class") for one in run.locator(".panel .place").all()]
     assert classes == ["place whole", "place lost", "place partly"] * 2

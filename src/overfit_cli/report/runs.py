@@ -276,10 +276,11 @@ class JudgedRun:
             )
             marks = here.merge(there, "outer", indicator=True)["_merge"]
             if (marks == "left_only").any() or (self.conditions and (marks == "right_only").any()):
-                names = [*map(str, there)]
-                others = [name for name in names if {*there[name]} != {*here[name]}]
-                others = others or varying(there, names)
-                design = "; ".join(stated.values_in_words(there, others))
+                varied = varying(there, map(str, there))
+                differs = (name for name in map(str, there) if {*there[name]} != {*here[name]})
+                design = "; ".join(
+                    stated.values_in_words(there, dict.fromkeys([*varied, *differs]))
+                )
                 own = f" Judged on those alone: {claim.judge(rows.merge(sealed)).verdict}."
                 return f"{OTHER_DESIGN} {design}.{own * (not self.conditions)}"
         return ""
