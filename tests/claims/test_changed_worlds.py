@@ -10,9 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.core.classification import COLUMNS
-from overfit_cli.studies.attention_kernel.classifiers import landscape, pathfinder, text
-from overfit_cli.studies.attention_kernel.study import study as kernels
+from overfit_cli.core.registry import claims_of, installed_studies
 from tests.judged import (
     all_claims,
     changed,
@@ -22,8 +20,6 @@ from tests.judged import (
     measure,
     true_cells,
 )
-
-MEASURED = [column.name for column in (*kernels.columns, *COLUMNS, *landscape.columns)]
 
 MADE = r"""
 theorem1-paper-two: lambda_b=0.1 stability=0.4 rate_margin=1.5 violations_paper=0
@@ -49,6 +45,11 @@ text-gaussian-faster: mean_test_loss=0.5
 landscape-curvature: rms_laplacian=1
 landscape-minima: interior_minima=1
 pathfinder-above-shortcut: mean_test_loss=0.5 test_accuracy=0.7 shortcut_accuracy=0.6
+theorem-harmful-test-loss: test_loss=0.5 test_margin=-0.5
+mixture-least-heads-margin: ntk_margin=2 gamma_tangent=3 tangent_heads=7
+fig2-fitted: test_loss=0.1 train_loss=0.001
+sst2-faster: mean_train_loss=0.6, mean_train_loss=0.5 where learning_rate == 0.001, \
+    mean_train_loss=0.4 where learning_rate == 0.001 and heads > 1
 """
 """What the cells of a preset have, of claims whose made-up worlds lack what they derive it from."""
 
@@ -80,6 +81,11 @@ fig1-fitted: status=failed reason=step_limit train_loss=nan => fails
 cnn-fewer-samples: test_loss=0.05 where model == 'vit' => holds
 cnn-fewer-samples: test_loss=0.5 where model == 'vit' => fails
 cnn-fewer-samples: test_loss=0.05 => inconclusive
+fig1-fitted: train_loss=0.5 where n == 3 and seed % 2 == 0 => fails
+fig1-fitted: drop where n == 3 and seed % 2 == 0 => inconclusive
+fig2-fitted: => holds
+fig2-fitted: drop where n.rank(method='dense') > 2 => not run
+theorem-harmful-test-loss: drop where epsilon.rank(method='dense') > 2 => not run
 
 # and one wrong token of one seed, where there is no exception
 scores-rise-*: rise=-1e-12 where seed == seed.min() + 3 => fails
@@ -143,6 +149,19 @@ planted-gd-faster: steps_to_target=nan where heads == 50 and seed < 26 => inconc
 mixture-constant-slower: steps_to_target=nan where heads == 50 and seed < 5 => holds
 mixture-adam-faster: steps_to_target=1e60 where heads == 50 => fails
 mixture-constant-slower: steps_to_target=0.5 where heads == 50 => fails
+paths-lemma9: lemma9=0.4 => vacuous
+paths-lemma9: lemma9=0.4, lemma9=0.5 where seed < 9 => inconclusive
+paths-lemma9: lemma9=0.4, lemma9=0.5 where seed < 10 => holds
+paths-lemma10: lemma10=0.5 steps=10000 target_distance=11.7 => holds
+paths-lemma10: lemma10=0.5 steps=10000 target_distance=12.87 => vacuous
+planted-momentum-sooner: steps_to_target=nan where optimiser == 'momentum' and heads == 50 => fails
+mixture-least-heads-margin: => holds
+mixture-least-heads-margin: ntk_margin=nan where heads == heads.min() => inconclusive
+mixture-margins-ordered: ntk_margin_constructed=-1 where heads == heads.min() => fails
+sst2-faster: batch_size=16 => not run
+sst2-faster: weights=pretrained => holds
+sst2-faster: drop where heads == 8 => holds
+sst2-faster: mean_train_loss=0.4 where heads == 1 and learning_rate == 0.002 => inconclusive
 
 # Cui et al. 2024: a limit of one solution says nothing on the other's cells
 semantic-theta-solved: theta=0.9 where start == 'positional' => holds
@@ -283,18 +302,19 @@ landscape-minima: interior_minima=0 where kernel == 'gaussian' => holds
 """
 
 
-STUDIES = (kernels, text, pathfinder, landscape)
-CLAIMS = claims_by_name(*(study.name for study in STUDIES))
+STUDY_OF = {claim.name: study for study in installed_studies() for claim in claims_of(study)}
+CLAIMS = claims_by_name(*{study.name for study in STUDY_OF.values()})
 """By name, with the functions that derive numbers from cells."""
 
 
 def made_cells(name: str, columns: str) -> pd.DataFrame:
     """The cells of a claim's preset with these columns, a little other from seed to seed."""
-    cells = design(CLAIMS[name].preset).assign(steps=0.0, **dict.fromkeys(MEASURED, np.nan))
+    measured = [column.name for column in STUDY_OF[name].columns]
+    cells = design(CLAIMS[name].preset).assign(steps=0.0, **dict.fromkeys(measured, np.nan))
     made = changed(cells, columns)
-    if name.startswith(("text-", "pathfinder-", "landscape-curvature", "tangent-")):
-        spread = 1 + 1e-4 * made["seed"] * np.where(made["kernel"] == "softmax", 2, 1)
-        shown = [name for name in MEASURED if made[name].notna().any()]
+    if name.startswith(("text-", "pathfinder-", "landscape-curvature", "tangent-", "sst2-")):
+        spread = 1 + 1e-4 * made["seed"] * np.where(made.get("kernel", "") == "softmax", 2, 1)
+        shown = [name for name in measured if made[name].notna().any()]
         made[shown] = made[shown].mul(spread, axis=0)
     return made
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 import csv
 import functools
 import itertools
+import os
 import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pandas as pd
@@ -20,6 +22,7 @@ import pytest
 import overfit_cli
 from calibration import rates
 from calibration.__main__ import most_errors, row, studies, table
+from calibration.clauses import Broken, broken
 from calibration.damage import DAMAGES
 from calibration.rates import TRUTHS, Truth, World, design, worlds_of
 from overfit_cli import Claim, Measurement, UserError
@@ -44,14 +47,16 @@ CLAIMS = {
     for claim in claims_of(study)
 }
 WRONG: tuple[tuple[Truth, Verdict], ...] = (("true", "fails"), ("false", "holds"))
+SEED = os.environ.get("OVERFIT_FUZZ")
+"""What draws the claims of the slow tests; without it they are the same ones each time."""
 
 
-def each_claim(*quick: str) -> pytest.MarkDecorator:
-    """A test of every claim; that of these is quick."""
-    return pytest.mark.parametrize(
-        "name",
-        [pytest.param(one, marks=[] if one in quick else [pytest.mark.slow]) for one in CLAIMS],
-    )
+def a_claim_in(share: int, *quick: str) -> pytest.MarkDecorator:
+    """A test of a part of all claims, drawn or every so-many-th; that of these is quick."""
+    rest = [name for name in CLAIMS if name not in quick]
+    chosen = Random(SEED).sample(rest, len(rest) // share) if SEED else rest[::share]
+    slow = [pytest.param(name, marks=pytest.mark.slow) for name in chosen]
+    return pytest.mark.parametrize("name", [*quick, *slow])
 
 
 def too_many_errors(share: Callable[[int], float], first: int, runs: int) -> bool:
@@ -69,7 +74,7 @@ def errs_too_often(claim: Claim, world: World, planned: pd.DataFrame, truth: Tru
     return too_many_errors(share, FIRST_RUNS, RUNS)
 
 
-@each_claim("trapped-softmax")
+@a_claim_in(8, "trapped-softmax")
 def test_a_claim_errs_seldom(name: str) -> None:
     """In its worlds, whole and damaged."""
     study, claim = CLAIMS[name]
@@ -94,7 +99,7 @@ def test_a_rule_that_ignores_its_cells_is_found_out(truth: Truth, verdict: Verdi
     assert errs_too_often(blind, world, design(claim.preset), truth)
 
 
-@each_claim("fig1-sides", "theorem3-rate")
+@a_claim_in(6, "fig1-sides", "theorem3-rate")
 def test_a_claim_is_open_where_numbers_that_decide_it_are_missing(name: str) -> None:
     """On half of the seeds of its made-up worlds, or on all; and where workers were killed."""
     study, claim = CLAIMS[name]
@@ -149,7 +154,10 @@ LARGE = ("fig1-", "dimension-", "softmax-width", "text-", "lemma53-")
 """Claims on many cells, or on many bootstraps of them."""
 
 
-@each_claim(*(one for one in [*CLAIMS][::3] if not one.startswith(LARGE)))
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] if name in LARGE else []) for name in CLAIMS],
+)
 def test_a_claim_holds_where_it_is_true_and_fails_beyond_where_it_is_false(name: str) -> None:
     """And is open where no cell has a number."""
     study, claim = CLAIMS[name]
@@ -160,16 +168,26 @@ def test_a_claim_holds_where_it_is_true_and_fails_beyond_where_it_is_false(name:
             world(planned, named_rng(draw, "beyond", name)).reset_index(drop=True)
             for world in (worlds.true, worlds.false)
         )
-        blank = true.assign(**dict.fromkeys({*true} - {*planned, "key", "number", "step"}, np.nan))
-        killed = blank.assign(status="failed", reason="worker killed")
-        assert {claim.judge(each).verdict for each in (blank, killed)} <= UNDECIDED
-        verdicts.add(claim.judge(true).verdict)
-        for times, by in itertools.product((0, 1, 5, 50), ("difference", "ratio")):
+        if not draw:
+            measured = {*true} - {*planned, "key", "number", "step"}
+            blank = true.assign(**dict.fromkeys(measured, np.nan))
+            killed = blank.assign(status="failed", reason="worker killed")
+            assert {claim.judge(each).verdict for each in (blank, killed)} <= UNDECIDED
+        if "holds" not in verdicts:
+            verdicts.add(claim.judge(true).verdict)
+        for times, by in itertools.product((5, 50, 1, 0), ("difference", "ratio")):
             if not is_exempt and "fails" not in verdicts:
                 verdicts.add(claim.judge(further_off(true, false, times, by)).verdict)
         if "holds" in verdicts and (is_exempt or "fails" in verdicts):
             return
     raise AssertionError(verdicts)
+
+
+@pytest.mark.parametrize("world", [*broken()], ids=lambda world: f"{world.claim}: {world.clause}")
+def test_a_broken_clause_is_told(world: Broken) -> None:
+    for name in world.claim.split():
+        measured = world.judge(name)
+        assert measured.verdict in world.verdicts, (name, measured.value, measured.note)
 
 
 @pytest.mark.slow

@@ -9,15 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibration.made import worlds_of_sentence
 from overfit_cli.claims.papers import Claims, On, on
 from overfit_cli.claims.rules import rates
 from overfit_cli.claims.sentences import read
 from overfit_cli.claims.stated import Measure
 from overfit_cli.core.cell import Column
-from overfit_cli.core.claim import Claim, UndecidedError, Verdict
+from overfit_cli.core.claim import Claim, UndecidedError
 from overfit_cli.core.parameters import StudyParameters, parameter
-from overfit_cli.core.training import named_rng
 
 SEEDS = range(12)
 
@@ -216,40 +214,6 @@ def test_a_claim_on_several_presets_holds_where_all_do(cells_of_preset: On) -> N
     frame.loc[frame["n"] == 8, "q"] = 1.5
     assert joint.judge(frame).verdict == "fails"
     assert single.judge(frame).verdict == "holds"
-
-
-# Made-up worlds of a sentence
-
-
-@pytest.mark.parametrize(
-    ("sentence", "wrong"),
-    [
-        ("q <= 1 on all seeds", "fails"),
-        ("q <= 1 on all seeds if a <= 0 and n * b <= 3", "fails"),
-        ("decades <= 0 on 50 % of seeds", "inconclusive"),
-        ("mean of q - b < 0.2 on average", "inconclusive"),
-        ("q is 3 within 10%", "inconclusive"),
-        ("geometric mean of q[kernel=softmax] > q[kernel=gaussian]", "inconclusive"),
-        ("mean of q rises along n; mean of power of n in b is -0.5 within 0.1", "inconclusive"),
-        ("mean of powers of (n, b) in q / 2 are (1, -2) within 0.1", "inconclusive"),
-        ("share of seeds with q < 0.3 and log(b) > 1 > 0.5", "inconclusive"),
-        ("mean of 2 - sqrt(q) / exp(b) ** 2 > 1 at worst", "inconclusive"),
-    ],
-)
-def test_worlds_of_a_sentence_are_true_and_false(
-    sentence: str, wrong: Verdict, cells_of_preset: On
-) -> None:
-    made = Claims("", "Toy et al. 2024", Toy, (Column("decades", "over a bound", decades=True),))
-    made.paper("c", "Lemma 1", "It is so.", sentence, on=cells_of_preset)
-    found = worlds_of_sentence(made.claims[0])
-    assert found is not None
-    claim, worlds = found
-    planned = cells()
-    true = [claim.judge(worlds.true(planned, named_rng(run, "true"))).verdict for run in range(8)]
-    false = [claim.judge(worlds.false(planned, named_rng(run, "f"))).verdict for run in range(8)]
-    assert true.count("holds") >= 7
-    assert "holds" not in false
-    assert false.count(wrong) >= 6
 
 
 def test_a_seal_is_of_what_decides_and_not_of_words(cells_of_preset: On) -> None:

@@ -358,12 +358,3 @@ def test_the_interval_is_over_networks_not_over_pairs() -> None:
     assert measured.value == pytest.approx(2.5)
     assert measured.interval is not None
     assert (measured.interval.low, measured.interval.high) == pytest.approx((1, 5))
-
-
-@pytest.mark.parametrize(("rougher", "verdict"), [("softmax", "holds"), ("gaussian", "fails")])
-def test_a_dozen_networks_of_each_kind_decide_the_papers_claim(rougher: str, verdict: str) -> None:
-    [claim] = [claim for claim in study.claims() if claim.name == "landscape-real-curvature"]
-    plans = [design(preset, "paper") for preset in ("kernel-fig4", "kernel-fig4-pathfinder")]
-    cells = pd.concat([each.assign(seed=each["seed"] + more) for each in plans for more in (0, 10)])
-    laplacian = np.where(cells["kernel"] == rougher, 2 + 0.01 * cells["seed"], 1.0)
-    assert claim.judge(cells.assign(rms_laplacian=laplacian)).verdict == verdict

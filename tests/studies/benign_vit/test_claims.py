@@ -186,35 +186,6 @@ def test_rates_along_epsilon_are_those_that_made_the_losses() -> None:
     assert found.isna().to_numpy().all()
 
 
-def test_two_values_of_epsilon_show_no_limit() -> None:
-    cells = frame("theorem-harmful", epsilon="0.01,0.024")
-    noise = np.random.default_rng(0).normal(0.5, 0.01, len(cells))
-    cells = cells.assign(test_loss=noise, test_margin=-noise)
-    assert BY_NAME["theorem-harmful-test-loss"].judge(cells).verdict == "not run"
-
-
-@pytest.mark.parametrize(
-    ("name", "power", "scale", "verdict"),
-    [
-        ("theorem-benign-test-loss", 0.4, 0.2, "holds"),
-        ("theorem-benign-test-loss", 0.01, 0.2, "fails"),
-        ("theorem-benign-test-margin", 0.4, 0.2, "holds"),
-        ("theorem-benign-test-margin", 0.01, 0.2, "fails"),
-        ("theorem-harmful-test-loss", 0.0, 0.15, "holds"),
-        ("theorem-harmful-test-loss", 0.0, 0.05, "fails"),
-        ("theorem-harmful-test-loss", 0.5, 9.0, "fails"),
-    ],
-)
-def test_losses_decide_the_theorems(name: str, power: float, scale: float, verdict: str) -> None:
-    """Θ(1) is at least 0.1, and does not fall with ε; o(1) does."""
-    cells = frame("theorem-benign-stage3" if "benign" in name else "theorem-harmful")
-    noise = 1 + 0.001 * np.random.default_rng(0).normal(size=len(cells))
-    loss = scale * (cells["epsilon"] / 0.03) ** power * noise
-    cells = cells.assign(test_loss=loss, test_margin=-np.log(loss), test_error=0.0)
-    judged = BY_NAME[name].judge(cells)
-    assert judged.verdict == verdict
-
-
 def test_a_probe_takes_seconds_whatever_the_cell_takes() -> None:
     [slow, *_] = preset("theorem-regime", leap="0")
     probed = study.probe(slow)
@@ -274,34 +245,6 @@ def test_condition_4_1_item_by_item() -> None:
 def figure_1_cells(**changed: float) -> pd.DataFrame:
     """Cells of figure 1, with a tenth of the noise that was measured."""
     return figure_1(design("fig1"), np.random.default_rng(0), noise=0.1, **changed)
-
-
-@pytest.mark.parametrize("factor", [0.5, 2.0])
-def test_a_boundary_elsewhere_breaks_the_contour_and_the_sides(factor: float) -> None:
-    cells = figure_1_cells(factor=factor)
-    contour = measure("fig1-contour", cells)
-    assert contour.verdict == "fails"
-    assert contour.value == pytest.approx(1000 * factor, rel=0.06)
-    assert measure("fig1-sides", cells).verdict != "holds"
-
-
-@pytest.mark.parametrize("power", [1.5, 2.5])
-def test_another_exponent_is_found_and_named(power: float) -> None:
-    cells = figure_1_cells(power=power)
-    exponent, sides = (measure(f"fig1-{name}", cells) for name in ("exponent", "sides-power"))
-    assert exponent.verdict == sides.verdict == "fails"
-    assert exponent.value == pytest.approx(power, abs=0.1)
-    assert exponent.interval is not None
-    assert exponent.interval.low <= power <= exponent.interval.high
-    assert f"The best other power is {power:g}." in sides.note
-
-
-def test_absent_cells_may_be_those_that_are_not_fitted() -> None:
-    cells = figure_1_cells()
-    unfitted = (cells["n"] == 3) & (cells["seed"] % 2 == 0)
-    missed = cells.assign(train_loss=cells["train_loss"].mask(unfitted, 0.5))
-    assert measure("fig1-fitted", missed).verdict == "fails"
-    assert measure("fig1-fitted", missed[~unfitted]).verdict == "inconclusive"
 
 
 @pytest.mark.slow
