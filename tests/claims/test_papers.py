@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from overfit_cli.claims.papers import Claims, On, on
-from overfit_cli.claims.rules import rates
 from overfit_cli.claims.sentences import read
 from overfit_cli.claims.stated import Measure
 from overfit_cli.core.cell import Column
@@ -137,6 +136,8 @@ def test_a_failed_cell_may_meet_a_condition_on_what_is_measured(cells_of_preset:
         ("q >= 1 on all seeds", {"q": 0.9}, "fails"),
         ("q <= b on all seeds", {"q": 2.0, "b": 3.0}, "holds"),
         ("q <= 1 on all seeds", {"q": 1e-4}, "holds by far"),
+        ("q <= 1 on 50 % of seeds", {"q": 0.9}, "holds"),
+        ("q <= 1 on 50 % of seeds", {"q": 1.1}, "fails"),
         ("decades <= 0 on all seeds", {"decades": -4.0}, "holds by far"),
         ("q <= 1 on all seeds if a <= 0", {"q": 0.9, "a": 1.0}, "vacuous"),
         ("q <= 1 on all seeds if a <= 0 and q >= 0", {"q": 0.9, "a": -1.0}, "holds"),
@@ -148,32 +149,6 @@ def test_a_bound_is_judged_on_the_cells_that_meet_its_conditions(
 ) -> None:
     found = judge(text, cells(**columns), Column("decades", "over a bound", decades=True))
     assert found.verdict == verdict
-
-
-def test_one_exception_refutes_a_bound_and_not_a_share() -> None:
-    frame = cells(q=0.9)
-    frame.loc[0, "q"] = 1.1
-    assert judge("q <= 1 on all seeds", frame).verdict == "fails"
-    assert judge("q <= 1 on 50 % of seeds", frame).verdict == "holds"
-    assert judge("q <= 1 on all seeds if n >= 4", frame).verdict == "holds"
-    assert judge("q <= 2 on all seeds with at least 12 seeds", frame).verdict == "holds"
-    assert judge("q <= 2 on all seeds with at least 13 seeds", frame).needed_seeds == 13
-
-
-@pytest.mark.parametrize(("reason", "verdict"), [("diverged", "fails"), ("killed", "inconclusive")])
-def test_a_cell_that_diverged_breaks_a_bound_and_one_that_was_killed_may(
-    reason: str, verdict: str
-) -> None:
-    frame = cells(q=0.9)
-    found = judge("q <= 1 on all seeds", lose(frame, 5, "q", reason))
-    assert found.verdict == verdict
-    assert ("may break it" in found.note) == (verdict == "inconclusive")
-
-
-def test_where_a_claim_is_true_no_cell_breaks_its_bound() -> None:
-    frame = cells(q=lambda f: 0.5 + 0.02 * f["seed"])
-    both = Measure(read("share of seeds with q < 0.7 > 0.5; q <= 1 on all seeds"), Toy)
-    assert rates(both.parts(frame)).false_fails < 0.05
 
 
 # Powers

@@ -151,27 +151,27 @@ def test_every_image_could_have_had_the_other_label_at_the_same_distance() -> No
 @pytest.mark.slow
 def test_neither_the_distance_nor_the_ink_gives_the_label_away() -> None:
     train, test = (
-        pictures.draw(SMALL, stream, 0, 16 * CHUNK) for stream in (TRAIN, stream_of(0, "test"))
+        pictures.draw(SMALL, stream, 0, 8 * CHUNK) for stream in (TRAIN, stream_of(0, "test"))
     )
     apart = (np.abs(each.markers[:, 1] - each.markers[:, 0]) for each in (train, test))
     values = next(apart), train.labels, next(apart), test.labels
-    assert pictures.accuracy_in_bins(*values) == pytest.approx(0.5, abs=0.03)
+    assert pictures.accuracy_in_bins(*values) == pytest.approx(0.5, abs=0.04)
     ink = train.pixels.mean(axis=(1, 2)), test.pixels.mean(axis=(1, 2))
     by_ink = pictures.accuracy_in_bins(ink[0], train.labels, ink[1], test.labels)
-    assert by_ink == pytest.approx(0.5, abs=0.03)
-    assert test.labels.mean() == pytest.approx(0.5, abs=0.03)
+    assert by_ink == pytest.approx(0.5, abs=0.04)
+    assert test.labels.mean() == pytest.approx(0.5, abs=0.04)
 
 
 def accuracy_of_places(settings: PathfinderSettings) -> float:
-    """Of the best rule on some two thousand scenes of each split."""
+    """Of the best rule on some hundred scenes of each split."""
 
     def places(split: Literal["train", "test"]) -> tuple[Any, Any]:
-        chunks = [pictures.chunk_scenes(settings, stream_of(0, split), each) for each in range(16)]
+        chunks = [pictures.chunk_scenes(settings, stream_of(0, split), each) for each in range(6)]
         centres = np.concatenate([scenes.markers for scenes in chunks])
         return centres.astype(np.complex64), np.concatenate([scenes.labels for scenes in chunks])
 
     test, labels = places("test")
-    assert labels.mean() == pytest.approx(0.5, abs=0.03)
+    assert labels.mean() == pytest.approx(0.5, abs=0.04)
     return pictures.best_accuracy_of_places(*places("train"), test, labels)
 
 
@@ -179,7 +179,7 @@ def accuracy_of_places(settings: PathfinderSettings) -> float:
 def test_the_discs_places_give_the_label_away_unless_scenes_are_mirrored() -> None:
     """What the distance tells of the label is left: as much as the tolerance lets through."""
     assert accuracy_of_places(TINY) > 0.6
-    assert accuracy_of_places(MIRRORED[1]) == pytest.approx(0.5, abs=0.02)
+    assert accuracy_of_places(MIRRORED[1]) == pytest.approx(0.5, abs=0.04)
 
 
 @pytest.mark.slow

@@ -213,18 +213,6 @@ def test_a_large_balance_leaves_w_v_alone_to_be_trained(kernel: str) -> None:
     assert together["condition_8"] < 0
 
 
-def test_the_mean_of_the_slowest_rates_over_permuted_heads_is_at_most_two_over_h() -> None:
-    """λ_min is concave (Jensen): its mean is at most λ_min at ‖W_O,h‖² of ‖W_O‖²/H each."""
-    problem = draw_problem(settings(kernel="softmax", heads=3, d=24), 2)
-    lengths = oracle.lengths(problem)
-    least = [
-        np.linalg.eigvalsh(oracle.curvature(problem, "softmax", order))[0]
-        for order in itertools.permutations(lengths)
-    ]
-    paper = lengths.sum() * oracle.smallest(problem, "softmax") ** 2
-    assert 2 * np.mean(least) <= 2 / 3 * paper
-
-
 @pytest.mark.parametrize("heads", [1, 2, 4])
 def test_the_slowest_rate_is_twice_the_least_eigenvalue_of_the_papers_curvature(heads: int) -> None:
     parameters = settings(kernel="softmax", trained="value", heads=heads, d=24)
