@@ -46,7 +46,8 @@ EVERY_KIND = pytest.mark.parametrize("settings", [HARD, SMALL, TINY, *MIRRORED])
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> mock.Mock:
-    """Note each draw."""
+    """Note each draw, of a few images at a time."""
+    monkeypatch.setattr(pictures, "CHUNK", 8)
     noted = mock.Mock(wraps=pictures.draw)
     monkeypatch.setattr(pictures, "draw", noted)
     return noted
@@ -92,7 +93,7 @@ def test_following_the_gaps_from_disc_to_disc_gives_the_label_and_contours_keep_
     place, gap = np.arange(len(contour)), 2 * settings.paddle_margin + 1e-9
     apart = (contour[:, None] != contour) | (np.abs(place[:, None] - place) > 1)
     scenes = scenes_of(settings)
-    for image in range(8):
+    for image in range(4):
         paddles = oracle.paddles_of(settings, scenes, image)
         distances = oracle.distances(paddles)
         assert distances[apart].min() >= settings.clearance
@@ -100,7 +101,7 @@ def test_following_the_gaps_from_disc_to_disc_gives_the_label_and_contours_keep_
         assert sorted(np.bincount(found)) == sorted(np.bincount(contour))
         first, second = found[oracle.nearest(paddles, scenes.markers[image])]
         assert (first == second) == (scenes.labels[image] == 1)
-    assert 0 < scenes.labels[:8].sum() < 8
+    assert 0 < scenes.labels[:4].sum() < 4
 
 
 @EVERY_KIND
@@ -218,16 +219,12 @@ def test_contours_that_hardly_ever_fit_are_given_up() -> None:
 
 
 def test_a_larger_count_is_drawn_on_from_what_is_kept(drawn: mock.Mock) -> None:
-    few = images(SMALL, TRAIN, 10)
-    more = images(SMALL, TRAIN, CHUNK + 10)
-    again = images(SMALL, TRAIN, 2 * CHUNK)
-    spans = [call.args[2:] for call in drawn.call_args_list]
-    assert spans == [(0, CHUNK), (CHUNK, 2 * CHUNK)]
-    assert same(few, more[:10])
-    assert same(again, pictures.draw(SMALL, TRAIN, 0, 2 * CHUNK))
+    few, more, again = (images(SMALL, TRAIN, count) for count in (5, 13, 16))
+    assert [call.args[2:] for call in drawn.call_args_list] == [(0, 8), (8, 16)]
+    assert same(few, more[:5])
+    assert same(again, pictures.draw(SMALL, TRAIN, 0, 16))
 
 
-@pytest.mark.slow
 def test_kinds_of_images_are_kept_apart(cache: Path, drawn: mock.Mock) -> None:
     for stream in (TRAIN, stream_of(0, "test"), stream_of(1, "train")):
         images(SMALL, stream, 1)
