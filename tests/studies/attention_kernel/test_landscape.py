@@ -172,17 +172,6 @@ def test_a_damaged_network_is_trained_anew_alike(trainings: mock.Mock, cache: Pa
         assert trainings.call_count == 4 + 2 * count
 
 
-def test_no_second_steps_leave_the_first_stages_weights() -> None:
-    first, other = (cell(kernel=kernel, second_steps=0) for kernel in ("softmax", "gaussian"))
-    [softmax, gaussian] = trained(first, other)
-    task = study.task(first.parameters, first.seed)
-    model = plane.trained_network(first.parameters, task, first.seed, 1, "cpu")
-    batch = fixed_batch(first.parameters, task, first.seed)
-    at_start = evaluate(model, batch, "cpu")["test_loss"]
-    assert softmax.measurements["centre_loss"] == at_start
-    assert gaussian.measurements["centre_loss"] != at_start
-
-
 def test_the_second_stage_goes_on_from_the_first_with_the_next_minibatches() -> None:
     """Under SGD without dropout, 3 and 2 steps with softmax are 5 steps."""
     plain: dict[str, Any] = {"optimiser": "sgd", "learning_rate": 0.1, "dropout": 0.0}
@@ -294,19 +283,6 @@ def test_a_surface_is_logged_point_by_point_around_the_networks_loss(task: str) 
     assert len(batch.labels) == 5
     assert got["centre_loss"] == evaluate(model, batch, "cpu")["test_loss"]
     assert f"around a loss of {got['centre_loss']:.4f}" in study.summary(result)
-
-
-def test_neighbouring_batches_are_of_different_networks() -> None:
-    grid = itertools.product((0, 1), ("softmax", "gaussian"), (0.1, 0.2), range(3))
-    cells = [
-        cell(seed, kernel=kernel, pair=pair, learning_rate=rate)
-        for pair, kernel, rate, seed in grid
-    ]
-    batches = study.batches(cells, "cpu")
-    assert [len(batch) for batch in batches] == [1] * 24
-    networks = [(item.seed, item.parameters.learning_rate) for [item] in batches]
-    assert all(one != following for one, following in itertools.pairwise(networks))
-    assert study.cost(cell(points=50)) > study.cost(cell())
 
 
 # The figure

@@ -112,15 +112,6 @@ def test_discs_keep_clear_of_each_other_and_of_the_edge(settings: PathfinderSett
     assert reach <= places.min() and places.max() <= settings.size - reach
 
 
-def test_a_larger_continuity_gives_straighter_contours() -> None:
-    def mean_turn(continuity: float) -> float:
-        settings = replaced(SMALL, size=24, continuity=continuity, distractors=0)
-        ways = scenes_of(settings).paddles.directions[:, : settings.contour_length]
-        return float(np.abs(np.angle(ways[:, 1:] / ways[:, :-1])).mean())
-
-    assert mean_turn(2.0) < 0.6 * mean_turn(1.0)
-
-
 def test_pixels_agree_with_the_loop_over_pixels_to_a_grey_level() -> None:
     for settings in (SMALL, replaced(SMALL, antialiasing=3, paddle_thickness=1.0)):
         scenes = scenes_of(settings)
@@ -128,14 +119,6 @@ def test_pixels_agree_with_the_loop_over_pixels_to_a_grey_level() -> None:
         shapes = oracle.paddles_of(settings, scenes, 1), oracle.discs_of(settings, scenes, 1)
         slow = oracle.pixels(settings, *shapes, points=settings.antialiasing)
         assert np.abs(drawn[1] - slow).max() <= 1
-
-
-def test_antialiased_pixels_come_near_to_the_area_that_ink_covers() -> None:
-    scenes = scenes_of(SMALL)
-    areas = pictures.render(replaced(SMALL, antialiasing=16), scenes).astype(float)
-    drawn = pictures.render(SMALL, scenes).astype(float)
-    assert np.abs(drawn - areas).mean() < 3
-    assert drawn.mean() == pytest.approx(areas.mean(), rel=0.05)
 
 
 # What gives nothing away
@@ -329,8 +312,8 @@ def test_malformed_metadata_and_images_are_named_in_a_sentence(tmp_path: Path) -
         refused(tmp_path, "hard", [str(root), *words])
 
 
-@pytest.mark.parametrize("shape", ["(1000000000000, 4)", "(-1, 4)", "(" * 3000, "(3, 4)"])
-@pytest.mark.parametrize("kind", ["<U9", "<f8", "|O"])
+@pytest.mark.parametrize("shape", ["(1000000000000, 4)", "(-1, 4)", "(" * 3000])
+@pytest.mark.parametrize("kind", ["<U9", "|O"])
 def test_a_lying_header_is_named_in_a_sentence(tmp_path: Path, shape: str, kind: str) -> None:
     path = write_lra(tmp_path, as_array=True) / "metadata" / "0.npy"
     text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}\n".encode()

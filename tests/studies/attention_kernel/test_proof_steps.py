@@ -10,32 +10,15 @@ import numpy as np
 import pytest
 import torch
 
-from overfit_cli.studies.attention_kernel import engine, layers, reference, spectra
+from overfit_cli.studies.attention_kernel import engine, reference, spectra
 from overfit_cli.studies.attention_kernel.data import Problem, draw_problem
-from overfit_cli.studies.attention_kernel.parameters import KERNELS, LAYERS
+from overfit_cli.studies.attention_kernel.parameters import KERNELS
 from overfit_cli.studies.attention_kernel.reference import MultiHeadAttention
 from overfit_cli.studies.attention_kernel.study import study
 from overfit_cli.studies.attention_kernel.theory import lacking
 from tests.studies.attention_kernel import regression_oracle as oracle
 from tests.studies.attention_kernel.test_regression import at_start, measured, settings
 from tests.training import cell_of, train
-
-# Linear layers on top
-
-
-@pytest.mark.parametrize("trained", LAYERS)
-def test_outputs_begin_as_without_layers(trained: str) -> None:
-    with_layers = settings(kernel="softmax", trained=trained, heads=3)
-    problem = draw_problem(with_layers, 5)
-    drawn = layers.draw_layers(with_layers, problem, 5)
-    assert len(drawn.weights) == LAYERS[trained]
-    product = np.linalg.multi_dot([np.eye(with_layers.d_h), *drawn.weights])[:, 0]
-    assert np.allclose(drawn.mixing @ product, problem.output, rtol=1e-12)
-    assert np.linalg.matrix_rank(drawn.mixing[0]) == with_layers.d_h
-    alone = with_layers.model_copy(update={"trained": "all"})
-    first, second = (measured(each, 5) for each in (with_layers, alone))
-    for name in ("start_loss", "lambda_b"):
-        assert first[name] == pytest.approx(second[name])
 
 
 @pytest.mark.slow
@@ -75,15 +58,6 @@ def test_29_to_31_and_52_and_53_are_the_gradients_in_scores_and_in_w_q(kernel: s
         assert np.allclose(in_scores[head, sample], printed, rtol=1e-9, atol=1e-13)
     by_autograd = oracle.gradient(problem, kernel, "query")
     assert np.allclose(by_autograd, in_query, rtol=1e-9, atol=1e-13)
-
-
-@pytest.mark.parametrize(("heads", "features"), [(1, 7), (1, 8), (2, 3), (2, 4), (4, 1), (4, 2)])
-def test_b_has_full_rank_only_with_as_many_columns_as_rows(heads: int, features: int) -> None:
-    """N n = 8 rows and H D columns: with fewer λ_B is 0, whatever the weights."""
-    sizes = {"n": 2, "tokens": 4, "heads": heads, "d": features, "trained": "value"}
-    assert (measured(settings(kernel="softmax", **sizes))["lambda_b"] > 1e-10) == (
-        heads * features >= 8
-    )
 
 
 # Tangent kernels, stationary queries and ranks of score Jacobians, against slow definitions

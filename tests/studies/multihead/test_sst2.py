@@ -37,7 +37,6 @@ from overfit_cli.studies.multihead.study import sst2 as study
 from tests.command import run
 from tests.training import cell_of, train
 
-REAL = Path(os.environ.get("OVERFIT_DATA", "")) / "sst2"
 TRAIN = ["a dull film", "a fine film", "dull and long", "fine , and short", "so fine", "so dull"]
 DEV = ["a fine story", "long and dull", "fine", "dull"]
 LABELS = [0, 1, 0, 1, 1, 0]
@@ -152,14 +151,6 @@ def test_files_that_are_missing_or_of_another_kind_are_named(tmp_path: Path) -> 
     refused(r"train.tsv: it can't be read")
 
 
-@pytest.mark.skipif(not REAL.is_dir(), reason="needs SST-2 where OVERFIT_DATA says")
-def test_sst2_as_published_has_its_sentences() -> None:
-    train, test = read_sst2(REAL.parent)
-    assert (len(train.texts), len(test.texts)) == (67_349, 872)
-    assert int(train.labels.sum()) == 37_569
-    assert test.texts[0] == "one long string of cliches ."
-
-
 def test_the_most_frequent_words_are_known_and_the_rest_is_one_token(data: Path) -> None:
     assert (START, PAD, END, UNKNOWN) == (0, 1, 2, 3)
     vocabulary = known_words(TRAIN, 3)
@@ -229,16 +220,6 @@ def test_what_is_missing_is_said_before_anything_runs(
 
 def built(heads: int, seed: int = 0, **values: Any) -> nn.Module:
     return build_model(settings(heads=heads, **values), 30, seed, Path())
-
-
-@pytest.mark.slow
-def test_every_number_of_heads_of_a_seed_starts_from_the_same_weights() -> None:
-    first = built(1).state_dict()
-    for state in (built(heads).state_dict() for heads in (2, 4, 8)):
-        assert state.keys() == first.keys()
-        assert all(torch.equal(state[name], first[name]) for name in state)
-    other = built(1, seed=1).state_dict()
-    assert not torch.equal(other["classifier.out_proj.weight"], first["classifier.out_proj.weight"])
 
 
 def softmax_heads(
