@@ -108,25 +108,6 @@ def test_a_difference_is_of_the_column_that_the_figure_draws(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_the_phase_diagram_leaves_blank_what_no_cell_of_an_alpha_has() -> None:
-    """With one sample no cell knows which start has less loss."""
-    figure = overfit_cli.draw("phase", RESULTS / "positional-published-quick")
-    panels = [axes for axes in figure.axes if axes.collections][:4]
-    shown: list[Any] = [
-        np.ma.array(axes.collections[0].get_array()).filled(np.nan) for axes in panels
-    ]
-    assert any(np.isnan(numbers.reshape(3, -1)[:, 0]).all() for numbers in shown)
-
-
-@pytest.mark.slow
-def test_a_median_before_the_sweep_is_an_open_marker_at_its_first_width() -> None:
-    widths = overfit_cli.draw("lambda", RESULTS / "softmax-lambda-widths-quick").axes[1]
-    hollow = [line for line in widths.lines if line.get_markerfacecolor() == "none"]
-    heights = [float(y) for line in hollow for y in np.asarray(line.get_ydata())]
-    assert heights == [8.0] * 4
-
-
-@pytest.mark.slow
 def test_curves_of_scores_leave_out_what_was_not_trained(tmp_path: Path) -> None:
     models = ["softmax", "relu", "true", "posterior", "constant"]
     figure = drawn(tmp_path / "run", "curves", "softmax-diffusion", **SCORES, model=models)
