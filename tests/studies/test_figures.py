@@ -47,7 +47,7 @@ def drawn(out: Path, figure: str, study: str, seeds: int = 1, **given: Any) -> P
         ),
     ],
 )
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 def test_cells_that_a_figure_has_nothing_of_are_refused(
     tmp_path: Path, study: str, figure: str, given: dict[str, Any], words: str
 ) -> None:
@@ -91,6 +91,7 @@ def test_rows_of_curves_share_steps_and_colours_and_have_columns_for_other_param
         overfit_cli.draw("heads", tmp_path / "run", theory="test_loss")
 
 
+@pytest.mark.slow
 def test_a_difference_is_of_the_column_that_the_figure_draws(tmp_path: Path) -> None:
     """Steps to the target: not the headline, which is the training loss."""
     axes: dict[str, Any] = {"heads": [1, 5, 20], "learning_rate": [1.0, 3.0], "target_loss": 0.5}

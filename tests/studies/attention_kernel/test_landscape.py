@@ -140,7 +140,7 @@ def test_kernels_share_the_first_stage_and_pairs_the_second(trainings: mock.Mock
 def test_what_is_kept_changes_no_number(
     trainings: mock.Mock, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cells = [cell(kernel=kernel) for kernel in ("softmax", "gaussian")]
+    cells = [cell(kernel=kernel, points=3) for kernel in ("softmax", "gaussian")]
     first = trained(*cells)
     count = trainings.call_count
     assert same(trained(*cells), first)
@@ -260,7 +260,7 @@ def test_minima_are_below_all_eight_neighbours_and_off_the_edge() -> None:
 # The study
 
 
-@pytest.mark.parametrize("task", ["text", "pathfinder"])
+@pytest.mark.parametrize("task", ["text", pytest.param("pathfinder", marks=pytest.mark.slow)])
 def test_a_surface_is_logged_point_by_point_around_the_networks_loss(task: str) -> None:
     sample_cell = cell(task=task, **(PIXELS if task == "pathfinder" else {}))
     [result] = trained(sample_cell)

@@ -107,6 +107,7 @@ def test_predicted_steps_are_those_of_the_recursion(learning_rate: float) -> Non
     assert math.isnan(spectra.predicted_steps(theta, np.zeros(5), learning_rate))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kernel", "rate"), [("softmax", 20_000), ("gaussian", 8)])
 def test_a_cell_near_its_labels_takes_the_steps_that_its_tangent_kernel_predicts(
     kernel: str, rate: float

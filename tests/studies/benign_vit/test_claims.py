@@ -148,7 +148,7 @@ def test_the_condition_is_gone_through_and_shown_where_it_is_tightest() -> None:
     assert not study.notes(preset("fig1"))
 
 
-@pytest.mark.parametrize("side", ["benign", "harmful"])
+@pytest.mark.parametrize("side", ["benign", pytest.param("harmful", marks=pytest.mark.slow)])
 def test_steps_are_judged_in_units_of_t(side: str) -> None:
     """The least seed takes 2 T at each cell, and one cell of every seed 3 T."""
     name = "theorem-benign-stage3" if side == "benign" else "theorem-harmful"

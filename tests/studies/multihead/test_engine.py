@@ -23,7 +23,7 @@ from overfit_cli.studies.multihead.parameters import MultiheadPlantedParameters 
 from overfit_cli.studies.multihead.study import mixture, planted
 from tests.training import begins_with, cell_of, train_in_batches
 
-STEPS = 150
+STEPS = 80
 NAMES: tuple[Optimiser, ...] = ("gd", "momentum", "adam", "loss-normalised")
 OPTIMISERS = dict(zip(NAMES, (1.0, 0.3, 0.06, 0.1), strict=True))
 """A step size for each."""
@@ -47,7 +47,7 @@ def plain_steps(parameters: MultiheadParameters, seed: int) -> list[reference.Pl
 def test_classes_of_heads_train_as_all_heads_do_one_by_one(
     optimiser: Optimiser, first_phase: str
 ) -> None:
-    """150 steps in float64, all losses to 1e-12 of themselves, and a margin's last bits."""
+    """80 steps in float64, all losses to 1e-12 of themselves, and a margin's last bits."""
     how = {"optimiser": optimiser, "learning_rate": OPTIMISERS[optimiser], "training_steps": STEPS}
     sizes = {"heads": 3, "n": 40, "test_samples": 10}
     sample_cell = cell(mixture, 3, first_phase=first_phase, **how, **sizes)
@@ -368,7 +368,7 @@ def test_a_planted_head_without_a_least_logit_has_no_share_of_its_margin() -> No
 
 
 def test_steps_are_counted_to_the_target_that_is_set_and_training_ends_at_its_loss() -> None:
-    settings: dict[str, Any] = {"n": 30, "test_samples": 10, "training_steps": 300}
+    settings: dict[str, Any] = {"n": 15, "test_samples": 10, "training_steps": 300}
     [near, far, ended] = trained(
         mixture,
         cell(mixture, **settings, target_loss=0.1),

@@ -219,6 +219,7 @@ def test_what_is_missing_is_said_before_anything_runs(
 
 
 def built(heads: int, seed: int = 0, **values: Any) -> nn.Module:
+    pytest.importorskip("transformers")
     return build_model(settings(heads=heads, **values), 30, seed, Path())
 
 
@@ -237,6 +238,7 @@ def softmax_heads(
     return np.hstack(mixed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("heads", [1, 2, 8])
 def test_attention_of_h_heads_is_the_softmax_written_out(data: Path, heads: int) -> None:
     model = built(heads).eval()
@@ -259,7 +261,9 @@ def test_attention_of_h_heads_is_the_softmax_written_out(data: Path, heads: int)
 # Training
 
 
+@pytest.mark.slow
 def test_a_training_learns_the_word_that_says_it_all(data: Path) -> None:
+    pytest.importorskip("transformers")
     sample_cell = cell(learning_rate=0.01, training_steps=60, evaluate_every=10, batch_size=6)
     [result] = train(study, sample_cell, trajectories=True)
     got = result.measurements
@@ -288,6 +292,7 @@ def test_a_course_averages_over_steps_whatever_lies_between_evaluations() -> Non
 
 def save_pretrained(folder: Path) -> None:
     """A RoBERTa of width 8 with its tokenizer, as Hugging Face saves them."""
+    pytest.importorskip("transformers")
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast, RobertaConfig, RobertaForMaskedLM
 
@@ -330,6 +335,7 @@ def test_pretrained_weights_are_trained_with_any_number_of_heads(
     assert study.prepare(cells) == read
 
 
+@pytest.mark.slow
 def test_other_sizes_than_the_pretrained_model_has_and_damaged_weights_are_refused(
     data: Path,
 ) -> None:

@@ -148,6 +148,7 @@ def test_more_points_change_little() -> None:
     assert few.energy == pytest.approx(many.energy, rel=2e-3)
 
 
+@pytest.mark.slow
 def test_a_cell_has_the_columns_of_its_own_branch() -> None:
     columns = replica.replica_columns(Parameters(alpha=2.0, d=500))
     solution = solve("semantic", HALF)

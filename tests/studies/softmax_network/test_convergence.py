@@ -190,7 +190,7 @@ def test_an_eigenvalue_of_round_off_is_none() -> None:
     [*((activation, "symmetric") for activation in ACTIVATIONS), ("softmax", "independent")],
 )
 def test_a_cell_trains_as_autograd_does(activation: Activation, initialisation: str) -> None:
-    shape: dict[str, Any] = {"m": 40, "n": 6, "d": 3, "outputs": 2, "epsilon": 1e-6}
+    shape: dict[str, Any] = {"m": 40, "n": 4, "d": 3, "outputs": 2, "epsilon": 1e-4}
     [result] = trained(cell(activation=activation, initialisation=initialisation, **shape))
     x, w, a, y = tensors(result)
     targets = y + plain_network(activation, x, w, a)
@@ -198,7 +198,7 @@ def test_a_cell_trains_as_autograd_does(activation: Activation, initialisation: 
     plain = list(itertools.islice(loop, result.steps + 1))
     for step, loss in zip(result.trajectory["step"], result.trajectory["train_loss"], strict=True):
         assert loss == pytest.approx(plain[int(step)][0], rel=1e-8)
-    assert plain[-1][0] * 2 <= 1e-6 < plain[-2][0] * 2
+    assert plain[-1][0] * 2 <= 1e-4 < plain[-2][0] * 2
     moved = (plain[-1][1] - w).norm(dim=1).max().item()
     assert result.trajectory["movement"][-1] == pytest.approx(moved, rel=1e-8)
 
@@ -223,7 +223,7 @@ def test_gradients_of_hidden_units_are_below_lemma_d1s_bound(outputs: int) -> No
 
 
 def test_the_stated_rate_is_held_to_every_step_that_is_more_than_round_off() -> None:
-    [result] = trained(cell(m=256, epsilon=0.0, training_steps=2000))
+    [result] = trained(cell(m=256, n=4, epsilon=0.0, training_steps=1000))
     squares = [2 * loss for loss in result.trajectory["train_loss"]]
     assert squares[-1] < 1e-26, "round-off"
     rate = 1 - result.measurements["step_size"] * 256 * result.measurements["lambda_start"] / 2
@@ -291,6 +291,7 @@ def test_the_parts_of_a_step_are_those_of_lemma_e1() -> None:
     assert float(parts.longest) == pytest.approx(float(gradient.norm(dim=1).max()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", ["softmax", "exp"])
 def test_ascent_finds_what_a_search_over_all_directions_finds(activation: Activation) -> None:
     """Three units in the plane: a general optimiser over their three angles, to 0.002."""
