@@ -39,7 +39,7 @@ SMALL: Mapping[str, tuple[Values, Values]] = {
     "kernel-text": ({**NETWORK, **SHORT, "tokens": 12}, {"kernel": ["softmax", "gaussian"]}),
     "kernel-pathfinder": ({**NETWORK, **SHORT, **PIXELS}, {"kernel": ["softmax", "gaussian"]}),
     "kernel-regression": (
-        {"n": 3, "tokens": 3, "d": 11, "d_h": 4, "training_steps": 12},
+        {"n": 3, "tokens": 3, "d": 11, "d_h": 4, "training_steps": 6},
         {"heads": [1, 2], "learning_rate": [0.03, 0.3]},
     ),
     "multihead-mixture": ({**HEADS, "certify": True, "epsilon": 0.3}, {"heads": [1, 10]}),

@@ -110,7 +110,7 @@ def test_cells_of_many_features_train_in_law() -> None:
     [result] = train(study, cell(**many, sampling="law"))
     assert result.status == "done"
     # Beside so few samples the weights decay alone.
-    assert result.measurements["q"] == pytest.approx((1 - 0.15 * 0.01) ** 200, rel=1e-3)
+    assert result.measurements["q"] == pytest.approx(0.01 * (1 - 0.15 * 0.01) ** 200, rel=1e-3)
 
 
 # Claims on Cui et al. 2024, on cells in which they are true, false, or not to be told
