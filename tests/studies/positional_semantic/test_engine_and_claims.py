@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -106,7 +108,7 @@ def test_fresh_samples_in_law_have_the_error_of_direct_ones() -> None:
 
 
 def test_cells_of_many_features_train_in_law() -> None:
-    many = {"d": 10**12, "alpha": 2e-11, "training_steps": 100, "start": "agnostic"}
+    many: dict[str, Any] = {"d": 10**12, "alpha": 2e-11, "training_steps": 100, "start": "agnostic"}
     [result] = train(study, cell(**many, sampling="law"))
     assert result.status == "done"
     # Beside so few samples the weights decay alone.
