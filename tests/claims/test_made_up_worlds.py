@@ -97,9 +97,10 @@ def test_a_claim_errs_seldom(name: str) -> None:
         assert not too_many_errors(misled, FIRST_DAMAGED, DAMAGED), (damage, wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("truth", "verdict"), WRONG)
 def test_a_rule_that_ignores_its_cells_is_found_out(truth: Truth, verdict: Verdict) -> None:
-    study, claim = CLAIMS["fig2-fitted"]
+    study, claim = CLAIMS["trapped-softmax"]
     blind = replace(claim, measure=lambda cells: Measurement(verdict=verdict))
     world = getattr(worlds_of(study)[claim.name], truth)
     assert errs_too_often(blind, world, design(claim.preset), truth)
