@@ -140,7 +140,7 @@ def test_kernels_share_the_first_stage_and_pairs_the_second(trainings: mock.Mock
 def test_what_is_kept_changes_no_number(
     trainings: mock.Mock, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cells = [cell(kernel=kernel, points=3) for kernel in ("softmax", "gaussian")]
+    cells = [cell(kernel=kernel, points=5) for kernel in ("softmax", "gaussian")]
     first = trained(*cells)
     count = trainings.call_count
     assert same(trained(*cells), first)

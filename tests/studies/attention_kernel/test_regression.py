@@ -119,7 +119,7 @@ def test_singular_values_are_those_of_the_matrices_written_out(kernel: str) -> N
 
 def test_a_step_is_stable_up_to_the_curvature() -> None:
     """At 0.99 of two over the largest curvature in W_V the loss falls; just above two it grows."""
-    base: dict[str, Any] = {"kernel": "softmax", "trained": "value", "training_steps": 400}
+    base: dict[str, Any] = {"kernel": "softmax", "trained": "value", "training_steps": 200}
     fixed, _, out = at_start(settings(**base))
     curvature = float(spectra.curvatures(fixed, out)[1])
     for share, falls in ((1.98, True), (2.05, False)):
