@@ -28,7 +28,7 @@ SEARCH = os.environ.get("OVERFIT_FUZZ", "")
 """How many examples a search takes that has time; without one, tests take few cases."""
 
 # Typer builds its commands anew for each call: most of the time of a command that is refused.
-typer.main.get_command = functools.cache(typer.main.get_command)
+_get_command = functools.cache(typer.main.get_command)
 
 
 def environment(**extra: str) -> dict[str, str]:
@@ -83,6 +83,7 @@ def call(
     with (
         contextlib.chdir(cwd),
         mock.patch.dict(os.environ, {"COLUMNS": "80", "NO_COLOR": "1"}),
+        mock.patch.object(typer.main, "get_command", _get_command),
         mock.patch.object(sys, "argv", ["overfit", *arguments]),
         mock.patch.object(sys, "excepthook", sys.__excepthook__),
         contextlib.redirect_stdout(output),

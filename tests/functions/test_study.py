@@ -617,8 +617,6 @@ def test_a_failed_cell_changes_its_own_place_of_a_map_and_no_other(tmp_path: Pat
         cells = pd.read_csv(tmp_path / "a.csv").query("element == 'map'")
         values = cells.sort_values(["x", "y", "panel"], kind="stable")["value"].tolist()
         assert values == pytest.approx(expected, nan_ok=True), mean
-    text = drawn(tmp_path, "heatmap", "--where=fails=true")
-    assert "t (median)" in text, "on the colour bar"
 
 
 # Rays
@@ -684,7 +682,7 @@ def test_a_theory_is_a_place_on_an_axis_or_where_it_is_the_threshold(tmp_path: P
 
 
 def test_verdicts_are_macros_and_captions_are_safe_in_latex(tmp_path: Path) -> None:
-    swept(tmp_path, RAY, "--n=10,20,40", "--width=4*n", "--seeds=6")
+    swept(tmp_path, RAY, "--n=10,20,40", "--width=4*n", "--seeds=12")
     claims = "small ray: loss < 5", "loss rises along n", "loss > -1", "loss > 1", "loss > +1"
     call("judge", "out", *claims, "--latex=macros.tex", "--out=a.pdf", cwd=tmp_path)
     lines = (tmp_path / "macros.tex").read_text().splitlines()
