@@ -275,10 +275,10 @@ def copied(swept: Path, tmp_path: Path) -> Path:
 
 def test_each_run_has_a_line(swept: Path) -> None:
     lines = said("runs", swept).splitlines()
-    assert [line.split() for line in lines[:-1]] == [
-        ["run", "directory", "study", "cells", "state", "age"],
-        ["results/bad", "mine:train", "22/30", "8", "failed", "0", "min", "ago"],
-        ["results/toy-10", "toy", "6", "complete", "0", "min", "ago"],
+    assert [" ".join(re.sub(r"\d+ min ago", "now", line).split()) for line in lines[:-1]] == [
+        "run directory study cells state age",
+        "results/bad mine:train 22/30 8 failed now",
+        "results/toy-10 toy 6 complete now",
     ]
     assert lines[-1] == "2 run directories; `overfit runs RUN` shows one in full."
     [failed] = said("runs --failed", swept).splitlines()[1:-1]
@@ -311,8 +311,8 @@ def test_only_run_directories_are_listed_and_damage_is_counted(copied: Path) -> 
     assert [line.split()[0] for line in lines[1:-1]] == ["results/bad", "results/toy-10"]
     assert re.search(r" 0/30 +30 missing, \d+ files? left out", lines[1])
     (results / "toy-10" / "manifest.json").unlink()
-    unknown = "results/toy-10: toy, cells: 6, planned cells unknown, 0 min ago\n"
-    assert said("runs results/toy-10", copied).startswith(unknown)
+    unknown = r"results/toy-10: toy, cells: 6, planned cells unknown, \d+ min ago\n"
+    assert re.match(unknown, said("runs results/toy-10", copied))
 
 
 def test_a_folder_without_runs_says_what_makes_them(tmp_path: Path) -> None:
