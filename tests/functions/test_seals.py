@@ -200,20 +200,20 @@ def test_a_dry_run_says_how_many_seeds_would_decide_a_claim(tmp_path: Path) -> N
 def test_a_claim_that_is_judged_on_other_cells_than_those_of_its_seal_says_so(
     tmp_path: Path,
 ) -> None:
+    """It names in what they differ."""
     state(tmp_path, "late: error < 0.06 where n >= 20")
     sweep(tmp_path, 6)
-    assert "late ours holds where n >= 20 " in judge(tmp_path)
-    assert "sealed for other cells" not in judge(tmp_path)
+    words = judge(tmp_path)
+    assert "late ours holds where n >= 20 " in words and "sealed for other cells" not in words
     alone = words_of(tmp_path, "judge", "out", "--where", "n=20")
-    sealed = "It was sealed for other cells: seed 0 to 5; n 20, 40."
-    assert "not as sealed" in alone
-    assert sealed in alone
+    assert "not as sealed" in alone and "It was sealed for other cells: n 20, 40." in alone
     more = ("--n", "10,15", "--jobs=1", "--seeds=6", "--out=out")
     run("sweep", "decay.py", *more, cwd=tmp_path)  # the claim is about neither
     assert "not as sealed" not in judge(tmp_path)
     sweep(tmp_path, 9)
-    assert f"{sealed} Judged on those alone: holds." in judge(tmp_path)
-    assert "not as sealed" in judge(tmp_path)
+    words = judge(tmp_path)
+    sealed = "It was sealed for other cells: seed 0 to 5. Judged on those alone: holds."
+    assert "not as sealed" in words and sealed in words
 
 
 def test_a_seed_that_changes_nothing_is_told_after_the_sweep_and_asks_for_no_more(
