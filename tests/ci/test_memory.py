@@ -32,7 +32,7 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
 
 
-def gigabytes(command: Sequence[str | Path | int]) -> float:
+def gigabytes(command: Sequence[object]) -> float:
     """The most memory that a command held."""
     return scale.measured([*map(str, command)]).memory
 

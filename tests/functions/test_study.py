@@ -637,8 +637,8 @@ def test_a_ray_is_a_line_for_claims_and_figures(tmp_path: Path) -> None:
     assert "−1 [−1, −1]" in said
     call("plot", "lines", "--x=n", "--by=width/n", "--from=out", "--out=a.csv", cwd=tmp_path)
     lines = pd.read_csv(tmp_path / "a.csv").query("element == 'line'")
-    lines = [line for _, line in lines.groupby("panel") if len(line) == 4]
-    slopes = [np.polyfit(np.log(line["x"]), np.log(line["y"]), 1)[0] for line in lines]
+    rays = [ray for _, ray in lines.groupby("panel") if len(ray) == 4]
+    slopes = [np.polyfit(np.log(ray["x"]), np.log(ray["y"]), 1)[0] for ray in rays]
     assert slopes == pytest.approx([-1, -1])
 
 
@@ -681,6 +681,7 @@ def test_a_theory_is_a_place_on_an_axis_or_where_it_is_the_threshold(tmp_path: P
 # LaTeX
 
 
+@pytest.mark.slow
 def test_verdicts_are_macros_and_captions_are_safe_in_latex(tmp_path: Path) -> None:
     swept(tmp_path, RAY, "--n=10,20,40", "--width=4*n", "--seeds=12")
     claims = "small ray: loss < 5", "loss rises along n", "loss > -1", "loss > 1", "loss > +1"
