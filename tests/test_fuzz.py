@@ -1,12 +1,12 @@
 """Random input is read, or refused in a sentence: ranges, laws, presets, manifests and figures.
 
-`OVERFIT_FUZZ=100000 pytest tests/test_fuzz.py` searches at length.
+`OVERFIT_FUZZ=100000 pytest tests/test_fuzz.py` searches at length, among examples that are drawn
+anew; `--hypothesis-seed=NUMBER` draws those of this seed again.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -30,17 +30,18 @@ from overfit_cli.sweeps.grid import MOST_VALUES, parse_range, parse_seeds
 from overfit_cli.sweeps.manifest import Manifest
 from overfit_cli.sweeps.presets import find_preset
 from overfit_cli.sweeps.store import RunDirectory
+from tests.command import SEARCH
 from tests.fake_study import law_of
 from tests.recorded_picture import COMPARED, RECORD, picture, with_text
 from tests.toy_runs import TOY
 
 Taken = TypeVar("Taken")
 
-LENGTH = os.environ.get("OVERFIT_FUZZ")
 fuzz = settings(
-    max_examples=int(LENGTH or 120),
-    derandomize=LENGTH is None,  # the same examples each time, unless it is a search
+    max_examples=int(SEARCH or 120),
+    derandomize=not SEARCH,  # the same examples each time, unless it is a search
     database=None,
+    print_blob=bool(SEARCH),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )

@@ -121,14 +121,7 @@ def test_a_function_travels_with_the_files_of_its_package_and_anew_when_one_has_
 
 
 @pytest.mark.parametrize(
-    "case",
-    [
-        "dask tcp://127.0.0.1:9",
-        "dask 127.0.0.1:9",
-        "dask nowhere",
-        "dask tcp://a:b",
-        "ray 127.0.0.1:9",
-    ],
+    "case", ["dask tcp://127.0.0.1:9", "dask nowhere", "dask tcp://a:b", "ray 127.0.0.1:9"]
 )
 def test_a_cluster_that_is_not_there_is_one_sentence(tmp_path: Path, case: str) -> None:
     backend, address = case.split()
@@ -141,14 +134,14 @@ def test_a_cluster_that_is_not_there_is_one_sentence(tmp_path: Path, case: str) 
 
 
 @pytest.mark.unix
-@pytest.mark.parametrize("how", ["dask ends", "dask hangs", "ray ends"])
+@pytest.mark.parametrize("how", ["dask hangs", "ray ends"])
 def test_a_cluster_that_no_longer_answers_is_one_sentence_and_no_result_is_lost(
     tmp_path: Path, how: str
 ) -> None:
     folder, dask = tmp_path / "cluster", how.startswith("dask")
     with dask_cluster(folder, "one", "two") if dask else ray_cluster(folder) as started:
         process = begin(tmp_path, *LONG, *on(started))
-        if isinstance(started, DaskCluster) and how == "dask hangs":
+        if isinstance(started, DaskCluster):
             started.scheduler.send_signal(signal.SIGSTOP)
             process.wait(timeout=60)
     _, errors = process.communicate(timeout=120)
@@ -210,24 +203,21 @@ def lacking(what: str, folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("backend", "lacks", "late", "sentence"),
+    ("lacks", "late", "sentence"),
     [
-        ("ray", "the study", False, NO_STUDY),
-        ("dask", "the study", False, NO_STUDY),
-        ("dask", "the package", False, LACKS.format("No module named 'no_package'")),
-        ("dask", "its modules", True, LACKS.format("No module named 'overfit_cli")),
-        ("dask", "the version", True, ODD),
+        ("the study", False, NO_STUDY),
+        ("the package", False, LACKS.format("No module named 'no_package'")),
+        ("its modules", True, LACKS.format("No module named 'overfit_cli")),
+        ("the version", True, ODD),
     ],
 )
 def test_a_worker_that_lacks_something_ends_the_sweep_with_a_sentence(
-    tmp_path: Path, backend: str, lacks: str, late: bool, sentence: str
+    tmp_path: Path, lacks: str, late: bool, sentence: str
 ) -> None:
     env = lacking(lacks, tmp_path / "package")
-    folder, dask = tmp_path / "cluster", backend == "dask"
-    with dask_cluster(folder, *["one"] * late) if dask else ray_cluster(folder, env) as started:
+    with dask_cluster(tmp_path / "cluster", *["one"] * late) as started:
         process = begin(tmp_path, *LONG, *on(started), parts=int(late))
-        if isinstance(started, DaskCluster):
-            started.add("odd", env)
+        started.add("odd", env)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 1
     assert re.match(f"overfit: --address {started.address}: {sentence}", errors)
@@ -263,14 +253,13 @@ def test_no_more_tasks_run_at_a_time_than_jobs(tmp_path: Path, dask: DaskCluster
 
 
 @pytest.mark.unix
-@pytest.mark.parametrize(("workers", "pause"), [(("one", "two"), 0), (("one",), 0.4)])
 def test_a_cell_that_kills_every_worker_becomes_a_failed_row_and_others_are_trained(
-    tmp_path: Path, workers: tuple[str, ...], pause: float
+    tmp_path: Path,
 ) -> None:
     """Dask blames all tasks that a lost worker had, also those that were waiting there."""
     moods = ("--n=1:5", "--set=mood=well,well,kills,well,well", "--together=n,mood", "--seeds=1")
-    with dask_cluster(tmp_path / "cluster", *workers, restarts=True) as started:
-        run("sweep", "toy", *moods, f"--set=pause={pause}", *on(started), cwd=tmp_path, expect=1)
+    with dask_cluster(tmp_path / "cluster", "one", restarts=True) as started:
+        run("sweep", "toy", *moods, "--set=pause=0.4", *on(started), cwd=tmp_path, expect=1)
     reasons = rows(tmp_path / "out").set_index("n")["reason"]
     assert reasons.to_dict() == {1: "", 2: "", 3: "worker killed", 4: "", 5: ""}
 
@@ -349,11 +338,11 @@ def test_a_worker_without_a_gpu_trains_nothing_on_one(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.unix
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_worker_of_ray_that_ends_costs_no_result(
     tmp_path: Path, ray: RayCluster, number: signal.Signals
 ) -> None:
-    """Ray raises SystemExit at SIGTERM, in the midst of a cell, and Python KeyboardInterrupt."""
+    """Ray raises SystemExit at SIGTERM, in the midst of a cell."""
     process = begin(tmp_path, *SHORT, *on(ray))
     ray.signal_a_worker(number)
     output = ended(process)
@@ -364,7 +353,7 @@ def test_a_worker_of_ray_that_ends_costs_no_result(
 
 @pytest.mark.unix
 def test_sigterm_while_it_connects_shows_no_stack(tmp_path: Path, ray: RayCluster) -> None:
-    for moment in (0.5, 0.9, 1.3, 1.7, 2.1):
+    for moment in (0.5, 1.1, 1.9):
         process = start("sweep", "toy", *SHORT, *on(ray), cwd=tmp_path)
         time.sleep(moment)
         process.terminate()

@@ -111,9 +111,9 @@ def test_the_workflow_runs_each_shard_and_judges_them_together(tmp_path: Path) -
 
 
 def play(step: Mapping[str, Any], known: Mapping[str, str], cwd: Path) -> None:
-    """Run a step as GitHub does, over fewer cells."""
+    """Run a step as GitHub does, of the toy study over fewer cells."""
     env = with_slurm(
         **{name: known[one.strip("${ }")] for name, one in step.get("env", {}).items()}
     )
-    text = step["run"].replace("--n 2:20 --snr 0.1:16", "--n 2,5,10 --snr 2:14:4")
+    text = step["run"].replace("sweep --n 2:20 --snr 0.1:16", "sweep toy --n 2,5,10 --snr 2:14:4")
     subprocess.run(["bash", "-e", "-o", "pipefail", "-c", text], cwd=cwd, env=env, check=True)
