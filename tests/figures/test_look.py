@@ -49,7 +49,6 @@ from tests.command import call
 from tests.recorded_picture import COMPARED, RECORD, RUN, picture, with_text
 from tests.toy_runs import sweep_toy
 
-CELLS = fake.fake_cells(fake.NS, fake.SNRS)
 FEW = fake.fake_cells([5, 10], [1.0, 2.0, 4.0])
 KERNELS = pd.concat([fake.fake_cells([5], [1.0, 2.0], kernel=k) for k in ("softmax", "gaussian")])
 COLOURS = ["123456", "654321"]
@@ -84,7 +83,7 @@ SIZES = {
 @pytest.mark.parametrize("text", SIZES)
 def test_a_size_is_a_papers_or_inches_or_millimetres(text: str) -> None:
     with look(size=text):
-        assert fake.draw("heatmap", CELLS).get_size_inches() == pytest.approx(SIZES[text])
+        assert fake.draw("heatmap", FEW).get_size_inches() == pytest.approx(SIZES[text])
 
 
 @pytest.mark.parametrize(
@@ -105,7 +104,7 @@ def test_a_style_sheet_sets_the_dots_and_the_colour_map(tmp_path: Path) -> None:
     dots = {"": (680, 520), "savefig.dpi: 100": small, "savefig.dpi: figure": small}
     for text, pixels in dots.items():
         with look(style=sheet(tmp_path, f"image.cmap: magma\n{text}\n")):
-            figure = fake.draw("heatmap", CELLS)
+            figure = fake.draw("heatmap", FEW)
         assert figure.axes[0].collections[0].get_cmap().name == "magma"
         assert struct.unpack(">II", file_content(figure, "png")[16:24]) == pixels
 
