@@ -46,8 +46,14 @@ def few(name: str, seeds: int, failed: int = 0) -> Cells:
     return fake.logged(fake.fail(cells, f"n == 20 and seed < {failed}"))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def first_figure() -> None:
+    """What the first one of a process takes beside is no test's."""
+    fake.words(fake.draw("heatmap", few("heatmap", 1)))
+
+
 @pytest.mark.parametrize(("name", "options", "seeds", "failed"), TOLD)
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(5)
 def test_seeds_are_told_in_words_that_a_person_would_use_and_lie_in_the_picture(
     name: str, options: dict[str, Any], seeds: int, failed: int
 ) -> None:
@@ -66,7 +72,7 @@ def test_seeds_are_told_in_words_that_a_person_would_use_and_lie_in_the_picture(
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(("name", "options"), FIGURES)
 def test_figures_of_two_runs_can_be_drawn_too(name: str, options: dict[str, Any]) -> None:
-    both = side_by_side(["one", "other"], [few(name, 3), few(name, 2)])
+    both = side_by_side(["one", "other"], [few(name, 2), few(name, 1)])
     text = fake.words(fake.draw(name, both, **options))
     assert re.search(r"\n(\(a\) )?one", text) and re.search(r"\n(\(b\) )?other", text)
 
