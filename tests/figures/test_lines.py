@@ -272,6 +272,7 @@ def test_lines_and_curves_that_cannot_be_drawn_are_refused(
         fake.draw(figure, cells, **options)
 
 
+@pytest.mark.slow
 def test_the_legend_of_a_rows_columns_stands_beside_its_last_panel() -> None:
     columns = "train_loss,test_loss; attention"
     figure = fake.draw("curves", fake.logged(NINE.query("n < 20")), value=columns, by="n")
