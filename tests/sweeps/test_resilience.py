@@ -17,7 +17,6 @@ from typing import Any, cast
 from unittest import mock
 
 import pandas as pd
-import psutil
 import pytest
 
 import overfit_cli
@@ -67,12 +66,13 @@ def test_killed_at_random_moments_and_resumed_it_ends_with_the_same_rows(
     check_once(tmp_path / "out", undisturbed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", [0.6, 0.4, 0.8, None])
-@pytest.mark.one_in(4)
 def test_workers_leave_soon_after_their_parent_is_killed(
     tmp_path: Path, moment: float | None
 ) -> None:
     """Also those that have no batch yet: at a moment in seconds, or when a cell is there."""
+    psutil = pytest.importorskip("psutil")
     grid = ("--n", "1:40", "--snr", "1", "--set", "pause=0.3", "--jobs=2", "--out=out")
     process = begin(tmp_path, *grid, parts=int(moment is None))
     time.sleep(moment or 0)
@@ -80,13 +80,14 @@ def test_workers_leave_soon_after_their_parent_is_killed(
     process.kill()
     process.communicate(timeout=20)
 
-    def living() -> list[psutil.Process]:
+    def living() -> list[Any]:
         known = psutil.process_iter(["status"])
         return [one for one in known if one in workers and one.info["status"] != "zombie"]
 
     wait_for(lambda: not living(), seconds=10)
 
 
+@pytest.mark.slow
 def test_a_killed_worker_costs_one_restart_and_no_result(
     tmp_path: Path, undisturbed: pd.DataFrame
 ) -> None:
@@ -213,9 +214,16 @@ def train(n: int = 1, seed: int = 0):
 
 
 @pytest.mark.unix
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("says", ["pass", "raise RuntimeError('stopped early')"])
-@pytest.mark.one_in(3)
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("number", "says"),
+    [
+        (signal.SIGINT, "pass"),
+        (signal.SIGINT, "raise RuntimeError('stopped early')"),
+        (signal.SIGTERM, "raise RuntimeError('stopped early')"),
+        (signal.SIGHUP, "pass"),
+    ],
+)
 def test_a_cell_that_catches_an_interrupt_gives_no_result(
     tmp_path: Path, number: signal.Signals, says: str
 ) -> None:
@@ -230,6 +238,7 @@ def test_a_cell_that_catches_an_interrupt_gives_no_result(
 
 
 @pytest.mark.unix
+@pytest.mark.slow
 def test_a_signal_that_is_ignored_from_the_start_stays_so(tmp_path: Path) -> None:
     """As under nohup, where a terminal is closed."""
     text = (
@@ -258,6 +267,7 @@ def train(n: int = 1, seed: int = 0):
 
 
 @pytest.mark.unix
+@pytest.mark.slow
 def test_a_cell_that_no_limit_ends_in_its_process_is_a_failed_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
