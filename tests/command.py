@@ -143,7 +143,7 @@ def ended(process: subprocess.Popen[str], expect: int = 0, seconds: float = 60) 
     return output
 
 
-def wait_for(condition: Callable[[], object], seconds: float = 20) -> None:
+def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
     """Wait until the condition is true."""
     deadline = time.monotonic() + seconds
     while not condition():
