@@ -42,7 +42,7 @@ pytestmark = [pytest.mark.slow] if SEARCH else []
 Taken = TypeVar("Taken")
 
 fuzz = settings(
-    max_examples=int(SEARCH or 60),
+    max_examples=int(SEARCH or 40),
     derandomize=not SEARCH,  # the same examples each time, unless it is a search
     database=None,
     print_blob=bool(SEARCH),
