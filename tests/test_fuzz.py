@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import tempfile
+import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -35,10 +37,12 @@ from tests.fake_study import law_of
 from tests.recorded_picture import COMPARED, RECORD, picture, with_text
 from tests.toy_runs import TOY
 
+pytestmark = [pytest.mark.slow] if SEARCH else []
+
 Taken = TypeVar("Taken")
 
 fuzz = settings(
-    max_examples=int(SEARCH or 120),
+    max_examples=int(SEARCH or 40),
     derandomize=not SEARCH,  # the same examples each time, unless it is a search
     database=None,
     print_blob=bool(SEARCH),
@@ -62,9 +66,11 @@ ranges = st.one_of(
 
 
 def taken(read: Callable[[], Taken], of: Path | str = "") -> Taken | None:
-    """What is read; None of what is refused, in a sentence that a terminal can show."""
+    """What is read, with or without a warning; None of what is refused, in a plain sentence."""
     try:
-        return read()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            return read()
     except UserError as error:
         sentence = str(error)
         assert sentence.startswith(str(of))
