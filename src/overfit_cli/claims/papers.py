@@ -215,10 +215,15 @@ class Claims:
                 ends = between or {}
                 measured = Measure(stated, self.model, choose, self.columns, ends, drawn, among)
             given: dict[str, Any] = {
-                **{"name": f"{self.prefix}-{name}" if self.prefix else name, "kind": kind},
+                "name": f"{self.prefix}-{name}" if self.prefix else name,
+                "kind": kind,
                 "source": f"{'after ' if kind == 'ours' else ''}{self.source}, {place}",
-                **{"figure": self.figure, "preset": chosen.preset, "profile": chosen.profile},
-                **{"statement": statement, "holds_where": holds_where, "measure": measured},
+                "figure": self.figure,
+                "preset": chosen.preset,
+                "profile": chosen.profile,
+                "statement": statement,
+                "holds_where": holds_where,
+                "measure": measured,
             }
             parts[" ".join(filter(None, (label, at)))] = Claim(**{**given, **fields})
         claim = next(iter(parts.values()))

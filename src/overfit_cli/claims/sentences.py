@@ -73,9 +73,9 @@ class Clause:
         if not parts:
             raise not_run("No cell bears on it.")
         if self.statistic == "mean" and isinstance(self.quantity, Level):
-            refs = self.quantity.measured.refs
-            numbers = cells.numbers(refs[0].name, missed=False)
-            if len(refs) == 1:
+            one, *others = self.quantity.measured.refs
+            if not others:
+                numbers = cells.numbers(one.name, missed=False)
                 parts = _of_two_values(parts, {*numbers.abs().dropna()})
             else:  # a difference of zeros and ones has three values
                 parts = [replace(part, signed=True) for part in parts]

@@ -74,15 +74,16 @@ def _end_with(parent: int) -> None:
 
 
 def _watch(parent: int) -> None:
+    """End this process when its parent has ended."""
     if sys.platform == "win32":  # a child keeps its parent's number there
         import _winapi
 
         with contextlib.suppress(OSError):  # it has ended
             handle = _winapi.OpenProcess(_winapi.SYNCHRONIZE, False, parent)
             _winapi.WaitForSingleObject(handle, _winapi.INFINITE)
-        os._exit(1)
-    while os.getppid() == parent:
-        time.sleep(0.5)
+    else:
+        while os.getppid() == parent:
+            time.sleep(0.5)
     os._exit(1)
 
 

@@ -329,8 +329,8 @@ def _make_study(function: references.Function, source: references.Source) -> Fun
     except ValidationError as error:
         reason, first = experiment.why_refused(error), error.errors()[0]
         if first["loc"]:
-            given_here = shorten(repr(first["input"]))
-            reason = f"experiment({first['loc'][0]}=...): {reason}, not {given_here}"
+            taken = shorten(repr(first["input"]))
+            reason = f"experiment({first['loc'][0]}=...): {reason}, not {taken}"
         raise UserError(f"{where}: {reason}.") from error
     except BadValue as error:
         raise UserError(f"{where}: experiment(claims=...): {error}") from error
