@@ -10,7 +10,8 @@ LOCK   := requirements-lock.txt
 # Each process that a test starts would compile the package anew without its byte code.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test test-all lint lock docs site pictures error-rates bench same-rows results clean
+FORCE:
+.PHONY: FORCE help demo test test-all lint lock docs site pictures error-rates bench same-rows results clean
 .DEFAULT_GOAL := help
 
 help:
@@ -21,13 +22,13 @@ demo: $(VENV)/installed  ## install, and draw the phase diagram: half a minute o
 	$(BIN)/overfit sweep --n 2:20 --snr 0.1:16
 	$(BIN)/overfit plot heatmap
 
-test: $(VENV)/installed-dev  ## run the tests
+test: $(VENV)/installed-test  ## run the tests
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
 
-test-all: $(VENV)/installed-dev  ## run the slow tests too
+test-all: $(VENV)/installed-ci  ## run the slow tests too
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-lint: $(VENV)/installed-dev  ## run ruff, mypy, and the linters of imports, workflows and forms
+lint: $(VENV)/installed-ci  ## run ruff, mypy, and the linters of imports, workflows and forms
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -39,29 +40,29 @@ lint: $(VENV)/installed-dev  ## run ruff, mypy, and the linters of imports, work
 	$(BIN)/zizmor --offline --quiet $(WORKFLOWS) .github/dependabot.yml
 
 # A version stays while pyproject.toml allows it, and its hashes stay with it. What PyTorch's builds for GPUs need is left out.
-lock: $(VENV)/installed-dev  ## write requirements-lock.txt anew; UPGRADE=--upgrade takes the newest versions
+lock: $(VENV)/installed-ci  ## write requirements-lock.txt anew; UPGRADE=--upgrade takes the newest versions
 	cp $(LOCK) $(VENV)/$(LOCK)
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.5 --extra dev --generate-hashes --only-binary :all: \
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.5 --extra ci --generate-hashes --only-binary :all: \
 	  --emit-build-options --no-header --no-annotate $(UPGRADE) --output-file $(VENV)/$(LOCK) pyproject.toml
 	sed -E '/^(nvidia-|cuda-|triton=)/,/[^\]$$/d' $(VENV)/$(LOCK) > $(VENV)/packages.txt
 	sed '/^$$/q' $(LOCK) | cat - $(VENV)/packages.txt > $(VENV)/$(LOCK)
 	cp $(VENV)/$(LOCK) $(LOCK)
 
-docs: $(VENV)/installed-dev  ## write the generated parts of the documents anew
+docs: $(VENV)/installed-ci  ## write the generated parts of the documents anew
 	$(BIN)/python -m docs.generate
 
-site: $(VENV)/installed-dev  ## build the documentation as a site in site/, and check its links
+site: $(VENV)/installed-ci  ## build the documentation as a site in site/, and check its links
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-pictures: $(VENV)/installed-dev  ## draw the pictures of the documents anew, and run their notebook
+pictures: $(VENV)/installed-ci  ## draw the pictures of the documents anew, and run their notebook
 	$(BIN)/python -m docs.pictures
 	$(BIN)/python -m docs.page_picture
 	$(BIN)/python -m docs.notebook
 
-error-rates: $(VENV)/installed-dev  ## measure how often each verdict errs: an hour or two
+error-rates: $(VENV)/installed-ci  ## measure how often each verdict errs: an hour or two
 	$(BIN)/python -m calibration
 
-bench: $(VENV)/installed-dev  ## measure speed, side by side with plain ways
+bench: $(VENV)/installed-ci  ## measure speed, side by side with plain ways
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.processes
 	$(BIN)/python -m benchmarks.clusters
@@ -84,7 +85,7 @@ bench: $(VENV)/installed-dev  ## measure speed, side by side with plain ways
 same-rows: $(VENV)/installed  ## train every kept result again, and compare row by row
 	$(BIN)/python -m benchmarks.reproduce
 
-results: $(VENV)/installed-dev  ## make the kept quick results anew: over an hour
+results: $(VENV)/installed-ci  ## make the kept quick results anew: over an hour
 	rm -rf fresh && mkdir fresh
 	cd fresh && ../$(BIN)/overfit reproduce
 	for run in fresh/results/*-quick; do \
@@ -113,11 +114,16 @@ $(VENV)/torch.txt: $(VENV)/bin/python $(LOCK)
 $(VENV)/constraints.txt: $(VENV)/bin/python $(LOCK)
 	@sed -n 's/^\([a-z].*\) \\$$/\1/p' $(LOCK) > $@
 
-$(VENV)/installed: $(VENV)/torch.txt $(VENV)/constraints.txt pyproject.toml
-	$(PIP) --constraint $(VENV)/constraints.txt --editable .
+# What an installation rests on, so that another line of pyproject.toml installs nothing anew.
+$(VENV)/packages.toml: FORCE $(VENV)/bin/python
+	@sed -n '/^requires/p; /^dependencies/,/^\[tool/p' pyproject.toml > $@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+$(VENV)/installed $(VENV)/installed-test: $(VENV)/torch.txt $(VENV)/constraints.txt $(VENV)/packages.toml
+	$(PIP) --constraint $(VENV)/constraints.txt --editable '.$(if $(findstring test,$@),[test])'
 	@touch $@
 
-$(VENV)/installed-dev: $(VENV)/torch.txt $(VENV)/constraints.txt pyproject.toml
+$(VENV)/installed-ci: $(VENV)/torch.txt $(VENV)/constraints.txt $(VENV)/packages.toml
 	$(PIP) --require-hashes --no-deps -r $(LOCK)
 	$(PIP) --no-deps --no-build-isolation --editable .
-	@touch $(VENV)/installed $@
+	@touch $(VENV)/installed $(VENV)/installed-test $@

@@ -24,7 +24,7 @@ import pandas as pd
 import psutil
 
 import overfit_cli
-from tests.clusters import dask_cluster, ray_cluster
+from tests.ci.clusters import dask_cluster, ray_cluster
 
 FUNCTION = """
 import time

@@ -17,7 +17,7 @@ from PIL import Image, ImageDraw
 from PIL.PngImagePlugin import PngInfo
 from playwright.sync_api import FloatRect, Page, ViewportSize
 
-from tests.browser import browser
+from tests.ci.browser import browser
 
 ROOT = Path(__file__).parents[1]
 PICTURE = Path(__file__).parent / "page.png"

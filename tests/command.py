@@ -11,18 +11,24 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 from unittest import mock
 
 import typer.main
 
 from overfit_cli.cli import app
 
+Case = TypeVar("Case")
+
 TOY = Path(__file__).parent / "toy"
 
+SEARCH = os.environ.get("OVERFIT_FUZZ", "")
+"""How many examples a search takes that has time; without one, tests take few cases."""
+
 # Typer builds its commands anew for each call: most of the time of a command that is refused.
-typer.main.get_command = functools.cache(typer.main.get_command)
+_get_command = functools.cache(typer.main.get_command)
 
 
 def environment(**extra: str) -> dict[str, str]:
@@ -77,6 +83,7 @@ def call(
     with (
         contextlib.chdir(cwd),
         mock.patch.dict(os.environ, {"COLUMNS": "80", "NO_COLOR": "1"}),
+        mock.patch.object(typer.main, "get_command", _get_command),
         mock.patch.object(sys, "argv", ["overfit", *arguments]),
         mock.patch.object(sys, "excepthook", sys.__excepthook__),
         contextlib.redirect_stdout(output),
@@ -136,9 +143,14 @@ def ended(process: subprocess.Popen[str], expect: int = 0, seconds: float = 60) 
     return output
 
 
-def wait_for(condition: Callable[[], object], seconds: float = 20) -> None:
+def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
     """Wait until the condition is true."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it took too long"
         time.sleep(0.02)
+
+
+def few(cases: Sequence[Case], share: int, first: int = 0) -> Sequence[Case]:
+    """One of so many cases, from the first of these; all of them in a search."""
+    return cases if SEARCH else cases[first % share :: share]

@@ -1,10 +1,15 @@
-"""Settings of all tests: one thread of computation each, and the toy study."""
+"""Settings of all tests: one thread of computation each, the toy study, and how long one takes.
+
+A quick test takes half a second of processor time at most, its processes included, on a machine
+that counts to ten million in half a second; on a slower one it has as much more time.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -27,11 +32,52 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 sys.path.insert(0, str(TOY))
 
 
+LONGEST, UNIT, COUNTED = 0.5, 0.05, 1_000_000
+"""Of a quick test the most seconds, where to count so far takes a unit of seconds."""
+
+
+def _seconds() -> float:
+    """The processor time of this process, and of those that it has waited for."""
+    return sum(os.times()[:4:2])
+
+
+def _slowness() -> float:
+    """By how much this machine is slower than the one that the limit is for, just now."""
+    began, total = time.thread_time(), 0
+    for number in range(COUNTED):
+        total += number
+    return max(1.0, (time.thread_time() - began) / UNIT)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Fail a quick test that takes too long: mark it `slow`, or make it quick."""
+    began = _seconds()
+    yield
+    taken = _seconds() - began
+    if taken > LONGEST and not item.get_closest_marker("slow"):
+        taken /= _slowness()
+        if taken > LONGEST:
+            pytest.fail(f"it takes {taken:.2g} s, and a quick test {LONGEST:g} s: mark it slow")
+
+
+CI = Path(__file__).parent / "ci"
+"""Tests that need a browser, a cluster or the site's tools, or run the documents: slow ones all."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out, of a run without slow tests, what only CI runs: its packages needn't be there."""
+    return True if collection_path == CI and config.option.markexpr == "not slow" else None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip the tests of what only Unix has on other systems; mark most of many cases slow."""
     cases = Counter[str]()
     for item in items:
+        if CI in item.path.parents:
+            item.add_marker(pytest.mark.ci)
+            item.add_marker(pytest.mark.slow)
         if os.name != "posix" and item.get_closest_marker("unix"):
             item.add_marker(pytest.mark.skip(reason="this system is not Unix"))
         if marker := item.get_closest_marker("one_in"):

@@ -1,19 +1,21 @@
 """Random input is read, or refused in a sentence: ranges, laws, presets, manifests and figures.
 
-`OVERFIT_FUZZ=100000 pytest tests/test_fuzz.py` searches at length.
+`OVERFIT_FUZZ=100000 pytest tests/test_fuzz.py` searches at length, among examples that are drawn
+anew; `--hypothesis-seed=NUMBER` draws those of this seed again.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import tempfile
+import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -30,17 +32,20 @@ from overfit_cli.sweeps.grid import MOST_VALUES, parse_range, parse_seeds
 from overfit_cli.sweeps.manifest import Manifest
 from overfit_cli.sweeps.presets import find_preset
 from overfit_cli.sweeps.store import RunDirectory
+from tests.command import SEARCH
 from tests.fake_study import law_of
 from tests.recorded_picture import COMPARED, RECORD, picture, with_text
 from tests.toy_runs import TOY
 
+pytestmark = [pytest.mark.slow] if SEARCH else []
+
 Taken = TypeVar("Taken")
 
-LENGTH = os.environ.get("OVERFIT_FUZZ")
 fuzz = settings(
-    max_examples=int(LENGTH or 120),
-    derandomize=LENGTH is None,  # the same examples each time, unless it is a search
+    max_examples=int(SEARCH or 40),
+    derandomize=not SEARCH,  # the same examples each time, unless it is a search
     database=None,
+    print_blob=bool(SEARCH),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
@@ -61,9 +66,11 @@ ranges = st.one_of(
 
 
 def taken(read: Callable[[], Taken], of: Path | str = "") -> Taken | None:
-    """What is read; None of what is refused, in a sentence that a terminal can show."""
+    """What is read, with or without a warning; None of what is refused, in a plain sentence."""
     try:
-        return read()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            return read()
     except UserError as error:
         sentence = str(error)
         assert sentence.startswith(str(of))

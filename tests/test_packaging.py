@@ -100,13 +100,6 @@ def test_links_are_made_whole() -> None:
         assert with_whole_links(text, "https://x/y", "v1") == published
 
 
-def test_the_release_publishes_only_what_was_built_and_keeps_no_token() -> None:
-    text = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
-    _, publishing = text.split("\n  publish:\n")
-    assert all(line in publishing for line in ("needs: [build, check]", "id-token: write"))
-    assert "secrets." not in text
-
-
 def here(requirements: list[str]) -> list[Requirement]:
     """Those of some requirements that count on this system."""
     every = map(Requirement, requirements)

@@ -204,11 +204,6 @@ def test_a_failed_cell_with_a_number_has_failed(
     assert found.verdict == verdict
 
 
-def test_a_bound_that_all_cells_lie_far_below_could_not_have_been_broken() -> None:
-    for decades, verdict in ((-3.1, "holds by far"), (-2.9, "holds"), (0.1, "fails")):
-        assert bound("q <= 1 on all seeds", seed=SEED, q=10.0**decades).verdict == verdict
-
-
 # The rule beside a slow oracle
 
 
@@ -308,7 +303,7 @@ def random_part(random: np.random.Generator, statistic: Statistic) -> Part:
 @pytest.mark.parametrize("number", range(6))
 def test_the_rule_is_that_of_a_slow_oracle(number: int) -> None:
     random, told = np.random.default_rng(number), list[int]()
-    for _ in range(80):
+    for _ in range(40):
         kinds = random.choice([*FEWEST][:5], size=int(random.integers(1, 6)))
         parts = [random_part(random, kind) for kind in kinds]
         alpha = float(random.choice([0.05, 0.02]))
@@ -323,7 +318,7 @@ def test_the_rule_is_that_of_a_slow_oracle(number: int) -> None:
 def test_many_worlds_are_judged_at_once_as_each_is_alone(kind: Statistic, missed: float) -> None:
     random = np.random.default_rng(0)
     parts = [random_part(random, kind) for _ in range(3)]
-    low = [random.normal(0.3, 0.3, (20, 11)) for _ in parts]
+    low = [random.normal(0.3, 0.3, (8, 11)) for _ in parts]
     low = [(one > 0.2).astype(float) for one in low] if kind == "share" else low
     high = [np.where(random.random(one.shape) < 0.02, missed, one) for one in low]
     together = made.decide(made.Worlds(parts, low, high), 0.05).verdict.tolist()

@@ -52,7 +52,6 @@ WORST = TWO.assign(test_error=np.where(TWO["seed"] % 2 == TWO["n"] // 8, 1.0, 0.
 WORST["test_error"] += 0.001 * WORST["seed"]
 """Each n has a large error at half of the seeds, and every seed at one n."""
 TURNED = LINE.assign(test_error=LINE["test_error"] * np.where(LINE["n"] == 32, 4, 1))
-RISING = TURNED.assign(test_error=1 / TURNED["test_error"])
 JUMPED = LINE.assign(test_error=LINE["n"].map({4: 1.0, 8: 1.1, 16: 1.2, 32: 0.1}))
 JUMPED["test_error"] += 0.001 * JUMPED["seed"]
 STEPPED = cells((2, 4, 8, 16, 32), (1.0,), seeds=20)
@@ -86,22 +85,16 @@ FALLS = "mean of test_error falls along n on average"
         ("test_error falls along snr", ALL, "holds", ""),
         ("test_error rises along snr", ALL, "fails", ""),
         ("test_error falls along n", JUMPED, "fails", "worst is at all but the last value"),
-        ("test_error rises along n", STEPPED, "inconclusive", "all but the last value"),
         ("test_error falls along n", STEPPED.assign(n=64 / STEPPED["n"]), "inconclusive", "first"),
         ("test_error falls along n", FLATTENED, "holds", ""),
-        ("steps_taken rises along n", ALL, "holds", ""),
         ("rank correlation of snr in test_error < -0.9", ALL, "holds", ""),
-        ("rank correlation of n in steps_taken > 0.9", ALL, "holds", ""),
         ("rank correlation of n in test_error < -0.1", BOUNCED, "holds", ""),
         ("rank correlation of n in test_error < -0.9", BOUNCED, "fails", "the whole line"),
         ("power of n in steps_taken is 1 within 0.1", ALL, "holds", ""),
-        ("power of n in steps_taken is 2 within 0.1", ALL, "fails", ""),
         ("power of snr in test_error < -1.9", ALL, "holds", ""),
         (f"{CONTOUR} is -0.5 within 0.1", ALL, "holds", ""),
-        (f"{CONTOUR} is -1 within 0.1", ALL, "fails", ""),
         ("share of seeds with test_error < 0.1 > 0.7 where n * snr**2 > 12", ALL, "holds", ""),
         ("share of seeds with test_error < 0.1 > 70% where n * snr**2 < 9", ALL, "fails", ""),
-        ("n * snr**2 * test_error is 1 within 0.1", ALL, "holds", ""),
         ("n * SNR**2 * test_error is 1 within 0.1", ALL, "inconclusive", ""),
         # Two groups, seed by seed
         (f"{RIDGE} < {NONE}", GROUPS, "holds", ""),
@@ -113,7 +106,6 @@ FALLS = "mean of test_error falls along n on average"
         ("test_error < 0.9 on average", WORST, "holds", ""),
         ("test_error < 0.9", WORST, "inconclusive", ""),
         ("test_error < 0.9 at worst", WORST, "fails", ""),
-        ("test_error > 0.09 at worst", WORST, "holds", ""),
         ("test_error is 0.5 within 0.3 at worst", WORST, "fails", "is the most over 2 settings."),
         # Missing cells and seeds; a median bears a cell that is lost
         ("test_error < 0.2", TEN, "holds", ""),
@@ -124,10 +116,8 @@ FALLS = "mean of test_error falls along n on average"
         ("test_error < 0.2", FIVE, "inconclusive", "It needs 6 seeds; these cells have 5."),
         # Ends of grids
         ("test_error is 1/32 within 5% where n is largest", LINE, "holds", ""),
-        ("test_error is 1/4 within 5% where n is smallest", LINE, "holds", ""),
         ("test_error is 1/16 within 5% where n < 32 and n is largest", LINE, "holds", ""),
         (f"{SMALLEST} / {LARGEST} is 8 within 10%", LINE, "holds", ""),
-        (f"test_error[n = 8] < {SMALLEST}", LINE, "holds", ""),
         (f"share of seeds with {LARGEST} < {SMALLEST} > 2/3", LINE, "holds", ""),
         ("test_error < 0.2 where method is largest", LINE, "inconclusive", ""),
         # Powers that turn at the end, or that the last value decides
@@ -162,35 +152,27 @@ FALLS = "mean of test_error falls along n on average"
         ("snr at test_error = 0.1 > 0 where n = 16", TWICE, "inconclusive", "more than once"),
         # Two values
         ("share of seeds with method_is = 1 > 0.7", MARKED, "holds", ""),
-        ("share of seeds with method_is = 0 > 0.7", MARKED, "fails", ""),
         ("mean of test_error > 0.5", MARKED, "holds", ""),
         ("mean of -100 * method_is < -60", MARKED, "inconclusive", "Nothing is known"),
         ("mean of method_is[n=4] - method_is[n=8] > -0.1", MARKED, "inconclusive", "is known"),
         # No number makes it fail
         ("test_error**2 >= 0", TEN, "vacuous", "No number that cells can have makes it fail."),
-        ("test_error - test_error < 1", TEN, "vacuous", ""),
         ("n > 3", TEN, "vacuous", ""),
         ("share of seeds with test_error**2 >= 0 > 0.5", TEN, "vacuous", ""),
         ("test_error <= test_error + n on all seeds", TEN, "vacuous", ""),
         ("method_is <= 1", MARKED.assign(method_is=MARKED["seed"] > 1), "vacuous", ""),
-        ("(test_error - 0.1)**2 >= 0", TEN, "vacuous", ""),
         ("test_error**2 > 0", TEN, "holds", ""),
-        (f"{POWER} throughout", JUMPED, "fails", "at all but the last value."),
-        ("power of n in test_error > 0 throughout", RISING, "fails", ""),
         # Several quantities, at the level of all
         ("test_error < 0.3; late > 3", LINE, "holds", ""),
         ("mean of test_error < 0.3; share of seeds with late > 3 > 0.7", LINE, "holds", ""),
         ("test_error < 0.3; late > 5", LINE, "fails", ""),
-        ("test_error < 0.3; late > 5 where n >= 8", LINE, "holds", ""),
         ("test_error[n=4] < 0.2; late[n=4] > 3", LINE, "fails", "The worst is test_error[n=4]"),
         # Names are no patterns, and may be the ends of others
         (f"{RIDGE} < late_error[method=ridge] where n = 4", NAMED, "holds", ""),
-        (f"{RIDGE} < error[method=ridge] where n = 4", NAMED, "holds", ""),
         ("`acc (%` / 90 is 1 within 1% where n = 4", NAMED, "holds", ""),
         ("test_error < 1 where `acc (%` > 3", NAMED, "inconclusive", "choosing cells by it"),
         # Trends on all lines
         (FALLS, grid(-0.3), "holds", ""),
-        (FALLS, grid(0.3), "fails", ""),
         (FALLS, grid(0.0), "inconclusive", ""),
         (FALLS, grid().assign(test_error=1.0), "inconclusive", ""),
         (FALLS, grid().query("n == 3"), "not run", ""),

@@ -1,3 +1,5 @@
+"""`overfit judge`: verdicts, what is lost, and commands that decide."""
+
 from __future__ import annotations
 
 import json
@@ -10,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import overfit_cli
-from tests.command import call, run
+from tests.command import call
 from tests.toy_runs import put
 
 FILE = '''
@@ -61,19 +63,16 @@ def judged_twice(folder: Path, *arguments: str) -> tuple[str, list[str], str]:
     before = call("judge", *arguments, cwd=folder, expect=(0, 1)).stdout
     commands = re.findall(r"^Next: overfit (.*)$", before, re.MULTILINE)
     for command in commands:
-        run(*shlex.split(command), cwd=folder)
+        call(*shlex.split(command), "--jobs=1", cwd=folder)
     return " ".join(before.split()), commands, said(folder, *arguments)
 
 
-def test_a_run_is_judged_by_the_claims_of_its_function(folder: Path) -> None:
+def test_claims_of_the_function_and_of_the_shell_have_verdicts_intervals_and_rates_of_error(
+    folder: Path,
+) -> None:
     words = said(folder, "results/decay-n")
     assert "inverse ours holds −" in words and "error-lt-0.2 ours holds" in words
     assert "added after" not in words
-
-
-def test_a_claim_of_the_shell_has_a_verdict_an_interval_and_its_rates_of_error(
-    folder: Path,
-) -> None:
     words = said(folder, "results/decay-n", "error < 0.03 where n >= 20", "error falls along n")
     for told in (
         "error-lt-0.03-where-n-ge-20 ours fails",
@@ -84,6 +83,9 @@ def test_a_claim_of_the_shell_has_a_verdict_an_interval_and_its_rates_of_error(
     ):
         assert told in words
     assert words.count("This claim was added after the first cell was trained.") == 2
+    words = said(folder, "results/decay-n", "error < 0.2", "--where", "n=10:20")
+    assert "Only cells with n=10:20 are judged. " in words
+    assert "Judged on 2 settings (n 10, 20) and 10 seeds (0 to 9)." in words
 
 
 def test_the_proposed_command_adds_the_seeds_that_decide(tmp_path: Path) -> None:
@@ -91,7 +93,7 @@ def test_the_proposed_command_adds_the_seeds_that_decide(tmp_path: Path) -> None
 
     The seeds that were sealed are fewer.
     """
-    sweep(tmp_path, "--n=10,20,40", "--seeds=3", "--fresh")
+    sweep(tmp_path, "--n=10,20,40", "--seeds=3")
     before, [command], after = judged_twice(tmp_path, "results/decay-n", "error-lt-0.2")
     assert "inconclusive" in before and "takes 8 seeds to decide it with a probab" in before
     assert command == "sweep decay.py:train --set n=10,20,40 --seeds 8 --out results/decay-n"
@@ -99,6 +101,17 @@ def test_the_proposed_command_adds_the_seeds_that_decide(tmp_path: Path) -> None
     assert sorted(cells["seed"].unique()) == list(range(8))
     assert "error-lt-0.2 ours holds, not as sealed " in after
     assert re.search(r" error-lt-0.2: .* 98.75 % by order over 8 seeds\. ", after)
+    assert "Next:" not in after
+
+
+@pytest.mark.slow
+def test_of_claims_that_are_open_together_one_command_decides_all(tmp_path: Path) -> None:
+    sweep(tmp_path, "--n=10,20,40", "--seeds=6")
+    judged = ("results/decay-n", "error < 0.2", "error < 1", "error > 0", "--strict")
+    before, [_], after = judged_twice(tmp_path, *judged)
+    assert "error-lt-0.2 ours inconclusive, by itself holds" in before
+    assert "takes 9 seeds to decide it with a probability of 90 % at the level of 3 ver" in before
+    assert "error-lt-0.2 is inconclusive" in before
     assert "Next:" not in after
 
 
@@ -141,7 +154,6 @@ def test_values_that_a_claim_needs_are_in_the_proposed_command(tmp_path: Path) -
         ["--set=n=10,20 --m=1,2 --only=n*m<25"],
     ],
 )
-@pytest.mark.one_in(3)
 def test_settings_that_brackets_take_and_no_sweep_has_are_absent_and_proposed(
     tmp_path: Path, sweeps: list[str]
 ) -> None:
@@ -167,17 +179,6 @@ def test_a_run_that_lies_elsewhere_is_proposed_with_the_path_of_its_function(
     assert " ours holds" in after
 
 
-@pytest.mark.slow
-def test_claims_that_are_open_together_are_decided_by_the_proposed_command(tmp_path: Path) -> None:
-    sweep(tmp_path, "--n=10,20,40", "--seeds=6")
-    judged = ("results/decay-n", "error < 0.2", "error < 1", "error > 0", "--strict")
-    before, [_], after = judged_twice(tmp_path, *judged)
-    assert "error-lt-0.2 ours inconclusive, by itself holds" in before
-    assert "takes 9 seeds to decide it with a probability of 90 % at the level of 3 ver" in before
-    assert "error-lt-0.2 is inconclusive" in before
-    assert "Next:" not in after
-
-
 def test_a_function_without_seeds_is_decided_by_its_cells(tmp_path: Path) -> None:
     text = BROKEN.replace(", seed: int = 0", "").replace(" and seed == 2", "")
     sweep(tmp_path, "--n=10,20,40", text=text.replace("0.01 * seed", "0"), expect=1)
@@ -199,12 +200,6 @@ def test_a_refined_run_is_decided_by_a_sweep_of_its_grid(tmp_path: Path) -> None
     assert command.endswith(" --out refined-grid")
     assert not re.search("--refine|--threshold", command)
     assert "ours holds" in said(tmp_path, "refined-grid", "error falls along n")
-
-
-def test_conditions_on_the_cells_are_said(folder: Path) -> None:
-    words = said(folder, "results/decay-n", "error < 0.2", "--where", "n=10:20")
-    assert "Only cells with n=10:20 are judged. " in words
-    assert "Judged on 2 settings (n 10, 20) and 10 seeds (0 to 9)." in words
 
 
 def test_verdicts_are_written_as_those_of_a_report(folder: Path) -> None:

@@ -60,22 +60,22 @@ def test_a_study_is_listed_with_its_presets_figures_and_claims(tmp_path: Path) -
     assert re.search(parameter, said("list benign-vit", tmp_path))
 
 
-@pytest.mark.parametrize("what", ["presets", "figures", "claims", "kernel-regression"])
 def test_on_a_terminal_no_line_is_longer_than_it_is_wide_and_no_word_is_lost(
-    what: str, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    whole = said(f"list {what}", ROOT)
+    lists = [f"list {what}" for what in ("presets", "figures", "claims", "kernel-regression")]
+    whole = [said(line, ROOT) for line in lists]
     monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes the stream for a terminal
-    folded = said(f"list {what}", ROOT)
-    assert sorted(folded.split()) == sorted(whole.split()), "columns of a table fold each by itself"
-    assert max(len(line.rstrip()) for line in folded.splitlines()) <= 80
+    for line, unfolded in zip(lists, whole, strict=True):
+        folded = said(line, ROOT)
+        assert sorted(folded.split()) == sorted(unfolded.split()), "columns fold each by itself"
+        assert max(len(one.rstrip()) for one in folded.splitlines()) <= 80
 
 
 def test_claims_of_one_study_are_listed_in_full(tmp_path: Path) -> None:
     listed = said("list claims kernel-landscape", tmp_path)
     assert max(map(len, listed.splitlines())) <= 80
-    words = " ".join(listed.split())
-    claims = claims_of(find_study("kernel-landscape"))
+    words, claims = " ".join(listed.split()), claims_of(find_study("kernel-landscape"))
     assert len(claims) == 4
     for claim in claims:
         assert f"{claim.name} {claim.statement}" in words
@@ -126,13 +126,13 @@ def test_there_are_these_commands_and_the_help_names_them(tmp_path: Path) -> Non
     assert all(f"\n  {name} " in helped for name in names)
 
 
-@pytest.mark.parametrize("command", OPTIONS)
-def test_a_command_has_these_options(command: str, tmp_path: Path) -> None:
-    helped = said(f"{command} --help", tmp_path)
-    assert helped == said(f"{command} -h", tmp_path)
-    listed = helped.split("Parameters of")[0]
-    options = re.findall(r"^  (?:-\w, )?--([\w-]+)", listed, re.MULTILINE)
-    assert sorted({*options} - {"help"}) == sorted(OPTIONS[command].split())
+def test_a_command_has_these_options(tmp_path: Path) -> None:
+    for command, names in OPTIONS.items():
+        helped = said(f"{command} --help", tmp_path)
+        listed = helped.split("Parameters of")[0]
+        options = re.findall(r"^  (?:-\w, )?--([\w-]+)", listed, re.MULTILINE)
+        assert sorted({*options} - {"help"}) == sorted(names.split()), command
+    assert said("runs --help", tmp_path) == said("runs -h", tmp_path)
 
 
 MINE = """
@@ -208,15 +208,12 @@ def test_a_command_line_is_completed(line: str, words: list[str], swept: Path) -
     assert in_bash(*line.split(" "), cwd=swept) == words
 
 
-def test_behind_a_study_its_parameters_are_offered(swept: Path) -> None:
+def test_studies_parameters_and_commands_are_offered_and_nothing_is_run(swept: Path) -> None:
     parameters = {f"--{name}" for name in find_study("toy").parameters.model_fields}
     assert parameters <= set(in_bash("sweep", "toy", "--", cwd=swept))
     assert {"toy", "fig1", "kernel-text"} <= set(in_bash("sweep", "", cwd=swept))
-
-
-@pytest.mark.parametrize("option", ["--version", "--help"])
-def test_an_option_that_prints_and_ends_is_not_run(option: str, swept: Path) -> None:
-    assert "sweep" in in_bash(option, "", cwd=swept)
+    for option in ("--version", "--help"):
+        assert "sweep" in in_bash(option, "", cwd=swept)
 
 
 def test_a_study_that_cannot_be_loaded_or_that_prints_disturbs_nobody(
@@ -231,10 +228,7 @@ def test_a_study_that_cannot_be_loaded_or_that_prints_disturbs_nobody(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "line",
-    ["sweep kernel-text --le", "train multihead-sst2 --n", "reproduce ", "plot h", "plot --from "],
-)
+@pytest.mark.parametrize("line", ["train multihead-sst2 --n", "reproduce ", "plot --from "])
 def test_completing_imports_nothing_heavy(line: str, swept: Path) -> None:
     timed = ("-X", "importtime", "-m", "overfit_cli")
     done = python(*timed, cwd=swept, env=asked_in_bash(*line.split(" ")))
@@ -257,21 +251,17 @@ def test_completion_is_installed_for_the_shell_in_use(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("shell", "line", "told"),
-    [
+def test_zsh_and_fish_are_told_words_with_their_meanings(swept: Path) -> None:
+    for shell, line, told in (
         ("zsh", "--pau", """_arguments '*: :(("--pause":"time a cell takes"))'\n"""),
         ("zsh", "zzz", "_files\n"),
         ("fish", "--pau", "--pause\ttime a cell takes\n"),
-    ],
-)
-def test_zsh_and_fish_are_told_words_with_their_meanings(
-    shell: str, line: str, told: str, swept: Path
-) -> None:
-    asked = {"_OVERFIT_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
-    asked["_TYPER_COMPLETE_ARGS"] = f"overfit sweep toy {line}"
-    done = python("-m", "overfit_cli", cwd=swept, env=asked)
-    assert (done.stdout, done.stderr) == (told, "")
+    ):
+        how = {"_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+        asked = {"_OVERFIT_COMPLETE": f"complete_{shell}", **how}
+        asked["_TYPER_COMPLETE_ARGS"] = f"overfit sweep toy {line}"
+        done = python("-m", "overfit_cli", cwd=swept, env=asked)
+        assert (done.stdout, done.stderr) == (told, "")
 
 
 # Run directories
@@ -285,10 +275,10 @@ def copied(swept: Path, tmp_path: Path) -> Path:
 
 def test_each_run_has_a_line(swept: Path) -> None:
     lines = said("runs", swept).splitlines()
-    assert [line.split() for line in lines[:-1]] == [
-        ["run", "directory", "study", "cells", "state", "age"],
-        ["results/bad", "mine:train", "22/30", "8", "failed", "0", "min", "ago"],
-        ["results/toy-10", "toy", "6", "complete", "0", "min", "ago"],
+    assert [" ".join(re.sub(r"\d+ min ago", "now", line).split()) for line in lines[:-1]] == [
+        "run directory study cells state age",
+        "results/bad mine:train 22/30 8 failed now",
+        "results/toy-10 toy 6 complete now",
     ]
     assert lines[-1] == "2 run directories; `overfit runs RUN` shows one in full."
     [failed] = said("runs --failed", swept).splitlines()[1:-1]
@@ -321,8 +311,8 @@ def test_only_run_directories_are_listed_and_damage_is_counted(copied: Path) -> 
     assert [line.split()[0] for line in lines[1:-1]] == ["results/bad", "results/toy-10"]
     assert re.search(r" 0/30 +30 missing, \d+ files? left out", lines[1])
     (results / "toy-10" / "manifest.json").unlink()
-    unknown = "results/toy-10: toy, cells: 6, planned cells unknown, 0 min ago\n"
-    assert said("runs results/toy-10", copied).startswith(unknown)
+    unknown = r"results/toy-10: toy, cells: 6, planned cells unknown, \d+ min ago\n"
+    assert re.match(unknown, said("runs results/toy-10", copied))
 
 
 def test_a_folder_without_runs_says_what_makes_them(tmp_path: Path) -> None:
@@ -370,9 +360,9 @@ def test_a_run_is_described_with_its_paper_settings_commands_and_next_commands()
 
 
 def test_a_run_of_a_function_is_described_and_judged_by_its_own_claims(swept: Path) -> None:
-    described, run = said("runs results/bad", swept), "results/bad"
-    proposed = re.findall(r"^Next: overfit (.*)$", described, re.MULTILINE)
-    assert proposed == [f"runs {run} --failed", f"plot heatmap --from {run}", f"judge {run}"]
+    proposed = re.findall(r"^Next: overfit (.*)$", said("runs results/bad", swept), re.MULTILINE)
+    of_run = ("runs {} --failed", "plot heatmap --from {}", "judge {}")
+    assert proposed == [each.format("results/bad") for each in of_run]
 
 
 def test_failed_cells_are_shown_by_kind_with_the_command_that_repeats_one(copied: Path) -> None:

@@ -117,6 +117,13 @@ sweep mine.py --claim 'loss falls along m' => it takes a parameter that is a num
 sweep mine.py --claim 'a: loss < 1' --claim 'a: loss < 1' => another claim is called so
 sweep mine.py --refine 2 => mine:train has no threshold of its own
 sweep mine.py --k 3 => parameter 'k', and overfit has no such option; known: d, kind, n, snr
+sweep mine.py --profile quick => mine.py is not a preset; only presets have profiles.
+sweep toy --set width=3 => width … has no parameter 'width'
+sweep toy --mood 3 => --mood 3: mood takes one of
+sweep --threshold 0.5 => --threshold 0.5: it requires refine, the number of rounds
+plot heat --from out => has no figure 'heat'; did you mean 'heatmap'
+compare out out --tolerance -1 => --tolerance -1: it takes a share of the mean
+judge no=such => RUN no=such: there is no such directory
 sweep mine.py n=5 => n=5: mine.py is named already; a command takes one
 sweep fig1 --profile huge => --profile huge: it takes quick or paper.
 sweep --profile paper => --profile paper … benign-vit is not a preset
@@ -353,7 +360,11 @@ def snapshot(folder: Path) -> dict[Path, tuple[int, int]]:
 
 
 @pytest.mark.unix
-@pytest.mark.parametrize(("line", "words"), TABLE, ids=[line for line, _ in TABLE])
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [pytest.param(*row, marks=[pytest.mark.slow] * ("{many}" in row[0])) for row in TABLE],
+    ids=[line for line, _ in TABLE],
+)
 def test_what_is_typed_wrongly_is_one_clear_sentence_and_exit_2(
     line: str, words: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,11 +47,17 @@ def test_runs_lie_in_the_results_folder(tmp_path: Path, monkeypatch: pytest.Monk
     assert len(overfit_cli.runs()) == 2
 
 
-def test_help_names_the_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_help_names_the_variables_and_a_wrong_number_in_one_is_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OVERFIT_JOBS", "7")
     shown = " ".join(said("sweep toy --help", tmp_path).split())
     for name in ("OVERFIT_JOBS; default: ", "OVERFIT_BACKEND; default: ", "OVERFIT_DATA]"):
         assert f"[env var: {name}" in shown
+    for wrong in ("two", "0"):
+        monkeypatch.setenv("OVERFIT_JOBS", wrong)
+        refused = call(*SWEEP.split(), cwd=tmp_path, expect=2).stderr
+        assert re.fullmatch(r"overfit: .*--jobs.*\n", refused)
 
 
 NO_DATA = "there is no such folder, or archive .tar.gz."
@@ -77,12 +83,3 @@ def test_a_folder_that_a_variable_has_wrong_is_refused_by_its_name_before_anythi
         with pytest.raises(UserError, match=rf"OVERFIT_{name}='?{re.escape(text)}'?: {problem}"):
             function("toy", n=2, quiet=True)
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
-
-
-@pytest.mark.parametrize("text", ["two", "0"])
-def test_a_number_that_a_variable_has_wrong_is_a_sentence(
-    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OVERFIT_JOBS", text)
-    said = call(*SWEEP.split(), cwd=tmp_path, expect=2).stderr
-    assert re.fullmatch(r"overfit: .*--jobs.*\n", said)

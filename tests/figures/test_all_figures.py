@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import re
 from pathlib import Path
@@ -22,7 +21,6 @@ from overfit_cli.figures.picture import Picture, new_panels
 from tests import fake_study as fake
 from tests.toy_runs import sweep_toy
 
-slow = functools.partial(pytest.param, marks=pytest.mark.slow)
 FIGURES: list[tuple[str, dict[str, Any]]] = [
     ("heatmap", {"threshold": 0.2}),
     ("cutoff", {}),
@@ -32,24 +30,34 @@ FIGURES: list[tuple[str, dict[str, Any]]] = [
     ("curves", {}),
     ("curves", {"band": "seeds"}),
 ]
+SEEDS = [(3, 1), (4, 3), (2, 0), (2, 1), (4, 4)]
+"""How many there are, and how many of them failed at one n."""
+TOLD = [
+    *((name, options, 1, 0) for name, options in FIGURES),
+    *((*FIGURES[at], *SEEDS[(at + more) % len(SEEDS)]) for at in range(7) for more in (0, 2)),
+]
+"""Each figure of one seed and of two other numbers, and each number on two figures or more."""
 
 
-def few(seeds: int, failed: int = 0) -> Cells:
-    """Cells that every figure can draw, of which the first seeds have failed at one n."""
-    cells = fake.fake_cells([2, 5, 10, 20], fake.SNRS[::8], seeds=seeds, noise=0.05)
+def few(name: str, seeds: int, failed: int = 0) -> Cells:
+    """Cells that a figure can draw, of which the first seeds have failed at one n."""
+    snrs = fake.SNRS[::16] if name == "curves" else fake.SNRS[::8]
+    cells = fake.fake_cells([5, 20], snrs, seeds=seeds, noise=0.05)
     return fake.logged(fake.fail(cells, f"n == 20 and seed < {failed}"))
 
 
-@pytest.mark.parametrize(("name", "options"), FIGURES)
-@pytest.mark.parametrize(
-    ("seeds", "failed"),
-    [(1, 0), (3, 1), *(slow(*one) for one in [(4, 3), (2, 0), (2, 1), (4, 4)])],
-)
-@pytest.mark.one_in(3)
+@pytest.fixture(scope="module", autouse=True)
+def first_figure() -> None:
+    """What the first one of a process takes beside is no test's."""
+    fake.words(fake.draw("heatmap", few("heatmap", 1)))
+
+
+@pytest.mark.parametrize(("name", "options", "seeds", "failed"), TOLD)
+@pytest.mark.one_in(5)
 def test_seeds_are_told_in_words_that_a_person_would_use_and_lie_in_the_picture(
     name: str, options: dict[str, Any], seeds: int, failed: int
 ) -> None:
-    figure = fake.draw(name, few(seeds, failed), **options)
+    figure = fake.draw(name, few(name, seeds, failed), **options)
     figure.draw_without_rendering()
     box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
     assert min(box.x0, box.y0, width - box.x1, height - box.y1) > -0.02
@@ -64,7 +72,8 @@ def test_seeds_are_told_in_words_that_a_person_would_use_and_lie_in_the_picture(
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(("name", "options"), FIGURES)
 def test_figures_of_two_runs_can_be_drawn_too(name: str, options: dict[str, Any]) -> None:
-    text = fake.words(fake.draw(name, side_by_side(["one", "other"], [few(3), few(2)]), **options))
+    both = side_by_side(["one", "other"], [few(name, 2), few(name, 1)])
+    text = fake.words(fake.draw(name, both, **options))
     assert re.search(r"\n(\(a\) )?one", text) and re.search(r"\n(\(b\) )?other", text)
 
 
@@ -132,11 +141,14 @@ REFUSALS = (
 )
 BANDS = ("interval", "sd", "quartiles", "seeds")
 MEANS = itertools.product(("arithmetic", "geometric", "median"), BANDS)
-GRID_FIGURES: list[tuple[str, dict[str, Any]]] = [
-    *((figure, {}) for figure in ("heatmap", "cutoff", "boundary")),
-    ("lines", {"x": "snr"}),
-    *(("lines", {"x": "snr", "mean": mean, "band": band}) for mean, band in MEANS),
+LINES = [{}, *({"mean": mean, "band": band} for mean, band in MEANS)]
+COLUMNS = sorted(measure())
+DRAWN: list[tuple[str, str, dict[str, Any]]] = [
+    *((column, "heatmap", {}) for column in COLUMNS),
+    *((column, ("cutoff", "boundary")[at % 2], {}) for at, column in enumerate(COLUMNS)),
+    *((COLUMNS[(5 * at) % 22], "lines", {"x": "snr", **LINES[at % 13]}) for at in range(36)),
 ]
+"""Each column on a map, by sides and in lines, and each statistic and band of lines."""
 
 
 @pytest.fixture(scope="module")
@@ -148,9 +160,8 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-@pytest.mark.parametrize(("figure", "options"), GRID_FIGURES)
-@pytest.mark.parametrize("column", sorted(measure()))
-@pytest.mark.one_in(45)
+@pytest.mark.parametrize(("column", "figure", "options"), DRAWN)
+@pytest.mark.one_in(9)
 def test_a_figure_is_drawn_without_a_warning_or_refused_in_a_sentence(
     column: str, figure: str, options: dict[str, Any], hostile: Path, tmp_path: Path
 ) -> None:

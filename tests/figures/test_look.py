@@ -49,7 +49,6 @@ from tests.command import call
 from tests.recorded_picture import COMPARED, RECORD, RUN, picture, with_text
 from tests.toy_runs import sweep_toy
 
-CELLS = fake.fake_cells(fake.NS, fake.SNRS)
 FEW = fake.fake_cells([5, 10], [1.0, 2.0, 4.0])
 KERNELS = pd.concat([fake.fake_cells([5], [1.0, 2.0], kernel=k) for k in ("softmax", "gaussian")])
 COLOURS = ["123456", "654321"]
@@ -84,7 +83,7 @@ SIZES = {
 @pytest.mark.parametrize("text", SIZES)
 def test_a_size_is_a_papers_or_inches_or_millimetres(text: str) -> None:
     with look(size=text):
-        assert fake.draw("heatmap", CELLS).get_size_inches() == pytest.approx(SIZES[text])
+        assert fake.draw("heatmap", FEW).get_size_inches() == pytest.approx(SIZES[text])
 
 
 @pytest.mark.parametrize(
@@ -100,28 +99,35 @@ def test_axes_are_logarithmic_as_asked(text: str | None, logarithmic: str) -> No
     assert "".join(one for one, scale in scales.items() if scale == "log") == logarithmic
 
 
-def test_a_style_sheet_sets_the_dots_and_the_colour_map(tmp_path: Path) -> None:
-    small = (340, 260)
-    dots = {"": (680, 520), "savefig.dpi: 100": small, "savefig.dpi: figure": small}
-    for text, pixels in dots.items():
-        with look(style=sheet(tmp_path, f"image.cmap: magma\n{text}\n")):
-            figure = fake.draw("heatmap", CELLS)
-        assert figure.axes[0].collections[0].get_cmap().name == "magma"
-        assert struct.unpack(">II", file_content(figure, "png")[16:24]) == pixels
+@pytest.mark.parametrize(
+    ("text", "pixels"),
+    [("", (680, 520)), ("savefig.dpi: 100", (340, 260)), ("savefig.dpi: figure", (340, 260))],
+)
+def test_a_style_sheet_sets_the_dots_and_the_colour_map(
+    tmp_path: Path, text: str, pixels: tuple[int, int]
+) -> None:
+    with look(style=sheet(tmp_path, f"image.cmap: magma\n{text}\n")):
+        figure = fake.draw("heatmap", FEW)
+    assert figure.axes[0].collections[0].get_cmap().name == "magma"
+    assert struct.unpack(">II", file_content(figure, "png")[16:24]) == pixels
 
 
-def test_a_style_sheet_changes_sizes_and_as_many_colours_as_there_are_lines(tmp_path: Path) -> None:
-    cases = ((KERNELS, COLOURS, True), (FEW, COLOURS, True), (FEW, COLOURS[:1], False))
-    for cells, cycle, is_taken in cases:
-        text = f"axes.prop_cycle: cycler('color', {cycle})\nfont.size: 12"
-        with look(style=sheet(tmp_path, text)):
-            figure = fake.draw("lines", cells)
-        content = file_content(figure, "svg").decode()
-        assert [f"#{colour}" in content for colour in cycle] == [is_taken] * len(cycle)
-        assert "#0072b2" not in content
-        assert len({to_hex(line.get_color()) for line in figure.axes[0].lines[:2]}) == 2
-        assert figure.axes[0].xaxis.label.get_fontsize() == 12
-        assert figure.axes[0].get_xticklabels()[0].get_fontsize() == pytest.approx(7 * 12 / 8)
+@pytest.mark.parametrize(
+    ("cells", "cycle", "is_taken"),
+    [(KERNELS, COLOURS, True), (FEW, COLOURS, True), (FEW, COLOURS[:1], False)],
+)
+def test_a_style_sheet_changes_sizes_and_as_many_colours_as_there_are_lines(
+    tmp_path: Path, cells: pd.DataFrame, cycle: list[str], *, is_taken: bool
+) -> None:
+    text = f"axes.prop_cycle: cycler('color', {cycle})\nfont.size: 12"
+    with look(style=sheet(tmp_path, text)):
+        figure = fake.draw("lines", cells)
+    content = file_content(figure, "svg").decode()
+    assert [f"#{colour}" in content for colour in cycle] == [is_taken] * len(cycle)
+    assert "#0072b2" not in content
+    assert len({to_hex(line.get_color()) for line in figure.axes[0].lines[:2]}) == 2
+    assert figure.axes[0].xaxis.label.get_fontsize() == 12
+    assert figure.axes[0].get_xticklabels()[0].get_fontsize() == pytest.approx(7 * 12 / 8)
 
 
 @pytest.mark.slow

@@ -193,7 +193,7 @@ def test_what_has_no_counterpart_is_left_out_and_counted() -> None:
     assert data.trained.query("snr < 12")["test_loss"].notna().all()
 
 
-PLAIN = fake_cells(fake.NS, fake.SNRS)
+PLAIN = fake_cells(fake.NS[::3], fake.SNRS[::4])
 TWO_WIDTHS = (64, 128)
 
 

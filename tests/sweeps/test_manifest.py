@@ -184,6 +184,7 @@ READS = {
 
 
 @pytest.mark.parametrize("command", READS)
+@pytest.mark.one_in(2)
 def test_a_command_reads_the_manifest_once(
     command: str, swept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

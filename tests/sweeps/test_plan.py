@@ -155,6 +155,7 @@ SMALL = ("--set=tokens=3", "--set=d=60", "--set=d_h=20", "--set=d_v=8", "--set=t
 ASKED = ("--n=3,12", "--snr=2:30:5", "--seeds=3", *SMALL, "--jobs=1", "--refine=3")
 
 
+@pytest.mark.slow
 def test_a_refined_sweep_says_what_it_knows_and_is_drawn_where_it_sampled(tmp_path: Path) -> None:
     done = run("sweep", *ASKED, "--out=runs", cwd=tmp_path).stdout
     assert re.search("The coarse grid: 20 cells, 20 to run.\n(.|\n)*Round 1: ", done)

@@ -17,7 +17,6 @@ from typing import Any, cast
 from unittest import mock
 
 import pandas as pd
-import psutil
 import pytest
 
 import overfit_cli
@@ -32,7 +31,6 @@ from overfit_cli.sweeps import executors, worker
 from overfit_cli.sweeps.executors import Deadlines, Local
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import Batch, Task, TaskRecord, Work
-from tests.clusters import dask_cluster
 from tests.command import call, ended, python, run, start, wait_for
 from tests.toy_runs import TOY, begin, check_once, parts_in, rows, toy_cells
 
@@ -68,12 +66,13 @@ def test_killed_at_random_moments_and_resumed_it_ends_with_the_same_rows(
     check_once(tmp_path / "out", undisturbed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", [0.6, 0.4, 0.8, None])
-@pytest.mark.one_in(4)
 def test_workers_leave_soon_after_their_parent_is_killed(
     tmp_path: Path, moment: float | None
 ) -> None:
     """Also those that have no batch yet: at a moment in seconds, or when a cell is there."""
+    psutil = pytest.importorskip("psutil")
     grid = ("--n", "1:40", "--snr", "1", "--set", "pause=0.3", "--jobs=2", "--out=out")
     process = begin(tmp_path, *grid, parts=int(moment is None))
     time.sleep(moment or 0)
@@ -81,13 +80,14 @@ def test_workers_leave_soon_after_their_parent_is_killed(
     process.kill()
     process.communicate(timeout=20)
 
-    def living() -> list[psutil.Process]:
+    def living() -> list[Any]:
         known = psutil.process_iter(["status"])
         return [one for one in known if one in workers and one.info["status"] != "zombie"]
 
     wait_for(lambda: not living(), seconds=10)
 
 
+@pytest.mark.slow
 def test_a_killed_worker_costs_one_restart_and_no_result(
     tmp_path: Path, undisturbed: pd.DataFrame
 ) -> None:
@@ -214,9 +214,16 @@ def train(n: int = 1, seed: int = 0):
 
 
 @pytest.mark.unix
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("says", ["pass", "raise RuntimeError('stopped early')"])
-@pytest.mark.one_in(3)
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("number", "says"),
+    [
+        (signal.SIGINT, "pass"),
+        (signal.SIGINT, "raise RuntimeError('stopped early')"),
+        (signal.SIGTERM, "raise RuntimeError('stopped early')"),
+        (signal.SIGHUP, "pass"),
+    ],
+)
 def test_a_cell_that_catches_an_interrupt_gives_no_result(
     tmp_path: Path, number: signal.Signals, says: str
 ) -> None:
@@ -231,6 +238,7 @@ def test_a_cell_that_catches_an_interrupt_gives_no_result(
 
 
 @pytest.mark.unix
+@pytest.mark.slow
 def test_a_signal_that_is_ignored_from_the_start_stays_so(tmp_path: Path) -> None:
     """As under nohup, where a terminal is closed."""
     text = (
@@ -259,6 +267,7 @@ def train(n: int = 1, seed: int = 0):
 
 
 @pytest.mark.unix
+@pytest.mark.slow
 def test_a_cell_that_no_limit_ends_in_its_process_is_a_failed_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -289,21 +298,3 @@ def test_time_counts_for_tasks_that_run_and_not_while_the_process_is_stopped(
     del in_flight[lost]
     assert not deadlines.overdue(in_flight, 1)
     assert not Deadlines(None).overdue(in_flight, 1)
-
-
-@pytest.mark.unix
-@pytest.mark.slow
-@pytest.mark.parametrize(("limit", "reasons"), [(1, {"", "worker killed"}), (None, {""})])
-def test_others_train_what_a_silent_worker_of_dask_has(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: float | None, reasons: set[str]
-) -> None:
-    """Without a limit dask gives it up, after 5 to 10 minutes; here after less than half a one."""
-    monkeypatch.setattr(executors, "GRACE", 1.0)
-    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL", "5 minutes" if limit else "8s")
-    with dask_cluster(tmp_path / "cluster", "one", "two") as started:
-        started.workers["two"].send_signal(signal.SIGSTOP)
-        where: Any = {"backend": "dask", "address": started.address, "out": tmp_path / "out"}
-        grid: Any = {"n": "1:4", "snr": 1.0, "seeds": 1}
-        cells = overfit_cli.sweep("toy", **grid, **where, time_limit=limit, quiet=True)
-    assert len(cells) == 4
-    assert {""} <= set(cells["reason"]) <= reasons

@@ -58,9 +58,10 @@ def test_a_figure_of_chosen_cells_needs_no_more_axes(run: Path, tmp_path: Path) 
     assert "Axes: N (n) 2, 3, 4; snr 0.1, 0.4, 0.7." in text
 
 
+@pytest.mark.slow
 def test_the_newest_directory_that_fits_has_such_cells_and_no_more_axes(tmp_path: Path) -> None:
     for name, more in (("older", "mood=well"), ("newer", "mood=prints"), ("last", "pause=0,0.01")):
-        grid = ("--n=1:3", "--snr=1,2", f"--set={more}", "--seeds=1", "--jobs=1")
+        grid = ("--n=1,2", "--snr=1,2", f"--set={more}", "--seeds=1", "--jobs=1")
         call("sweep", "toy", *grid, f"--out=results/{name}", cwd=tmp_path)
     for where, fits in (((), "newer"), (("--where=mood=well",), "older")):
         drawn = call("plot", "heatmap", *where, cwd=tmp_path).stdout

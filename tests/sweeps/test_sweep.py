@@ -146,6 +146,7 @@ def test_failed_cells_are_rows_and_run_again_only_on_request(tmp_path: Path) -> 
     check_once(tmp_path / "out", cells)
 
 
+@pytest.mark.slow
 def test_fail_fast_stops_at_the_first_failure(tmp_path: Path) -> None:
     grid = ("sweep", "toy", "--n", "1:100", "--set", "mood=raises", "--jobs", "2")
     done = run(*grid, "--fail-fast", "--out", "out", cwd=tmp_path, expect=1)

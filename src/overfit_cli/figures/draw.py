@@ -8,7 +8,6 @@ the record's form is checked when it is read.
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import io
 import json
 import logging
@@ -278,7 +277,7 @@ class FigureRecord(BaseModel, frozen=True, extra="forbid"):
 
 def versions() -> dict[str, str]:
     """Return the versions of the packages that draw; with another one a picture may differ."""
-    return {name: importlib.metadata.version(name) for name in ("matplotlib", "numpy")}
+    return {name: registry.package_version(name) for name in ("matplotlib", "numpy")}
 
 
 def record_of_cells(

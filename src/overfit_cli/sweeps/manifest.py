@@ -8,7 +8,6 @@ its own: theirs counts, and the run directory keeps a copy of them.
 from __future__ import annotations
 
 import contextlib
-import importlib.metadata
 import math
 import os
 import platform
@@ -355,7 +354,7 @@ def _run_of(grid: Grid, settings: Mapping[str, str | int | float | None]) -> Run
         settings={name: value for name, value in settings.items() if value is not None},
         command=typed_command(),
         started=datetime.now(UTC).isoformat(timespec="seconds"),
-        packages={name: importlib.metadata.version(name) for name in _PACKAGES},
+        packages={name: registry.package_version(name) for name in _PACKAGES},
         python=platform.python_version(),
         platform=platform.platform(),
         processor=training.processor_name(),

@@ -149,8 +149,15 @@ class Preset(_Axes):
 
 def preset_names() -> list[str]:
     """Return the names of the shipped presets."""
-    paths = preset_folder().glob("*.toml")
-    return sorted(path.stem for path in paths if path.name != EXPECTED_VERDICTS)
+    folder = preset_folder()
+    return list(_names_in(folder, folder.stat().st_mtime_ns))
+
+
+@functools.lru_cache(maxsize=8)
+def _names_in(folder: Path, state: int) -> tuple[str, ...]:
+    """The presets' names in a folder; listed again when it has changed since `state`."""
+    paths = folder.glob("*.toml")
+    return tuple(sorted(path.stem for path in paths if path.name != EXPECTED_VERDICTS))
 
 
 def all_presets() -> list[Preset]:

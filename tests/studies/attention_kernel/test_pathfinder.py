@@ -46,7 +46,8 @@ EVERY_KIND = pytest.mark.parametrize("settings", [HARD, SMALL, TINY, *MIRRORED])
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> mock.Mock:
-    """Note each draw."""
+    """Note each draw, of a few images at a time."""
+    monkeypatch.setattr(pictures, "CHUNK", 8)
     noted = mock.Mock(wraps=pictures.draw)
     monkeypatch.setattr(pictures, "draw", noted)
     return noted
@@ -65,11 +66,11 @@ def same(first: PathfinderImages, second: PathfinderImages) -> bool:
 # What is drawn
 
 
-def test_an_image_is_the_same_however_many_are_asked_for() -> None:
-    draw = functools.partial(pictures.draw, SMALL, stream_of(3, "train"))
-    many = draw(0, 2 * CHUNK)
-    assert same(many, draw(0, 2 * CHUNK))
-    assert same(many[CHUNK - 2 : CHUNK + 3], draw(CHUNK - 2, CHUNK + 3))
+def test_an_image_is_the_same_however_many_are_asked_for(drawn: mock.Mock) -> None:
+    draw = functools.partial(drawn, SMALL, stream_of(3, "train"))
+    many = draw(0, 16)
+    assert same(many, draw(0, 16))
+    assert same(many[6:11], draw(6, 11))
     assert same(many[:1], draw(0, 1))
     assert len(draw(5, 5)) == 0
 
@@ -82,7 +83,7 @@ def test_seeds_and_splits_share_no_image() -> None:
 
 
 @EVERY_KIND
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(5)
 def test_following_the_gaps_from_disc_to_disc_gives_the_label_and_contours_keep_clear(
     settings: PathfinderSettings,
 ) -> None:
@@ -92,7 +93,7 @@ def test_following_the_gaps_from_disc_to_disc_gives_the_label_and_contours_keep_
     place, gap = np.arange(len(contour)), 2 * settings.paddle_margin + 1e-9
     apart = (contour[:, None] != contour) | (np.abs(place[:, None] - place) > 1)
     scenes = scenes_of(settings)
-    for image in range(8):
+    for image in range(4):
         paddles = oracle.paddles_of(settings, scenes, image)
         distances = oracle.distances(paddles)
         assert distances[apart].min() >= settings.clearance
@@ -100,7 +101,7 @@ def test_following_the_gaps_from_disc_to_disc_gives_the_label_and_contours_keep_
         assert sorted(np.bincount(found)) == sorted(np.bincount(contour))
         first, second = found[oracle.nearest(paddles, scenes.markers[image])]
         assert (first == second) == (scenes.labels[image] == 1)
-    assert 0 < scenes.labels[:8].sum() < 8
+    assert 0 < scenes.labels[:4].sum() < 4
 
 
 @EVERY_KIND
@@ -111,15 +112,6 @@ def test_discs_keep_clear_of_each_other_and_of_the_edge(settings: PathfinderSett
     assert reach <= places.min() and places.max() <= settings.size - reach
 
 
-def test_a_larger_continuity_gives_straighter_contours() -> None:
-    def mean_turn(continuity: float) -> float:
-        settings = replaced(SMALL, size=24, continuity=continuity, distractors=0)
-        ways = scenes_of(settings).paddles.directions[:, : settings.contour_length]
-        return float(np.abs(np.angle(ways[:, 1:] / ways[:, :-1])).mean())
-
-    assert mean_turn(2.0) < 0.6 * mean_turn(1.0)
-
-
 def test_pixels_agree_with_the_loop_over_pixels_to_a_grey_level() -> None:
     for settings in (SMALL, replaced(SMALL, antialiasing=3, paddle_thickness=1.0)):
         scenes = scenes_of(settings)
@@ -127,14 +119,6 @@ def test_pixels_agree_with_the_loop_over_pixels_to_a_grey_level() -> None:
         shapes = oracle.paddles_of(settings, scenes, 1), oracle.discs_of(settings, scenes, 1)
         slow = oracle.pixels(settings, *shapes, points=settings.antialiasing)
         assert np.abs(drawn[1] - slow).max() <= 1
-
-
-def test_antialiased_pixels_come_near_to_the_area_that_ink_covers() -> None:
-    scenes = scenes_of(SMALL)
-    areas = pictures.render(replaced(SMALL, antialiasing=16), scenes).astype(float)
-    drawn = pictures.render(SMALL, scenes).astype(float)
-    assert np.abs(drawn - areas).mean() < 3
-    assert drawn.mean() == pytest.approx(areas.mean(), rel=0.05)
 
 
 # What gives nothing away
@@ -151,27 +135,27 @@ def test_every_image_could_have_had_the_other_label_at_the_same_distance() -> No
 @pytest.mark.slow
 def test_neither_the_distance_nor_the_ink_gives_the_label_away() -> None:
     train, test = (
-        pictures.draw(SMALL, stream, 0, 16 * CHUNK) for stream in (TRAIN, stream_of(0, "test"))
+        pictures.draw(SMALL, stream, 0, 8 * CHUNK) for stream in (TRAIN, stream_of(0, "test"))
     )
     apart = (np.abs(each.markers[:, 1] - each.markers[:, 0]) for each in (train, test))
     values = next(apart), train.labels, next(apart), test.labels
-    assert pictures.accuracy_in_bins(*values) == pytest.approx(0.5, abs=0.03)
+    assert pictures.accuracy_in_bins(*values) == pytest.approx(0.5, abs=0.04)
     ink = train.pixels.mean(axis=(1, 2)), test.pixels.mean(axis=(1, 2))
     by_ink = pictures.accuracy_in_bins(ink[0], train.labels, ink[1], test.labels)
-    assert by_ink == pytest.approx(0.5, abs=0.03)
-    assert test.labels.mean() == pytest.approx(0.5, abs=0.03)
+    assert by_ink == pytest.approx(0.5, abs=0.04)
+    assert test.labels.mean() == pytest.approx(0.5, abs=0.04)
 
 
 def accuracy_of_places(settings: PathfinderSettings) -> float:
-    """Of the best rule on some two thousand scenes of each split."""
+    """Of the best rule on some hundred scenes of each split."""
 
     def places(split: Literal["train", "test"]) -> tuple[Any, Any]:
-        chunks = [pictures.chunk_scenes(settings, stream_of(0, split), each) for each in range(16)]
+        chunks = [pictures.chunk_scenes(settings, stream_of(0, split), each) for each in range(6)]
         centres = np.concatenate([scenes.markers for scenes in chunks])
         return centres.astype(np.complex64), np.concatenate([scenes.labels for scenes in chunks])
 
     test, labels = places("test")
-    assert labels.mean() == pytest.approx(0.5, abs=0.03)
+    assert labels.mean() == pytest.approx(0.5, abs=0.04)
     return pictures.best_accuracy_of_places(*places("train"), test, labels)
 
 
@@ -179,7 +163,7 @@ def accuracy_of_places(settings: PathfinderSettings) -> float:
 def test_the_discs_places_give_the_label_away_unless_scenes_are_mirrored() -> None:
     """What the distance tells of the label is left: as much as the tolerance lets through."""
     assert accuracy_of_places(TINY) > 0.6
-    assert accuracy_of_places(MIRRORED[1]) == pytest.approx(0.5, abs=0.02)
+    assert accuracy_of_places(MIRRORED[1]) == pytest.approx(0.5, abs=0.04)
 
 
 @pytest.mark.slow
@@ -218,16 +202,12 @@ def test_contours_that_hardly_ever_fit_are_given_up() -> None:
 
 
 def test_a_larger_count_is_drawn_on_from_what_is_kept(drawn: mock.Mock) -> None:
-    few = images(SMALL, TRAIN, 10)
-    more = images(SMALL, TRAIN, CHUNK + 10)
-    again = images(SMALL, TRAIN, 2 * CHUNK)
-    spans = [call.args[2:] for call in drawn.call_args_list]
-    assert spans == [(0, CHUNK), (CHUNK, 2 * CHUNK)]
-    assert same(few, more[:10])
-    assert same(again, pictures.draw(SMALL, TRAIN, 0, 2 * CHUNK))
+    few, more, again = (images(SMALL, TRAIN, count) for count in (5, 13, 16))
+    assert [call.args[2:] for call in drawn.call_args_list] == [(0, 8), (8, 16)]
+    assert same(few, more[:5])
+    assert same(again, pictures.draw(SMALL, TRAIN, 0, 16))
 
 
-@pytest.mark.slow
 def test_kinds_of_images_are_kept_apart(cache: Path, drawn: mock.Mock) -> None:
     for stream in (TRAIN, stream_of(0, "test"), stream_of(1, "train")):
         images(SMALL, stream, 1)
@@ -332,8 +312,8 @@ def test_malformed_metadata_and_images_are_named_in_a_sentence(tmp_path: Path) -
         refused(tmp_path, "hard", [str(root), *words])
 
 
-@pytest.mark.parametrize("shape", ["(1000000000000, 4)", "(-1, 4)", "(" * 3000, "(3, 4)"])
-@pytest.mark.parametrize("kind", ["<U9", "<f8", "|O"])
+@pytest.mark.parametrize("shape", ["(1000000000000, 4)", "(-1, 4)", "(" * 3000])
+@pytest.mark.parametrize("kind", ["<U9", "|O"])
 def test_a_lying_header_is_named_in_a_sentence(tmp_path: Path, shape: str, kind: str) -> None:
     path = write_lra(tmp_path, as_array=True) / "metadata" / "0.npy"
     text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}\n".encode()

@@ -12,7 +12,7 @@ from torch.nn.utils import parameters_to_vector
 
 from overfit_cli.core.training import logged_steps
 from overfit_cli.studies.attention_kernel import engine, lemmas, reference, spectra, theory
-from overfit_cli.studies.attention_kernel.data import draw_problem, outputs, token_values
+from overfit_cli.studies.attention_kernel.data import draw_problem, token_values
 from overfit_cli.studies.attention_kernel.parameters import (
     KERNELS,
     LAYERS,
@@ -72,27 +72,9 @@ def test_the_engine_takes_the_steps_that_autograd_takes(kernel: str, what: str) 
         assert start == pytest.approx(float(plain[0][1][name].norm()), rel=1e-10)
 
 
-def test_single_precision_follows_the_same_path() -> None:
-    double, single = (
-        measured(kernel="gaussian", trained="all", learning_rate=0.05, dtype=dtype)
-        for dtype in ("float64", "float32")
-    )
-    assert single["train_loss"] == pytest.approx(double["train_loss"], rel=1e-4)
-
-
 def test_a_condition_that_no_size_meets_is_infinitely_far() -> None:
     found = measured({"instance": "example", "weights": "identity", "training_steps": 2})
     assert (found["condition_12"], found["log10_gamma"]) == (math.inf, -math.inf)
-
-
-def test_batches_hold_cells_of_one_shape() -> None:
-    grid = itertools.product(("softmax", "gaussian"), (1, 2), (0.1, 0.2), range(40))
-    cells = [
-        cell_of(study, settings(kernel=kernel, heads=heads, learning_rate=rate), seed)
-        for kernel, heads, rate, seed in grid
-    ]
-    for batch in study.batches(cells, "cpu"):
-        assert len({(c.parameters.kernel, c.parameters.heads) for c in batch}) == 1
 
 
 @pytest.mark.parametrize("target", ["below", "inside", "mixed-sign"])
@@ -121,12 +103,6 @@ def test_targets_lie_where_they_are_said_to() -> None:
         assert bool((problem.labels < 0).any()) == (target == "mixed-sign")
 
 
-def test_more_samples_extend_fewer() -> None:
-    few, more = (draw_problem(settings(n=n, d=24), 0) for n in (2, 5))
-    assert np.array_equal(few.inputs, more.inputs[:2])
-    assert np.array_equal(few.labels, more.labels[:2])
-
-
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_singular_values_are_those_of_the_matrices_written_out(kernel: str) -> None:
     parameters = settings(kernel=kernel)
@@ -143,7 +119,7 @@ def test_singular_values_are_those_of_the_matrices_written_out(kernel: str) -> N
 
 def test_a_step_is_stable_up_to_the_curvature() -> None:
     """At 0.99 of two over the largest curvature in W_V the loss falls; just above two it grows."""
-    base: dict[str, Any] = {"kernel": "softmax", "trained": "value", "training_steps": 400}
+    base: dict[str, Any] = {"kernel": "softmax", "trained": "value", "training_steps": 200}
     fixed, _, out = at_start(settings(**base))
     curvature = float(spectra.curvatures(fixed, out)[1])
     for share, falls in ((1.98, True), (2.05, False)):
@@ -167,16 +143,6 @@ def test_a_balance_changes_the_conditions_and_neither_the_values_nor_the_steps_o
     assert balanced["condition_46"] < plain["condition_46"] - 5
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_near_labels_lie_at_their_distance_from_the_outputs_at_the_start(kernel: str) -> None:
-    parameters = settings(kernel=kernel, target="near", distance=1e-4)
-    problem = draw_problem(parameters, 3)
-    out = at_start(parameters, 3)[2]
-    assert float(out.residual.norm()) == pytest.approx(1e-4, rel=1e-9)
-    expected = out.residual[0].numpy() + problem.labels
-    assert outputs(parameters, problem) == pytest.approx(expected, rel=1e-12)
-
-
 @pytest.mark.parametrize("kernel", ["softmax", "gaussian"])
 @pytest.mark.parametrize("heads", [1, 3])
 def test_w_v_alone_is_least_squares_whose_loss_can_stop_at_zero_alone(
@@ -195,34 +161,6 @@ def test_w_v_alone_is_least_squares_whose_loss_can_stop_at_zero_alone(
         expected = expected - 0.01 * curvature @ expected
     after = engine.forward(fixed, state).residual.flatten().numpy()
     assert after == pytest.approx(expected, rel=1e-9)
-
-
-@pytest.mark.parametrize("kernel", ["softmax", "gaussian"])
-def test_a_large_balance_leaves_w_v_alone_to_be_trained(kernel: str) -> None:
-    """As W_Q and W_K keep every bit, B and λ_B stay, and the loss is that of W_V alone."""
-    parameters = settings(kernel=kernel, trained="all", balance=1e20)
-    fixed, start, _ = at_start(parameters)
-    state = start
-    for _ in range(parameters.training_steps):
-        state = engine.next_state(fixed, engine.step_at(fixed, state))
-    assert torch.equal(state.query, start.query)
-    assert torch.equal(state.key, start.key)
-    alone = measured(parameters.model_copy(update={"trained": "value"}))
-    together = measured(parameters)
-    assert together["train_loss"] == pytest.approx(alone["train_loss"], rel=1e-12)
-    assert together["condition_8"] < 0
-
-
-def test_the_mean_of_the_slowest_rates_over_permuted_heads_is_at_most_two_over_h() -> None:
-    """λ_min is concave (Jensen): its mean is at most λ_min at ‖W_O,h‖² of ‖W_O‖²/H each."""
-    problem = draw_problem(settings(kernel="softmax", heads=3, d=24), 2)
-    lengths = oracle.lengths(problem)
-    least = [
-        np.linalg.eigvalsh(oracle.curvature(problem, "softmax", order))[0]
-        for order in itertools.permutations(lengths)
-    ]
-    paper = lengths.sum() * oracle.smallest(problem, "softmax") ** 2
-    assert 2 * np.mean(least) <= 2 / 3 * paper
 
 
 @pytest.mark.parametrize("heads", [1, 2, 4])
@@ -325,13 +263,6 @@ def test_descent_and_ratios_of_changes_are_those_of_the_plain_loop(kernel: str, 
     ratios = max(outputs) / constants[0], max(gradients) / constants[1]
     assert found["lemma_outputs"] == pytest.approx(ratios[0], rel=1e-8, abs=0)
     assert found["lemma_change"] == pytest.approx(ratios[1], rel=1e-8, abs=0)
-
-
-def test_a_loss_falls_by_half_the_squared_gradients_at_a_small_step_size() -> None:
-    """The descent lemma, which gives Theorem 3 (2), (14), at any weights."""
-    for seed in range(3):
-        found = measured(None, seed, kernel="softmax", trained="query", learning_rate=0.01)
-        assert 0.5 <= found["descent"] <= 1.5
 
 
 def test_lemma_2_is_measured_as_autograd_and_the_paper_have_it() -> None:

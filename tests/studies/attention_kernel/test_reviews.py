@@ -28,8 +28,6 @@ from overfit_cli.studies.attention_kernel.reviews import (
 
 pytestmark = pytest.mark.usefixtures("cache")
 
-ARCHIVE = Path(os.environ.get("OVERFIT_DATA", "")) / "imdb" / "aclImdb_labelled.tar.gz"
-
 REVIEWS: Mapping[str, bytes] = {
     "train/neg/0_3.txt": b"Dull.",
     "train/neg/2_1.txt": b"Never again",
@@ -136,19 +134,6 @@ def test_an_archive_is_parsed_once_until_it_or_what_is_kept_of_it_changes(
         read_imdb(write_archive(tmp_path / "other.tar.gz", REVIEWS), 10)
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not ARCHIVE.is_file(), reason="OVERFIT_DATA has no IMDb archive")
-def test_the_published_archive_is_what_it_is_known_to_be() -> None:
-    train, test = read_imdb(ARCHIVE, 256)
-    for texts in (train, test):
-        assert texts.tokens.shape == (25_000, 256)
-        assert texts.labels.tolist() == [0] * 12_500 + [1] * 12_500
-    assert as_bytes(train.tokens[0]).startswith(b"Story of a man who has unnatural feelings")
-    assert as_bytes(train.tokens[12_500]).startswith(b"Bromwell High is a cartoon comedy.")
-    assert (train.lengths.min(), test.lengths.min()) == (52, 32)
-    assert bag_of_words_accuracy(train, test, module.VOCABULARY) == pytest.approx(0.594, abs=0.002)
-
-
 # What is refused
 
 
@@ -240,36 +225,11 @@ def test_a_review_has_its_label_word_by_word_and_a_place_before_each_sentiment_w
     assert sentiment[:, 1:][negation[:, :-1]].all()
 
 
-def test_labels_are_balanced_and_three_to_five_words_speak_for_them_or_their_negations() -> None:
-    reviews = generated_reviews(DEFAULT, TRAIN, 20_000)
-    assert reviews.labels.mean() == pytest.approx(0.5, abs=0.015)
-    assert (reviews.tokens == NEGATION).sum() / 100_000 == pytest.approx(0.25, abs=0.006)
-    sums = [abs(sentiment_of(words, DEFAULT)) for words in reviews.tokens[:3000].tolist()]
-    shares = np.bincount(sums, minlength=6) / 3000
-    assert shares == pytest.approx([0, 1 / 3, 0, 1 / 3, 0, 1 / 3], abs=0.035)
-
-
-def test_every_word_and_every_place_is_used_alike() -> None:
-    tokens = generated_reviews(DEFAULT, TRAIN, 5000).tokens
-    for words in (DEFAULT.positive, DEFAULT.negative, DEFAULT.neutral):
-        counts = np.array([(tokens == word).sum() for word in words])
-        assert counts.min() > 0.9 * counts.mean()
-    inner = np.isin(tokens, [*DEFAULT.positive, *DEFAULT.negative]).sum(axis=0)[10:-10]
-    assert inner.min() > 0.75 * inner.mean()
-
-
 def test_more_reviews_extend_fewer() -> None:
     few, many = (generated_reviews(DEFAULT, stream_of(3, "test"), count) for count in (7, 50))
     assert np.array_equal(few.tokens, many.tokens[:7])
     assert np.array_equal(few.labels, many.labels[:7])
     assert np.array_equal(few.lengths, np.full(7, 64))
-
-
-def test_seeds_and_splits_draw_different_reviews() -> None:
-    streams = (TRAIN, TEST, stream_of(1, "train"), TRAIN)
-    draws = [generated_reviews(DEFAULT, stream, 50).tokens for stream in streams]
-    assert len(np.unique(np.concatenate(draws), axis=0)) == 150
-    assert np.array_equal(draws[0], draws[-1])
 
 
 def test_counting_words_beats_chance_and_stays_well_below_one_whatever_the_padding() -> None:
@@ -288,9 +248,3 @@ def test_counting_words_together_with_the_negation_before_is_always_right() -> N
 
     train, test = (marked(generated_reviews(DEFAULT, each, 2000)) for each in (TRAIN, TEST))
     assert bag_of_words_accuracy(train, test, 128) > 0.99
-
-
-def test_counting_words_is_right_by_chance_where_all_texts_are_alike() -> None:
-    ones = np.ones((10, 4), np.int16)
-    alike = Texts(ones, np.full(10, 4), np.arange(10) % 2)
-    assert bag_of_words_accuracy(alike, alike, 3) == 0.5

@@ -9,6 +9,7 @@ import pytest
 
 from overfit_cli import UserError
 from overfit_cli.core.parameters import Value
+from overfit_cli.studies.attention_kernel import images
 from overfit_cli.studies.attention_kernel.classifier_parameters import (
     KernelPathfinderParameters,
     KernelTextParameters,
@@ -37,6 +38,7 @@ TINY_IMDB: dict[str, Value] = {"source": "imdb", "tokens": 16, "n": 4, "test_sam
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Path:
     """Where data may go; neither a user's cache nor a user's data are there."""
     monkeypatch.setenv("OVERFIT_DATA", str(tmp_path))
+    monkeypatch.setattr(images, "CHUNK", 16)  # of them are drawn at a time
     return tmp_path
 
 

@@ -103,14 +103,14 @@ def test_a_cell_gives_the_same_row_in_any_batch(
 ) -> None:
     """Those of a sweep change no bit on the CPU, nor do any others of these libraries."""
     shape = {"dtype": "float32"} | shape
-    cells = [cell(**shape, learning_rate=0.1, snr=snr) for snr in (0.5, 1.0, 2.0, 4.0, 8.0)]
+    cells = [cell(**shape, learning_rate=0.1, snr=snr) for snr in (0.5, 2.0, 8.0)]
     alone = [train(study, item)[0].measurements for item in cells]
     assert [row.measurements for row in train_in_batches(study, *cells)] == alone
     if library:
         monkeypatch.setattr(matrix_products, "product_library", lambda: library)
         monkeypatch.setattr(matrix_products, "_SMALLEST", 10_000)
         alone = [train(study, item)[0].measurements for item in cells]
-        for size in (2, 3, 5):
+        for size in (2,):
             parts = [cells[first : first + size] for first in range(0, len(cells), size)]
             assert [row.measurements for part in parts for row in train(study, *part)] == alone
         assert [row.measurements for row in train(study, *reversed(cells))] == alone[::-1]
@@ -266,7 +266,7 @@ def test_the_transformer_is_that_of_benign_vit() -> None:
 
 def test_a_sample_on_which_all_filters_are_dead_is_never_fitted() -> None:
     """It has no gradient: its loss stays at ln 2 or more."""
-    results = train(cnn_study, *(cnn_cell(seed, filters=1, max_steps=3000) for seed in range(4)))
+    results = train(cnn_study, *(cnn_cell(seed, filters=1, max_steps=1000) for seed in range(4)))
     dead = [result for result in results if result.reason]
     assert {result.reason for result in dead} == {"step limit"}
     assert all(result.measurements["train_loss"] >= np.log(2) / 8 for result in dead)

@@ -22,7 +22,6 @@ from overfit_cli.studies.benign_vit import images_data
 from overfit_cli.studies.benign_vit.images_engine import AttentionLayer, ImageTransformer
 from overfit_cli.studies.benign_vit.images_study import BenignVitImagesParameters, study
 from tests.command import run
-from tests.judged import claims_by_name, design
 from tests.training import cell_of, train
 
 TINY = {"n": 40, "test_samples": 20, "d": 16, "hidden": 16, "batch_size": 16, "max_epochs": 200}
@@ -251,22 +250,14 @@ def test_a_cell_trains_as_a_plain_loop_does() -> None:
 @pytest.mark.slow
 def test_a_cell_ends_when_it_is_fitted() -> None:
     def result(**settings: object) -> CellResult[Any]:
-        cell = cell_of(study, tiny(epsilon=0.05, **settings))
+        cell = cell_of(study, tiny(epsilon=0.5, **settings))
         return train(study, cell, trajectories=True)[0]
 
     fitted = result()
     epochs = int(fitted.measurements["epochs"])
     assert (fitted.status, fitted.reason, fitted.steps) == ("done", "", 3 * epochs)
-    assert fitted.measurements["train_loss"] <= 0.05
-    assert "Fitted to a training loss of 0.0" in study.summary(fitted)
+    assert fitted.measurements["train_loss"] <= 0.5
+    assert "Fitted to a training loss of 0.4" in study.summary(fitted)
     assert fitted.trajectory["step"][-1] == fitted.steps
     assert result(max_epochs=epochs).status == "done", "fitted in its last pass"
     assert result(max_epochs=epochs - 1).reason == "step limit"
-
-
-def test_two_sizes_do_not_show_that_every_one_is_fitted() -> None:
-    cells = design("fig2").assign(test_loss=0.1)
-    cells["train_loss"] = np.random.default_rng(0).uniform(0.001, 0.002, len(cells))
-    claim = claims_by_name("benign-vit-images")["fig2-fitted"]
-    assert claim.judge(cells).verdict == "holds"
-    assert claim.judge(cells[cells["n"] <= cells["n"].unique()[1]]).verdict == "not run"

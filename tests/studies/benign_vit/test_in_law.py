@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import math
 from typing import Any
 
 import numpy as np
@@ -12,7 +10,7 @@ import pytest
 import torch
 from scipy.stats import ks_2samp
 
-from overfit_cli.core.arrays import Floats, bartlett_rows
+from overfit_cli.core.arrays import bartlett_rows
 from overfit_cli.core.training import Execution, Training, named_rng
 from overfit_cli.studies.benign_vit.data import draw
 from overfit_cli.studies.benign_vit.engine import projections_of
@@ -54,29 +52,12 @@ def train_many(settings: P, first: int) -> pd.DataFrame:
 
 
 SETTINGS: dict[str, dict[str, Any]] = {
-    "much room": {"n": 4, "snr": 2.0, "d": 400, "learning_rate": 0.01},
     "just enough features": {"n": 4, "snr": 1.0, "d": 50},
-    "head space a little wider": {"n": 3, "snr": 1.0, "d": 60, "d_h": 95},
     "head space narrower": {"n": 6, "snr": 3.0, "d_h": 3, "learning_rate": 0.02},
     "noise orthogonal": {"n": 2, "snr": 0.7, "noise": "orthogonal", "learning_rate": 0.02},
-    "two tokens": {"n": 5, "snr": 1.0, "tokens": 2, "d": 25},
 }
 COMPARED = ["steps", "train_loss", "test_loss", "test_error", "value_plus"]
 COMPARED += ["train_attention_signal", "test_attention_signal", "test_attention_noise"]
-
-
-@functools.cache
-def trained(setting: str, sampling: str) -> pd.DataFrame:
-    """Train one cell per seed; the two samplings share no seed."""
-    settings = small(**SETTINGS[setting], sampling=sampling)
-    return train_many(settings, {"direct": 0, "law": 1000}[sampling])
-
-
-def p_values(first: pd.DataFrame, second: pd.DataFrame) -> pd.Series[float]:
-    """Two-sample Kolmogorov–Smirnov tests of every compared measurement."""
-    return pd.Series(
-        {name: ks_2samp(first[name], second[name], method="asymp").pvalue for name in COMPARED}
-    )
 
 
 LEVEL = 0.01 / (len(SETTINGS) * len(COMPARED))
@@ -86,24 +67,13 @@ LEVEL = 0.01 / (len(SETTINGS) * len(COMPARED))
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_what_training_gives_has_the_same_law(setting: str) -> None:
-    direct, law = trained(setting, "direct"), trained(setting, "law")
+    direct, law = (  # they share no seed
+        train_many(small(**SETTINGS[setting], sampling=sampling), first)
+        for sampling, first in (("direct", 0), ("law", 1000))
+    )
     assert direct["steps"].median() > 5, "too few steps to tell"
-    assert p_values(direct, law).min() > LEVEL
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("setting", "other"),
-    [
-        ("much room", {"d": 300}),
-        ("head space a little wider", {"d_h": 45}),
-        ("much room", {"sigma_v": 0.2}),
-    ],
-)
-def test_the_comparison_would_notice_another_law(setting: str, other: dict[str, Any]) -> None:
-    settings = small(**{**SETTINGS[setting], **other}, sampling="law")
-    law = train_many(settings, 1000)
-    assert p_values(trained(setting, "direct"), law).min() < LEVEL
+    for name in COMPARED:
+        assert ks_2samp(direct[name], law[name], method="asymp").pvalue > LEVEL, name
 
 
 def many(rows: int, dimension: int, count: int) -> np.ndarray:
@@ -140,8 +110,8 @@ MOMENTS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", MOMENTS)
-@pytest.mark.one_in(4)
 def test_draws_have_their_exact_moments(setting: str) -> None:
     """Everything that training sees of one training and one test sample, over many seeds.
 
@@ -190,7 +160,7 @@ def _seen(settings: P, seed: int) -> list[np.ndarray]:
 
 @pytest.mark.parametrize(
     "other",
-    [{}, {"label_flip": 0.4}, {"noise": "orthogonal"}, {"d_h": 50}, {"n": 40}],
+    [{}, {"label_flip": 0.4}, {"noise": "orthogonal"}, {"d_h": 50}],
     ids=lambda other: next(iter(other), "plain"),
 )
 def test_the_engine_trains_draws_in_law_as_the_autograd_loop_does(other: dict[str, Any]) -> None:
@@ -251,7 +221,7 @@ def test_noise_given_for_a_token_is_as_long_in_any_dimension() -> None:
     ("side", "snr", "leap"),
     [("benign", 7.0, 0.05), ("harmful", 1.5, 0.02), ("transition", 4.5, 0.05)],
 )
-@pytest.mark.one_in(3)
+@pytest.mark.slow
 def test_taking_many_steps_at_a_time_ends_where_single_steps_do(
     side: str, snr: float, leap: float
 ) -> None:
@@ -269,6 +239,7 @@ def test_taking_many_steps_at_a_time_ends_where_single_steps_do(
         assert leaping[name] == pytest.approx(single[name], rel=0.02), name
 
 
+@pytest.mark.slow
 def test_a_leap_of_zero_takes_single_steps_whatever_its_neighbours_do() -> None:
     cells = [cell_of(study, small(n=4, leap=leap, learning_rate=1e-3)) for leap in (0.0, 0.05)]
     results = {r.cell.key: r for r in train_together(cells, Training(Execution(device="cpu")))}
@@ -276,48 +247,3 @@ def test_a_leap_of_zero_takes_single_steps_whatever_its_neighbours_do() -> None:
     alone = train(small(n=4, learning_rate=1e-3), 0)
     assert single.measurements["updates"] == single.steps == alone["steps"]
     assert leaping.measurements["updates"] < leaping.steps
-
-
-# Lemmas C.1 to C.4 of Jiang et al. 2024 on drawn data and weights, at a probability that tells
-
-
-DELTA, DRAWS, N, M = 0.1, 200, 30, 4
-DIRECT = P.model_validate(
-    {"n": N, "tokens": M, "d": 1000, "d_h": 250, "d_v": 4, "test_samples": 1}
-    | {"initialisation": "gaussian", "noise": "orthogonal"}
-)
-LAW = DIRECT.model_copy(update={"sampling": "law", "d": 10**9, "d_h": 10**4})
-
-
-def products_and_norms(vectors: Floats, dimension: int, count: int) -> tuple[float, float]:
-    """The largest product over its bound, and the largest norm from its mean, over 1/2."""
-    gram = vectors @ vectors.T
-    norms, products = np.diag(gram) / dimension, gram - np.diag(np.diag(gram))
-    bound = 2 * math.sqrt(dimension * math.log(count * N**2 * M**2 / DELTA))
-    return float(np.abs(products).max() / bound), float(np.abs(norms - 1).max() / 0.5)
-
-
-def over_bounds(settings: P, seed: int) -> tuple[float, ...]:
-    """What is bounded over its bound: C.1, C.2, products of C.3 and C.4, and their norms."""
-    drawn = draw(settings, seed)
-    noise = drawn.train.tokens[:, 1:].reshape(N * (M - 1), -1)  # at unit scale
-    lopsided = float(abs((drawn.train.labels > 0).mean() - 0.5) / 0.25)
-    w = drawn.weights.value @ drawn.weights.output  # deviation 1, (features,)
-    root = math.sqrt(math.log(2 * N * M / DELTA))
-    noise_values = np.abs(noise @ w) / (2 * math.sqrt(settings.d) * root)
-    first = float(max(np.abs(w[:2]).max() / root, noise_values.max()))
-    unit = np.concatenate([np.eye(2, noise.shape[1]), noise / math.sqrt(settings.d)])
-    weights = (drawn.weights.query, drawn.weights.key)
-    heads = products_and_norms(np.concatenate([unit @ each for each in weights]), settings.d_h, 6)
-    tokens = products_and_norms(noise, settings.d, 4)
-    return lopsided, first, heads[0], tokens[0], heads[1], tokens[1]
-
-
-@pytest.mark.parametrize("settings", [DIRECT, LAW], ids=["direct", "law"])
-@pytest.mark.slow
-def test_draws_break_no_concentration_lemma_more_often_than_it_says(settings: P) -> None:
-    assert 8 * math.log(4 / DELTA) < N, "Lemma C.1's hypothesis"
-    numbers = np.array([over_bounds(settings, seed) for seed in range(DRAWS)])  # (draws, 6)
-    assert ((numbers > 1).mean(axis=0) <= DELTA).all(), numbers
-    middle = np.median(numbers[:, :4], axis=0)
-    assert (middle[1:] > 0.3).all(), "bounds that draws come near to"

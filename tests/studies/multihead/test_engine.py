@@ -23,7 +23,7 @@ from overfit_cli.studies.multihead.parameters import MultiheadPlantedParameters 
 from overfit_cli.studies.multihead.study import mixture, planted
 from tests.training import begins_with, cell_of, train_in_batches
 
-STEPS = 150
+STEPS = 80
 NAMES: tuple[Optimiser, ...] = ("gd", "momentum", "adam", "loss-normalised")
 OPTIMISERS = dict(zip(NAMES, (1.0, 0.3, 0.06, 0.1), strict=True))
 """A step size for each."""
@@ -47,7 +47,7 @@ def plain_steps(parameters: MultiheadParameters, seed: int) -> list[reference.Pl
 def test_classes_of_heads_train_as_all_heads_do_one_by_one(
     optimiser: Optimiser, first_phase: str
 ) -> None:
-    """150 steps in float64, all losses to 1e-12 of themselves, and a margin's last bits."""
+    """80 steps in float64, all losses to 1e-12 of themselves, and a margin's last bits."""
     how = {"optimiser": optimiser, "learning_rate": OPTIMISERS[optimiser], "training_steps": STEPS}
     sizes = {"heads": 3, "n": 40, "test_samples": 10}
     sample_cell = cell(mixture, 3, first_phase=first_phase, **how, **sizes)
@@ -258,30 +258,6 @@ def test_no_direction_has_a_larger_margin_and_inseparable_vectors_have_none() ->
     assert first_phase.largest_margin(inseparable).margin < 1e-12
 
 
-def test_optimal_attention_has_proposition_3s_attention_and_margin() -> None:
-    """With the noise as bounded as it is drawn, ε 0.01: attention and margin are as stated."""
-    settings = Mixture(sigma=0.02, n=50)
-    samples = draw_problem(settings, 0).train
-    means = patterns(settings)
-    assert samples.relevant is not None
-    stated = first_phase.mixture_margins(samples, means, 0.0)
-    noise = samples.inputs[~samples.relevant]
-    noise = noise - means[2:][(noise @ means[2:].T).argmax(1)]
-    assert stated.noise_on_signal == float(np.abs(noise @ means[:2].T).max())
-    assert stated.noise_on_patterns < 0.5, "Proposition 3's bound on the noise, S²/8"
-    weights = stated.norm_needed(0.01) * first_phase.optimal_attention(means)
-    x = torch.tensor(samples.inputs)
-    scores = torch.softmax(x @ torch.tensor(weights) @ x.mT, -1)
-    relevant = torch.tensor(samples.relevant).double()
-    assert float((scores * relevant[:, None]).sum(-1).min()) >= 0.99
-    unit = np.tile(means[0] - means[1], (10, 1))
-    unit /= np.linalg.norm(unit)
-    logits = reference.plain_model(x, [torch.tensor(unit)], [torch.tensor(weights)])
-    least = float((torch.tensor(samples.labels) * logits).min())
-    assert least >= stated.attention(0.01)
-    assert stated.attention() == pytest.approx(2 * math.sqrt(5))
-
-
 def test_margins_depend_on_sparsity_as_by_algebra() -> None:
     """Attention's margin is S √(T/2) at each ζ, up to 2 ε; the linear one is ζ times that."""
     gaps = []
@@ -324,23 +300,6 @@ def test_gradients_of_saturated_attention_keep_their_digits() -> None:
     assert actual.attention[0, 0].numpy() * loss == pytest.approx(expected, rel=1e-6, abs=1e-60)
 
 
-def test_hessians_lie_below_a_third_of_the_bound_in_print() -> None:
-    """By 2 L⁴ Σ ‖X u_t‖_∞ + √T L³, which the derivations have; the later bound is √d larger."""
-    generator = torch.Generator().manual_seed(0)
-    normals = partial(torch.randn, generator=generator, dtype=torch.float64)
-    x, projection, attention = normals(20, 4, 3), normals(4, 3), normals(3, 3)
-    norms = torch.linalg.eigvalsh(theory.derivatives(x, projection, attention).hessians())
-    longest = x.norm(dim=-1).amax(-1)
-    outputs = (x @ projection.T).abs().amax(-2).sum(-1)
-    derived = 2 * longest**4 * outputs + 2 * longest**3
-    assert (norms.abs().amax(1) <= derived).all()
-    printed = theory.hessian_bound(x, projection)
-    assert (derived <= printed / 2).all()
-    largest = x.abs().amax((-2, -1))
-    corrected = 54 * longest * largest**3 * outputs + 6 * math.sqrt(12) * longest * largest**2
-    assert (corrected >= math.sqrt(3) * printed * (1 - 1e-12)).all()
-
-
 @pytest.mark.parametrize("phase", ["signs", "uniform"])
 def test_margins_after_the_first_phase_are_those_of_all_heads_written_out(phase: str) -> None:
     """Features of 6 heads side by side, against the collapse by the means of |α| and α²."""
@@ -363,21 +322,6 @@ def test_margins_after_the_first_phase_are_those_of_all_heads_written_out(phase:
     norm = max(abs(alphas)) * float(u.norm())
     largest = math.sqrt(10) * (2 + got["first_deviation"])
     assert norm <= largest, "Proposition 2 on P1, by the triangle inequality"
-
-
-def test_margins_of_random_attention_are_those_of_all_gradients_written_out() -> None:
-    parameters = Mixture(heads=3, initialisation="attention", sigma_init=1.0, n=12)
-    problem = draw_problem(parameters, 0)
-    start = engine.initial_heads([parameters], 0, problem.first, dtype=torch.float64, device="cpu")
-    projections, attentions = start.U[0], start.W[0]
-    x, y = torch.tensor(problem.train.inputs), problem.train.labels
-    by_head = [theory.derivatives(x, *pair) for pair in zip(projections, attentions, strict=True)]
-    features = np.hstack([head.gradients.numpy() for head in by_head]) / math.sqrt(3)
-    best = first_phase.largest_margin(y[:, None] * features)
-    short = parameters.model_copy(update={"training_steps": 1, "test_samples": 10})
-    [result] = trained(mixture, cell_of(mixture, short))
-    assert result.measurements["ntk_margin"] == pytest.approx(math.sqrt(2) * best.margin, rel=1e-6)
-    assert result.trajectory["train_loss"][0] == pytest.approx(math.log(2)), "no output"
 
 
 def test_training_comes_to_a_limit_in_the_number_of_heads() -> None:
@@ -424,7 +368,7 @@ def test_a_planted_head_without_a_least_logit_has_no_share_of_its_margin() -> No
 
 
 def test_steps_are_counted_to_the_target_that_is_set_and_training_ends_at_its_loss() -> None:
-    settings: dict[str, Any] = {"n": 30, "test_samples": 10, "training_steps": 300}
+    settings: dict[str, Any] = {"n": 15, "test_samples": 10, "training_steps": 300}
     [near, far, ended] = trained(
         mixture,
         cell(mixture, **settings, target_loss=0.1),

@@ -24,7 +24,7 @@ from overfit_cli.studies.multihead.parameters import (
 )
 from overfit_cli.studies.multihead.study import mixture
 from overfit_cli.studies.multihead.study import paths as study
-from tests.judged import claims_by_name, design, measure
+from tests.judged import claims_by_name, design
 from tests.training import cell_of, train
 
 SETTINGS: dict[str, Any] = {"heads": 3, "n": 6, "sigma": 0.3, "learning_rate": 0.7}
@@ -110,40 +110,7 @@ def test_no_weights_exceed_the_bounds_of_proposition_1_and_corollary_1(size: flo
             assert 0 <= result.measurements[name] <= 1, name
 
 
-MET = {"descent": 1.9, "theorem1_heads": -1.0, "lemma9_heads": -9.0}
-MET |= {"mean_train_loss": 0.3, "target_loss": 0.01}
-"""Columns of cells that meet the lemmas' conditions."""
-
-
-def test_cells_that_descent_alone_keeps_are_no_evidence() -> None:
-    """Nine seeds whose bound is below the start's loss are one too few, whatever the others."""
-    cells = design("heads-regret").assign(steps=200, **MET)
-    for seeds, verdict in ((0, "vacuous"), (9, "inconclusive"), (10, "holds")):
-        ratio = np.where(cells["seed"] < seeds, 0.5, 0.4)  # bounds of 0.6 and 0.75
-        assert measure("paths-lemma9", cells.assign(lemma9=ratio)).verdict == verdict
-
-
-def test_a_distance_that_steps_can_reach_is_judged() -> None:
-    """√(2 η K log 2) is at most 23.5 with the steps of the preset."""
-    cells = design("heads-regret").drop_duplicates(["seed", "heads", "learning_rate"])
-    cells = cells.assign(steps=10_000, **MET, lemma10=0.5)
-    for distance, verdict in ((11.7, "holds"), (12.87, "vacuous")):
-        moved = cells.assign(target_distance=distance)
-        assert measure("paths-lemma10", moved).verdict == verdict
-
-
 # Claims on cells that never arrive, that turn, and of which some are derived
-
-
-def test_momentum_is_compared_at_each_number_of_heads_and_heads_that_miss_are_slowest() -> None:
-    claim = claims_by_name("multihead-planted")["planted-momentum-sooner"]
-    cells = design("heads-fig5")
-    steps = 400 * cells["heads"] ** -0.3 * (1 + 1e-3 * (cells["seed"] % 5))
-    with_it = cells["optimiser"] == "momentum"
-    quick = cells.assign(steps=1000, steps_to_target=steps.mask(with_it, 50.0))
-    assert claim.judge(quick).verdict == "holds"
-    lost = quick["steps_to_target"].mask(with_it & (quick["heads"] == 50))
-    assert claim.judge(quick.assign(steps_to_target=lost)).verdict == "fails"
 
 
 def test_the_coefficient_at_many_samples_is_not_averaged_with_that_at_few() -> None:
@@ -175,27 +142,6 @@ def test_the_late_power_is_that_of_the_training_loss_from_step_500_on(
 DERIVED = claims_by_name("multihead-mixture", "multihead-planted", "multihead-sst2")
 """With the functions that derive numbers from cells."""
 
-MARGINS = {"ntk_margin": 2.0, "gamma_tangent": 3.0, "tangent_heads": 7.0, "gamma_linear": 1.0}
-MARGINS |= {"ntk_margin_constructed": 2.0, "gamma_attention": 3.0}
-
-
-@pytest.mark.parametrize(
-    ("name", "preset", "column", "value", "verdict"),
-    [
-        ("mixture-least-heads-margin", "heads-least-margin", "ntk_margin", np.nan, "inconclusive"),
-        ("mixture-margins-ordered", "heads-sparsity", "ntk_margin_constructed", -1.0, "fails"),
-    ],
-)
-def test_margins_that_are_lost_or_negative_are_no_evidence(
-    name: str, preset: str, column: str, value: float, verdict: str
-) -> None:
-    cells = design(preset)
-    noise = 1 + 1e-4 * cells["seed"]
-    cells = cells.assign(**{each: margin * noise for each, margin in MARGINS.items()})
-    assert DERIVED[name].judge(cells).verdict == "holds"
-    cells[column] = cells[column].mask(cells["heads"] == cells["heads"].min(), value)
-    assert DERIVED[name].judge(cells).verdict == verdict
-
 
 @pytest.mark.parametrize(
     ("name", "verdict"), [("planted-gap-rate", "holds"), ("planted-gap-power", "fails")]
@@ -205,21 +151,6 @@ def test_a_gap_below_zero_is_as_small_as_any(name: str, verdict: str) -> None:
     gap = 10 / cells["n"] ** 1.2 * (1 + 0.001 * cells["seed"])
     cells = cells.assign(train_loss=0.1, test_loss=0.1 + gap.mask(cells["n"] == 2000, -0.001))
     assert DERIVED[name].judge(cells).verdict == verdict
-
-
-def test_heads_are_compared_at_their_best_step_sizes_by_doublings() -> None:
-    """The slope is open where fewer heads are best at the edge of the step sizes."""
-    cells, claim = design("heads-fig6"), DERIVED["sst2-faster"]
-    loss = 0.5 - (0.02 + 0.001 * (cells["seed"] % 3 - 1)) * np.log2(cells["heads"])
-    inside = cells.assign(mean_train_loss=loss + 0.1 * (cells["learning_rate"] != 0.001))
-    for frame in (inside, inside.query("heads < 8"), inside.assign(weights="pretrained")):
-        measured = claim.judge(frame)
-        assert measured.verdict == "holds"
-        assert measured.value == pytest.approx(-0.02, rel=0.01)
-    assert claim.judge(inside.assign(batch_size=16)).verdict == "not run"
-    few = (cells["heads"] == 1) & (cells["learning_rate"] == 0.002)
-    edge = inside.assign(mean_train_loss=inside["mean_train_loss"].mask(few, 0.49))
-    assert claim.judge(edge).verdict == "inconclusive"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +14,6 @@ from overfit_cli.core.cell import Cell
 from overfit_cli.studies.positional_semantic.claims import (
     at_mean_norm,
     beside_means,
-    published,
     transitions,
 )
 from overfit_cli.studies.positional_semantic.data import (
@@ -74,7 +75,7 @@ def test_draws_in_law_have_the_moments_of_direct_ones(d: int, alpha: float) -> N
         return [*map(float, means), problem.train.gap.mean(), *(float(x) ** 2 for x in products)]
 
     direct, law = (
-        np.array([moments(sampling, seed) for seed in range(600)]) for sampling in ("direct", "law")
+        np.array([moments(sampling, seed) for seed in range(300)]) for sampling in ("direct", "law")
     )
     spread = np.sqrt((direct.var(axis=0) + law.var(axis=0)) / len(law))
     assert (np.abs(direct.mean(0) - law.mean(0)) < 4 * spread).all()
@@ -107,10 +108,11 @@ def test_fresh_samples_in_law_have_the_error_of_direct_ones() -> None:
 
 
 def test_cells_of_many_features_train_in_law() -> None:
-    [result] = train(study, cell(d=10**12, alpha=2e-11, sampling="law"))
+    many: dict[str, Any] = {"d": 10**12, "alpha": 2e-11, "training_steps": 100, "start": "agnostic"}
+    [result] = train(study, cell(**many, sampling="law"))
     assert result.status == "done"
     # Beside so few samples the weights decay alone.
-    assert result.measurements["q"] == pytest.approx((1 - 0.15 * 0.01) ** 600, rel=1e-3)
+    assert result.measurements["q"] == pytest.approx(0.01 * (1 - 0.15 * 0.01) ** 200, rel=1e-3)
 
 
 # Claims on Cui et al. 2024, on cells in which they are true, false, or not to be told
@@ -135,12 +137,6 @@ def crossing(preset: str, ratio: float) -> pd.DataFrame:
         train_loss=cells["d"] * np.where(is_semantic, 0.003 - 0.002 * measured, 0.003),
         replica_loss=cells["d"] * np.where(is_semantic, 0.003 - 0.002 * logs, 0.003),
     )
-
-
-@pytest.mark.parametrize("claim", ["transition", "beats-linear"])
-@pytest.mark.parametrize(("ratio", "verdict"), [(1.0, "holds"), (1.3, "fails"), (0.7, "fails")])
-def test_a_transition_is_held_from_both_sides(claim: str, ratio: float, verdict: str) -> None:
-    assert CLAIMS[claim].judge(crossing("positional-published", ratio)).verdict == verdict
 
 
 def test_measured_transitions_are_where_they_were_put() -> None:
@@ -179,17 +175,6 @@ def test_a_crossing_below_the_sampled_values_decides_nothing() -> None:
     assert CLAIMS["transition"].judge(cells).verdict == "inconclusive"
 
 
-def test_a_jump_of_one_overlap_alone_is_no_first_order() -> None:
-    cells = crossing("positional-published", 1.0)
-    is_semantic, noise = cells["start"] == "semantic", 1e-4 * RANDOM.standard_normal(len(cells))
-    theta, m = np.where(is_semantic, 0.5, 0.01), np.where(is_semantic, 0.01, 0.25)
-    both = cells.assign(theta=theta + noise, m=m + noise, slope=0.001 + noise)
-    assert CLAIMS["first-order"].judge(both).verdict == "holds"
-    for name, value in {"slope": 0.2, "m": 0.25, "theta": 0.5}.items():
-        changed = both.assign(**{name: value + noise})
-        assert CLAIMS["first-order"].judge(changed).verdict == "fails", name
-
-
 def test_errors_at_the_mean_norm_are_those_of_the_regression_on_norms() -> None:
     """The oracle is numpy's line through the errors, with its covariance."""
     cells = design("positional-published").query("alpha == 2 and omega == 0.1")
@@ -214,15 +199,3 @@ def test_published_means_are_as_uncertain_as_they_say() -> None:
     assert beside.groupby(setting)["m"].mean().to_numpy() == pytest.approx(
         cells.groupby(setting)["m"].mean().to_numpy()
     )
-
-
-def test_the_authors_solution_is_met_between_their_values_of_alpha() -> None:
-    """The oracle is a straight line between the two nearest of their values."""
-    cells = design("positional-published")
-    for (start, column), unit in {("semantic", "theta"): 0.004, ("positional", "m"): 0.002}.items():
-        solution = published("published_theory").query(f"start == '{start}'")
-        line = np.interp(cells["alpha"].astype(float), solution["alpha"], solution[column])
-        for shift, verdict in ((0.0, "holds"), (20 * unit, "fails"), (-20 * unit, "fails")):
-            noise = unit * RANDOM.standard_normal(len(cells))
-            made = cells.assign(**{column: line + shift + noise})
-            assert CLAIMS[f"{start}-{column}"].judge(made).verdict == verdict

@@ -30,7 +30,7 @@ def trained_by_search(h: list[float], kept: list[float], variance: float, v: flo
         loss = variance * sum((p - t) ** 2 for p, t in zip(shares, kept, strict=True))
         return float(loss + ((a[0] - h[0]) ** 2 + (a[1] - h[1]) ** 2) / (2 * variance * v))
 
-    starts = [h, *([x, y] for x in (-2.0, -0.5, 0.5, 2.0) for y in (-2.0, -0.5, 0.5, 2.0))]
+    starts = [h, *([x, y] for x in (-1.5, 1.5) for y in (-1.5, 1.5))]
     found = [minimize(objective, start, method="BFGS", tol=1e-9) for start in starts]
     return np.asarray(min(found, key=lambda result: float(result.fun)).x)
 
@@ -43,12 +43,11 @@ def trained_by_search(h: list[float], kept: list[float], variance: float, v: flo
         ((0.3, 0.2, 0.1, 20.0), HALF._replace(omega=0.6, mixing="cross", sigma=0.8)),
     ],
 )
-@pytest.mark.slow
 def test_an_iteration_is_that_of_a_plain_loop_over_samples(
     overlaps: tuple[float, float, float, float], setting: Setting
 ) -> None:
     """The oracle minimises each sample's loss by search, and averages as the equations stand."""
-    fields = np.random.default_rng(0).standard_normal((60, 4))
+    fields = np.random.default_rng(0).standard_normal((6, 4))
     q, theta, m, v = overlaps
     sigma, variance, alpha = setting.sigma, setting.sigma**2, setting.alpha
     omega, diagonal = setting.omega, {"stay": (0.6, 0.6), "cross": (0.3, 0.2)}[setting.mixing]
@@ -72,9 +71,8 @@ def test_an_iteration_is_that_of_a_plain_loop_over_samples(
     assert iterated == pytest.approx(expected, rel=1e-5)
 
 
-@pytest.mark.parametrize("sided", [False, True])
-@pytest.mark.parametrize("branch", ["semantic", "positional"])
-@pytest.mark.one_in(4)
+@pytest.mark.slow
+@pytest.mark.parametrize(("branch", "sided"), [("semantic", False), ("positional", True)])
 def test_the_energy_changes_with_the_penalty_by_half_of_q(
     branch: replica.Branch, sided: bool
 ) -> None:
@@ -82,13 +80,12 @@ def test_the_energy_changes_with_the_penalty_by_half_of_q(
 
     Where samples keep their sides some have no minimum there on the positional branch, and jump.
     """
-    jumps = sided and branch == "positional"
     less, more = (
         solve(branch, HALF._replace(alpha=1.6, weight_decay=w), sided=sided)
         for w in (0.0098, 0.0102)
     )
     assert (more.energy - less.energy) / 0.0004 == pytest.approx(
-        (less.q + more.q) / 4, rel=0.04 if jumps else 2e-3
+        (less.q + more.q) / 4, rel=0.04 if sided else 2e-3
     )
 
 
@@ -98,8 +95,8 @@ SOLUTIONS = [
 ]
 
 
-@pytest.mark.parametrize(("start", "row"), SOLUTIONS)
-@pytest.mark.one_in(8)
+@pytest.mark.slow
+@pytest.mark.parametrize(("start", "row"), SOLUTIONS[::8])
 def test_it_is_near_the_published_solution(start: replica.Branch, row: dict[str, Any]) -> None:
     """The derivations say what their integration leaves, and where θ parts below α = 1."""
     solution = solve(start, HALF._replace(alpha=row["alpha"]))
@@ -111,7 +108,7 @@ def test_it_is_near_the_published_solution(start: replica.Branch, row: dict[str,
         assert abs(solution.theta) == pytest.approx(row["theta"], abs=0.03)
 
 
-@pytest.mark.parametrize(("start", "row"), SOLUTIONS)
+@pytest.mark.parametrize(("start", "row"), SOLUTIONS[::3])
 def test_published_errors_are_above_the_integral_at_their_own_overlaps(
     start: replica.Branch, row: dict[str, Any]
 ) -> None:
@@ -151,6 +148,7 @@ def test_more_points_change_little() -> None:
     assert few.energy == pytest.approx(many.energy, rel=2e-3)
 
 
+@pytest.mark.slow
 def test_a_cell_has_the_columns_of_its_own_branch() -> None:
     columns = replica.replica_columns(Parameters(alpha=2.0, d=500))
     solution = solve("semantic", HALF)

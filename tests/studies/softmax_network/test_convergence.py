@@ -190,7 +190,7 @@ def test_an_eigenvalue_of_round_off_is_none() -> None:
     [*((activation, "symmetric") for activation in ACTIVATIONS), ("softmax", "independent")],
 )
 def test_a_cell_trains_as_autograd_does(activation: Activation, initialisation: str) -> None:
-    shape: dict[str, Any] = {"m": 40, "n": 6, "d": 3, "outputs": 2, "epsilon": 1e-6}
+    shape: dict[str, Any] = {"m": 40, "n": 4, "d": 3, "outputs": 2, "epsilon": 1e-4}
     [result] = trained(cell(activation=activation, initialisation=initialisation, **shape))
     x, w, a, y = tensors(result)
     targets = y + plain_network(activation, x, w, a)
@@ -198,27 +198,9 @@ def test_a_cell_trains_as_autograd_does(activation: Activation, initialisation: 
     plain = list(itertools.islice(loop, result.steps + 1))
     for step, loss in zip(result.trajectory["step"], result.trajectory["train_loss"], strict=True):
         assert loss == pytest.approx(plain[int(step)][0], rel=1e-8)
-    assert plain[-1][0] * 2 <= 1e-6 < plain[-2][0] * 2
+    assert plain[-1][0] * 2 <= 1e-4 < plain[-2][0] * 2
     moved = (plain[-1][1] - w).norm(dim=1).max().item()
     assert result.trajectory["movement"][-1] == pytest.approx(moved, rel=1e-8)
-
-
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_the_symmetric_start_has_no_output(activation: Activation) -> None:
-    """Definition 3.7."""
-    for how, least, most in (("symmetric", 0.0, 1e-12), ("independent", 0.1, math.inf)):
-        problem = data.draw_problem(cell(initialisation=how, m=32, outputs=2).parameters, 0)
-        x, w, a = map(torch.tensor, (problem.inputs, problem.weights, problem.signs))
-        assert least <= plain_network(activation, x, w, a).abs().max() < most
-
-
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_a_common_shift_of_all_units_changes_softmax_least(activation: Activation) -> None:
-    """Equation 1: a softmax over hidden units doesn't see it."""
-    net, x = networks(activation)
-    shifted = Network(activation, net.weights + 0.5, net.signs)
-    change = (shifted.forward(x).values - net.forward(x).values).abs().max()
-    assert change < 1e-12 if activation == "softmax" else change > 0.1
 
 
 @pytest.mark.parametrize("sigma", [0.03, 0.3, 1.0])
@@ -241,7 +223,7 @@ def test_gradients_of_hidden_units_are_below_lemma_d1s_bound(outputs: int) -> No
 
 
 def test_the_stated_rate_is_held_to_every_step_that_is_more_than_round_off() -> None:
-    [result] = trained(cell(m=256, epsilon=0.0, training_steps=2000))
+    [result] = trained(cell(m=256, n=4, epsilon=0.0, training_steps=1000))
     squares = [2 * loss for loss in result.trajectory["train_loss"]]
     assert squares[-1] < 1e-26, "round-off"
     rate = 1 - result.measurements["step_size"] * 256 * result.measurements["lambda_start"] / 2
@@ -273,30 +255,6 @@ def test_inputs_are_drawn_where_they_are_said_to_be() -> None:
     assert set(digits.labels.ravel()) == {-1.0, 1.0}
     inputs = np.vstack([digits.inputs, digits.test_inputs])
     assert len(np.unique(inputs, axis=0)) == 164, "no digit is trained and tested on"
-
-
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_a_perturbation_moves_the_kernels_expectation_too(activation: Activation) -> None:
-    # Remark 5.2: E[H(W) − H(W̃)] is not zero, so that more hidden units alone do not make it small.
-    random = np.random.default_rng(5)
-    x = torch.tensor([[0.8, 0.6, 0.0]], dtype=torch.float64)
-    away = -0.5 * x[0]
-
-    def kernel(weights: Tensor, signs: Tensor) -> float:
-        weights = weights.requires_grad_()
-        plain_network(activation, x, weights, signs).sum().backward()  # type: ignore[no-untyped-call]
-        assert weights.grad is not None
-        return float(weights.grad.square().sum()) / len(weights)  # JJᵀ/m
-
-    changes = []
-    for _ in range(200):
-        weights = torch.tensor(random.normal(size=(16, 3)))
-        signs = torch.tensor(random.choice([-1.0, 1.0], (1, 16)))
-        # Units with positive scores move: softmax does not see a shift of all scores.
-        moved = weights + away * (weights @ x[0] > 0)[:, None]
-        changes.append(kernel(weights.clone(), signs) - kernel(moved.clone(), signs))
-    error = np.std(changes, ddof=1) / math.sqrt(len(changes))
-    assert abs(np.mean(changes)) > 5 * error
 
 
 # Parts of a step, largest changes of the kernel, and powers of λ
@@ -333,6 +291,7 @@ def test_the_parts_of_a_step_are_those_of_lemma_e1() -> None:
     assert float(parts.longest) == pytest.approx(float(gradient.norm(dim=1).max()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", ["softmax", "exp"])
 def test_ascent_finds_what_a_search_over_all_directions_finds(activation: Activation) -> None:
     """Three units in the plane: a general optimiser over their three angles, to 0.002."""
@@ -375,10 +334,3 @@ def test_a_cell_keeps_the_worst_of_its_steps() -> None:
     assert "c1" not in steps
     [relu] = trained(cell(m=64, n=4, activation="relu"))
     assert "c1" not in relu.measurements
-
-
-def test_relu_units_that_never_flip_leave_a_cell_whole() -> None:
-    """Neither H nor K changes then, and the bound of Theorem F.2 is zero."""
-    [result] = trained(cell(activation="relu", m=8, n=2, step_factor=1e-6, training_steps=3))
-    assert result.measurements["kernel_drift"] == 0
-    assert "gap_over_bound" not in result.measurements

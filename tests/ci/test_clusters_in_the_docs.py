@@ -1,6 +1,6 @@
 """The scripts in the documents that run a sweep on several machines do so.
 
-SLURM is played by `tests/slurm`: shell scripts that run the tasks of an array on this machine.
+SLURM is played by `tests/ci/slurm`: shell scripts that run the tasks of an array on this machine.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import yaml
 from tests.command import ended, environment, run, wait_for
 from tests.toy_runs import parts_in, rows
 
-DOCS = Path(__file__).parents[1] / "docs" / "clusters"
+DOCS = Path(__file__).parents[2] / "docs" / "clusters"
 SLURM = Path(__file__).parent / "slurm"
 GRID = ("--n", "1:6", "--snr", "1:2:3", "--seeds", "2")
 
@@ -43,7 +43,6 @@ def sbatch(*arguments: str, cwd: Path, expect: int = 0) -> None:
     assert re.fullmatch(r"Submitted batch job \d+\n", done.stdout)
 
 
-@pytest.mark.slow
 def test_the_script_for_slurm_runs_a_sweep_as_an_array(tmp_path: Path) -> None:
     script = str(DOCS / "sweep.sbatch")
     sbatch(script, "toy", *GRID, "--out", "out", cwd=tmp_path)
@@ -57,7 +56,6 @@ def test_the_script_for_slurm_runs_a_sweep_as_an_array(tmp_path: Path) -> None:
 
 
 @pytest.mark.unix
-@pytest.mark.slow
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_the_end_of_a_tasks_time_keeps_what_is_finished(tmp_path: Path, jobs: str) -> None:
     """SLURM sends SIGTERM a minute before."""
@@ -76,7 +74,6 @@ def test_the_end_of_a_tasks_time_keeps_what_is_finished(tmp_path: Path, jobs: st
     assert 3 <= len(rows(tmp_path / "out")) < 10
 
 
-@pytest.mark.slow
 def test_dask_workers_come_as_slurm_jobs(tmp_path: Path) -> None:
     text = (DOCS / "slurm_cluster.py").read_text()
     assert "scale(jobs=20)" in text
@@ -100,7 +97,6 @@ def test_dask_workers_come_as_slurm_jobs(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("slurm-*.out"))) == 2
 
 
-@pytest.mark.slow
 def test_the_workflow_runs_each_shard_and_judges_them_together(tmp_path: Path) -> None:
     jobs = yaml.safe_load((DOCS / "sweep-matrix.yml").read_text())["jobs"]
     shards = [{"matrix.shard": str(n)} for n in jobs["shard"]["strategy"]["matrix"]["shard"]]
@@ -115,9 +111,9 @@ def test_the_workflow_runs_each_shard_and_judges_them_together(tmp_path: Path) -
 
 
 def play(step: Mapping[str, Any], known: Mapping[str, str], cwd: Path) -> None:
-    """Run a step as GitHub does, over fewer cells."""
+    """Run a step as GitHub does, of the toy study over fewer cells."""
     env = with_slurm(
         **{name: known[one.strip("${ }")] for name, one in step.get("env", {}).items()}
     )
-    text = step["run"].replace("--n 2:20 --snr 0.1:16", "--n 2,5,10 --snr 2:14:4")
+    text = step["run"].replace("sweep --n 2:20 --snr 0.1:16", "sweep toy --n 2,5,10 --snr 2:14:4")
     subprocess.run(["bash", "-e", "-o", "pipefail", "-c", text], cwd=cwd, env=env, check=True)

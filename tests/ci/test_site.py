@@ -14,10 +14,10 @@ import overfit_cli
 from docs.formulas import mark_formulas, typeset
 from docs.notebook_page import notebook_page
 from docs.site import nest_lists
-from tests.browser import browser
+from tests.ci.browser import browser
 from tests.command import python
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 REPORT = "results/report/index.html"
 
 
@@ -52,7 +52,6 @@ def pages(site: Path) -> Pages:
     return {path: Reader(path.read_text()) for path in files}
 
 
-@pytest.mark.slow
 def test_every_link_leads_somewhere_and_nothing_is_loaded_from_elsewhere(pages: Pages) -> None:
     for path, reader in pages.items():
         assert not [target for target in reader.loaded if urlsplit(target).netloc], path
@@ -66,7 +65,6 @@ def test_every_link_leads_somewhere_and_nothing_is_loaded_from_elsewhere(pages: 
                     assert unquote(parts.fragment) in pages[file].addresses, (path, target)
 
 
-@pytest.mark.slow
 def test_the_reference_has_every_public_name_of_the_package(site: Path, pages: Pages) -> None:
     """And the page of commands has their help."""
     documented = pages[site / "docs" / "api.html"].addresses
@@ -76,7 +74,6 @@ def test_the_reference_has_every_public_name_of_the_package(site: Path, pages: P
     assert "Usage: overfit sweep " in (site / "docs" / "commands.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
 def test_pages_open_without_errors_fit_a_phone_and_lead_back_from_the_report(site: Path) -> None:
     requests, problems, address = list[str](), list[str](), "http://documentation"
     with browser() as chromium:
@@ -95,7 +92,6 @@ def test_pages_open_without_errors_fit_a_phone_and_lead_back_from_the_report(sit
     assert not [url for url in requests if not url.startswith((address, "data:", "blob:"))]
 
 
-@pytest.mark.slow
 def test_search_puts_commands_and_the_words_of_the_glossary_first(site: Path) -> None:
     index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
     boosts = {entry["location"].split("#")[0]: entry.get("boost", 1) for entry in index["docs"]}

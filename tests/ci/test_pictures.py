@@ -16,10 +16,13 @@ from PIL import Image
 from docs.page_picture import COUNTS, PICTURE
 from docs.pictures import ROOT, commands
 from overfit_cli.figures.draw import read_record
-from tests.command import call
+from tests.command import SEARCH, call
 from tests.kept import kept_claims
 
 PICTURES = commands()
+SOME = [*PICTURES] if SEARCH else [*{path.stem: path for path in PICTURES}.values()]
+"""One of each kind, or all in a search."""
+
 REAL_DATA = {ROOT / "results/fig2-paper/figures/images.png"}
 """Pictures that are drawn from data which doesn't come with the package."""
 
@@ -33,8 +36,7 @@ def test_the_picture_of_the_page_shows_the_counts_of_the_kept_report() -> None:
     assert shown == counts, "run `python -m docs.page_picture`"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("path", [pytest.param(path, id=path.stem) for path in PICTURES])
+@pytest.mark.parametrize("path", [pytest.param(path, id=path.stem) for path in SOME])
 def test_a_picture_is_what_its_command_draws(path: Path, tmp_path: Path) -> None:
     if path in REAL_DATA and "OVERFIT_DATA" not in os.environ:
         pytest.skip("the images aren't there")

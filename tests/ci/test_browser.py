@@ -14,11 +14,9 @@ from playwright.sync_api import Browser, Dialog, Locator, Page, ViewportSize, ex
 from scipy import stats
 
 import overfit_cli
-from tests.browser import browser
+from tests.ci.browser import browser
 from tests.command import call
 from tests.kept import RESULTS
-
-pytestmark = pytest.mark.slow
 
 DESK = ViewportSize(width=1280, height=900)
 PHONE = ViewportSize(width=390, height=844)
