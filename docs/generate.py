@@ -1,7 +1,8 @@
 """Generated parts of the documents: tables of verdicts and pictures.
 
 `make docs` runs it; a test fails where a document isn't what it would write. A generated part
-stands between `<!-- generated: KIND NAME -->` and `<!-- end -->`.
+stands between `<!-- generated: KIND NAME -->` and `<!-- end -->`. Tables of claims are made when
+the site is built: the documents keep the command that prints them.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ def documents() -> list[Path]:
     return [path for path in every if PART.search(path.read_text(encoding="utf-8"))]
 
 
-def regenerated(text: str) -> str:
+def regenerated(text: str, *, on_site: bool = False) -> str:
     """Return a document's text with its generated parts made anew."""
-    return PART.sub(lambda found: found[1] + _part(found[2], found[3]) + found[4], text)
+    return PART.sub(lambda part: part[1] + _part(part[2], part[3], on_site) + part[4], text)
 
 
 def cited(text: str) -> str:
@@ -71,7 +72,7 @@ def _address() -> str:
     return str(project["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"])
 
 
-def _part(kind: str, name: str) -> str:
+def _part(kind: str, name: str, on_site: bool) -> str:
     """A generated part, by its kind and its name."""
     writers: dict[str, Callable[[str], str]] = {
         "together": _together,
@@ -79,7 +80,7 @@ def _part(kind: str, name: str) -> str:
         "table1": lambda _: table1_beside_measured(),
         "claims": lambda rows: _claims_as_printed() if rows == "papers" else _claims_by_paper(),
         "claim": _claim,
-        "preset": _claims_on,
+        "preset": _claims_on if on_site else _command_of_claims,
         "findings": lambda _: _first_findings(),
         "clauses": lambda _: _clauses_caught(),
     }
@@ -178,6 +179,15 @@ def _claims_on(preset: str) -> str:
         name = f"`{claim['claim']}`: {claim['statement']}"
         rows.append([name, claim["kind"], measured, verdict])
     return _table(["claim", "kind", "measured", "verdict"], rows)
+
+
+def _command_of_claims(preset: str) -> str:
+    """How to print the claims that are judged on a preset first."""
+    about = [claim for claim in _judged() if claim["preset"] == preset]
+    folders = {claim["directory"] for claim in about} - {None}
+    if not folders:
+        return f"Claims: `overfit reproduce {preset}`; the site has their table.\n"
+    return f"Claims: `overfit judge {' '.join(sorted(folders))}`; the site has their table.\n"
 
 
 def _number(claim: dict[str, Any]) -> str:

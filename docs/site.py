@@ -20,6 +20,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from docs.formulas import mark_formulas, typeset
+from docs.generate import regenerated
 from docs.notebook_page import NotebookFile, notebook_page
 
 FOLDER = Path(__file__).parent
@@ -84,7 +85,7 @@ def _file(config: MkDocsConfig, path: str) -> File:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Mark formulas that stand alone, and put documentation in the place of Python names.
+    """Write tables of claims, mark formulas, and put documentation in the place of Python names.
 
     It also sets the page's rank in the search, as front matter would show on the code's host.
     """
@@ -96,7 +97,7 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
         return DOCUMENTED.sub(_documentation, markdown)
     if page.file.src_uri == "docs/commands.md":
         markdown = COMMAND.sub(lambda heading: heading[0] + _help(heading[1]), markdown)
-    return nest_lists(mark_formulas(markdown))
+    return nest_lists(mark_formulas(regenerated(markdown, on_site=True)))
 
 
 def _documentation(listed: re.Match[str]) -> str:

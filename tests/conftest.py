@@ -1,7 +1,7 @@
 """Settings of all tests: one thread of computation each, the toy study, and how long one takes.
 
-A quick test takes half a second of processor time at most, its processes included, on a machine
-that counts to ten million in half a second; on a slower one it has as much more time.
+A quick test of `make test` takes half a second of processor time at most, its processes included,
+on a machine that counts to ten million in half a second; on a slower one it has as much more time.
 """
 
 from __future__ import annotations
@@ -49,13 +49,22 @@ def _slowness() -> float:
     return max(1.0, (time.thread_time() - began) / UNIT)
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Have PyTorch ready before one of many tests pays for it: also what optimizers load later."""
+    if hasattr(session.config, "workerinput"):
+        import torch
+
+        torch.optim.SGD([torch.zeros(1)])
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Fail a quick test that takes too long: mark it `slow`, or make it quick."""
     began = _seconds()
     yield
     taken = _seconds() - began
-    if taken > LONGEST and not item.get_closest_marker("slow"):
+    is_held = hasattr(item.config, "workerinput") and not item.get_closest_marker("slow")
+    if taken > LONGEST and is_held:
         taken /= _slowness()
         if taken > LONGEST:
             pytest.fail(f"it takes {taken:.2g} s, and a quick test {LONGEST:g} s: mark it slow")

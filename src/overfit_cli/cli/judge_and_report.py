@@ -127,7 +127,7 @@ class Asked:
         only: studies and papers to report; empty for the studies that have cells.
         strict: whether a claim that fails, or an unexpected verdict, gives the code 1; so does a
             report in which nothing is judged.
-        expect: the file of expected verdicts.
+        expect: the files of expected verdicts.
         details: whether each claim is described; otherwise those that do not hold.
         study: the file of a run's function, whose claims are judged as they are now.
     """
@@ -139,7 +139,7 @@ class Asked:
     profile: str = "quick"
     only: Sequence[str] = ()
     strict: bool = False
-    expect: Path | None = None
+    expect: Sequence[Path] = ()
     details: bool = False
     out: Path | None = None
     study: str | None = None
@@ -184,7 +184,7 @@ def write_and_say(asked: Asked) -> int:
     if folder.exists():  # what is wrong with it is said before minutes of work
         make_folder(folder, name)
     output = text.console()
-    expected = None if asked.expect is None else contents.read_expected(asked.expect)
+    expected = contents.read_expected(asked.expect) if asked.expect else None
     opened = [RunDirectory(path, "run") for path in asked.sources]
     named = None if asked.study is None else study_of_reference(asked.study)
     loaded = runs.load_runs(opened, asked.where, named)
@@ -285,7 +285,7 @@ def report(
     ),
     study: str | None = cli.FUNCTION_FILE,
     strict: bool = cli.STRICT,
-    expect: Path | None = cli.EXPECT,
+    expect: list[Path] = cli.EXPECT,
     details: bool = cli.flag(
         "Describe every claim, including those that hold: level, seeds, notes.", "--details"
     ),

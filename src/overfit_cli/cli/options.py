@@ -155,7 +155,11 @@ STRICT = flag(
     "or if nothing was judged.",
     "--strict",
 )
-EXPECT = option("FILE", "Expected verdicts: the claims.json of a report, or a TOML file.")
+EXPECT = option(
+    "FILE",
+    "Expected verdicts: the claims.json of a report, or a TOML file; may be repeated.",
+    default=[],
+)
 JSON_FILE = option("FILE", "JSON file of all numbers; - prints only the JSON.", "--json")
 FUNCTION_FILE = option(
     "FILE.py",

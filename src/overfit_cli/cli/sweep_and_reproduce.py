@@ -161,7 +161,7 @@ def reproduce(
     profile: ProfileName = cli.option("quick|paper", "Size of the presets.", default="quick"),
     *,
     strict: bool = cli.STRICT,
-    expect: Path | None = cli.EXPECT,
+    expect: list[Path] = cli.EXPECT,
     **options: Any,
 ) -> int:
     """Run the sweeps behind the papers' figures, draw them, and report on the claims.
@@ -177,8 +177,7 @@ def reproduce(
     how, output = SweepOptions(**options), text.console()
     set_data_folder(how.data)
     wanted = reproducible(names)
-    if expect is not None:
-        read_expected(expect)  # a name that is wrong is said before hours of training
+    read_expected(expect)  # a name that is wrong is said before hours of training
     with executor_of(how.backend, how.jobs, how.device, how.address) as executor:
         left = [_seconds(preset, profile) / executor.requested_jobs for preset in wanted]
         if how.dry_run:

@@ -256,14 +256,15 @@ _PLACES = AliasChoices(AliasPath("family", "verdict"), "verdict")
 
 
 class _KeptVerdict(BaseModel):
-    """The verdict of a claim in a report that was written, at the level of all together.
+    """The verdicts of a claim in a report that was written: all together, and by itself.
 
-    Up to schema 6 that verdict stands in the claim's family.
+    Up to schema 6 the first stands in the claim's family, and the second may be missing.
     """
 
     study: str
     claim: str
     verdict: Annotated[Verdict, Field(validation_alias=_PLACES)]
+    by_itself: Verdict | None = None
 
 
 class _KeptReport(BaseModel):
@@ -291,21 +292,34 @@ class VerdictCheck:
         return self.compared > 0 and not self.unexpected and not self.unknown
 
 
-def read_expected(path: Path) -> Expected:
-    """Read expected verdicts: a report's `claims.json`, or TOML with a table for each study.
+def read_expected(paths: Sequence[Path]) -> Expected:
+    """Read expected verdicts from files; a claim may have each verdict that one of them has.
 
-    In TOML a claim may have a list of verdicts, each of which is accepted.
+    A file is a report's `claims.json`, which accepts a claim's verdict by itself too, for a report
+    of fewer claims, or TOML with a table for each study, where a claim may have several verdicts.
     """
     expected = dict[str, list[Verdict]]()
+    for path in paths:
+        for address, verdict in _expected_in(path):
+            accepted = expected.setdefault(address, [])
+            accepted += [verdict] * (verdict not in accepted)
+    return expected
+
+
+def _expected_in(path: Path) -> list[tuple[str, Verdict]]:
+    """The claims of one file, by `study/claim`, each with an expected verdict."""
     try:
         if path.suffix == ".json":
-            for each in _KeptReport.model_validate_json(files.read_bounded(path)).claims:
-                expected.setdefault(f"{each.study}/{each.claim}", []).append(each.verdict)
-            return expected
-        for study, claims in _STATED.validate_python(files.read_toml(path, "expect")).items():
-            for claim, stated in claims.items():
-                expected[f"{study}/{claim}"] = stated if isinstance(stated, list) else [stated]
-        return expected
+            kept = _KeptReport.model_validate_json(files.read_bounded(path)).claims
+            pairs = [(each, (each.verdict, each.by_itself or each.verdict)) for each in kept]
+            return [(f"{each.study}/{each.claim}", one) for each, both in pairs for one in both]
+        stated = _STATED.validate_python(files.read_toml(path, "expect"))
+        return [
+            (f"{study}/{claim}", verdict)
+            for study, claims in stated.items()
+            for claim, verdicts in claims.items()
+            for verdict in ([verdicts] if isinstance(verdicts, str) else verdicts)
+        ]
     except OSError as error:
         accepts = f"it can't be read ({files.error_text(error)})."
     except ValidationError as error:

@@ -32,9 +32,6 @@ PROFILES = get_args(ProfileName)
 NO_PAPER = "own"
 """Stands for the paper of a preset whose study is of none."""
 
-EXPECTED_VERDICTS = "expected-verdicts.toml"
-"""The file among the presets with the verdicts of their quick profiles."""
-
 ERROR_RATES = "error-rates.csv"
 """The file among the presets with how often each claim's verdict errs in simulated worlds."""
 
@@ -156,8 +153,7 @@ def preset_names() -> list[str]:
 @functools.lru_cache(maxsize=8)
 def _names_in(folder: Path, state: int) -> tuple[str, ...]:
     """The presets' names in a folder; listed again when it has changed since `state`."""
-    paths = folder.glob("*.toml")
-    return tuple(sorted(path.stem for path in paths if path.name != EXPECTED_VERDICTS))
+    return tuple(sorted(path.stem for path in folder.glob("*.toml")))
 
 
 def all_presets() -> list[Preset]:
