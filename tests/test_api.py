@@ -191,6 +191,7 @@ def test_a_study_class_of_a_script_is_swept_drawn_and_judged_in_its_process(tmp_
     assert (judged.name, judged.headline) == ("toy-claim", "fails")
 
 
+@pytest.mark.slow
 def test_python_draws_as_the_command_does(tmp_path: Path) -> None:
     """The same picture, pixel by pixel, of two directories in the user's own look."""
     a, b, style = (tmp_path / name for name in ("a", "b", "my.mplstyle"))
@@ -223,6 +224,7 @@ OF_LAW = fake_cells(range(2, 12), range(1, 16), seeds=6, noise=0.001)[MEASURED]
 """Cells as of benign-vit, with losses of their own for each seed."""
 
 
+@pytest.mark.slow
 def test_a_frame_from_anywhere_is_judged_by_its_studys_claims() -> None:
     cells = OF_LAW
     judged = {item.name: item.measurement for item in overfit_cli.judge(cells, study="benign-vit")}

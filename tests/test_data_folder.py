@@ -45,6 +45,7 @@ class Reader(type(find_study("toy"))):  # type: ignore[misc]
             yield CellResult(cell, {"test_loss": loss})
 
 
+@pytest.mark.slow
 def test_data_that_a_call_names_is_over_with_the_call(tmp_path: Path) -> None:
     """Also for workers that stay for the next sweep."""
     for name, loss in (("one", "1"), ("two", "2"), ("own", "3")):

@@ -80,6 +80,7 @@ def taken(read: Callable[[], Taken], of: Path | str = "") -> Taken | None:
         return None
 
 
+@pytest.mark.slow
 @fuzz
 @given(ranges, st.sampled_from(["n", "snr", "d", "label_flip", "noise", "dtype"]))
 def test_a_range_is_values_of_its_kind_or_a_sentence(text: str, name: str) -> None:

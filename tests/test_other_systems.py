@@ -88,6 +88,7 @@ def unnamed_encodings(code: str) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_no_file_is_read_in_the_encoding_of_the_system() -> None:
     assert len(unnamed_encodings("a.read_text()\nb(c).write_text('x')\n")) == 2
     assert not [

@@ -37,13 +37,13 @@ ALL = "torch pandas matplotlib numpy scipy joblib pyarrow"
 LIGHT = {
     "help": ("", ["--help", "--version", "plot --help", "compare --help", "runs -h"], ALL),
     "draws runs": (TOY, [*DRAWING, *VERIFYING], "torch"),
-    "reads runs": (TOY, [*READING, "sweep toy --help"], "torch matplotlib transformers"),
+    "lists and compares": (TOY, [*READING, "sweep toy --help"], "torch matplotlib transformers"),
     "plans, and names the next command: a report": (VIT, [VIT], "torch scipy matplotlib sklearn"),
 }
 
 
 @pytest.mark.parametrize("what", LIGHT)
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 def test_a_command_imports_nothing_that_it_has_no_use_for(what: str, tmp_path: Path) -> None:
     first, commands, heavy = LIGHT[what]
     if first:
@@ -60,6 +60,7 @@ def test_the_help_of_a_sweep_lists_the_studys_parameters(tmp_path: Path) -> None
         assert not [word for word in words if word not in shown]
 
 
+@pytest.mark.slow
 def test_a_sweep_without_a_study_loads_the_default_one_alone(tmp_path: Path) -> None:
     sweeps = ["sweep --help", "sweep --dry-run --n=2 --snr=5 --set=test_samples=2 --jobs=1"]
     assert all("benign-vit" in said(sweep, tmp_path) for sweep in sweeps)
