@@ -6,14 +6,17 @@ import contextlib
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import overfit_cli
 from tests.command import call
-from tests.toy_runs import parts_in
+from tests.toy_runs import TOY, parts_in
 
 HERE = Path(__file__).parent / "fixtures"
 EXPECTED = json.loads((HERE / "expected.json").read_text(encoding="utf-8"))
@@ -88,6 +91,23 @@ def test_the_same_sweep_trains_what_is_missing_alone(name: str, folder: Path) ->
     assert (parts_in(folder / "runs" / name / "cells") == before) == (name != "interrupted")
     assert len(cells) == {"interrupted": 4}.get(name, len(EXPECTED[name]))
     check_rows(cells[cells["key"].isin([row["key"] for row in EXPECTED[name]])], name)
+
+
+def test_columns_that_are_float32_now_are_read_beside_the_doubles_of_before(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = overfit_cli.load(folder / "runs" / "study", trajectories=True)
+    [column] = TOY.trajectory_columns
+    monkeypatch.setattr(type(TOY), "trajectory_columns", (replace(column, kind="single"),))
+    grown: Any = {"n": [5, 6], "snr": [1, 2], "seeds": 2, "mood": "diverges", "trajectories": True}
+    cells = overfit_cli.sweep("toy", **grown, jobs=1, quiet=True, out=folder / "runs" / "study")
+    now = overfit_cli.load(folder / "runs" / "study", trajectories=True)
+    new = now[~now["key"].isin(before["key"])].merge(cells, on="key")
+    exact = np.where(new["step"] == 0, 1.0, new["test_loss"])
+    assert len(new) == 8
+    assert (new["train_loss"] == exact.astype(np.float32)).all()
+    old = now[now["key"].isin(before["key"])]
+    pd.testing.assert_frame_equal(old.reset_index(drop=True), before)
 
 
 def test_all_are_listed_and_shards_are_merged(folder: Path) -> None:

@@ -146,7 +146,7 @@ class Column:
     the name.
 
     Attributes:
-        kind: what is stored of it.
+        kind: what is stored of it; `single` is float32, for what figures alone read.
         decades: whether it is the decimal logarithm of a number over its bound, above 0 beyond it.
         reached: whether every cell that is done reaches it; otherwise an empty place of a cell that
             is done or diverged is beyond all others, as the steps to a target are.
@@ -159,7 +159,7 @@ class Column:
     symbol: str = ""
     label: str = ""
     unit: str = ""
-    kind: Literal["float", "int"] = "float"
+    kind: Literal["float", "single", "int"] = "float"
     decades: bool = False
     reached: bool = True
     diverges: bool = False

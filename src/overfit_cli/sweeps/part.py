@@ -33,7 +33,7 @@ Mask = NDArray[np.bool_]
 CELLS, STEPS = "cells", "trajectories"
 """The kinds of parts, and their folders in a run directory."""
 
-TEXT, WHOLE, REAL = pa.string(), pa.int64(), pa.float64()
+TEXT, WHOLE, REAL, SINGLE = pa.string(), pa.int64(), pa.float64(), pa.float32()
 _FIRST = {"key": TEXT, "study": TEXT, "version": WHOLE, "seed": WHOLE}
 _AFTER_PARAMETERS = {"status": TEXT, "reason": TEXT, "steps": WHOLE, "seconds": REAL}
 NEEDED = {CELLS: _FIRST | _AFTER_PARAMETERS, STEPS: {"key": TEXT, "step": WHOLE}}
@@ -198,7 +198,7 @@ def _check_schema(facts: pq.FileMetaData, schema: pa.Schema, kind: str, size: in
             raise NotAPartError(f"it lacks the column {name!r}")
     for place, column in enumerate(schema):
         # What is measured is a number.
-        free = {WHOLE, REAL} if place >= start else {WHOLE, REAL, TEXT, pa.bool_()}
+        free = {WHOLE, REAL, SINGLE} if place >= start else {WHOLE, REAL, TEXT, pa.bool_()}
         if column.type not in ({fixed[column.name]} if column.name in fixed else free):
             raise NotAPartError(f"its column {column.name!r} holds {column.type}")
 
@@ -264,7 +264,10 @@ def groups_to_join(parts: Sequence[Part]) -> Iterator[list[Part]]:
 
 # Rows of results
 
-_TYPES = {"int": WHOLE, "float": REAL, "bool": pa.bool_(), "literal": TEXT, "text": TEXT}
+_TYPES = {
+    **{"int": WHOLE, "float": REAL, "single": SINGLE, "bool": pa.bool_()},
+    **{"literal": TEXT, "text": TEXT},
+}
 
 
 def cell_schema(study: AnyStudy, measured: Iterable[Mapping[str, object]] = ()) -> pa.Schema:

@@ -175,8 +175,15 @@ class SoftmaxDiffusion(Study[P]):
     headline, columns = "score_error", COLUMNS
     trajectory_columns = (
         *LOSSES,
-        Column("sample_1", "first coordinate of a sample", label="first coordinate"),
-        Column("sample_2", "second coordinate of a sample", label="second coordinate"),
+        *(
+            Column(
+                f"sample_{number}",
+                f"{nth} coordinate of a sample",
+                label=f"{nth} coordinate",
+                kind="single",
+            )
+            for number, nth in ((1, "first"), (2, "second"))
+        ),
     )
     progress_columns = ("train_loss", "validation_loss", "step_size")
     claims_in = "overfit_cli.studies.softmax_network.claims.scores"
