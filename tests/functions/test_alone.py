@@ -7,25 +7,19 @@ import random
 from pathlib import Path
 
 import cloudpickle
-import pandas as pd
 import pytest
 
 import overfit_cli
 from overfit_cli.core.training import Execution
 from overfit_cli.functions.function_study import study_of_reference
 from overfit_cli.sweeps import run as sweeps
+from overfit_cli.sweeps.executors import Local
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.manifest import read_manifest
+from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import VERSIONS, Work, run_remotely
 from tests.command import run
-from tests.functions.mine import written
-
-
-def sweep_of(folder: Path, text: str, *options: str, apart: bool = False) -> pd.DataFrame:
-    written(folder, text)
-    run("sweep", "mine.py", *options, "--out=out", cwd=folder, apart=apart)
-    return overfit_cli.load(folder / "out")
-
+from tests.functions.mine import swept, written
 
 UNTIDY = """
 import decimal, multiprocessing, os, random, shutil, sys, tempfile, warnings
@@ -77,13 +71,13 @@ def train(untidy: bool = False, seed: int = 0):
 """
 
 
-@pytest.mark.parametrize("jobs", ["--jobs=1", pytest.param("--jobs=2", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_cell_finds_nothing_of_what_another_one_has_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "here.txt").write_text("")
-    cells = sweep_of(tmp_path, UNTIDY, "--untidy=true,false", "--seeds=3", jobs)
+    cells = swept(tmp_path, UNTIDY, "--untidy=true,false", "--seeds=3", jobs=jobs)
     found = cells.loc[:, "bits":"prints"].astype(float).drop_duplicates()
     ones = dict.fromkeys(("gradients", "threads", "folder", "variables", "prints"), 1.0)
     assert found.to_dict("records") == [{**dict.fromkeys([*found], 0.0), "bits": 32.0, **ones}]
@@ -128,12 +122,12 @@ def train(n: int = 1, seed: int = 0):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("jobs", ["--jobs=1", "--jobs=2"])
+@pytest.mark.parametrize("jobs", [1, 2])
 def test_what_an_import_inside_of_a_cell_sets_stays_for_the_next_one(
-    folder: Path, jobs: str
+    folder: Path, jobs: int
 ) -> None:
     written(folder, HELPER, "helper_of_cells.py")
-    cells = sweep_of(folder, IMPORTS, "--n=1:3", jobs, apart=True)
+    cells = swept(folder, IMPORTS, "--n=1:3", jobs=jobs, apart=True)
     assert cells[["bits", "set", "seen"]].drop_duplicates().to_numpy().tolist() == [[64, 1, 0]]
     assert cells["drawn"].nunique() == 1  # each begins with what the import has seeded
 
@@ -141,7 +135,7 @@ def test_what_an_import_inside_of_a_cell_sets_stays_for_the_next_one(
 @pytest.mark.slow
 def test_pytorch_is_not_imported_for_a_function_without_it(tmp_path: Path) -> None:
     text = "import sys\ndef train(n: int = 1):\n    return {'loss': float('torch' in sys.modules)}"
-    cells = sweep_of(tmp_path, text, "--n=1,2", "--jobs=1", apart=True)
+    cells = swept(tmp_path, text, "--n=1,2", apart=True)
     assert cells["loss"].tolist() == [0.0, 0.0]
 
 
@@ -158,6 +152,11 @@ def train(lr: float = 0.1, seed: int = 0):
 """
 
 
+def judged(folder: Path, *claims: str) -> str:
+    return " ".join(run("judge", "out", *claims, cwd=folder).stdout.split())
+
+
+@pytest.mark.slow
 def test_a_second_training_names_what_a_module_keeps_from_cell_to_cell(tmp_path: Path) -> None:
     written(tmp_path, KEEPS)
     sweep = ("sweep", "mine.py", "--lr=0.1,0.2", "--seeds=8", "--out=out", "--jobs=1", "--check=3")
@@ -170,16 +169,27 @@ def test_a_second_training_names_what_a_module_keeps_from_cell_to_cell(tmp_path:
         assert name == "loss" and first == cells.at[key, "loss"] and again != first
         named.append(f"loss {first:.8g}, then {again:.8g} at lr=" in " ".join(done.split()))
     assert sorted(named) == [False, False, True]  # an example
-    judge = ("judge", "out", "loss < 0.2", "rate < 0.5")
-    told = run(*judge, cwd=tmp_path).stdout
-    assert "loss-lt-0.2 ours inconclusive" in " ".join(told.split())
+    told = judged(tmp_path, "loss < 0.2", "rate < 0.5")
+    assert "loss-lt-0.2 ours inconclusive" in told
     assert "trained a second time gave other numbers: loss" in told
-    assert "rate-lt-0.5 ours holds" in " ".join(told.split())
-    mended = KEEPS.replace("    KEPT.set", "    KEPT = {}\n    KEPT.set")
-    written(tmp_path, mended)
+    assert "rate-lt-0.5 ours holds" in told
+
+
+def test_a_long_sweep_is_checked_by_default_and_what_differed_may_do_so_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweeps, "LONG", 0.0)
+    monkeypatch.setattr(sweeps, "Local", lambda jobs, **how: Local(1, **how))  # here: it is quicker
+    written(tmp_path, KEEPS.replace("    KEPT.set", "    KEPT = {}\n    KEPT.set"))
+    sweep = ("sweep", "mine.py", "--seeds=3", "--out=out", "--jobs=1")
+    assert "Checked" not in run(*sweep, "--check=0", cwd=tmp_path).stdout
+    assert "Checked" not in run(*sweep, cwd=tmp_path).stdout, "nothing was trained"
+    keys = overfit_cli.load(tmp_path / "out")["key"]
+    RunDirectory(tmp_path / "out").note_check(keys, {key: {"loss": (0.1, 0.2)} for key in keys})
+    monkeypatch.setattr(sweeps, "SHARE", 1e9)
     done = run(*sweep, "--fresh", cwd=tmp_path).stdout
     assert "Checked: 3 cells, trained a second time in a new process, gave the same" in done
-    assert "loss-lt-0.2 ours holds" in " ".join(run(*judge, cwd=tmp_path).stdout.split())
+    assert read_manifest(tmp_path / "out").differing == {}
 
 
 DRAWS = """
@@ -194,20 +204,7 @@ def test_one_draw_of_a_function_without_a_seed_decides_nothing(tmp_path: Path) -
     written(tmp_path, DRAWS)
     done = run("sweep", "mine.py", "--n=10,20", "--jobs=1", "--out=out", cwd=tmp_path).stdout
     assert "2 of 2 cells that were trained a second time gave other numbers: loss" in done
-    told = run("judge", "out", "loss < 100", cwd=tmp_path).stdout
-    assert "loss-lt-100 ours inconclusive" in " ".join(told.split())
-
-
-def test_a_long_sweep_is_checked_by_default_and_check_0_is_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sweeps, "LONG", 0.0)
-    written(tmp_path, "def train(n: int = 1, seed: int = 0):\n    return {'loss': n / 3 + seed}")
-    sweep = ("sweep", "mine.py", "--n=1:4", "--jobs=1")
-    assert "Checked" not in run(*sweep, "--check=0", cwd=tmp_path).stdout
-    assert "Checked" not in run(*sweep, cwd=tmp_path).stdout  # nothing was trained
-    monkeypatch.setattr(sweeps, "SHARE", 1e9)
-    assert "Checked: 3 cells" in run(*sweep, "--fresh", cwd=tmp_path).stdout
+    assert "loss-lt-100 ours inconclusive" in judged(tmp_path, "loss < 100")
 
 
 # Processes that a cell starts
@@ -254,16 +251,13 @@ class Numbers:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("jobs", ["--jobs=1", "--jobs=2"])
+@pytest.mark.parametrize("jobs", [1, 2])
 def test_a_cell_may_start_pools_and_loaders_and_a_sweep_ends_with_what_it_has_left(
-    tmp_path: Path, jobs: str
+    tmp_path: Path, jobs: int
 ) -> None:
     written(tmp_path, "factor = 2.0", "helper_of_pools.py")
-    written(tmp_path, POOLS)
-    how = "--how=default,spawn,futures,loader,leaves"
-    done = run("sweep", "mine.py", how, "--seeds=1", jobs, "--out=out", cwd=tmp_path, apart=True)
-    assert overfit_cli.load(tmp_path / "out")["total"].tolist() == [28.0] * 5, done.stderr
-    assert "Traceback" not in done.stderr
+    how = ("--how=default,spawn,futures,loader,leaves", "--seeds=1")
+    assert swept(tmp_path, POOLS, *how, jobs=jobs, apart=True)["total"].tolist() == [28.0] * 5
 
 
 def test_python_goes_on_with_its_random_numbers_after_a_sweep(tmp_path: Path) -> None:
