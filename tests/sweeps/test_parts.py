@@ -8,6 +8,7 @@ import random
 import shutil
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -35,10 +36,15 @@ VIT = find_study("benign-vit")
 GRID = ("--n=1:3", "--snr=1:2:2", "--seeds=1", "--trajectories", "--jobs=1")
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return sweep_toy(tmp_path_factory.mktemp("whole") / "out").path
+
+
 @pytest.fixture
-def swept(tmp_path: Path) -> RunDirectory:
+def swept(whole: Path, tmp_path: Path) -> RunDirectory:
     """Six cells in three parts, with trajectories."""
-    return sweep_toy(tmp_path / "out")
+    return RunDirectory(Path(shutil.copytree(whole, tmp_path / "out")))
 
 
 def sweep_again(path: Path) -> str:
@@ -101,29 +107,10 @@ CONTENTS: dict[str, tuple[Change, str]] = {
 }
 
 
-@pytest.mark.parametrize("what", CONTENTS)
-def test_a_whole_file_with_something_else_in_it_is_left_out_by_name(
-    swept: RunDirectory, what: str
-) -> None:
-    """It is named after its content: what is wrong with it is what it says. Beside a good part of
-    the same cells it takes nothing away; instead of it these run again."""
-    change, reason = CONTENTS[what]
-    expected = rows(swept.path)
-    part = parts_in(swept.path / CELLS)[1]
-    odd = put(swept.path / CELLS, change(pq.read_table(part)))
-    with pytest.warns(UserWarning, match=f"{odd.name} is left out: {reason}"):
-        pd.testing.assert_frame_equal(rows(swept.path), expected)
+def put_in_place(change: Change, part: Path) -> None:
+    """Write other content than a part's, and name it after that: what is wrong is what it says."""
+    put(part.parent, change(pq.read_table(part)))
     part.unlink()
-    with pytest.warns(UserWarning, match=f"{odd.name} is left out: {reason}"):
-        left = rows(swept.path)
-    kept = expected[expected["key"].isin(left["key"])]
-    pd.testing.assert_frame_equal(left, kept.reset_index(drop=True))
-    said = sweep_again(swept.path)
-    assert "4 there already; 2 to run" in said
-    assert said.count(f"is left out: {reason}") == 1
-    assert odd.exists()
-    with pytest.warns(UserWarning, match="is left out"):
-        pd.testing.assert_frame_equal(rows(swept.path), expected)
 
 
 def flipped(content: bytes, bit: int) -> bytes:
@@ -147,23 +134,28 @@ FILES: dict[str, tuple[Callable[[Path], object], str]] = {
     "a folder": (lambda part: part.with_name("folder.parquet").mkdir(), r"it can't be read \("),
     "a pipe": (lambda part: os.mkfifo(part.with_name("pipe.parquet")), r"it can't be read \("),
 }
+ODD = FILES | {what: (partial(put_in_place, how), why) for what, (how, why) in CONTENTS.items()}
 
 
 @pytest.mark.unix
-@pytest.mark.parametrize("what", FILES)
+@pytest.mark.parametrize("what", ODD)
 def test_a_file_that_is_no_whole_part_is_left_out_and_its_cells_run_again(
     swept: RunDirectory, what: str
 ) -> None:
-    act, reason = FILES[what]
+    """Beside a good part of the same cells it takes nothing away."""
+    (act, reason), kinds = ODD[what], (CELLS, STEPS) if what in FILES else (CELLS,)
     expected, steps = rows(swept.path), swept.load_trajectories()
-    for kind in (CELLS, STEPS):
+    for kind in kinds:
         act(parts_in(swept.path / kind)[1])
-    with pytest.warns(UserWarning, match=f"is left out: {reason}"):
+    with pytest.warns(UserWarning, match=rf"\S+parquet is left out: {reason}"):
         lost = 6 - len(rows(swept.path))
-    with pytest.warns(UserWarning, match=f"is left out: {reason}"):
-        assert 12 - len(RunDirectory(swept.path).load_trajectories()) == 2 * lost
+    if what in CONTENTS:
+        assert lost == 2
+    else:
+        with pytest.warns(UserWarning, match=f"is left out: {reason}"):
+            assert 12 - len(RunDirectory(swept.path).load_trajectories()) == 2 * lost
     said = sweep_again(swept.path)
-    assert len([line for line in said.splitlines() if "is left out: it" in line]) == 2
+    assert len([line for line in said.splitlines() if "is left out: " in line]) == len(kinds)
     assert f"{6 - lost} there already; {lost} to run" in said
     again = RunDirectory(swept.path)
     with warnings.catch_warnings():
@@ -188,30 +180,16 @@ def test_parts_in_the_folder_of_another_kind_are_left_out(
         pd.testing.assert_frame_equal(swept.load_trajectories(), steps)
 
 
-def test_a_column_that_the_study_has_dropped_is_left_out_and_a_name_may_have_a_prefix(
+def test_columns_and_versions_of_another_time_change_nothing_and_a_name_may_have_a_prefix(
     swept: RunDirectory,
 ) -> None:
     expected = rows(swept.path)
-    part = parts_in(swept.path / CELLS)[1]
+    part, other, _ = parts_in(swept.path / CELLS)
     noted = put(part.parent, filled("note", 1.5)(pq.read_table(part)))
     noted.rename(noted.with_name(f"machine-2-{noted.name}"))
     part.unlink()
-    pd.testing.assert_frame_equal(rows(swept.path), expected)
-
-
-def test_cells_without_a_parameter_of_the_study_are_left_out(swept: RunDirectory) -> None:
-    part = parts_in(swept.path / CELLS)[1]
-    put(part.parent, without("n")(pq.read_table(part)))
-    part.unlink()
-    why = "is left out: its study has other parameters: n was absent and is int64"
-    with pytest.warns(UserWarning, match=why):
-        assert len(rows(swept.path)) == 4
-
-
-def test_parts_of_other_versions_hide_nothing_whatever_they_hold(swept: RunDirectory) -> None:
-    expected, table = rows(swept.path), pq.read_table(parts_in(swept.path / CELLS)[0])
     for version, change in ((9, filled("test_loss", 1)), (0, filled("n", "a word"))):
-        put(swept.path / CELLS, filled("version", version)(change(table)))
+        put(part.parent, filled("version", version)(change(pq.read_table(other))))
     pd.testing.assert_frame_equal(rows(swept.path), expected)
 
 

@@ -12,6 +12,7 @@ import pytest
 import overfit_cli
 from overfit_cli import UserError
 from tests.command import call
+from tests.fake_study import untold
 
 
 @pytest.fixture(scope="module")
@@ -45,17 +46,20 @@ def test_cells_are_those_that_a_plain_filter_leaves(
     assert set(logged["key"]) == set(expected["key"])
 
 
-def test_a_figure_of_chosen_cells_needs_no_more_axes(run: Path, tmp_path: Path) -> None:
+def test_a_figure_of_chosen_cells_needs_no_more_axes_and_lacks_none_of_the_others(
+    run: Path,
+) -> None:
     with pytest.raises(UserError, match="mood varies too"):
         overfit_cli.draw("heatmap", run)
-    figure = overfit_cli.draw("heatmap", run, where="mood=well")
-    assert "median of 2 seeds" in figure.caption
-    assert "Axes: N (n) 1, 2, 3, 4, 5, 6; snr 0.1, 0.4, 0.7." in figure.caption
-    chosen = (f"--from={run}", "--where=mood=well", "--where=n=2:4", "--x=snr", "--out=a.svg")
-    assert "Drawn: a.svg" in call("plot", "lines", *chosen, cwd=tmp_path).stdout
-    text = " ".join((tmp_path / "a.txt").read_text().split())
-    assert "18 cells done; seeds 0, 1." in text
-    assert "Axes: N (n) 2, 3, 4; snr 0.1, 0.4, 0.7." in text
+    figure = overfit_cli.draw("heatmap", run, where=["mood=well", "test_loss<0.9", "n<6"])
+    caption = " ".join(figure.caption.split())
+    assert "median of 2 seeds" in caption
+    assert "Axes: N (n) 1, 2, 3, 4, 5; snr 0.4, 0.7." in caption
+    cells = overfit_cli.load(run, where=["mood=well", "n<6"])
+    left = (cells["test_loss"] < 0.9).sum()
+    chosen = f"Chosen: test_loss<0.9, {left} of {len(cells)} cells; the others are left out."
+    assert chosen in caption
+    assert not untold(figure, "", "missing")
 
 
 @pytest.mark.slow
@@ -71,13 +75,3 @@ def test_the_newest_directory_that_fits_has_such_cells_and_no_more_axes(tmp_path
 def test_a_condition_is_a_value_or_several_by_name(run: Path) -> None:
     with pytest.raises(UserError, match=r"one value or several by name"):
         overfit_cli.load(run, where={"n": None})  # type: ignore[dict-item]
-
-
-def test_cells_that_a_measured_column_leaves_out_are_not_missing(run: Path) -> None:
-    figure = overfit_cli.draw("heatmap", run, where=["mood=well", "test_loss<0.9", "n<6"])
-    shown = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
-    assert not any("missing" in text for text in shown)
-    cells = overfit_cli.load(run, where=["mood=well", "n<6"])
-    left = (cells["test_loss"] < 0.9).sum()
-    chosen = f"Chosen: test_loss<0.9, {left} of {len(cells)} cells; the others are left out."
-    assert chosen in " ".join(figure.caption.split())

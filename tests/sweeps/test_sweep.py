@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from pathlib import Path
@@ -69,7 +68,7 @@ def test_every_row_begins_with_the_common_columns(tmp_path: Path) -> None:
 
 def test_the_plan_of_a_dry_run_says_what_it_would_take_and_writes_nothing(tmp_path: Path) -> None:
     grid = ("--n=2:3", "--snr=1:2:2", "--seeds=2", "--jobs=2", "--dry-run")
-    done = run("sweep", *grid, cwd=tmp_path).stdout
+    done = run("sweep", "toy", *grid, cwd=tmp_path).stdout
     assert re.search(r"8 cells \(n 2 × snr 2 × seeds 2\), .*\n8 to run", done)
     assert re.search(r"(about .*|a few seconds) on 2 jobs, [\d.]+ [MG]B of memory", done), done
     assert not list(tmp_path.iterdir())
@@ -115,7 +114,7 @@ def test_fresh_takes_no_row_away_before_its_new_one_is_written(tmp_path: Path) -
         ("fig1 --n=2,3 --set=snr=9", "lines"),
     ],
 )
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 def test_the_next_command_works_whatever_the_axes(
     tmp_path: Path, asked: str, following: str
 ) -> None:
@@ -162,14 +161,11 @@ def test_cells_of_an_older_version_are_stale_and_the_plan_says_so(
     run(*grid, cwd=tmp_path)
     monkeypatch.setattr(TOY, "version", 2)
     why = "its cells are of version 1 of toy, and this overfit has version 2"
-    for command in (("plot", "heatmap", "--from"), ("report",)):
-        assert why in run(*command, "results/out", cwd=tmp_path, expect=2).stderr
+    for command in ("plot heatmap --from results/out", "report results/out"):
+        assert why in run(*command.split(), cwd=tmp_path, expect=2).stderr
     none = run("plot", "heatmap", cwd=tmp_path, expect=2).stderr
     assert "No run directory" in none
-    for said in (none, run("report", cwd=tmp_path).stderr):
-        assert f"results/out is left out: {why}" in " ".join(said.split())
-    report = json.loads((tmp_path / "results" / "report" / "claims.json").read_text())
-    assert all(claim["verdict"] == "not run" for claim in report["claims"])
+    assert f"results/out is left out: {why}" in " ".join(none.split())
     newer = run(*grid, cwd=tmp_path)
     assert "2 stale, of another version of the study; 2 to run" in newer.stdout
     for version in (1, 2):  # each overfit reads the cells of its own version
