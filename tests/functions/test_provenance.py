@@ -36,19 +36,16 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_figure_its_caption_and_verify_say_that_cells_are_of_two_codes(mixed: Path) -> None:
+    """And nothing where those that are chosen are of one."""
     assert MIXED in call("plot", "lines", "--x=n", "--from=a", "--out=l.png", cwd=mixed).stderr
     assert MIXED in " ".join((mixed / "l.txt").read_text().split())
     assert MIXED in call("verify", "l.png", cwd=mixed).stdout
     [record] = read_record((mixed / "l.png").read_bytes())[1].runs
     first, second = read_manifest(mixed / "a").runs
     assert record.sources == {first.source: 12, second.source: 4}
-
-
-def test_where_cells_are_of_one_code_nothing_is_said(mixed: Path) -> None:
-    chosen = ("--from=a", "--where=n=1:3", "--out=c.png")
+    chosen = ("--from=a", "--where=n=1:3", "--out=c.csv")
     assert not call("plot", "lines", "--x=n", *chosen, cwd=mixed).stderr
     assert "sources" not in (mixed / "c.txt").read_text()
-    assert not call("export", "a", "--where=n=4", cwd=mixed).stderr
     assert len(overfit_cli.load(mixed / "a", where="n=1:3")) == 12
 
 
@@ -137,7 +134,7 @@ def test_runs_that_were_refined_at_two_thresholds_are_named(mixed: Path, tmp_pat
         refined = f'"refine": 2, "value": "loss", "threshold": {threshold}'
         edit(tmp_path / name / "manifest.json", '"settings": {', f'"settings": {{{refined}, ')
     words = "Refined at different thresholds: loss 2 ({}), loss 3 ({})."
-    both = ("--from=low", "--from=high", "--threshold=2", "--out=h.png")
+    both = ("--from=low", "--from=high", "--threshold=2", "--out=h.csv")
     assert words.format("low", "high") in call("plot", "heatmap", *both, cwd=tmp_path).stderr
     said = call("compare", "low", "high", cwd=tmp_path).stdout
     assert words.format("A", "B") in " ".join(said.split())

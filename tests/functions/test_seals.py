@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,19 +14,7 @@ from tests.functions.mine import written
 
 FILE = """
 import numpy as np
-from overfit_cli import Claim, experiment
-from overfit_cli.claims.cells import require_done
-from overfit_cli.claims.rules import Margin, judge_estimate
-from overfit_cli.stats.intervals import mean_estimate
-
-ABOUT = Margin(0.0, 0.1, because="a tenth")
-
-def measure(cells):
-    errors = require_done(cells).groupby("seed")["error"].mean()
-    return judge_estimate(mean_estimate(errors), ABOUT)
-
-MEAN = Claim(name="mean", source="mine", statement="It is small on average.",
-             holds_where=ABOUT.in_words("the mean"), measure=measure)
+from overfit_cli import experiment
 
 @experiment(claims={claims})
 def train(n: int = 10, seed: int = 0):
@@ -40,9 +29,8 @@ SWEEP = ("sweep", "decay.py", "--n", "10,20,40", "--jobs=1")
 
 
 def state(folder: Path, *claims: str) -> None:
-    """Write the function's file with these claims; MEAN is the one that measures by itself."""
-    listed = f"[{', '.join(each if each == 'MEAN' else repr(each) for each in claims)}]"
-    written(folder, FILE.format(claims=listed), "decay.py")
+    """Write the function's file with these claims."""
+    written(folder, FILE.format(claims=[*claims]), "decay.py")
 
 
 def sweep(folder: Path, seeds: int, *more: str, out: str = "out") -> str:
@@ -63,35 +51,34 @@ def judge(folder: Path, *claims: str) -> str:
 
 @pytest.mark.slow
 def test_further_looks_share_half_of_the_error(tmp_path: Path) -> None:
-    state(tmp_path, "MEAN")
-    for _ in range(2):
-        sweep(tmp_path, 5)
-        assert "95 % t over 5 seeds" in report(tmp_path)
-    sweep(tmp_path, 8)
+    state(tmp_path, SMALL)
+    for seeds, told in ((6, "95 % by order"), (6, "95 % by order"), (8, "98.75 % by order")):
+        sweep(tmp_path, seeds)
+        assert f"{told} over {seeds} seeds" in report(tmp_path)
     sweep(tmp_path, 12)
     text = report(tmp_path)
-    assert "99.38 % t over 12 seeds" in text
+    assert "99.38 % by order over 12 seeds" in text
     assert "Seeds were added 2 times, so that intervals have the level 99.38 %." in text
-    manifest = read_manifest(tmp_path / "out")
-    assert manifest.further_looks == 2
-    assert list(manifest.claims or {}) == ["mean"]
 
 
-def test_a_look_is_further_where_it_has_new_seeds() -> None:
-    looks = ((0, 1), (1, 0), (0, 1, 2), (5,), (5, 0))
-    for count, further in enumerate([0, 0, 0, 1, 2, 2]):
-        made = tuple(Run.model_construct(values={}, seeds=seeds) for seeds in looks[:count])
-        assert NO_MANIFEST.model_copy(update={"runs": made}).further_looks == further
-
-
-def test_seeds_at_other_settings_are_no_further_look() -> None:
-    runs = [((1, 2), (0, 1)), ((3,), (0, 1, 2)), ((2, 3), (3,))]
-    made = tuple(Run.model_construct(values={"n": n}, seeds=seeds) for n, seeds in runs)
-    looks = [NO_MANIFEST.model_copy(update={"runs": made[:k]}).further_looks for k in (1, 2, 3)]
-    assert looks == [0, 0, 1]
-    twice = Run.model_construct(values={"n": ("2*m",)}, derived=("n",), seeds=(0, 1, 2))
-    derived = NO_MANIFEST.model_copy(update={"runs": (made[0], twice)})
-    assert derived.further_looks == 1, "an expression may be any value"
+@pytest.mark.parametrize(
+    ("runs", "further"),
+    [
+        ([((1,), seeds) for seeds in ((0, 1), (1, 0), (0, 1, 2), (5,), (5, 0))], [0, 0, 1, 2, 2]),
+        ([((1, 2), (0, 1)), ((3,), (0, 1, 2)), ((2, 3), (3,))], [0, 0, 1]),
+        ([((1, 2), (0, 1)), (("2*m",), (0, 1, 2))], [0, 1]),  # an expression may be any value
+    ],
+)
+def test_a_look_is_further_where_it_has_new_seeds_at_a_setting_of_before(
+    runs: list[Any], further: list[int]
+) -> None:
+    made = list[Run]()
+    for n, seeds in runs:
+        derived = ("n",) * ("2*m" in n)
+        made.append(Run.model_construct(values={"n": n}, seeds=seeds, derived=derived))
+    for count, looks in enumerate([0, *further]):
+        manifest = NO_MANIFEST.model_copy(update={"runs": tuple(made[:count])})
+        assert manifest.further_looks == looks
 
 
 @pytest.mark.slow
@@ -138,6 +125,7 @@ set.n = "10,20,40"
 """
 
 
+@pytest.mark.slow
 def test_the_claims_of_a_preset_are_sealed_too_beside_those_of_its_user(tmp_path: Path) -> None:
     state(tmp_path)
     claims = 'small = "error < 0.05 where n = 10"\nlow = "error < 1"'
@@ -170,10 +158,10 @@ def test_a_claim_that_is_stated_with_a_sweep_is_judged_too(tmp_path: Path) -> No
     manifest = read_manifest(tmp_path / "out")
     assert manifest.stated == {"low": LOW[5:], "error-falls-along-n": "error falls along n"}
     assert {"low", "error-falls-along-n", "small"} == (manifest.claims or {}).keys()
-    for words in (judge(tmp_path), report(tmp_path)):
-        assert "low ours holds" in words
-        assert "error-falls-along-n ours holds" in words
-        assert "after the first cell" not in words
+    words = judge(tmp_path)
+    assert "low ours holds" in words
+    assert "error-falls-along-n ours holds" in words
+    assert "after the first cell" not in words
     assert "low" in call("runs", "out", cwd=tmp_path).stdout
     sweep(tmp_path, 9, *stated)
     for claim in ("error < 0.3", "low: error < 0.3"):

@@ -131,29 +131,6 @@ def test_the_next_command_works_whatever_the_axes(
     run(*command, cwd=tmp_path)
 
 
-def test_failed_cells_are_rows_and_run_again_only_on_request(tmp_path: Path) -> None:
-    grid = (*TOY_OUT, "--n=1:4", "--set=mood=diverges")
-    assert "6 failed (6 diverged)" in run(*grid, cwd=tmp_path, expect=1).stdout
-    cells = rows(tmp_path / "out")
-    failed = cells[cells["status"] == "failed"]
-    assert sorted(failed["n"].unique()) == [1, 3]
-    assert failed["test_loss"].isna().all()
-    again = run(*grid, cwd=tmp_path, expect=1).stdout
-    assert "6 there as failed (--retry-failed runs them); 0 to run" in again
-    retried = run(*grid, "--retry-failed", cwd=tmp_path, expect=1)
-    assert "6 run again; 6 to run" in retried.stdout
-    check_once(tmp_path / "out", cells)
-
-
-@pytest.mark.slow
-def test_fail_fast_stops_at_the_first_failure(tmp_path: Path) -> None:
-    grid = ("sweep", "toy", "--n", "1:100", "--set", "mood=raises", "--jobs", "2")
-    done = run(*grid, "--fail-fast", "--out", "out", cwd=tmp_path, expect=1)
-    count = len(overfit_cli.load(tmp_path / "out"))
-    assert 1 <= count <= 4, "those that were running end"
-    assert f"(--fail-fast). {300 - count} cells were not run." in done.stdout
-
-
 def test_cells_of_an_older_version_are_stale_and_the_plan_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
