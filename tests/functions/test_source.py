@@ -297,9 +297,8 @@ def test_a_plan_counts_the_cells_of_another_source_and_says_what_to_type(folder:
 
 
 def test_two_files_of_one_name_share_no_directory(folder: Path) -> None:
-    out = f"--out={folder / 'a'}"
+    out, other = f"--out={folder / 'a'}", folder / "other"
     said_by(folder, out)
-    other = folder / "other"
     other.mkdir()
     written(other, "def train(n: int = 1, snr: float = 1.0): return {'a': 1.0}\n")
     refused = said_by(other, out, expect=2)
@@ -309,16 +308,11 @@ def test_two_files_of_one_name_share_no_directory(folder: Path) -> None:
     assert "16 there already; 0 to run" in said_by(other, out), "a file that was moved goes on"
 
 
-@pytest.mark.slow
 def test_a_file_is_read_anew_whatever_byte_code_lies_there(tmp_path: Path) -> None:
     """Python tells byte code from its source by length and whole seconds; both may be the same."""
-    path, printed = tmp_path / "mine.py", []
-    call = f"function_study.study_of_reference({str(path)!r}).function()"
     for factor in (1, 2):
-        path.write_text(f"def train(n: int = 1):\n    return {{'loss': {factor} * n}}\n")
-        os.utime(path, (1_700_000_000, 1_700_000_000))
+        file = written(tmp_path, f"def train(n: int = 1):\n    return {{'loss': {factor} * n}}\n")
+        os.utime(file, (1_700_000_000, 1_700_000_000))
         if factor == 1:
-            py_compile.compile(str(path))
-        script = f"from overfit_cli.functions import function_study; print({call})"
-        printed.append(python("-c", script).stdout.strip())
-    assert printed == ["{'loss': 1}", "{'loss': 2}"]
+            py_compile.compile(str(file))
+    assert study_of_reference(str(file)).function() == {"loss": 2}
