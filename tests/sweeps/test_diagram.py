@@ -71,21 +71,19 @@ def test_corners_come_first_then_the_centre_and_the_middles_of_edges(tmp_path: P
     assert seeds == sorted(seeds), "one seed is complete before the next begins"
 
 
-@pytest.mark.parametrize("jobs", [1, 2, 8, 48])
 @pytest.mark.parametrize(("study", "seeds"), [("benign-vit", 2), ("benign-vit", 1), ("toy", 2)])
-def test_jobs_end_together_as_in_the_order_of_cost(
-    tmp_path: Path, study: str, seeds: int, jobs: int
-) -> None:
+def test_jobs_end_together_as_in_the_order_of_cost(tmp_path: Path, study: str, seeds: int) -> None:
     """Each batch goes to the job that is free first; with the costs as they are stated."""
     plan = plan_of(tmp_path, seeds, study, **FIGURE_1)
 
-    def ends(batches: Batches) -> float:
+    def ends(batches: Batches, jobs: int) -> float:
         free = [0.0] * jobs
         for cost in replace(plan, batches=[*map(list, batches)]).costs:
             heapq.heapreplace(free, free[0] + cost)
         return max(free)
 
-    assert ends(coarse_to_fine(plan, jobs)) <= 1.01 * ends(plan.batches)
+    for jobs in (1, 2, 8, 48):
+        assert ends(coarse_to_fine(plan, jobs), jobs) <= 1.01 * ends(plan.batches, jobs)
 
 
 def test_a_long_batch_starts_first_and_batches_stay_as_the_study_makes_them(tmp_path: Path) -> None:
@@ -98,12 +96,9 @@ def test_a_long_batch_starts_first_and_batches_stay_as_the_study_makes_them(tmp_
     plan = replace(plan, batches=[*others, last * 4])
     assert coarse_to_fine(plan, jobs=8)[:2] == [last * 4, others[0]]
     assert coarse_to_fine(plan, jobs=1)[0] == others[0], "one job ends when all is done"
-
-
-def test_without_two_axes_of_numbers_the_study_has_the_last_word(tmp_path: Path) -> None:
     for initialisation in ("pytorch", "pytorch,gaussian"):
         plan = plan_of(tmp_path, 3, n="1:9", initialisation=initialisation)
-        assert coarse_to_fine(plan, 1) == plan.batches
+        assert coarse_to_fine(plan, 1) == plan.batches, "without two axes of numbers"
 
 
 # The picture
@@ -240,9 +235,9 @@ def test_a_wide_terminal_has_wide_points(tmp_path: Path, width: int, characters:
 
 
 def test_more_values_than_room_are_averaged(tmp_path: Path) -> None:
-    plan, diagram = toy_diagram(tmp_path, n="1:60", snr="1:160:160")
+    plan, diagram = toy_diagram(tmp_path, n="1:60", snr="1:100:100")
     results = [
-        CellResult(cell, {"test_loss": snr}, reason="failed" * (snr <= 80 and (n, snr) != (1, 1)))
+        CellResult(cell, {"test_loss": snr}, reason="failed" * (snr <= 50 and (n, snr) != (1, 1)))
         for cell, (n, snr) in zip(plan.cells, map(place, plan.cells), strict=True)
     ]
     diagram.add(cell_table(TOY, results).to_pandas())
