@@ -21,50 +21,40 @@ from overfit_cli.sweeps.worker import VERSIONS, Work, run_remotely
 from tests.command import run
 from tests.functions.mine import swept, written
 
-UNTIDY = """
-import decimal, multiprocessing, os, random, shutil, sys, tempfile, warnings
+SPOILT = """
+bits 32 | 8 * torch.zeros(1).element_size() | torch.set_default_dtype(torch.float64)
+meta 0 | torch.zeros(1).device.type == "meta" | torch.set_default_device("meta")
+gradients 1 | torch.is_grad_enabled() | torch.set_grad_enabled(False)
+exact 0 | torch.are_deterministic_algorithms_enabled() | torch.use_deterministic_algorithms(True)
+threads 1 | torch.get_num_threads() | torch.set_num_threads(2)
+flushed 0 | float(torch.full((), 1e-40, device="cpu") * 1) == 0 | torch.set_flush_denormal(True)
+folder 1 | os.path.exists("here.txt") | os.chdir(gone := tempfile.mkdtemp()); shutil.rmtree(gone)
+added 0 | "UNTIDY" in os.environ | os.environ["UNTIDY"] = "1"
+home 1 | "HOME" in os.environ | os.environ.pop("HOME", None)
+raises 0 | np.geterr()["over"] == "raise" | np.seterr(all="raise")
+strict 0 | warnings.filters[0][0] == "error" | warnings.simplefilter("error")
+path 0 | sys.path[0] == "untidy" | sys.path.insert(0, "untidy")
+depth 0 | sys.getrecursionlimit() == 4321 | sys.setrecursionlimit(4321)
+spawns 0 | mp.get_start_method(True) == "spawn" | mp.set_start_method("spawn", True)
+prints 1 | sys.stdout is not None | sys.stdout = None
+words 0 | len(sys.argv) > 20 | sys.argv += ["more"] * 20
+digits 28 | decimal.getcontext().prec | decimal.getcontext().prec = 3
+"""
+"""What a cell finds, how it finds that out, and what another one does to it."""
+
+ROWS = [line.split(" | ") for line in SPOILT.strip().splitlines()]
+EXPECTED = {name: float(value) for name, value in (row[0].split() for row in ROWS)}
+UNTIDY = f"""
+import decimal, os, random, shutil, sys, tempfile, warnings
+import multiprocessing as mp
 import numpy as np
 import torch
 
 def train(untidy: bool = False, seed: int = 0):
-    found = {
-        "bits": 8 * torch.zeros(1).element_size(),
-        "meta": torch.zeros(1).device.type == "meta",
-        "gradients": torch.is_grad_enabled(),
-        "exact": torch.are_deterministic_algorithms_enabled(),
-        "threads": torch.get_num_threads(),
-        "folder": os.path.exists("here.txt"),
-        "variables": ("UNTIDY" in os.environ) + ("HOME" in os.environ),
-        "raises": np.geterr()["over"] == "raise",
-        "strict": warnings.filters[0][0] == "error",
-        "path": sys.path[0] == "untidy",
-        "depth": sys.getrecursionlimit() == 4321,
-        "spawns": multiprocessing.get_start_method(allow_none=True) == "spawn",
-        "prints": sys.stdout is not None,
-        "digits": decimal.getcontext().prec,
-        "flushed": float(torch.full((), 1e-40, dtype=torch.float32, device="cpu") * 1) == 0,
-        "words": len(sys.argv) > 20,
-        "drawn": random.random() + np.random.random() + float(torch.rand(1)),
-    }
+    found = {{{", ".join(f"'{row[0].split()[0]}': {row[1]}" for row in ROWS)}}}
+    found["drawn"] = random.random() + np.random.random() + float(torch.rand(1))
     if untidy:
-        torch.set_default_dtype(torch.float64)
-        torch.set_default_device("meta")
-        torch.set_grad_enabled(False)
-        torch.use_deterministic_algorithms(True)
-        torch.set_num_threads(2)
-        os.chdir(gone := tempfile.mkdtemp())
-        shutil.rmtree(gone)
-        os.environ["UNTIDY"] = "1"
-        os.environ.pop("HOME", None)
-        np.seterr(all="raise")
-        warnings.simplefilter("error")
-        sys.path.insert(0, "untidy")
-        sys.setrecursionlimit(4321)
-        multiprocessing.set_start_method("spawn", force=True)
-        sys.stdout = None
-        decimal.getcontext().prec = 3
-        torch.set_flush_denormal(True)
-        sys.argv += ["more"] * 20
+        {"; ".join(row[2] for row in ROWS)}
         for each in (random.seed, np.random.seed, torch.manual_seed):
             each(0)
     return found
@@ -78,9 +68,8 @@ def test_a_cell_finds_nothing_of_what_another_one_has_left(
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "here.txt").write_text("")
     cells = swept(tmp_path, UNTIDY, "--untidy=true,false", "--seeds=3", jobs=jobs)
-    found = cells.loc[:, "bits":"prints"].astype(float).drop_duplicates()
-    ones = dict.fromkeys(("gradients", "threads", "folder", "variables", "prints"), 1.0)
-    assert found.to_dict("records") == [{**dict.fromkeys([*found], 0.0), "bits": 32.0, **ones}]
+    found = cells[[*EXPECTED]].astype(float).drop_duplicates()
+    assert found.to_dict("records") == [EXPECTED]
     assert cells["drawn"].nunique() == len(cells)  # what nobody seeds is as random as alone
 
 

@@ -17,7 +17,7 @@ from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.plan import Shard
 from overfit_cli.sweeps.store import RunDirectory
-from tests.command import call, ended, run, start
+from tests.command import call, run
 from tests.toy_runs import TOY, parts_in, rows, toy_cells, write_cells
 
 Cost = Callable[[Cell], float]
@@ -56,28 +56,6 @@ def test_runs_are_merged_whatever_their_parameters_are_called(tmp_path: Path) ->
     for name, values in (("a", "1,2"), ("b", "2,3")):
         call("sweep", "f.py", "--path", values, "--jobs=1", "--out", name, cwd=tmp_path)
     assert "3 cells" in call("merge", "a", "b", "--out", "all", cwd=tmp_path).stdout
-
-
-def test_a_sweep_clears_what_a_kill_left_of_its_own_parts_alone(tmp_path: Path) -> None:
-    call("sweep", "toy", "--n=1", "--jobs=1", "--out=out", cwd=tmp_path)
-    (tmp_path / "out" / "figures").mkdir()
-    for place in ("cells", "figures"):
-        (tmp_path / "out" / place / ".part-1").touch()
-    call("sweep", "toy", "--n=1,2", "--jobs=1", "--out=out", cwd=tmp_path)
-    assert [path.parent.name for path in (tmp_path / "out").glob("*/.part-*")] == ["figures"]
-
-
-@pytest.mark.slow
-def test_shards_that_share_a_directory_fill_it_side_by_side(tmp_path: Path, whole: Path) -> None:
-    """Each has the same part whatever others have finished meanwhile."""
-    grid = ("sweep", "toy", *GRID, "--jobs=1", "--out=out")
-    parts = [(*grid, f"--shard={number}/3") for number in (1, 2, 3)]
-    processes = [start(*part, cwd=tmp_path) for part in parts]
-    for number, output in enumerate(map(ended, processes), start=1):
-        assert f"toy: 12 cells of 36, shard {number}/3 (n 6 × snr 3 × seeds 2), out" in output
-        assert "12 trained" in output
-    pd.testing.assert_frame_equal(rows(tmp_path / "out"), rows(whole))
-    assert "12 there already; 0 to run" in run(*parts[1], cwd=tmp_path).stdout
 
 
 def cubed(cell: Cell) -> float:

@@ -1,9 +1,10 @@
-"""Plans, cells, files and sentences of a sweep."""
+"""Plans, cells, files and sentences of a sweep, and what its readers choose of it."""
 
 from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from overfit_cli.core.errors import UserError
 from overfit_cli.studies.benign_vit.study import study as benign_vit
 from overfit_cli.sweeps.part import cell_schema
 from tests.command import run, start, wait_for
+from tests.fake_study import untold
 from tests.toy_runs import TOY, check_once, parts_in, rows
 
 TOY_OUT = ("sweep", "toy", "--jobs=1", "--out=out")
@@ -160,3 +162,61 @@ def test_trajectories_are_logged_on_request_for_cells_that_lack_them(tmp_path: P
     steps = overfit_cli.load(tmp_path / "out", trajectories=True)
     assert sorted(steps["key"].unique()) == sorted(rows(tmp_path / "out")["key"])
     assert steps["step"].tolist() == [0, 1, 0, 1]
+
+
+# Conditions choose cells
+
+
+@pytest.fixture(scope="module")
+def varied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Cells over n, snr and a mood, with two seeds."""
+    folder = tmp_path_factory.mktemp("varied")
+    grid = ("--n=1:6", "--snr=0.1:0.7:3", "--set=mood=well,prints", "--seeds=2", "--trajectories")
+    run(*TOY_OUT, *grid, cwd=folder)
+    return folder / "out"
+
+
+CHOICES: list[tuple[Any, Callable[[pd.DataFrame], pd.Series]]] = [
+    (["n=2:4"], lambda cells: cells["n"].between(2, 4)),
+    (["n>=2", "n < 5", "snr<=0.4"], lambda cells: cells["n"].between(2, 4) & (cells["snr"] < 0.5)),
+    (["mood != well"], lambda cells: cells["mood"] == "prints"),
+    (["draw=0.2:0.7"], lambda cells: cells["draw"].between(0.2, 0.7)),
+    ({"n": (2, 5), "snr": ">0.1"}, lambda cells: cells["n"].isin([2, 5]) & (cells["snr"] > 0.2)),
+]
+
+
+def test_chosen_cells_are_those_that_a_plain_filter_leaves(varied: Path) -> None:
+    every = overfit_cli.load(varied)
+    for where, rule in CHOICES:
+        expected = every[rule(every)]
+        assert 0 < len(expected) < len(every)
+        pd.testing.assert_frame_equal(overfit_cli.load(varied, where=where), expected)
+        logged = overfit_cli.load(varied, where=where, trajectories=True)
+        assert set(logged["key"]) == set(expected["key"])
+    with pytest.raises(UserError, match=r"one value or several by name"):
+        overfit_cli.load(varied, where={"n": None})  # type: ignore[dict-item]
+
+
+def test_a_figure_of_chosen_cells_needs_no_more_axes_and_lacks_none_of_the_others(
+    varied: Path,
+) -> None:
+    with pytest.raises(UserError, match="mood varies too"):
+        overfit_cli.draw("heatmap", varied)
+    figure = overfit_cli.draw("heatmap", varied, where=["mood=well", "test_loss<0.9", "n<6"])
+    cells = overfit_cli.load(varied, where=["mood=well", "n<6"])
+    left = (cells["test_loss"] < 0.9).sum()
+    chosen = f"Chosen: test_loss<0.9, {left} of {len(cells)} cells; the others are left out."
+    caption = " ".join(figure.caption.split())
+    for told in ("median of 2 seeds", "Axes: N (n) 1, 2, 3, 4, 5; snr 0.4, 0.7.", chosen):
+        assert told in caption
+    assert not untold(figure, "", "missing")
+
+
+@pytest.mark.slow
+def test_the_newest_directory_that_fits_has_such_cells_and_no_more_axes(tmp_path: Path) -> None:
+    for name, more in (("older", "mood=well"), ("newer", "mood=prints"), ("last", "pause=0,0.01")):
+        grid = ("--n=1,2", "--snr=1,2", f"--set={more}", "--seeds=1", "--jobs=1")
+        run("sweep", "toy", *grid, f"--out=results/{name}", cwd=tmp_path)
+    for where, fits in (((), "newer"), (("--where=mood=well",), "older")):
+        drawn = run("plot", "heatmap", *where, cwd=tmp_path).stdout
+        assert f"From results/{fits}, the newest run directory that fits." in drawn
