@@ -127,7 +127,7 @@ def test_what_a_missing_number_means_is_declared_and_not_in_its_name(name: str) 
     rows["status"] = np.where(rows["reason"] == "", "done", "failed")
     for reached, diverges in itertools.product([True, False], repeat=2):
         field = Field(name, role="measured", reached=reached, diverges=diverges)
-        beyond = [False, not reached, *[diverges or not reached] * 2, False]
+        beyond = np.array([False, not reached, *[diverges or not reached] * 2, False])
         np.testing.assert_array_equal(field.numbers(rows), numbers.mask(beyond, np.inf))
         np.testing.assert_array_equal(field.numbers(rows, missed=False), numbers)
 

@@ -315,4 +315,5 @@ def test_a_file_is_read_anew_whatever_byte_code_lies_there(tmp_path: Path) -> No
         os.utime(file, (1_700_000_000, 1_700_000_000))
         if factor == 1:
             py_compile.compile(str(file))
-    assert study_of_reference(str(file)).function() == {"loss": 2}
+    function = study_of_reference(str(file)).function
+    assert function is not None and function() == {"loss": 2}

@@ -54,7 +54,7 @@ def function(**parameter: Any) -> str:
 PARAMETER = {"name": "m", "kind": "int", "default": 1}
 
 
-HOSTILE = {
+HOSTILE: dict[str, str | bytes] = {
     "empty": "",
     "no text": b"\xff\xfe\x00",
     "a list": "[]",
