@@ -222,11 +222,10 @@ def shown(path: Path) -> tuple[set[float], set[float]]:
     return set(directory.load_cells()["test_loss"]), set(steps["step"])
 
 
-@pytest.mark.parametrize("compact", [False, True])
 def test_the_newest_done_row_counts_with_its_steps_whatever_the_dates_of_files(
-    tmp_path: Path, *, compact: bool
+    tmp_path: Path,
 ) -> None:
-    """A failed one replaces none that is done, nor its steps."""
+    """A failed one replaces none that is done, nor its steps; joined parts have the same rows."""
     directory = RunDirectory(tmp_path)
     directory.prepare()
     for number in (1, 2, 3):
@@ -235,46 +234,31 @@ def test_the_newest_done_row_counts_with_its_steps_whatever_the_dates_of_files(
     for kind in (CELLS, STEPS):
         for part in parts_in(tmp_path / kind):
             os.utime(part, ns=(0, random.Random(part.name).randrange(10**18)))
-    if compact:
-        directory.compact()
-        assert len(stored_keys(tmp_path)) == 6
+    assert shown(tmp_path) == ({3}, {3})
+    directory.compact()
+    assert len(stored_keys(tmp_path)) == 6
     assert shown(tmp_path) == ({3}, {3})
     assert set(directory.contents()["status"]) == {"done"}
     write(directory, 5)
     assert shown(tmp_path) == ({5}, {5})
 
 
-# Studies
-
-
-@pytest.fixture
-def mixed(swept: RunDirectory) -> RunDirectory:
-    """A toy's directory, into which a part of another study was copied."""
-    [cell] = Grid.read(VIT, {"n": "2"}, (0,)).cells()
-    other = cell_table(VIT, [CellResult(cell, {"test_loss": 1.0})])
-    # First by name: whoever looks at one part only looks at this one.
+def test_a_part_of_another_study_hides_no_rows_and_without_a_manifest_is_refused_by_name(
+    swept: RunDirectory,
+) -> None:
+    """It was copied there. Of a newer version than these, and the first by name."""
+    grid = Grid.read(VIT, {"n": "2"}, (0,))
+    results = [CellResult(cell, {"test_loss": 1.0}) for cell in grid.cells()]
+    other = cell_table(VIT, results)
     put(swept.path / CELLS, other, schema="2", kind=CELLS, study="benign-vit")
-    return RunDirectory(swept.path)
-
-
-def test_a_part_of_another_study_hides_no_rows(mixed: RunDirectory) -> None:
     with pytest.warns(UserWarning, match="it belongs to benign-vit, and the directory to toy"):
-        cells = overfit_cli.load(mixed.path)
-    assert set(cells["study"]) == {"toy"}
-    assert len(cells) == 6, "a newer version of the other study doesn't hide these"
-    said = sweep_again(mixed.path)
-    assert "6 there already; 0 to run" in said
-    assert "is left out: it belongs to benign-vit, and the directory to toy" in said
-    refused = call("sweep", "--n=2", "--out=out", cwd=mixed.path.parent, expect=2)
-    assert "it holds cells of toy, not of benign-vit" in refused.stderr
+        assert overfit_cli.load(swept.path)["study"].tolist() == ["toy"] * 6
+    assert "6 there already; 0 to run" in sweep_again(swept.path)
     with pytest.raises(UserError, match="it holds cells of toy, not of benign-vit"):
-        mixed.record(Grid.read(VIT, {"n": "2"}, (0,)), {})  # as where two sweeps begin at once
-
-
-def test_studies_mixed_without_a_manifest_are_refused_by_name(mixed: RunDirectory) -> None:
-    (mixed.path / MANIFEST).unlink()
+        RunDirectory(swept.path).record(grid, {})  # as where two sweeps begin at once
+    (swept.path / MANIFEST).unlink()
     for command in ("sweep toy --out", "plot heatmap --from", "report", "compact", "export"):
-        refused = call(*command.split(), "out", cwd=mixed.path.parent, expect=2)
+        refused = call(*command.split(), "out", cwd=swept.path.parent, expect=2)
         [sentence] = refused.stderr.splitlines()
         assert "cells of benign-vit and of toy, and no manifest;" in sentence
 
