@@ -69,7 +69,7 @@ def git(folder: Path, *words: str) -> str:
 
 def test_a_run_keeps_its_functions_files_and_their_commit(folder: Path) -> None:
     def last_run() -> Run:
-        run(*RIDGE, "--out=a", "--fresh", cwd=folder)
+        run("sweep", "ridge.py", "--n=1,2", "--jobs=1", "--out=a", "--fresh", cwd=folder)
         return read_manifest(folder / "a").runs[-1]
 
     written(folder, "from near import two\n\n" + OLD, "ridge.py")
@@ -112,7 +112,7 @@ def train(n: int = 1):
 def test_a_run_is_held_to_the_files_that_a_function_names(folder: Path) -> None:
     (folder / "in").mkdir()
     written(folder / "in", READER, "reader.py")
-    sweep = ("sweep", "in/reader.py", "--n=1:3", "--jobs=1")
+    sweep = ("sweep", "in/reader.py", "--n=1,2", "--jobs=1")
     assert "points.csv" in call(*sweep, "--out=a", cwd=folder, expect=2).stderr
     points = written(folder / "in", "1", "points.csv")
     call(*sweep, "--out=a", cwd=folder)

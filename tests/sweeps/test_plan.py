@@ -130,10 +130,10 @@ def test_costs_tell_how_many_batches_make_a_second() -> None:
 
 
 def test_quick_cells_share_parts(tmp_path: Path) -> None:
-    grid: Any = {"n": "1:300", "snr": "1:2:2", "seeds": 1, "jobs": 1}
+    grid: Any = {"n": "1:150", "snr": "1:2:2", "seeds": 1, "jobs": 1}
     with mock.patch.object(RunDirectory, "compact"):
-        assert len(overfit_cli.sweep("toy", **grid, out=tmp_path, quiet=True)) == 600
-    assert len(parts_in(tmp_path / "cells")) < 100
+        assert len(overfit_cli.sweep("toy", **grid, out=tmp_path, quiet=True)) == 300
+    assert len(parts_in(tmp_path / "cells")) < 50
 
 
 @pytest.mark.slow
