@@ -32,9 +32,9 @@ LINES = [
 SWEEP = ("sweep", "mine.py", "--n=1:4", "--out=out")
 
 
-def kept_of(folder: Path, text: str) -> str:
+def kept_of(folder: Path, text: str, *options: str) -> str:
     """The traceback in the row of a function's only cell, which fails."""
-    [row] = swept(folder, text, expect=1).to_dict("records")
+    [row] = swept(folder, text, *options, expect=1).to_dict("records")
     assert row["status"] == "failed"
     return str(row.get("traceback", ""))
 
@@ -160,22 +160,21 @@ def test_a_traceback_keeps(tmp_path: Path, what: str) -> None:
     assert kept_of(tmp_path, text) == kept.rstrip()
 
 
-def test_a_line_that_calls_itself_is_counted(tmp_path: Path) -> None:
+def test_of_many_lines_the_last_are_kept_and_one_that_calls_itself_is_counted(
+    tmp_path: Path,
+) -> None:
     text = "def deeper(n):\n    return deeper(n + 1)\n\ndef train():\n    return deeper(0)\n"
     first, second, third = kept_of(tmp_path, text).splitlines()
     assert first == "mine.py:5 in train: return deeper(0)"
     assert re.fullmatch(r"mine.py:2 in deeper: return deeper\(n \+ 1\) \(\d{3,} times\)", second)
     assert third.startswith("RecursionError: maximum recursion depth exceeded")
-
-
-def test_of_many_lines_the_last_are_kept_and_of_none_of_the_users_nothing(tmp_path: Path) -> None:
     steps = [f"def f{n}():\n    return f{n + 1}()\n" for n in range(20)]
     text = "".join(steps) + "def f20():\n    return 1 / 0\n\ndef train():\n    return f0()\n"
-    lines = kept_of(tmp_path, text).splitlines()
+    lines = kept_of(tmp_path, text, "--fresh").splitlines()
     assert len(lines) == MOST_FRAMES + 1
     assert lines[-2:] == ["mine.py:42 in f20: return 1 / 0", "ZeroDivisionError: division by zero"]
-    (tmp_path / "fresh").mkdir()
-    assert kept_of(tmp_path / "fresh", "def train(): return 3.0\n") == ""
+    (tmp_path / "none").mkdir()
+    assert kept_of(tmp_path / "none", "def train(): return 3.0\n") == "", "none of the user's"
 
 
 @pytest.mark.parametrize("words", ["raise Exception", None, "\x1b[31m\ud800"])

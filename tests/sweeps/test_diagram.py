@@ -217,14 +217,6 @@ def test_a_point_to_come_looks_like_the_nearest_but_pale_and_is_counted(tmp_path
     assert "18 points to come" in printed(diagram)[-1]
 
 
-def test_failed_cells_without_a_column_of_the_headline_are_counted(tmp_path: Path) -> None:
-    """As where a function names its headline and raises in all cells of a task."""
-    _, diagram = toy_diagram(tmp_path, n="1:2", snr="1:2:2")
-    failed = [CellResult(toy_cells(n="1", snr="1")[0], reason="failed")]
-    diagram.add(cell_table(TOY, failed).to_pandas().drop(columns="test_loss"))
-    assert "1 point failed   3 points to come" in printed(diagram)[-1]
-
-
 @pytest.mark.parametrize(("width", "characters"), [(60, 2), (80, 3), (120, 4), (200, 4)])
 def test_a_wide_terminal_has_wide_points(tmp_path: Path, width: int, characters: int) -> None:
     diagram = arrived(tmp_path, {(2, 1): 1.0}, n="2:20", snr="1:24:24")
@@ -255,7 +247,7 @@ def test_a_kept_cell_has_its_number_and_one_that_failed_has_none_whatever_it_mea
 ) -> None:
     directory = RunDirectory(tmp_path)
     directory.prepare()
-    done, failed, *_ = toy_cells(n="1:2", snr="1:2:2")
+    done, failed, more, _ = toy_cells(n="1:2", snr="1:2:2")
     for result in (
         CellResult(done, reason="it failed at first"),
         CellResult(done, {"test_loss": 0.25}),
@@ -266,3 +258,6 @@ def test_a_kept_cell_has_its_number_and_one_that_failed_has_none_whatever_it_mea
     _, diagram = toy_diagram(tmp_path, n="1:2", snr="1:2:2")
     key = "0.25 ▀▀▀▀▀▀▀▀▀▀ 0.25   ▀ 1 point failed   2 points to come, pale as the nearest"
     assert printed(diagram, 100)[-1] == key
+    without = cell_table(TOY, [CellResult(more, reason="failed")]).to_pandas()
+    diagram.add(without.drop(columns="test_loss"))  # as of a function that raises in all cells
+    assert "2 points failed   1 point to come" in printed(diagram, 100)[-1]

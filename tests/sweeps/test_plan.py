@@ -89,7 +89,8 @@ def sizes(seconds_per_batch: float, batches: int, jobs: int = 2) -> list[int]:
     return chosen
 
 
-def test_the_first_task_is_one_batch_and_the_next_grow_to_a_second() -> None:
+def test_tasks_grow_from_one_batch_to_a_second_and_the_last_are_small() -> None:
+    """So that jobs end together."""
     chosen = sizes(1 / 128, 10_000)
     assert chosen[0] == 1
     finished = itertools.accumulate(chosen)
@@ -98,6 +99,11 @@ def test_the_first_task_is_one_batch_and_the_next_grow_to_a_second() -> None:
     assert chosen[10] == 128, "128 batches of 1/128 s"
     assert set(sizes(5.0, 50)) == {1}, "a batch of seconds is a task"
     assert max(sizes(1e-9, 100_000)) == MOST_BATCHES, "tiny ones are bounded in number"
+    chosen = sizes(1 / 128, 3000, jobs=4)
+    assert max(chosen) == 128, "a second's work"
+    assert chosen[-4:-1] == [32, 32, 32], "a quarter of a second's work, and what is left"
+    assert chosen[-1] <= 32
+    assert set(sizes(0.5, 30)[-4:]) == {1}
 
 
 def test_all_that_was_timed_tells_how_long_the_rest_takes() -> None:
@@ -111,14 +117,6 @@ def test_all_that_was_timed_tells_how_long_the_rest_takes() -> None:
     assert speed.time(4.0, jobs=2) == 4.0
     speed.add(1.0, 60.0, is_cold=True)
     assert speed.time(5.0) == 68.0
-
-
-def test_the_last_tasks_are_small_so_that_jobs_end_together() -> None:
-    chosen = sizes(1 / 128, 3000, jobs=4)
-    assert max(chosen) == 128, "a second's work"
-    assert chosen[-4:-1] == [32, 32, 32], "a quarter of a second's work, and what is left"
-    assert chosen[-1] <= 32
-    assert set(sizes(0.5, 30)[-4:]) == {1}
 
 
 def test_costs_tell_how_many_batches_make_a_second() -> None:
@@ -207,5 +205,5 @@ def test_it_needs_no_second_axis_and_says_what_a_dry_run_leaves_out(tmp_path: Pa
 def test_a_failed_cell_ends_it_where_asked_with_its_reason(tmp_path: Path) -> None:
     failing = (*ASKED, "--set=max_steps=2", "--fail-fast", "--out=runs")
     done = run("sweep", *failing, cwd=tmp_path, expect=1).stdout
-    assert "step limit)" in done
+    assert "step limit)" in done and "(--fail-fast)" in done
     assert "Round 1" not in done
