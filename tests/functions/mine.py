@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 import overfit_cli
-from tests.command import run
+from tests.command import call, run
 
 
 def written(folder: Path, text: str, name: str = "mine.py") -> Path:
@@ -31,6 +31,11 @@ def swept(
     how = (f"--jobs={jobs}", "--out=out")
     run("sweep", "mine.py", *options, *how, cwd=folder, expect=expect, apart=apart)
     return overfit_cli.load(folder / "out")
+
+
+def told(folder: Path, *command: str) -> str:
+    """What a command prints, in one line."""
+    return " ".join(call(*command, cwd=folder).stdout.split())
 
 
 class Scaled:

@@ -19,7 +19,7 @@ from overfit_cli.sweeps.manifest import read_manifest
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import VERSIONS, Work, run_remotely
 from tests.command import run
-from tests.functions.mine import swept, written
+from tests.functions.mine import swept, told, written
 
 SPOILT = """
 bits 32 | 8 * torch.zeros(1).element_size() | torch.set_default_dtype(torch.float64)
@@ -141,10 +141,6 @@ def train(lr: float = 0.1, seed: int = 0):
 """
 
 
-def judged(folder: Path, *claims: str) -> str:
-    return " ".join(run("judge", "out", *claims, cwd=folder).stdout.split())
-
-
 @pytest.mark.slow
 def test_a_second_training_names_what_a_module_keeps_from_cell_to_cell(tmp_path: Path) -> None:
     written(tmp_path, KEEPS)
@@ -158,10 +154,10 @@ def test_a_second_training_names_what_a_module_keeps_from_cell_to_cell(tmp_path:
         assert name == "loss" and first == cells.at[key, "loss"] and again != first
         named.append(f"loss {first:.8g}, then {again:.8g} at lr=" in " ".join(done.split()))
     assert sorted(named) == [False, False, True]  # an example
-    told = judged(tmp_path, "loss < 0.2", "rate < 0.5")
-    assert "loss-lt-0.2 ours inconclusive" in told
-    assert "trained a second time gave other numbers: loss" in told
-    assert "rate-lt-0.5 ours holds" in told
+    words = told(tmp_path, "judge", "out", "loss < 0.2", "rate < 0.5")
+    assert "loss-lt-0.2 ours inconclusive" in words
+    assert "trained a second time gave other numbers: loss" in words
+    assert "rate-lt-0.5 ours holds" in words
 
 
 def test_a_long_sweep_is_checked_by_default_and_what_differed_may_do_so_no_more(
@@ -193,7 +189,7 @@ def test_one_draw_of_a_function_without_a_seed_decides_nothing(tmp_path: Path) -
     written(tmp_path, DRAWS)
     done = run("sweep", "mine.py", "--n=10,20", "--jobs=1", "--out=out", cwd=tmp_path).stdout
     assert "2 of 2 cells that were trained a second time gave other numbers: loss" in done
-    assert "loss-lt-100 ours inconclusive" in judged(tmp_path, "loss < 100")
+    assert "loss-lt-100 ours inconclusive" in told(tmp_path, "judge", "out", "loss < 100")
 
 
 # Processes that a cell starts

@@ -10,7 +10,7 @@ import pytest
 
 from overfit_cli.sweeps.manifest import NO_MANIFEST, Run, read_manifest
 from tests.command import call, run
-from tests.functions.mine import written
+from tests.functions.mine import told, written
 
 FILE = """
 import numpy as np
@@ -37,24 +37,20 @@ def sweep(folder: Path, seeds: int, *more: str, out: str = "out") -> str:
     return run(*SWEEP, f"--seeds={seeds}", f"--out={out}", *more, cwd=folder).stdout
 
 
-def words_of(folder: Path, *command: str) -> str:
-    return " ".join(call(*command, cwd=folder).stdout.split())
-
-
 def report(folder: Path) -> str:
-    return words_of(folder, "report", "out", "--details")
+    return told(folder, "report", "out", "--details")
 
 
 def judge(folder: Path, *claims: str) -> str:
-    return words_of(folder, "judge", "out", *claims)
+    return told(folder, "judge", "out", *claims)
 
 
 @pytest.mark.slow
 def test_further_looks_share_half_of_the_error(tmp_path: Path) -> None:
     state(tmp_path, SMALL)
-    for seeds, told in ((6, "95 % by order"), (6, "95 % by order"), (8, "98.75 % by order")):
+    for seeds, level in ((6, "95 % by order"), (6, "95 % by order"), (8, "98.75 % by order")):
         sweep(tmp_path, seeds)
-        assert f"{told} over {seeds} seeds" in report(tmp_path)
+        assert f"{level} over {seeds} seeds" in report(tmp_path)
     sweep(tmp_path, 12)
     text = report(tmp_path)
     assert "99.38 % by order over 12 seeds" in text
@@ -187,7 +183,7 @@ def test_a_claim_that_is_judged_on_other_cells_than_those_of_its_seal_says_so(
     sweep(tmp_path, 6)
     assert "late ours holds where n >= 20 " in judge(tmp_path)
     assert "sealed for other cells" not in judge(tmp_path)
-    alone = words_of(tmp_path, "judge", "out", "--where", "n=20")
+    alone = told(tmp_path, "judge", "out", "--where", "n=20")
     sealed = "It was sealed for other cells: seed 0 to 5; n 20, 40."
     assert "not as sealed" in alone
     assert sealed in alone
