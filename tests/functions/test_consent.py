@@ -34,7 +34,7 @@ from pathlib import Path
 Path(__file__).with_name("executed").touch()
 {OUTSIDE}
 """
-HOW = ("--n=1:3", "--seeds=6", "--jobs=1", "--out=run")
+HOW = ("--n=1:3", "--seeds=1", "--jobs=1", "--out=run")
 SWEEP = ("sweep", "outside.py", *HOW)
 RECORDED = "its claims are judged as they were recorded"
 

@@ -86,10 +86,10 @@ CLAIMS = (
 )
 
 
-def test_a_claim_takes_steps_by_their_place(stepped: Path) -> None:
-    judged = overfit_cli.judge(stepped / "out", *CLAIMS)
-    verdicts = {item.claim.statement: item.measurement.verdict for item in judged}
-    assert verdicts == {**dict.fromkeys(CLAIMS, "holds"), CLAIMS[1]: "vacuous"}
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_a_claim_takes_steps_by_their_place(stepped: Path, claim: str) -> None:
+    [judged] = overfit_cli.judge(stepped / "out", claim)
+    assert judged.measurement.verdict == ("vacuous" if claim is CLAIMS[1] else "holds")
 
 
 @pytest.mark.slow

@@ -121,7 +121,7 @@ def test_a_run_is_held_to_the_files_that_a_function_names(folder: Path) -> None:
     refused = call(*sweep, "--out=a", cwd=folder, expect=2).stderr
     assert "trained on other data (points.csv had other content then)" in refused
     call(*sweep, "--out=b", cwd=folder)
-    said = call("plot", "lines", "--from=a", "--from=b", "--out=l.png", cwd=folder).stderr
+    said = call("plot", "lines", "--from=a", "--from=b", "--out=l.csv", cwd=folder).stderr
     assert "Data that differs: points.csv" in said
     assert "Data that differs: points.csv" in call("compare", "a", "b", cwd=folder).stdout
     refused = call("merge", "a", "b", "--out=c", cwd=folder, expect=2).stderr

@@ -568,7 +568,7 @@ def test_a_ray_is_a_line_for_claims_and_figures(tmp_path: Path) -> None:
 
 
 def test_a_contour_and_a_boundary_have_a_point_for_each_step_along_a_ray(tmp_path: Path) -> None:
-    grid = "--n=10,20,40", "--width=4*n", "--snr=0.05:0.8:7:log"
+    grid = "--n=10,20,40", "--width=4*n", "--snr=0.05:0.8:6:log"
     swept(tmp_path, RAY, *grid, "--seeds=6")
     claimed = "power of n in snr at error = 0.5 is -0.5 within 0.05"
     assert "holds" in call("judge", "out", claimed, cwd=tmp_path).stdout
