@@ -23,17 +23,19 @@ def edit(file: Path, old: str, new: str) -> None:
     file.write_text(text.replace(old, new, 1))
 
 
-def swept(folder: Path, text: str, *options: str, expect: int = 0) -> pd.DataFrame:
+def swept(
+    folder: Path, text: str, *options: str, expect: int = 0, jobs: int = 1, apart: bool = False
+) -> pd.DataFrame:
     """Write `mine.py`, sweep it into `out`, and return the cells."""
     written(folder, text)
-    run("sweep", "mine.py", *options, "--jobs=1", "--out=out", cwd=folder, expect=expect)
+    how = (f"--jobs={jobs}", "--out=out")
+    run("sweep", "mine.py", *options, *how, cwd=folder, expect=expect, apart=apart)
     return overfit_cli.load(folder / "out")
 
 
-def drawn(folder: Path, *options: str) -> str:
-    """Draw the sweep in `out`, and return the text of the picture and of its caption."""
-    call("plot", *options, "--from=out", "--out=a.svg", cwd=folder)
-    return (folder / "a.svg").read_text() + (folder / "a.txt").read_text()
+def told(folder: Path, *command: str) -> str:
+    """What a command prints, in one line."""
+    return " ".join(call(*command, cwd=folder).stdout.split())
 
 
 class Scaled:

@@ -20,7 +20,7 @@ import pytest
 import overfit_cli
 from overfit_cli.functions import function_study
 from tests.command import call, few, run
-from tests.functions.mine import written
+from tests.functions.mine import edit, written
 
 OUTSIDE = """
 from overfit_cli import experiment
@@ -34,7 +34,7 @@ from pathlib import Path
 Path(__file__).with_name("executed").touch()
 {OUTSIDE}
 """
-HOW = ("--n=1:3", "--seeds=6", "--jobs=1", "--out=run")
+HOW = ("--n=1:3", "--seeds=1", "--jobs=1", "--out=run")
 SWEEP = ("sweep", "outside.py", *HOW)
 RECORDED = "its claims are judged as they were recorded"
 
@@ -79,10 +79,21 @@ def nothing_is_loaded() -> Iterator[None]:
 
 @pytest.fixture
 def mine(folder: Path) -> Path:
-    """A folder with `outside.py` and its sweep `run`, of this user."""
-    written(folder, OUTSIDE, "outside.py")
+    """A folder with `outside.py`, what it imports, and its sweep `run`, of this user."""
+    written(folder, '"""Helps."""', "helper.py")
+    written(folder, f"import helper\n{OUTSIDE}", "outside.py")
     call(*SWEEP, cwd=folder)
     return folder
+
+
+def said_as_recorded(folder: Path) -> str:
+    """What a new process says of `run`, whose wordings it judges without executing anything."""
+    forget()
+    done = call("judge", "run", cwd=folder)
+    assert "loss-lt-5" in done.stdout
+    assert RECORDED in done.stderr
+    assert not [*folder.rglob("executed")]
+    return done.stderr
 
 
 OWN = {"outside", "evil", "helper", "lab", "overfit_file_outside"}
@@ -162,27 +173,24 @@ def test_a_module_that_reads_the_command_line_imports_no_code_in_a_run(
 @pytest.mark.parametrize(
     ("reference", "said"),
     [
-        (None, "`overfit judge run --study FILE.py` loads it"),
+        ("outside.py:train", "`overfit judge run --study FILE.py` loads it"),
         ("lab.outside:train", "--study MODULE:FUNCTION` loads"),
         ("", "study=FUNCTION)` loads"),
     ],
 )
 def test_the_recorded_wordings_are_judged_and_a_sentence_says_how_to_load_the_function(
-    sent: Path, reference: str | None, said: str
+    sent: Path, reference: str, said: str
 ) -> None:
-    if reference is not None:
-        record(sent, reference=reference)
-    done = call("judge", "run", cwd=sent.parent)
-    assert "loss-lt-5" in done.stdout
-    assert RECORDED in done.stderr and said in done.stderr
-    with pytest.warns(UserWarning, match=RECORDED):
-        judged = overfit_cli.judge(sent)
-    assert "loss-lt-5" in [one.name for one in judged]
+    record(sent, reference=reference)
+    assert said in said_as_recorded(sent.parent)
 
 
 def test_a_file_that_the_user_names_is_loaded_and_its_claims_are_judged_as_they_are_now(
     sent: Path,
 ) -> None:
+    refused = call("judge", "run", "--study=evil.py", cwd=sent.parent, expect=2).stderr
+    assert "--study evil:train: no run here is of this function" in refused
+    assert "here is outside:train." in refused
     written(sent.parent, OUTSIDE.replace("loss < 5", "loss < 50"), "outside.py")
     done = call("judge", "run", "--study=outside.py", cwd=sent.parent)
     assert "loss-lt-50" in done.stdout
@@ -192,12 +200,6 @@ def test_a_file_that_the_user_names_is_loaded_and_its_claims_are_judged_as_they_
     assert [one.name for one in judged] == ["loss-lt-50", "loss-lt-5"], "the sealed one too"
 
 
-def test_a_file_of_another_function_is_refused(sent: Path) -> None:
-    said = call("judge", "run", "--study=evil.py", cwd=sent.parent, expect=2).stderr
-    assert "--study evil:train: no run here is of this function" in said
-    assert "here is outside:train." in said
-
-
 @pytest.mark.unix
 @pytest.mark.parametrize("reference", ["run.deep.outside:train", "/proc/self/cwd/outside.py:train"])
 def test_a_link_in_a_run_does_not_borrow_what_its_reader_swept(mine: Path, reference: str) -> None:
@@ -205,16 +207,7 @@ def test_a_link_in_a_run_does_not_borrow_what_its_reader_swept(mine: Path, refer
     (mine / "run" / "deep" / "outside.py").symlink_to(mine / "outside.py")
     written(mine, EVIL, "run/__init__.py")
     record(mine / "run", reference=reference)
-    forget()
-    assert RECORDED in call("judge", "run", cwd=mine).stderr
-    assert not (mine / "run" / "executed").exists()
-
-
-@pytest.mark.parametrize("place", ["a:b", "plain"])
-def test_a_file_in_a_folder_of_any_name_is_swept(folder: Path, place: str) -> None:
-    (folder / place).mkdir()
-    written(folder, OUTSIDE, f"{place}/outside.py")
-    call(*SWEEP, cwd=folder / place)
+    said_as_recorded(mine)
 
 
 def test_a_file_that_fails_now_ends_no_report(
@@ -224,35 +217,28 @@ def test_a_file_that_fails_now_ends_no_report(
     written(folder, f"import os\nos.environ['MINE']\n{OUTSIDE}", "outside.py")
     call(*SWEEP, cwd=folder)
     monkeypatch.delenv("MINE")
-    forget()
-    assert RECORDED in call("judge", "run", cwd=folder).stderr
+    said_as_recorded(folder)
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
+    ("name", "old", "new"),
     [
-        *(("import experiment", "import experiment\n\nif __name__ != 'mine':\n    import evil"),),
-        *(("import experiment", "import experiment\nimport overfit_cli, evil"),),
-        *(("n: int", "n: __import__('evil').int"), ("[", "[__import__('evil').TEXT, ")),
-        ('"""Helps."""', "import evil"),
+        ("outside.py", "experiment\n", "experiment\n\nif __name__ != 'mine':\n    import evil\n"),
+        ("outside.py", "experiment\n", "experiment\nimport overfit_cli, evil\n"),
+        ("outside.py", "n: int", "n: __import__('evil').int"),
+        ("outside.py", "[", "[__import__('evil').TEXT, "),
+        ("helper.py", '"""Helps."""', "import evil"),
     ],
 )
 def test_what_the_digest_of_code_leaves_out_is_consented_to_too(
-    folder: Path, old: str, new: str
+    mine: Path, name: str, old: str, new: str
 ) -> None:
     """The digest tells cells of two codes apart; a condition on a name is none of them."""
-    files = {"helper.py": '"""Helps."""', "outside.py": f"import helper\n{OUTSIDE}"}
-    for name, text in files.items():
-        written(folder, text, name)
-    call(*SWEEP, cwd=folder)
-    written(folder, f"TEXT = 'loss < 9'\nint = int\n{EVIL}", "evil.py")
-    for name, text in files.items():
-        written(folder, text.replace(old, new, 1), name)
-    forget()
-    assert RECORDED in call("judge", "run", cwd=folder).stderr
-    assert not (folder / "executed").exists()
-    call("judge", "run", "--study=outside.py", cwd=folder, expect={0, 2})
-    assert (folder / "executed").exists(), "it would have been"
+    written(mine, f"TEXT = 'loss < 9'\nint = int\n{EVIL}", "evil.py")
+    edit(mine / name, old, new)
+    said_as_recorded(mine)
+    call("judge", "run", "--study=outside.py", cwd=mine, expect={0, 2})
+    assert (mine / "executed").exists(), "it would have been"
 
 
 def test_a_package_that_has_changed_is_not_imported_to_compare_its_code(folder: Path) -> None:
@@ -262,10 +248,10 @@ def test_a_package_that_has_changed_is_not_imported_to_compare_its_code(folder: 
     written(folder, f"import lab.helper\n{OUTSIDE}", "lab/outside.py")
     call("sweep", "lab.outside:train", *HOW, cwd=folder)
     written(folder, "from pathlib import Path\nPath('executed').touch()", "lab/__init__.py")
-    for command in ("judge run", "runs run"):
-        forget()
-        call(*command.split(), cwd=folder, expect={0, 1})
-        assert not (folder / "executed").exists()
+    said_as_recorded(folder)
+    forget()
+    call("runs", "run", cwd=folder)
+    assert not (folder / "executed").exists()
 
 
 def test_byte_code_beside_an_unchanged_module_is_not_executed(folder: Path) -> None:
@@ -292,14 +278,14 @@ def test_each_run_of_a_function_is_judged_once_by_what_it_recorded_and_its_prese
     written(folder, 'title = "Own"\nstudy = "outside.py"\nclaims.low = "loss < 9"\n', "own.toml")
     for name, loss in (("a", 5), ("b", 50)):
         written(folder, OUTSIDE.replace("loss < 5", f"loss < {loss}"), "outside.py")
-        call("sweep", "own.toml", *HOW[:3], "--claim=loss < 7", f"--out={name}", cwd=folder)
+        call("sweep", "own.toml", "--n=1", "--seeds=1", "--jobs=1", f"--out={name}", cwd=folder)
     monkeypatch.setenv("OVERFIT_CACHE", str(folder / "cache-of-another-user"))
     forget()
     with pytest.warns(UserWarning, match=RECORDED):
         judged = overfit_cli.judge(folder / "a", folder / "b")
     names = [(one.name, one.run.directory.path.name) for one in judged if one.run]
-    both = [("loss-lt-7", "a"), ("loss-lt-7", "b"), ("low", "a"), ("low", "b")]
-    assert sorted(names) == sorted([("loss-lt-5", "a"), ("loss-lt-50", "b"), *both])
+    recorded = [("loss-lt-5", "a"), ("loss-lt-50", "b")]
+    assert sorted(names) == [*recorded, ("low", "a"), ("low", "b")]
     assert not [one.measurement.note for one in judged if "after the first" in one.measurement.note]
 
 
@@ -310,8 +296,7 @@ def test_a_cache_at_no_whole_path_holds_no_consent(
     monkeypatch.setenv("OVERFIT_CACHE", "cache-here")
     written(folder, OUTSIDE, "outside.py")
     call(*SWEEP, cwd=folder)
-    forget()
-    assert RECORDED in call("judge", "run", cwd=folder).stderr
+    said_as_recorded(folder)
     assert not (folder / "cache-here").exists()
 
 
@@ -328,8 +313,7 @@ def test_the_very_file_that_this_user_swept_is_loaded_as_long_as_its_code_stays(
     assert "loss-lt-50" in done.stdout
     assert done.stderr == ""
     written(folder, OUTSIDE.replace("n + seed", "n - seed"), "outside.py")
-    forget()
-    assert RECORDED in call("judge", "run", cwd=folder).stderr
+    said_as_recorded(folder)
 
 
 @pytest.mark.unix
@@ -342,8 +326,12 @@ def test_a_merge_copies_no_file_that_a_link_among_the_sources_leads_to(sent: Pat
     assert [path.name for path in (folder / "merged" / "source").rglob("*.py")] == ["outside.py"]
 
 
-def test_a_file_in_a_run_directory_is_swept_by_its_name(sent: Path) -> None:
-    file = os.path.join("run", "evil.py")  # noqa: PTH118 - as it is typed
-    call("sweep", file, "--n=1:2", "--jobs=1", "--out=swept", cwd=sent.parent)
-    assert (sent / "executed").exists()
-    assert len(overfit_cli.load(sent.parent / "swept")) == 6
+def test_a_file_in_a_run_directory_or_in_a_folder_with_a_colon_is_swept_by_its_name(
+    sent: Path,
+) -> None:
+    (sent / "a:b").mkdir()
+    shutil.copy(sent / "evil.py", sent / "a:b")
+    for folder in (sent, sent / "a:b"):
+        file = os.path.relpath(folder / "evil.py", sent.parent)
+        call("sweep", file, "--n=1:2", "--jobs=1", "--fresh", "--out=swept", cwd=sent.parent)
+        assert (folder / "executed").exists()

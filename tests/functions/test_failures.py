@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import pandas as pd
 import pytest
 
 import overfit_cli
@@ -34,11 +32,11 @@ LINES = [
 SWEEP = ("sweep", "mine.py", "--n=1:4", "--out=out")
 
 
-def failed_row(folder: Path, text: str) -> dict[Hashable, Any]:
-    """The row of a function's only cell, which fails."""
-    [row] = swept(folder, text, expect=1).to_dict("records")
+def kept_of(folder: Path, text: str, *options: str) -> str:
+    """The traceback in the row of a function's only cell, which fails."""
+    [row] = swept(folder, text, *options, expect=1).to_dict("records")
     assert row["status"] == "failed"
-    return row
+    return str(row.get("traceback", ""))
 
 
 # Where it is shown
@@ -58,10 +56,11 @@ def test_a_summary_and_the_rows_have_the_lines_of_a_failure(tmp_path: Path, jobs
     assert {*cells["traceback"][fails]} == {"\n".join(LINES)}
     assert cells["traceback"][~fails].isna().all()
     again = run(*SWEEP, "--jobs=1", cwd=tmp_path, expect=1)
+    assert "6 there as failed (--retry-failed runs them); 0 to run" in again.stdout
     assert "6 reused, 6 failed earlier; --retry-failed runs them again." in again.stdout
     written(tmp_path, BROKEN.replace("n > 2", "n > 9"))
     mended = run(*SWEEP, "--retry-failed", "--jobs=1", cwd=tmp_path)
-    assert "6 trained" in mended.stdout
+    assert "6 run again; 6 to run" in mended.stdout
     with pytest.warns(UserWarning, match="Cells of 2 sources"):
         assert "traceback" not in overfit_cli.load(tmp_path / "out"), "no row needs the column"
 
@@ -80,7 +79,7 @@ def test_a_training_prints_the_users_lines_alone(tmp_path: Path) -> None:
 
 
 def test_a_report_shows_the_lines_as_code(tmp_path: Path) -> None:
-    failed_row(tmp_path, "def train():\n    raise ValueError('<b>``` &\\n  in two lines')\n")
+    kept_of(tmp_path, "def train():\n    raise ValueError('<b>``` &\\n  in two lines')\n")
     call("report", "out", "--out=report", cwd=tmp_path)
     report = (tmp_path / "report" / "report.md").read_text()
     assert "Failed cells: 1 error: ValueError" in report
@@ -158,26 +157,24 @@ ValueError: a cannot be empty unless no samples are taken
 @pytest.mark.parametrize("what", KEPT)
 def test_a_traceback_keeps(tmp_path: Path, what: str) -> None:
     text, kept = KEPT[what].split("=>\n")
-    assert failed_row(tmp_path, text)["traceback"] == kept.rstrip()
+    assert kept_of(tmp_path, text) == kept.rstrip()
 
 
-def test_a_line_that_calls_itself_is_counted(tmp_path: Path) -> None:
+def test_of_many_lines_the_last_are_kept_and_one_that_calls_itself_is_counted(
+    tmp_path: Path,
+) -> None:
     text = "def deeper(n):\n    return deeper(n + 1)\n\ndef train():\n    return deeper(0)\n"
-    first, second, third = failed_row(tmp_path, text)["traceback"].splitlines()
+    first, second, third = kept_of(tmp_path, text).splitlines()
     assert first == "mine.py:5 in train: return deeper(0)"
     assert re.fullmatch(r"mine.py:2 in deeper: return deeper\(n \+ 1\) \(\d{3,} times\)", second)
     assert third.startswith("RecursionError: maximum recursion depth exceeded")
-
-
-def test_of_many_lines_the_last_are_kept_and_of_none_of_the_users_nothing(tmp_path: Path) -> None:
     steps = [f"def f{n}():\n    return f{n + 1}()\n" for n in range(20)]
     text = "".join(steps) + "def f20():\n    return 1 / 0\n\ndef train():\n    return f0()\n"
-    lines = failed_row(tmp_path, text)["traceback"].splitlines()
+    lines = kept_of(tmp_path, text, "--fresh").splitlines()
     assert len(lines) == MOST_FRAMES + 1
     assert lines[-2:] == ["mine.py:42 in f20: return 1 / 0", "ZeroDivisionError: division by zero"]
-    fresh = tmp_path / "fresh"
-    fresh.mkdir()
-    assert "traceback" not in failed_row(fresh, "def train(): return 3.0\n")
+    (tmp_path / "none").mkdir()
+    assert kept_of(tmp_path / "none", "def train(): return 3.0\n") == "", "none of the user's"
 
 
 @pytest.mark.parametrize("words", ["raise Exception", None, "\x1b[31m\ud800"])
@@ -189,25 +186,6 @@ def test_any_exception_has_a_traceback_that_a_file_and_a_terminal_take(words: st
     assert "test_failures.py" in text
     assert "\x1b" not in text
     text.encode()
-
-
-# Run directories
-
-
-def test_tracebacks_survive_compacting_merging_and_exporting(tmp_path: Path) -> None:
-    written(tmp_path, BROKEN)
-    for name, seeds in (("a", "0:1"), ("b", "2:2")):
-        grid = ("--n=1:4", f"--seeds={seeds}", f"--out={name}", "--jobs=1")
-        run("sweep", "mine.py", *grid, cwd=tmp_path, expect=1)
-    call("compact", "a", cwd=tmp_path)
-    call("merge", "a", "b", "--out=c", cwd=tmp_path)
-    tables = [overfit_cli.load(tmp_path / "c")]
-    for kind, read in (("csv", pd.read_csv), ("parquet", pd.read_parquet)):
-        call("export", "c", f"--out=c.{kind}", cwd=tmp_path)
-        tables.append(read(tmp_path / f"c.{kind}"))
-    for cells in tables:
-        assert cells["traceback"].value_counts().to_dict() == {"\n".join(LINES): 6}
-    assert "traceback" not in call("export", "c", "--means", cwd=tmp_path).stdout
 
 
 # Failures of one kind
@@ -240,11 +218,10 @@ def test_a_sweep_of_few_large_batches_goes_on_after_the_first_has_failed(tmp_pat
 
 
 def test_words_of_an_error_are_no_place() -> None:
-    reasons = [f"error: ValueError: diverged at step {n} and lost at t1.py:3 in f" for n in (0, 7)]
-    assert {kind_of(reason) for reason in reasons} == {("ValueError", "t1.py:3 in f")}
-    [alike] = count_alike(dict.fromkeys(reasons, 1))
+    lost = [f"error: ValueError: diverged at step {n} and lost at t1.py:3 in f" for n in (0, 7)]
+    [alike] = count_alike(dict.fromkeys(lost, 1))
     assert alike.words == "error: ValueError: diverged at step 0 and lost, and similar"
     earlier = "error: ValueError: lost at t1.py:3 in f: f(n); from t1.py:7 in train"
-    assert kind_of(earlier) == kind_of(reasons[0])
+    assert {kind_of(reason) for reason in (*lost, earlier)} == {("ValueError", "t1.py:3 in f")}
     of_library = "error: LinAlgError: Singular at t1.py:3 in f (raised in numpy): f(n)"
     assert kind_of(of_library) == ("LinAlgError", "t1.py:3 in f (raised in numpy)")

@@ -36,19 +36,16 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_figure_its_caption_and_verify_say_that_cells_are_of_two_codes(mixed: Path) -> None:
+    """And nothing where those that are chosen are of one."""
     assert MIXED in call("plot", "lines", "--x=n", "--from=a", "--out=l.png", cwd=mixed).stderr
     assert MIXED in " ".join((mixed / "l.txt").read_text().split())
     assert MIXED in call("verify", "l.png", cwd=mixed).stdout
     [record] = read_record((mixed / "l.png").read_bytes())[1].runs
     first, second = read_manifest(mixed / "a").runs
     assert record.sources == {first.source: 12, second.source: 4}
-
-
-def test_where_cells_are_of_one_code_nothing_is_said(mixed: Path) -> None:
-    chosen = ("--from=a", "--where=n=1:3", "--out=c.png")
+    chosen = ("--from=a", "--where=n=1:3", "--out=c.csv")
     assert not call("plot", "lines", "--x=n", *chosen, cwd=mixed).stderr
     assert "sources" not in (mixed / "c.txt").read_text()
-    assert not call("export", "a", "--where=n=4", cwd=mixed).stderr
     assert len(overfit_cli.load(mixed / "a", where="n=1:3")) == 12
 
 
@@ -72,7 +69,7 @@ def git(folder: Path, *words: str) -> str:
 
 def test_a_run_keeps_its_functions_files_and_their_commit(folder: Path) -> None:
     def last_run() -> Run:
-        run(*RIDGE, "--out=a", "--fresh", cwd=folder)
+        run("sweep", "ridge.py", "--n=1,2", "--jobs=1", "--out=a", "--fresh", cwd=folder)
         return read_manifest(folder / "a").runs[-1]
 
     written(folder, "from near import two\n\n" + OLD, "ridge.py")
@@ -115,7 +112,7 @@ def train(n: int = 1):
 def test_a_run_is_held_to_the_files_that_a_function_names(folder: Path) -> None:
     (folder / "in").mkdir()
     written(folder / "in", READER, "reader.py")
-    sweep = ("sweep", "in/reader.py", "--n=1:3", "--jobs=1")
+    sweep = ("sweep", "in/reader.py", "--n=1,2", "--jobs=1")
     assert "points.csv" in call(*sweep, "--out=a", cwd=folder, expect=2).stderr
     points = written(folder / "in", "1", "points.csv")
     call(*sweep, "--out=a", cwd=folder)
@@ -124,7 +121,7 @@ def test_a_run_is_held_to_the_files_that_a_function_names(folder: Path) -> None:
     refused = call(*sweep, "--out=a", cwd=folder, expect=2).stderr
     assert "trained on other data (points.csv had other content then)" in refused
     call(*sweep, "--out=b", cwd=folder)
-    said = call("plot", "lines", "--from=a", "--from=b", "--out=l.png", cwd=folder).stderr
+    said = call("plot", "lines", "--from=a", "--from=b", "--out=l.csv", cwd=folder).stderr
     assert "Data that differs: points.csv" in said
     assert "Data that differs: points.csv" in call("compare", "a", "b", cwd=folder).stdout
     refused = call("merge", "a", "b", "--out=c", cwd=folder, expect=2).stderr
@@ -137,7 +134,7 @@ def test_runs_that_were_refined_at_two_thresholds_are_named(mixed: Path, tmp_pat
         refined = f'"refine": 2, "value": "loss", "threshold": {threshold}'
         edit(tmp_path / name / "manifest.json", '"settings": {', f'"settings": {{{refined}, ')
     words = "Refined at different thresholds: loss 2 ({}), loss 3 ({})."
-    both = ("--from=low", "--from=high", "--threshold=2", "--out=h.png")
+    both = ("--from=low", "--from=high", "--threshold=2", "--out=h.csv")
     assert words.format("low", "high") in call("plot", "heatmap", *both, cwd=tmp_path).stderr
     said = call("compare", "low", "high", cwd=tmp_path).stdout
     assert words.format("A", "B") in " ".join(said.split())

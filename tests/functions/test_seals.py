@@ -4,28 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from overfit_cli.sweeps.manifest import NO_MANIFEST, Run, read_manifest
 from tests.command import call, run
-from tests.functions.mine import written
+from tests.functions.mine import told, written
 
 FILE = """
 import numpy as np
-from overfit_cli import Claim, experiment
-from overfit_cli.claims.cells import require_done
-from overfit_cli.claims.rules import Margin, judge_estimate
-from overfit_cli.stats.intervals import mean_estimate
-
-ABOUT = Margin(0.0, 0.1, because="a tenth")
-
-def measure(cells):
-    errors = require_done(cells).groupby("seed")["error"].mean()
-    return judge_estimate(mean_estimate(errors), ABOUT)
-
-MEAN = Claim(name="mean", source="mine", statement="It is small on average.",
-             holds_where=ABOUT.in_words("the mean"), measure=measure)
+from overfit_cli import experiment
 
 @experiment(claims={claims})
 def train(n: int = 10, seed: int = 0):
@@ -40,58 +29,52 @@ SWEEP = ("sweep", "decay.py", "--n", "10,20,40", "--jobs=1")
 
 
 def state(folder: Path, *claims: str) -> None:
-    """Write the function's file with these claims; MEAN is the one that measures by itself."""
-    listed = f"[{', '.join(each if each == 'MEAN' else repr(each) for each in claims)}]"
-    written(folder, FILE.format(claims=listed), "decay.py")
+    """Write the function's file with these claims."""
+    written(folder, FILE.format(claims=[*claims]), "decay.py")
 
 
 def sweep(folder: Path, seeds: int, *more: str, out: str = "out") -> str:
     return run(*SWEEP, f"--seeds={seeds}", f"--out={out}", *more, cwd=folder).stdout
 
 
-def words_of(folder: Path, *command: str) -> str:
-    return " ".join(call(*command, cwd=folder).stdout.split())
-
-
 def report(folder: Path) -> str:
-    return words_of(folder, "report", "out", "--details")
+    return told(folder, "report", "out", "--details")
 
 
 def judge(folder: Path, *claims: str) -> str:
-    return words_of(folder, "judge", "out", *claims)
+    return told(folder, "judge", "out", *claims)
 
 
 @pytest.mark.slow
 def test_further_looks_share_half_of_the_error(tmp_path: Path) -> None:
-    state(tmp_path, "MEAN")
-    for _ in range(2):
-        sweep(tmp_path, 5)
-        assert "95 % t over 5 seeds" in report(tmp_path)
-    sweep(tmp_path, 8)
+    state(tmp_path, SMALL)
+    for seeds, level in ((6, "95 % by order"), (6, "95 % by order"), (8, "98.75 % by order")):
+        sweep(tmp_path, seeds)
+        assert f"{level} over {seeds} seeds" in report(tmp_path)
     sweep(tmp_path, 12)
     text = report(tmp_path)
-    assert "99.38 % t over 12 seeds" in text
+    assert "99.38 % by order over 12 seeds" in text
     assert "Seeds were added 2 times, so that intervals have the level 99.38 %." in text
-    manifest = read_manifest(tmp_path / "out")
-    assert manifest.further_looks == 2
-    assert list(manifest.claims or {}) == ["mean"]
 
 
-def test_a_look_is_further_where_it_has_new_seeds() -> None:
-    looks = ((0, 1), (1, 0), (0, 1, 2), (5,), (5, 0))
-    for count, further in enumerate([0, 0, 0, 1, 2, 2]):
-        made = tuple(Run.model_construct(values={}, seeds=seeds) for seeds in looks[:count])
-        assert NO_MANIFEST.model_copy(update={"runs": made}).further_looks == further
-
-
-def test_seeds_at_other_settings_are_no_further_look() -> None:
-    runs = [((1, 2), (0, 1)), ((3,), (0, 1, 2)), ((2, 3), (3,))]
-    made = tuple(Run.model_construct(values={"n": n}, seeds=seeds) for n, seeds in runs)
-    looks = [NO_MANIFEST.model_copy(update={"runs": made[:k]}).further_looks for k in (1, 2, 3)]
-    assert looks == [0, 0, 1]
-    twice = Run.model_construct(values={"n": ("2*m",)}, derived=("n",), seeds=(0, 1, 2))
-    derived = NO_MANIFEST.model_copy(update={"runs": (made[0], twice)})
-    assert derived.further_looks == 1, "an expression may be any value"
+@pytest.mark.parametrize(
+    ("runs", "further"),
+    [
+        ([((1,), seeds) for seeds in ((0, 1), (1, 0), (0, 1, 2), (5,), (5, 0))], [0, 0, 1, 2, 2]),
+        ([((1, 2), (0, 1)), ((3,), (0, 1, 2)), ((2, 3), (3,))], [0, 0, 1]),
+        ([((1, 2), (0, 1)), (("2*m",), (0, 1, 2))], [0, 1]),  # an expression may be any value
+    ],
+)
+def test_a_look_is_further_where_it_has_new_seeds_at_a_setting_of_before(
+    runs: list[Any], further: list[int]
+) -> None:
+    made = list[Run]()
+    for n, seeds in runs:
+        derived = ("n",) * ("2*m" in n)
+        made.append(Run.model_construct(values={"n": n}, seeds=seeds, derived=derived))
+    for count, looks in enumerate([0, *further]):
+        manifest = NO_MANIFEST.model_copy(update={"runs": tuple(made[:count])})
+        assert manifest.further_looks == looks
 
 
 @pytest.mark.slow
@@ -130,11 +113,10 @@ def test_a_claim_that_is_changed_added_or_removed_after_a_cell_says_so(tmp_path:
 PRESET = """
 title = "Decay"
 study = "decay.py"
+set.n = "10,20"
+quick = {{ seeds = 8 }}
 [claims]
 {claims}
-[quick]
-seeds = 8
-set.n = "10,20,40"
 """
 
 
@@ -144,15 +126,10 @@ def test_the_claims_of_a_preset_are_sealed_too_beside_those_of_its_user(tmp_path
     preset = written(tmp_path, PRESET.format(claims=claims), "decay.toml")
     stated = ("--claim", "mine: error < 0.2")
     run("sweep", "decay.toml", "--jobs=1", "--out=out", *stated, cwd=tmp_path)
-    words = judge(tmp_path)
-    assert "mine ours holds" in words
-    assert "small ours fails" in words
-    assert "after the first cell" not in words
     preset.write_text(PRESET.format(claims='small = "error < 0.2"'))
     words = judge(tmp_path)
-    assert "small ours holds" in words
+    assert all(f"{name} ours holds" in words for name in ("mine", "small", "low"))
     assert "It was: 'error < 0.05 where n = 10'." in words
-    assert "low ours holds" in words
     assert "This claim was removed after the first cell was trained" in words
     preset.write_text(PRESET.format(claims='small = "error is low"'))
     refused = call("judge", "out", cwd=tmp_path, expect=2).stderr
@@ -170,10 +147,10 @@ def test_a_claim_that_is_stated_with_a_sweep_is_judged_too(tmp_path: Path) -> No
     manifest = read_manifest(tmp_path / "out")
     assert manifest.stated == {"low": LOW[5:], "error-falls-along-n": "error falls along n"}
     assert {"low", "error-falls-along-n", "small"} == (manifest.claims or {}).keys()
-    for words in (judge(tmp_path), report(tmp_path)):
-        assert "low ours holds" in words
-        assert "error-falls-along-n ours holds" in words
-        assert "after the first cell" not in words
+    words = judge(tmp_path)
+    assert "low ours holds" in words
+    assert "error-falls-along-n ours holds" in words
+    assert "after the first cell" not in words
     assert "low" in call("runs", "out", cwd=tmp_path).stdout
     sweep(tmp_path, 9, *stated)
     for claim in ("error < 0.3", "low: error < 0.3"):
@@ -185,8 +162,8 @@ def test_a_claim_that_is_stated_with_a_sweep_is_judged_too(tmp_path: Path) -> No
 def test_a_dry_run_says_how_many_seeds_would_decide_a_claim(tmp_path: Path) -> None:
     state(tmp_path, SMALL)
     near = "near: error is 0.1 within 0.0006 where n = 10"
-    dry = ("--dry-run", "--claim", near, "--claim", "best: error[best n] < 1")
-    first = sweep(tmp_path, 3, *dry)
+    dry = ("--dry-run", "--claim", near)
+    first = sweep(tmp_path, 3, *dry, "--claim", "best: error[best n] < 1")
     needs = "It needs cells where n = 10. 6 seeds or more could decide it; this sweep has 3.\n"
     assert f"near: {needs}" in first
     assert "best: It needs 2 values of n or more." in first
@@ -206,7 +183,7 @@ def test_a_claim_that_is_judged_on_other_cells_than_those_of_its_seal_says_so(
     sweep(tmp_path, 6)
     assert "late ours holds where n >= 20 " in judge(tmp_path)
     assert "sealed for other cells" not in judge(tmp_path)
-    alone = words_of(tmp_path, "judge", "out", "--where", "n=20")
+    alone = told(tmp_path, "judge", "out", "--where", "n=20")
     sealed = "It was sealed for other cells: seed 0 to 5; n 20, 40."
     assert "not as sealed" in alone
     assert sealed in alone

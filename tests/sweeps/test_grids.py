@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import overfit_cli
@@ -24,8 +24,10 @@ from tests.toy_runs import TOY
 
 KNOWN = describe(benign_vit.parameters)
 WHOLE = st.integers(1, 1000)
+few = settings(max_examples=25, deadline=None)
 
 
+@few
 @given(WHOLE, WHOLE, st.integers(1, 30))
 def test_whole_numbers_are_those_of_pythons_range(start: int, more: int, step: int) -> None:
     assume(step <= more)
@@ -36,7 +38,8 @@ def test_whole_numbers_are_those_of_pythons_range(start: int, more: int, step: i
     assert parse_seeds(str(more)) == tuple(range(more))
 
 
-@given(st.floats(0.001, 1000), st.floats(1, 1000), st.integers(2, 200))
+@few
+@given(st.floats(0.001, 1000), st.floats(1, 1000), st.integers(2, 50))
 def test_real_numbers_are_spaced_by_difference_or_ratio(
     start: float, more: float, points: int
 ) -> None:
@@ -49,8 +52,11 @@ def test_real_numbers_are_spaced_by_difference_or_ratio(
     ):
         values = parse_range(KNOWN["snr"], f"{start!r}:{stop!r}{spelled}")
         np.testing.assert_allclose(np.array(values, float), space, rtol=1e-11)
+    coarse, fine = (parse_range(KNOWN["snr"], f"0.1:16:{count}") for count in (12, 34))
+    assert {*coarse} <= {*fine}, "a grid that is refined reuses its cells"
 
 
+@few
 @given(st.lists(WHOLE, min_size=2))
 def test_a_list_names_each_value_once_in_its_order(values: list[int]) -> None:
     text, once = ", ".join(map(str, values)), tuple(dict.fromkeys(values))
@@ -58,34 +64,25 @@ def test_a_list_names_each_value_once_in_its_order(values: list[int]) -> None:
     assert Grid.read(benign_vit, {"n": text}, text).given["n"] == parse_seeds(text) == once
 
 
+@few
 @given(st.lists(st.integers(0, 30), min_size=1, unique=True))
 def test_seeds_are_told_as_they_are_read_and_those_that_follow_as_a_range(seeds: list[int]) -> None:
     assert parse_seeds(seeds_text(seeds)) == tuple(seeds)
     assert seeds_text([*range(5), *range(1000, 1500)]) == "0:4,1000:1499"
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "values"),
-    [
-        ("n", "1e3", (1000,)),
-        ("n", "5:5", (5,)),
-        ("snr", "3,1", (3.0, 1.0)),
-        ("noise", "orthogonal,isotropic", ("orthogonal", "isotropic")),
-        ("n", "50:400:4:log", (50, 100, 200, 400)),
-        ("n", f"1:{9_999_999_999_999}:2:log", (1, 9_999_999_999_999)),
-    ],
-)
-def test_a_range_names_its_values(name: str, text: str, values: tuple[Value, ...]) -> None:
-    found = parse_range(KNOWN[name], text)
-    assert found == values
-    assert [type(value) for value in found] == [type(value) for value in values]
-
-
-def test_the_same_point_has_the_same_value_in_a_coarse_and_a_fine_range() -> None:
-    """So that a grid that is refined reuses its cells."""
-    coarse = parse_range(KNOWN["snr"], "0.1:16:12")
-    fine = parse_range(KNOWN["snr"], "0.1:16:34")
-    assert set(coarse) <= set(fine)
+def test_a_range_names_its_values() -> None:
+    ranges: dict[str, tuple[Value, ...]] = {
+        "n=1e3": (1000,),
+        "n=5:5": (5,),
+        "snr=3,1": (3.0, 1.0),
+        "noise=orthogonal,isotropic": ("orthogonal", "isotropic"),
+        "n=50:400:4:log": (50, 100, 200, 400),
+        "n=1:9999999999999:2:log": (1, 9_999_999_999_999),
+    }
+    for spelled, values in ranges.items():
+        name, _, text = spelled.partition("=")
+        assert repr(parse_range(KNOWN[name], text)) == repr(values)
 
 
 def test_log_spaced_whole_numbers_that_are_the_same_are_one() -> None:
@@ -99,37 +96,43 @@ def test_log_spaced_whole_numbers_that_are_the_same_are_one() -> None:
 # Grids
 
 
-def points(texts: str, only: tuple[str, ...] = (), *together: str) -> list[tuple[int, float]]:
-    """The values of n and snr at the points of a grid."""
-    given = dict(text.split("=") for text in texts.split())
+def points(texts: str) -> list[tuple[int, float]]:
+    """The values of n and snr at the points of a grid; lists go together after an ampersand."""
+    axes, *only = texts.split("; ")
+    given = dict(text.split("=") for text in axes.removesuffix(" &").split())
+    together = ["n,snr"] * axes.endswith("&")
     cells = Grid.read(TOY, given, (0,), together, only).cells()
     values = [cell.parameters.model_dump() for cell in cells]
     return [(point["n"], point["snr"]) for point in values]
 
 
-@pytest.mark.parametrize(
-    ("texts", "expected"),
-    [
-        # An expression gives a value at each point.
-        ("n=2:4 snr=2*n", [(2, 4), (3, 6), (4, 8)]),
-        ("n=floor(sqrt(snr))+1 snr=1,4,10", [(2, 1), (3, 4), (4, 10)]),
-        ("n=10**2 snr=n/3", [(100, 33.3333333333)]),
-        ("snr=n**2", [(4, 16)]),  # of the default of n
-        ("n=snr/3 snr=6", [(2, 6)]),  # whole but for round-off
-        # A list of expressions and numbers is an axis, and a point that repeats counts once.
-        ("n=2,3 snr=n,2*n,7", [(2, 2), (2, 4), (2, 7), (3, 3), (3, 6), (3, 7)]),
-        ("n=2,2,3 snr=1,1", [(2, 1), (3, 1)]),
-        ("n=2,4 snr=n,4", [(2, 2), (2, 4), (4, 4)]),
-    ],
-)
-def test_a_grid_is_all_points_of_its_axes(texts: str, expected: list[tuple[int, float]]) -> None:
-    assert points(texts) == expected
+GRIDS: dict[str, list[tuple[int, float]]] = {
+    # An expression gives a value at each point.
+    "n=2:4 snr=2*n": [(2, 4), (3, 6), (4, 8)],
+    "n=floor(sqrt(snr))+1 snr=1,4,10": [(2, 1), (3, 4), (4, 10)],
+    "n=10**2 snr=n/3": [(100, 33.3333333333)],
+    "snr=n**2": [(4, 16)],  # of the default of n
+    "n=snr/3 snr=6": [(2, 6)],  # whole but for round-off
+    # A list of expressions and numbers is an axis, and a point that repeats counts once.
+    "n=2,3 snr=n,2*n,7": [(2, 2), (2, 4), (2, 7), (3, 3), (3, 6), (3, 7)],
+    "n=2,2,3 snr=1,1": [(2, 1), (3, 1)],
+    "n=2,4 snr=n,4": [(2, 2), (2, 4), (4, 4)],
+    # Of lists that go together a value that one repeats has another partner.
+    "n=2,3 snr=0.5,4 &": [(2, 0.5), (3, 4)],
+    "n=2,2,3,2 snr=0.5,4,4,4 &": [(2, 0.5), (2, 4), (3, 4)],
+    # Conditions leave out points.
+    "n=1:3 snr=1,2,3; n >= snr": [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (3, 3)],
+    "n=1:3 snr=1,2,3; 1 < n/snr <= 2; n != 3": [(2, 1)],
+    "n=1:30 snr=0.1:3:30; snr = 0.1*n": [(n, round(n / 10, 1)) for n in range(1, 31)],
+}
+
+
+@pytest.mark.parametrize("texts", GRIDS)
+def test_a_grid_is_all_points_of_its_axes_that_meet_its_conditions(texts: str) -> None:
+    assert points(texts) == GRIDS[texts]
 
 
 def test_lists_go_together() -> None:
-    """A value that one list repeats has another partner; a point that repeats counts once."""
-    assert points("n=2,3 snr=0.5,4", (), "n,snr") == [(2, 0.5), (3, 4)]
-    assert points("n=2,2,3,2 snr=0.5,4,4,4", (), "n,snr") == [(2, 0.5), (2, 4), (3, 4)]
     tied = Grid.read(TOY, {"n": "2,3", "snr": "0.5,4", "mood": "well,nan"}, (0, 1), ("n,snr",))
     assert tied.size == len(tied.cells()) == 8
     assert list(tied.axes) == ["n", "snr", "mood"]
@@ -141,14 +144,6 @@ def test_lists_go_together() -> None:
 def test_only_round_off_makes_a_number_whole() -> None:
     with pytest.raises(UserError, match="it is 2e"):
         points("n=snr/2 snr=4000000001")
-
-
-def test_conditions_leave_out_points() -> None:
-    kept = [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (3, 3)]
-    assert points("n=1:3 snr=1,2,3", ("n >= snr",)) == kept
-    assert points("n=1:3 snr=1,2,3", ("1 < n/snr <= 2", "n != 3")) == [(2, 1)]
-    tenths = [(n, round(n / 10, 1)) for n in range(1, 31)]
-    assert points("n=1:30 snr=0.1:3:30", ("snr = 0.1*n",)) == tenths
 
 
 def test_a_sweep_keeps_what_its_grid_covers(tmp_path: Path) -> None:

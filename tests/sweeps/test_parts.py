@@ -8,6 +8,7 @@ import random
 import shutil
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -35,10 +36,15 @@ VIT = find_study("benign-vit")
 GRID = ("--n=1:3", "--snr=1:2:2", "--seeds=1", "--trajectories", "--jobs=1")
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return sweep_toy(tmp_path_factory.mktemp("whole") / "out").path
+
+
 @pytest.fixture
-def swept(tmp_path: Path) -> RunDirectory:
+def swept(whole: Path, tmp_path: Path) -> RunDirectory:
     """Six cells in three parts, with trajectories."""
-    return sweep_toy(tmp_path / "out")
+    return RunDirectory(Path(shutil.copytree(whole, tmp_path / "out")))
 
 
 def sweep_again(path: Path) -> str:
@@ -101,29 +107,10 @@ CONTENTS: dict[str, tuple[Change, str]] = {
 }
 
 
-@pytest.mark.parametrize("what", CONTENTS)
-def test_a_whole_file_with_something_else_in_it_is_left_out_by_name(
-    swept: RunDirectory, what: str
-) -> None:
-    """It is named after its content: what is wrong with it is what it says. Beside a good part of
-    the same cells it takes nothing away; instead of it these run again."""
-    change, reason = CONTENTS[what]
-    expected = rows(swept.path)
-    part = parts_in(swept.path / CELLS)[1]
-    odd = put(swept.path / CELLS, change(pq.read_table(part)))
-    with pytest.warns(UserWarning, match=f"{odd.name} is left out: {reason}"):
-        pd.testing.assert_frame_equal(rows(swept.path), expected)
+def put_in_place(change: Change, part: Path) -> None:
+    """Write other content than a part's, and name it after that: what is wrong is what it says."""
+    put(part.parent, change(pq.read_table(part)))
     part.unlink()
-    with pytest.warns(UserWarning, match=f"{odd.name} is left out: {reason}"):
-        left = rows(swept.path)
-    kept = expected[expected["key"].isin(left["key"])]
-    pd.testing.assert_frame_equal(left, kept.reset_index(drop=True))
-    said = sweep_again(swept.path)
-    assert "4 there already; 2 to run" in said
-    assert said.count(f"is left out: {reason}") == 1
-    assert odd.exists()
-    with pytest.warns(UserWarning, match="is left out"):
-        pd.testing.assert_frame_equal(rows(swept.path), expected)
 
 
 def flipped(content: bytes, bit: int) -> bytes:
@@ -147,23 +134,28 @@ FILES: dict[str, tuple[Callable[[Path], object], str]] = {
     "a folder": (lambda part: part.with_name("folder.parquet").mkdir(), r"it can't be read \("),
     "a pipe": (lambda part: os.mkfifo(part.with_name("pipe.parquet")), r"it can't be read \("),
 }
+ODD = FILES | {what: (partial(put_in_place, how), why) for what, (how, why) in CONTENTS.items()}
 
 
 @pytest.mark.unix
-@pytest.mark.parametrize("what", FILES)
+@pytest.mark.parametrize("what", ODD)
 def test_a_file_that_is_no_whole_part_is_left_out_and_its_cells_run_again(
     swept: RunDirectory, what: str
 ) -> None:
-    act, reason = FILES[what]
+    """Beside a good part of the same cells it takes nothing away."""
+    (act, reason), kinds = ODD[what], (CELLS, STEPS) if what in FILES else (CELLS,)
     expected, steps = rows(swept.path), swept.load_trajectories()
-    for kind in (CELLS, STEPS):
+    for kind in kinds:
         act(parts_in(swept.path / kind)[1])
-    with pytest.warns(UserWarning, match=f"is left out: {reason}"):
+    with pytest.warns(UserWarning, match=rf"\S+parquet is left out: {reason}"):
         lost = 6 - len(rows(swept.path))
-    with pytest.warns(UserWarning, match=f"is left out: {reason}"):
-        assert 12 - len(RunDirectory(swept.path).load_trajectories()) == 2 * lost
+    if what in CONTENTS:
+        assert lost == 2
+    else:
+        with pytest.warns(UserWarning, match=f"is left out: {reason}"):
+            assert 12 - len(RunDirectory(swept.path).load_trajectories()) == 2 * lost
     said = sweep_again(swept.path)
-    assert len([line for line in said.splitlines() if "is left out: it" in line]) == 2
+    assert len([line for line in said.splitlines() if "is left out: " in line]) == len(kinds)
     assert f"{6 - lost} there already; {lost} to run" in said
     again = RunDirectory(swept.path)
     with warnings.catch_warnings():
@@ -188,30 +180,16 @@ def test_parts_in_the_folder_of_another_kind_are_left_out(
         pd.testing.assert_frame_equal(swept.load_trajectories(), steps)
 
 
-def test_a_column_that_the_study_has_dropped_is_left_out_and_a_name_may_have_a_prefix(
+def test_columns_and_versions_of_another_time_change_nothing_and_a_name_may_have_a_prefix(
     swept: RunDirectory,
 ) -> None:
     expected = rows(swept.path)
-    part = parts_in(swept.path / CELLS)[1]
+    part, other, _ = parts_in(swept.path / CELLS)
     noted = put(part.parent, filled("note", 1.5)(pq.read_table(part)))
     noted.rename(noted.with_name(f"machine-2-{noted.name}"))
     part.unlink()
-    pd.testing.assert_frame_equal(rows(swept.path), expected)
-
-
-def test_cells_without_a_parameter_of_the_study_are_left_out(swept: RunDirectory) -> None:
-    part = parts_in(swept.path / CELLS)[1]
-    put(part.parent, without("n")(pq.read_table(part)))
-    part.unlink()
-    why = "is left out: its study has other parameters: n was absent and is int64"
-    with pytest.warns(UserWarning, match=why):
-        assert len(rows(swept.path)) == 4
-
-
-def test_parts_of_other_versions_hide_nothing_whatever_they_hold(swept: RunDirectory) -> None:
-    expected, table = rows(swept.path), pq.read_table(parts_in(swept.path / CELLS)[0])
     for version, change in ((9, filled("test_loss", 1)), (0, filled("n", "a word"))):
-        put(swept.path / CELLS, filled("version", version)(change(table)))
+        put(part.parent, filled("version", version)(change(pq.read_table(other))))
     pd.testing.assert_frame_equal(rows(swept.path), expected)
 
 
@@ -244,11 +222,10 @@ def shown(path: Path) -> tuple[set[float], set[float]]:
     return set(directory.load_cells()["test_loss"]), set(steps["step"])
 
 
-@pytest.mark.parametrize("compact", [False, True])
 def test_the_newest_done_row_counts_with_its_steps_whatever_the_dates_of_files(
-    tmp_path: Path, *, compact: bool
+    tmp_path: Path,
 ) -> None:
-    """A failed one replaces none that is done, nor its steps."""
+    """A failed one replaces none that is done, nor its steps; joined parts have the same rows."""
     directory = RunDirectory(tmp_path)
     directory.prepare()
     for number in (1, 2, 3):
@@ -257,46 +234,31 @@ def test_the_newest_done_row_counts_with_its_steps_whatever_the_dates_of_files(
     for kind in (CELLS, STEPS):
         for part in parts_in(tmp_path / kind):
             os.utime(part, ns=(0, random.Random(part.name).randrange(10**18)))
-    if compact:
-        directory.compact()
-        assert len(stored_keys(tmp_path)) == 6
+    assert shown(tmp_path) == ({3}, {3})
+    directory.compact()
+    assert len(stored_keys(tmp_path)) == 6
     assert shown(tmp_path) == ({3}, {3})
     assert set(directory.contents()["status"]) == {"done"}
     write(directory, 5)
     assert shown(tmp_path) == ({5}, {5})
 
 
-# Studies
-
-
-@pytest.fixture
-def mixed(swept: RunDirectory) -> RunDirectory:
-    """A toy's directory, into which a part of another study was copied."""
-    [cell] = Grid.read(VIT, {"n": "2"}, (0,)).cells()
-    other = cell_table(VIT, [CellResult(cell, {"test_loss": 1.0})])
-    # First by name: whoever looks at one part only looks at this one.
+def test_a_part_of_another_study_hides_no_rows_and_without_a_manifest_is_refused_by_name(
+    swept: RunDirectory,
+) -> None:
+    """It was copied there. Of a newer version than these, and the first by name."""
+    grid = Grid.read(VIT, {"n": "2"}, (0,))
+    results = [CellResult(cell, {"test_loss": 1.0}) for cell in grid.cells()]
+    other = cell_table(VIT, results)
     put(swept.path / CELLS, other, schema="2", kind=CELLS, study="benign-vit")
-    return RunDirectory(swept.path)
-
-
-def test_a_part_of_another_study_hides_no_rows(mixed: RunDirectory) -> None:
     with pytest.warns(UserWarning, match="it belongs to benign-vit, and the directory to toy"):
-        cells = overfit_cli.load(mixed.path)
-    assert set(cells["study"]) == {"toy"}
-    assert len(cells) == 6, "a newer version of the other study doesn't hide these"
-    said = sweep_again(mixed.path)
-    assert "6 there already; 0 to run" in said
-    assert "is left out: it belongs to benign-vit, and the directory to toy" in said
-    refused = call("sweep", "--n=2", "--out=out", cwd=mixed.path.parent, expect=2)
-    assert "it holds cells of toy, not of benign-vit" in refused.stderr
+        assert overfit_cli.load(swept.path)["study"].tolist() == ["toy"] * 6
+    assert "6 there already; 0 to run" in sweep_again(swept.path)
     with pytest.raises(UserError, match="it holds cells of toy, not of benign-vit"):
-        mixed.record(Grid.read(VIT, {"n": "2"}, (0,)), {})  # as where two sweeps begin at once
-
-
-def test_studies_mixed_without_a_manifest_are_refused_by_name(mixed: RunDirectory) -> None:
-    (mixed.path / MANIFEST).unlink()
+        RunDirectory(swept.path).record(grid, {})  # as where two sweeps begin at once
+    (swept.path / MANIFEST).unlink()
     for command in ("sweep toy --out", "plot heatmap --from", "report", "compact", "export"):
-        refused = call(*command.split(), "out", cwd=mixed.path.parent, expect=2)
+        refused = call(*command.split(), "out", cwd=swept.path.parent, expect=2)
         [sentence] = refused.stderr.splitlines()
         assert "cells of benign-vit and of toy, and no manifest;" in sentence
 

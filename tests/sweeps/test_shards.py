@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from math import inf, nan
@@ -16,8 +17,7 @@ from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.plan import Shard
 from overfit_cli.sweeps.store import RunDirectory
-from tests.command import call, ended, run, start
-from tests.functions.mine import swept
+from tests.command import call, run
 from tests.toy_runs import TOY, parts_in, rows, toy_cells, write_cells
 
 Cost = Callable[[Cell], float]
@@ -56,28 +56,6 @@ def test_runs_are_merged_whatever_their_parameters_are_called(tmp_path: Path) ->
     for name, values in (("a", "1,2"), ("b", "2,3")):
         call("sweep", "f.py", "--path", values, "--jobs=1", "--out", name, cwd=tmp_path)
     assert "3 cells" in call("merge", "a", "b", "--out", "all", cwd=tmp_path).stdout
-
-
-def test_a_sweep_clears_what_a_kill_left_of_its_own_parts_alone(tmp_path: Path) -> None:
-    call("sweep", "toy", "--n=1", "--jobs=1", "--out=out", cwd=tmp_path)
-    (tmp_path / "out" / "figures").mkdir()
-    for place in ("cells", "figures"):
-        (tmp_path / "out" / place / ".part-1").touch()
-    call("sweep", "toy", "--n=1,2", "--jobs=1", "--out=out", cwd=tmp_path)
-    assert [path.parent.name for path in (tmp_path / "out").glob("*/.part-*")] == ["figures"]
-
-
-@pytest.mark.slow
-def test_shards_that_share_a_directory_fill_it_side_by_side(tmp_path: Path, whole: Path) -> None:
-    """Each has the same part whatever others have finished meanwhile."""
-    grid = ("sweep", "toy", *GRID, "--jobs=1", "--out=out")
-    parts = [(*grid, f"--shard={number}/3") for number in (1, 2, 3)]
-    processes = [start(*part, cwd=tmp_path) for part in parts]
-    for number, output in enumerate(map(ended, processes), start=1):
-        assert f"toy: 12 cells of 36, shard {number}/3 (n 6 × snr 3 × seeds 2), out" in output
-        assert "12 trained" in output
-    pd.testing.assert_frame_equal(rows(tmp_path / "out"), rows(whole))
-    assert "12 there already; 0 to run" in run(*parts[1], cwd=tmp_path).stdout
 
 
 def cubed(cell: Cell) -> float:
@@ -160,17 +138,18 @@ OTHERS = [(1.0, 1.0 + 1e-4), (nan, 1.0), (inf, -inf), (inf, 1.0)]
 """Two numbers of one cell that are taken to be the same, or not."""
 
 
+ELSEWHERE = "with other numbers in another directory: "
+OF_ONE = (
+    f"{toy_cells('5', '1')[0].key} has draw 1.0 in one and 1.0001 in two. Nothing was merged.\n"
+)
+
+
 @pytest.mark.parametrize(
     ("draws", "said"),
     [
         (SAME, "merged into all: 4 cells."),
-        (OTHERS, "overfit: 4 cells with other numbers in another directory: "),
-        (
-            [*SAME, OTHERS[0]],
-            "overfit: 1 cell with other numbers in another directory: "
-            f"{toy_cells('5', '1')[0].key} has draw 1.0 in one and 1.0001 in two. Nothing "
-            "was merged.\n",
-        ),
+        (OTHERS, f"overfit: 4 cells {ELSEWHERE}"),
+        ([*SAME, OTHERS[0]], f"overfit: 1 cell {ELSEWHERE}{OF_ONE}"),
     ],
 )
 def test_cells_with_other_numbers_are_named_and_nothing_is_merged(
@@ -205,40 +184,20 @@ def test_a_damaged_file_of_a_source_is_refused(tmp_path: Path, whole: Path) -> N
     assert not (tmp_path / "all" / "cells" / "notes.parquet").exists(), "another program's"
 
 
-@pytest.mark.parametrize(
-    ("what", "one", "two"),
-    [
-        ("study", '"study": "toy"', '"study": "benign-vit"'),
-        ("study's version", '"version": 1', '"version": 2'),
-        ("code", '"source": ""', '"source": "abc"'),
-        ("data images", '"data": {"images": "12"}', '"data": {"images": "34"}'),
-    ],
-)
-def test_directories_that_are_not_alike_are_refused(
-    tmp_path: Path, whole: Path, what: str, one: str, two: str
-) -> None:
-    manifest = (
-        (whole / "manifest.json").read_text().replace('"data": {}', '"data": {"images": "12"}')
-    )
-    for name, said in (("one", one), ("two", two)):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "manifest.json").write_text(manifest.replace(one, said, 1))
-    refused = run("merge", "one", "two", "--out", "all", cwd=tmp_path, expect=2)
-    assert f"DIR two: its {what} is another than that of one." in refused.stderr
+def test_directories_that_are_not_alike_are_refused(tmp_path: Path, whole: Path) -> None:
+    manifest = json.loads((whole / "manifest.json").read_text())
+    first, second = (tmp_path / name / "manifest.json" for name in ("one", "two"))
+    for file in (first, second):
+        file.parent.mkdir()
+    [last] = manifest["runs"]
+    for what, one, two in (
+        ("study", {}, {"study": "benign-vit"}),
+        ("study's version", {}, {"version": 2}),
+        ("code", {}, {"runs": [last | {"source": "abc"}]}),
+        ("data images", {"data": {"images": "12"}}, {"data": {"images": "34"}}),
+    ):
+        first.write_text(json.dumps(manifest | one))
+        second.write_text(json.dumps(manifest | two))
+        refused = run("merge", "one", "two", "--out", "all", cwd=tmp_path, expect=2)
+        assert f"DIR two: its {what} is another than that of one." in refused.stderr
     assert not (tmp_path / "all").exists()
-
-
-@pytest.mark.slow
-def test_a_function_swept_in_two_folders_is_merged(tmp_path: Path) -> None:
-    text = "def train(n: int = 1, seed: int = 0):\n    return {'test_loss': 1.0 / n}\n"
-    for machine in ("1", "2"):
-        folder = tmp_path / machine
-        folder.mkdir()
-        part = ("--n=1:6", "--seeds=1", f"--shard={machine}/2")
-        swept(folder, text, *part)
-    done = run("merge", "1/out", "2/out", "--out", "all", cwd=tmp_path)
-    assert done.stdout == "2 directories merged into all: 6 cells.\n"
-    run("plot", "lines", "--from", "all", cwd=tmp_path)
-    swept(folder, text.replace("1.0", "2.0"), *part, "--fresh")
-    refused = run("merge", "1/out", "2/out", "--out", "no", cwd=tmp_path, expect=2)
-    assert "its code is another than that of 1/out" in refused.stderr

@@ -1,10 +1,10 @@
-"""Plans, cells, files and sentences of a sweep."""
+"""Plans, cells, files and sentences of a sweep, and what its readers choose of it."""
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from overfit_cli.core.errors import UserError
 from overfit_cli.studies.benign_vit.study import study as benign_vit
 from overfit_cli.sweeps.part import cell_schema
 from tests.command import run, start, wait_for
+from tests.fake_study import untold
 from tests.toy_runs import TOY, check_once, parts_in, rows
 
 TOY_OUT = ("sweep", "toy", "--jobs=1", "--out=out")
@@ -69,7 +70,7 @@ def test_every_row_begins_with_the_common_columns(tmp_path: Path) -> None:
 
 def test_the_plan_of_a_dry_run_says_what_it_would_take_and_writes_nothing(tmp_path: Path) -> None:
     grid = ("--n=2:3", "--snr=1:2:2", "--seeds=2", "--jobs=2", "--dry-run")
-    done = run("sweep", *grid, cwd=tmp_path).stdout
+    done = run("sweep", "toy", *grid, cwd=tmp_path).stdout
     assert re.search(r"8 cells \(n 2 × snr 2 × seeds 2\), .*\n8 to run", done)
     assert re.search(r"(about .*|a few seconds) on 2 jobs, [\d.]+ [MG]B of memory", done), done
     assert not list(tmp_path.iterdir())
@@ -115,7 +116,7 @@ def test_fresh_takes_no_row_away_before_its_new_one_is_written(tmp_path: Path) -
         ("fig1 --n=2,3 --set=snr=9", "lines"),
     ],
 )
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(10)
 def test_the_next_command_works_whatever_the_axes(
     tmp_path: Path, asked: str, following: str
 ) -> None:
@@ -132,29 +133,6 @@ def test_the_next_command_works_whatever_the_axes(
     run(*command, cwd=tmp_path)
 
 
-def test_failed_cells_are_rows_and_run_again_only_on_request(tmp_path: Path) -> None:
-    grid = (*TOY_OUT, "--n=1:4", "--set=mood=diverges")
-    assert "6 failed (6 diverged)" in run(*grid, cwd=tmp_path, expect=1).stdout
-    cells = rows(tmp_path / "out")
-    failed = cells[cells["status"] == "failed"]
-    assert sorted(failed["n"].unique()) == [1, 3]
-    assert failed["test_loss"].isna().all()
-    again = run(*grid, cwd=tmp_path, expect=1).stdout
-    assert "6 there as failed (--retry-failed runs them); 0 to run" in again
-    retried = run(*grid, "--retry-failed", cwd=tmp_path, expect=1)
-    assert "6 run again; 6 to run" in retried.stdout
-    check_once(tmp_path / "out", cells)
-
-
-@pytest.mark.slow
-def test_fail_fast_stops_at_the_first_failure(tmp_path: Path) -> None:
-    grid = ("sweep", "toy", "--n", "1:100", "--set", "mood=raises", "--jobs", "2")
-    done = run(*grid, "--fail-fast", "--out", "out", cwd=tmp_path, expect=1)
-    count = len(overfit_cli.load(tmp_path / "out"))
-    assert 1 <= count <= 4, "those that were running end"
-    assert f"(--fail-fast). {300 - count} cells were not run." in done.stdout
-
-
 def test_cells_of_an_older_version_are_stale_and_the_plan_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,14 +140,11 @@ def test_cells_of_an_older_version_are_stale_and_the_plan_says_so(
     run(*grid, cwd=tmp_path)
     monkeypatch.setattr(TOY, "version", 2)
     why = "its cells are of version 1 of toy, and this overfit has version 2"
-    for command in (("plot", "heatmap", "--from"), ("report",)):
-        assert why in run(*command, "results/out", cwd=tmp_path, expect=2).stderr
+    for command in ("plot heatmap --from results/out", "report results/out"):
+        assert why in run(*command.split(), cwd=tmp_path, expect=2).stderr
     none = run("plot", "heatmap", cwd=tmp_path, expect=2).stderr
     assert "No run directory" in none
-    for said in (none, run("report", cwd=tmp_path).stderr):
-        assert f"results/out is left out: {why}" in " ".join(said.split())
-    report = json.loads((tmp_path / "results" / "report" / "claims.json").read_text())
-    assert all(claim["verdict"] == "not run" for claim in report["claims"])
+    assert f"results/out is left out: {why}" in " ".join(none.split())
     newer = run(*grid, cwd=tmp_path)
     assert "2 stale, of another version of the study; 2 to run" in newer.stdout
     for version in (1, 2):  # each overfit reads the cells of its own version
@@ -187,3 +162,61 @@ def test_trajectories_are_logged_on_request_for_cells_that_lack_them(tmp_path: P
     steps = overfit_cli.load(tmp_path / "out", trajectories=True)
     assert sorted(steps["key"].unique()) == sorted(rows(tmp_path / "out")["key"])
     assert steps["step"].tolist() == [0, 1, 0, 1]
+
+
+# Conditions choose cells
+
+
+@pytest.fixture(scope="module")
+def varied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Cells over n, snr and a mood, with two seeds."""
+    folder = tmp_path_factory.mktemp("varied")
+    grid = ("--n=1:6", "--snr=0.1:0.7:3", "--set=mood=well,prints", "--seeds=2", "--trajectories")
+    run(*TOY_OUT, *grid, cwd=folder)
+    return folder / "out"
+
+
+CHOICES: list[tuple[Any, Callable[[pd.DataFrame], pd.Series]]] = [
+    (["n=2:4"], lambda cells: cells["n"].between(2, 4)),
+    (["n>=2", "n < 5", "snr<=0.4"], lambda cells: cells["n"].between(2, 4) & (cells["snr"] < 0.5)),
+    (["mood != well"], lambda cells: cells["mood"] == "prints"),
+    (["draw=0.2:0.7"], lambda cells: cells["draw"].between(0.2, 0.7)),
+    ({"n": (2, 5), "snr": ">0.1"}, lambda cells: cells["n"].isin([2, 5]) & (cells["snr"] > 0.2)),
+]
+
+
+def test_chosen_cells_are_those_that_a_plain_filter_leaves(varied: Path) -> None:
+    every = overfit_cli.load(varied)
+    for where, rule in CHOICES:
+        expected = every[rule(every)]
+        assert 0 < len(expected) < len(every)
+        pd.testing.assert_frame_equal(overfit_cli.load(varied, where=where), expected)
+    logged = overfit_cli.load(varied, where=where, trajectories=True)
+    assert set(logged["key"]) == set(expected["key"])
+    with pytest.raises(UserError, match=r"one value or several by name"):
+        overfit_cli.load(varied, where={"n": None})  # type: ignore[dict-item]
+
+
+def test_a_figure_of_chosen_cells_needs_no_more_axes_and_lacks_none_of_the_others(
+    varied: Path,
+) -> None:
+    with pytest.raises(UserError, match="mood varies too"):
+        overfit_cli.draw("heatmap", varied)
+    figure = overfit_cli.draw("heatmap", varied, where=["mood=well", "test_loss<0.9", "n<6"])
+    cells = overfit_cli.load(varied, where=["mood=well", "n<6"])
+    left = (cells["test_loss"] < 0.9).sum()
+    chosen = f"Chosen: test_loss<0.9, {left} of {len(cells)} cells; the others are left out."
+    caption = " ".join(figure.caption.split())
+    for told in ("median of 2 seeds", "Axes: N (n) 1, 2, 3, 4, 5; snr 0.4, 0.7.", chosen):
+        assert told in caption
+    assert not untold(figure, "", "missing")
+
+
+@pytest.mark.slow
+def test_the_newest_directory_that_fits_has_such_cells_and_no_more_axes(tmp_path: Path) -> None:
+    for name, more in (("older", "mood=well"), ("newer", "mood=prints"), ("last", "pause=0,0.01")):
+        grid = ("--n=1,2", "--snr=1,2", f"--set={more}", "--seeds=1", "--jobs=1")
+        run("sweep", "toy", *grid, f"--out=results/{name}", cwd=tmp_path)
+    for where, fits in (((), "newer"), (("--where=mood=well",), "older")):
+        drawn = run("plot", "heatmap", *where, cwd=tmp_path).stdout
+        assert f"From results/{fits}, the newest run directory that fits." in drawn
