@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import pandas as pd
 import pytest
 
 import overfit_cli
@@ -76,6 +77,23 @@ def test_a_training_prints_the_users_lines_alone(tmp_path: Path) -> None:
     for out in ("a", "b"):
         [row] = overfit_cli.load(tmp_path / out).to_dict("records")
         assert row["traceback"] == "\n".join(LINES)
+
+
+@pytest.mark.slow
+def test_tracebacks_survive_compacting_merging_and_exporting(tmp_path: Path) -> None:
+    written(tmp_path, BROKEN)
+    for name, seeds in (("a", "0:1"), ("b", "2:2")):
+        grid = ("--n=1:4", f"--seeds={seeds}", f"--out={name}", "--jobs=1")
+        run("sweep", "mine.py", *grid, cwd=tmp_path, expect=1)
+    call("compact", "a", cwd=tmp_path)
+    call("merge", "a", "b", "--out=c", cwd=tmp_path)
+    tables = [overfit_cli.load(tmp_path / "c")]
+    for kind, read in (("csv", pd.read_csv), ("parquet", pd.read_parquet)):
+        call("export", "c", f"--out=c.{kind}", cwd=tmp_path)
+        tables.append(read(tmp_path / f"c.{kind}"))
+    for cells in tables:
+        assert cells["traceback"].value_counts().to_dict() == {"\n".join(LINES): 6}
+    assert "traceback" not in call("export", "c", "--means", cwd=tmp_path).stdout
 
 
 def test_a_report_shows_the_lines_as_code(tmp_path: Path) -> None:

@@ -133,6 +133,15 @@ def test_the_next_command_works_whatever_the_axes(
     run(*command, cwd=tmp_path)
 
 
+@pytest.mark.slow
+def test_fail_fast_stops_at_the_first_failure(tmp_path: Path) -> None:
+    grid = ("sweep", "toy", "--n", "1:100", "--set", "mood=raises", "--jobs", "2")
+    done = run(*grid, "--fail-fast", "--out", "out", cwd=tmp_path, expect=1)
+    count = len(overfit_cli.load(tmp_path / "out"))
+    assert 1 <= count <= 4, "those that were running end"
+    assert f"(--fail-fast). {300 - count} cells were not run." in done.stdout
+
+
 def test_cells_of_an_older_version_are_stale_and_the_plan_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
