@@ -16,12 +16,24 @@ from PIL import Image
 from scipy.sparse.csgraph import connected_components
 
 from overfit_cli import UserError
-from overfit_cli.studies.attention_kernel import cache as cache_module
+from overfit_cli.core.parameters import Value
 from overfit_cli.studies.attention_kernel import images as pictures
-from overfit_cli.studies.attention_kernel.classifier_parameters import PathfinderSettings
-from overfit_cli.studies.attention_kernel.images import CHUNK, PathfinderImages, images, stream_of
+from overfit_cli.studies.attention_kernel.classifier_parameters import (
+    KernelPathfinderParameters,
+    PathfinderSettings,
+)
+from overfit_cli.studies.attention_kernel.classifiers import pathfinder
+from overfit_cli.studies.attention_kernel.images import (
+    CHUNK,
+    PathfinderImages,
+    images,
+    pathfinder_task,
+    stream_of,
+)
 from overfit_cli.studies.attention_kernel.scenes import Scenes, matches
 from tests.studies.attention_kernel import pathfinder_oracle as oracle
+from tests.studies.test_every_study import PIXELS
+from tests.training import cell_of
 
 pytestmark = pytest.mark.usefixtures("cache")
 
@@ -41,7 +53,7 @@ TINY = replaced(
 )
 """As in the quick profile of figure 3."""
 MIRRORED = [replaced(settings, matched="places") for settings in (SMALL, TINY)]
-EVERY_KIND = pytest.mark.parametrize("settings", [HARD, SMALL, TINY, *MIRRORED])
+EVERY_KIND = pytest.mark.parametrize("settings", [SMALL, TINY, HARD, *MIRRORED])
 
 
 @pytest.fixture
@@ -234,20 +246,6 @@ def test_a_torn_or_foreign_file_is_drawn_anew(cache: Path, drawn: mock.Mock) -> 
     assert drawn.call_count == 1 + len(harmed)
 
 
-def test_a_cache_that_cannot_be_written_is_no_cache(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn: mock.Mock
-) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("OVERFIT_CACHE", str(tmp_path / "file" / "cache"))
-    assert same(images(SMALL, TRAIN, 4), images(SMALL, TRAIN, 4))
-    monkeypatch.setenv("OVERFIT_CACHE", str(tmp_path / "full"))
-    no_space = OSError(28, "No space left on device")
-    monkeypatch.setattr(cache_module, "write_file", mock.Mock(side_effect=no_space))
-    assert len(images(SMALL, TRAIN, 4)) == 4
-    assert not list(tmp_path.rglob("*.npz"))
-    assert drawn.call_count == 3
-
-
 # What LRA ships
 
 
@@ -282,11 +280,18 @@ def test_lra_is_read_in_the_order_of_its_files(tmp_path: Path, above: str, as_ar
     assert labels.tolist() == [0, 1, 0] * 3
 
 
-ROW = b"imgs/0 sample_0.png 0 "
+def lying(kind: str, shape: str) -> bytes:
+    """An array of words whose header says this."""
+    header = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + bytes(96)
+
+
+ROW, LIES = b"imgs/0 sample_0.png 0 ", ("(1000000000000, 4)", "(-1, 4)", "(" * 3000)
+NO_WORDS = [b"\xff\xfe\x00", *map(lying, ("<U9", "|O") * 3, LIES * 2)]
 METADATA = [
     (b"imgs/0 sample_0.png 0\n", ["0.npy", "row 1 has 3 columns", "sub-path, file name"]),
     (ROW + b"1 1.0\n\n" + ROW + b"2\n", ["0.npy", "label of row 2 is '2'", "0 or 1"]),
-    (b"\xff\xfe\x00", ["0.npy", "neither text nor an array of words"]),
+    *((content, ["0.npy", "neither text nor an array of words"]) for content in NO_WORDS),
     (b"imgs/0 sample_7.png 7 1\n", ["sample_7.png", "no such image"]),
     (b"imgs/0 small.png 0 1\n", ["small.png", "16 × 8 pixels", "32 × 32 is needed"]),
     (b"imgs/0 /etc/passwd 0 1\n", ["0.npy", "row 1 names '/etc/passwd'", "inside"]),
@@ -310,15 +315,6 @@ def test_malformed_metadata_and_images_are_named_in_a_sentence(tmp_path: Path) -
     for content, words in METADATA:
         (root / "metadata" / "0.npy").write_bytes(content)
         refused(tmp_path, "hard", [str(root), *words])
-
-
-@pytest.mark.parametrize("shape", ["(1000000000000, 4)", "(-1, 4)", "(" * 3000])
-@pytest.mark.parametrize("kind", ["<U9", "|O"])
-def test_a_lying_header_is_named_in_a_sentence(tmp_path: Path, shape: str, kind: str) -> None:
-    path = write_lra(tmp_path, as_array=True) / "metadata" / "0.npy"
-    text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
-    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + bytes(96))
-    refused(tmp_path, "hard", [str(path), "neither text nor an array"])
 
 
 def test_metadata_without_end_is_named_in_a_sentence(
@@ -349,3 +345,50 @@ def refused(folder: Path, difficulty: str, words: list[str]) -> None:
     assert all(word in sentence for word in words), sentence
     assert "\n" not in sentence
     assert sentence.endswith(".")
+
+
+# Tasks
+
+TASK: dict[str, Value] = {**PIXELS, "n": 6, "test_samples": 3}
+LRA: dict[str, Value] = {"source": "lra", "size": 8, "n": 5, "test_samples": 3}
+
+
+def of_pathfinder(**values: Value) -> KernelPathfinderParameters:
+    return KernelPathfinderParameters.model_validate(TASK | values)
+
+
+def test_an_image_is_a_sequence_of_its_pixels(drawn: mock.Mock) -> None:
+    parameters = of_pathfinder()
+    task = pathfinder_task(parameters, 0)
+    assert (task.train.tokens.shape, task.test.tokens.shape) == ((6, 144), (3, 144))
+    assert (task.vocabulary, task.train.tokens.max()) == (256, 255)
+    assert task.train.lengths is None
+    assert set(task.train.labels.tolist()) <= {0, 1}
+    assert 0 <= task.shortcut <= 1
+    assert pathfinder.sample_length(parameters) == 144
+    more = pathfinder_task(of_pathfinder(n=9), 0)
+    assert np.array_equal(more.train.tokens[:6], task.train.tokens)
+    other = pathfinder_task(parameters, 1)
+    assert not np.array_equal(other.train.tokens, task.train.tokens)
+
+
+def test_lras_images_are_split_into_training_and_test_images(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They don't say where the discs are."""
+    monkeypatch.setenv("OVERFIT_DATA", str(tmp_path))
+    write_lra(tmp_path, images=8, size=8, files=1)
+
+    def numbers(n: int, seed: int = 0) -> tuple[list[int], list[int]]:
+        task = pathfinder_task(of_pathfinder(**LRA | {"n": n}), seed)
+        assert np.array_equal(task.train.labels, task.train.tokens[:, 0] % 2)
+        assert np.isnan(task.shortcut)
+        return task.train.tokens[:, 0].tolist(), task.test.tokens[:, 0].tolist()
+
+    train, test = numbers(5)
+    assert sorted(train + test) == list(range(8))
+    fewer, same = numbers(2)
+    assert (fewer, same) == (train[:2], test)
+    assert numbers(5, seed=1) != (train, test)
+    with pytest.raises(UserError, match="n=6: with test_samples=3, LRA's directory has 8 images"):
+        pathfinder.prepare([cell_of(pathfinder, LRA | {"n": 6})])
