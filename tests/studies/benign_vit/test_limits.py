@@ -21,7 +21,7 @@ from overfit_cli.studies.benign_vit.data import Weights, draw
 from overfit_cli.studies.benign_vit.parameters import token_scales, weight_deviations
 from overfit_cli.studies.benign_vit.reference import VisionTransformer, logistic_loss
 from overfit_cli.studies.benign_vit.study import study
-from tests.judged import design, measure
+from tests.judged import design
 from tests.studies.benign_vit.cells import P, in_law, number
 
 
@@ -50,32 +50,10 @@ def test_boundaries_are_those_that_made_the_cells() -> None:
         assert len(found[d]) == 5
 
 
-def test_a_seeds_constant_is_the_geometric_middle_of_its_curves() -> None:
-    """Of four N, with boundaries at 800, 900, 1100 and 1200: between the second and the third."""
-    parts = [
-        made_up({1e3: constant}, noise=0).query(f"n == {n}")
-        for n, constant in zip((8, 12, 16, 20), (800.0, 1100.0, 900.0, 1200.0), strict=True)
-    ]
-    found = constants(pd.concat(parts), "d", 0.2)["constant"]
-    assert found.to_numpy() == pytest.approx(np.sqrt(900 * 1100), rel=0.01)
-
-
 def test_curves_that_never_cross_count_as_beyond_the_grid() -> None:
     found = constants(made_up({1e6: 1e7, 1e9: 0.01}), "d", 0.2).set_index("d")["constant"]
     assert np.isinf(found[1e6]).all()
     assert (found[1e9] == 0).all()
-
-
-def test_a_constant_beyond_the_grid_may_be_any() -> None:
-    for of_d in ({1e3: 1e3, 1e9: 1e7}, {1e3: 1e7, 1e9: 1e7}):
-        assert measure("dimension-constant", made_up(of_d)).verdict == "inconclusive"
-    cells = made_up({1e3: 1e3, 1e6: 1e3})
-    assert measure("dimension-constant", cells[cells["n"] < 13]).verdict == "not run"
-    near = made_up({1e3: 1e3, 2e3: 1e3})
-    assert measure("dimension-constant", near).verdict == "not run", "not many dimensions"
-    further = pd.concat([cells, cells.iloc[:1].assign(epsilon=0.02)], ignore_index=True)
-    verdicts = {measure("dimension-constant", each).verdict for each in (cells, further)}
-    assert len(verdicts) == 1, "a cell of another setting is left out"
 
 
 @pytest.mark.parametrize(("ratio", "tokens"), [(20.0, 16), (5.0, 4), (0.5, 12)])

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, get_args
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from scipy import optimize, stats
@@ -16,6 +17,7 @@ from torch import Tensor
 from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.studies.softmax_network import Activation, data
 from overfit_cli.studies.softmax_network.activations import Network, gram_matrix, limit_gram_matrix
+from overfit_cli.studies.softmax_network.claims.table1 import sufficient_widths
 from overfit_cli.studies.softmax_network.engine import KernelRegression, largest_drift, step_parts
 from overfit_cli.studies.softmax_network.parameters import SoftmaxConvergenceParameters
 from overfit_cli.studies.softmax_network.reference import plain_network, plain_training
@@ -334,3 +336,19 @@ def test_a_cell_keeps_the_worst_of_its_steps() -> None:
     assert "c1" not in steps
     [relu] = trained(cell(m=64, n=4, activation="relu"))
     assert "c1" not in relu.measurements
+
+
+def test_a_width_suffices_from_which_on_training_is_quick_enough() -> None:
+    """Ratios of 8, 4, 1 cross two half way from 20 to 40 on a scale of ratios; a limit is slow.
+
+    Each kind of data is measured by itself.
+    """
+    ratios = [8.0, 4.0, 1.0, np.nan, 4.0, 1.0, 9.0, 5.0, 3.0, 1.5, 1.2, 1.0]
+    cells = pd.DataFrame({"seed": np.repeat(range(4), 3), "m": [10, 20, 40] * 4})
+    cells = cells.assign(steps_over_limit=ratios, activation="exp", n=4, d=2, data="sphere")
+    other = cells.assign(data="digits", steps_over_limit=1.0)
+    found = sufficient_widths(pd.concat([cells, other])).set_index(["data", "seed"])["width"]
+    assert found["sphere"][0] == found["sphere"][1] == pytest.approx(np.sqrt(20 * 40))
+    assert found["sphere"][2] == np.inf
+    assert found["sphere"][3] == 0
+    assert (found["digits"] == 0).all()
