@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
-from functools import partial
 from math import inf, nan
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from overfit_cli.claims import cells as of_claims
-from overfit_cli.claims.cells import require_done
 from overfit_cli.claims.sentences import read
 from overfit_cli.claims.stated import Measure
 from overfit_cli.core.arrays import varying
 from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import Claim, Measurement, Verdict
 from overfit_cli.core.parameters import StudyParameters, parameter
-from tests.judged import check_undecided
 from tests.toy_runs import TOY
 
 
@@ -40,36 +36,11 @@ def grid(n: tuple[int, ...] = (2, 3), d: tuple[int, ...] = (8,), seeds: int = 3)
     return frame.assign(kernel="softmax", status="done", reason="", loss=loss)
 
 
-def failing(count: int, reason: str) -> pd.DataFrame:
-    """The cells, of which the first so many failed."""
-    frame = grid()
-    frame.loc[frame.index[:count], ["status", "reason"]] = ["failed", reason]
-    return frame
-
-
-def losses(first: float, function: Callable[..., Any] = of_claims.finite_numbers) -> None:
-    """Take the losses of the cells, the first of which is this one."""
-    cells = grid()
-    assert function(cells, "loss").tolist() == cells["loss"].tolist()
-    cells.loc[0, "loss"] = first
-    function(cells, "loss")
-
-
 TORN = grid().drop(index=5)
 """The cells without that of n = 3 of the last seed."""
 
 
 # Which cells a claim is about
-
-
-def test_values_are_chosen_and_described() -> None:
-    assert set(of_claims.select_values(grid(n=(2, 3, 4)), {"n": (2, 9)})["n"]) == {2}
-    assert of_claims.describe_values({"n": (3, 4), "d": 8}) == "n=3,4, d=8"
-
-
-def test_few_failures_may_be_borne() -> None:
-    assert len(require_done(grid())) == 6
-    assert len(require_done(failing(1, "diverged"), most_failed=0.2)) == 5
 
 
 def test_the_note_says_how_many_cells_of_other_settings_are_left_out() -> None:
@@ -187,22 +158,3 @@ def test_a_value_at_which_a_seed_diverged_is_not_the_best() -> None:
     frame = frame.assign(**{name: frame[name].mask(bad, to) for name, to in failed.items()})
     found = Measure(read("mean of loss[kernel=b, best rate] < 0.7"), Sweep)(frame)
     assert found.value == pytest.approx(0.825)
-
-
-# Cells that do not suffice
-
-Attempt = Callable[[], object]
-FAILED = "2 of 6 cells failed or are absent, and those may differ from the rest."
-UNKNOWN = "1 of 6 cells have no number of loss."
-
-
-@pytest.mark.parametrize(
-    ("words", "function"),
-    [
-        (FAILED, lambda: require_done(failing(2, "diverged"), most_failed=0.2)),
-        ("1 of 6 cells", lambda: require_done(failing(1, "diverged"))),
-        *((UNKNOWN, partial(losses, bad)) for bad in (nan, inf, -inf)),
-    ],
-)
-def test_cells_that_do_not_suffice_decide_nothing(words: str, function: Attempt) -> None:
-    check_undecided("inconclusive", words, function)

@@ -75,6 +75,9 @@ fig1-sides fig1-contour fig1-exponent fig1-fitted: d=512 => not run
 fig1-sides fig1-contour fig1-exponent: drop where snr > 5 => inconclusive
 fig1-*: drop where n != 5 => not run
 fig1-contour: test_loss=0.6 where seed < 4 and n > 8 => holds
+fig1-contour: status=failed reason=diverged test_loss=nan where seed < 2 => holds
+fig1-contour: status=failed reason=diverged where seed < 9 => inconclusive
+fig1-contour: test_loss=inf where seed == 3 and n == 8 => inconclusive
 fig1-fitted: train_loss=0.3 where n == 3 and seed < 1 => holds
 fig1-fitted: train_loss=0.3 where n == 3 and seed < 18 => fails
 fig1-fitted: status=failed reason=step_limit train_loss=nan => fails
@@ -220,6 +223,9 @@ dimension-constant | a constant beyond the grid may be any | \
     test_loss=0.69 / (1 + n * snr**2 / 400); test_loss=0.69 where d > 1e8 | inconclusive
 dimension-constant | several N | only where n == n.min() | not run
 dimension-constant | many dimensions | only where d < 1e4 | not run
+[dynamics-quick]
+dynamics-benign-value-growth dynamics-harmful-value-growth dynamics-benign-products \
+    | a single step tells no growth | only where step == 0 | inconclusive
 [heads-fig2-quick]
 mixture-constant-rate | from step 500 on | log10_train_loss=0.0 where step < 500 | holds
 [heads-first-phase-quick]

@@ -9,7 +9,6 @@ import csv
 import functools
 import itertools
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +19,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import overfit_cli
 from calibration import rates
 from calibration.__main__ import most_errors, row, studies, table
 from calibration.clauses import Broken, broken
@@ -29,9 +27,8 @@ from calibration.rates import TRUTHS, Truth, World, design, worlds_of
 from overfit_cli import Claim, Measurement, UserError
 from overfit_cli.core.claim import Verdict
 from overfit_cli.core.files import preset_folder
-from overfit_cli.core.registry import claims_of, find_study
+from overfit_cli.core.registry import claims_of
 from overfit_cli.core.training import named_rng
-from overfit_cli.report.judge import judge_cells
 from overfit_cli.report.page import simulated_rates
 from overfit_cli.sweeps.presets import ERROR_RATES
 
@@ -216,16 +213,6 @@ def clauses() -> Iterator[Any]:
 def test_a_broken_clause_is_told(world: Broken, name: str) -> None:
     measured = world.judge(name)
     assert measured.verdict in world.verdicts, (measured.value, measured.note)
-
-
-@pytest.mark.slow
-def test_a_single_logged_step_tells_no_growth() -> None:
-    steps = overfit_cli.load("results/dynamics-quick", trajectories=True).drop(columns="key")
-    first = steps[steps["step"] == 0].drop(columns="steps", errors="ignore")
-    judged = {one.name: one.measurement for one in judge_cells(first, find_study("benign-vit"))}
-    growing = [judged[name].verdict for name in judged if re.search("growth|products", name)]
-    assert len(growing) >= 6
-    assert {*growing} <= UNDECIDED
 
 
 # The table of error rates

@@ -130,7 +130,6 @@ def test_a_failed_cell_may_meet_a_condition_on_what_is_measured(cells_of_preset:
 @pytest.mark.parametrize(
     ("text", "columns", "verdict"),
     [
-        ("q <= 1 on all seeds", {"q": 0.9}, "holds"),
         ("q <= 1 on all seeds", {"q": 1.0}, "holds"),
         ("q < 1 on all seeds", {"q": 1.0}, "fails"),
         ("q >= 1 on all seeds", {"q": 0.9}, "fails"),
@@ -139,9 +138,7 @@ def test_a_failed_cell_may_meet_a_condition_on_what_is_measured(cells_of_preset:
         ("q <= 1 on 50 % of seeds", {"q": 0.9}, "holds"),
         ("q <= 1 on 50 % of seeds", {"q": 1.1}, "fails"),
         ("decades <= 0 on all seeds", {"decades": -4.0}, "holds by far"),
-        ("q <= 1 on all seeds if a <= 0", {"q": 0.9, "a": 1.0}, "vacuous"),
         ("q <= 1 on all seeds if a <= 0 and q >= 0", {"q": 0.9, "a": -1.0}, "holds"),
-        ("q <= 1 on all seeds if a <= 0", {"q": 2.0, "a": np.nan}, "vacuous"),
     ],
 )
 def test_a_bound_is_judged_on_the_cells_that_meet_its_conditions(
@@ -154,19 +151,31 @@ def test_a_bound_is_judged_on_the_cells_that_meet_its_conditions(
 # Powers
 
 
-def test_powers_are_fitted_together_seed_by_seed() -> None:
+def of_powers() -> pd.DataFrame:
+    """Steps that rise as n² and fall as 1/size, nearly, of each seed."""
     frame = cells(size=lambda f: np.where(f["kernel"] == "softmax", 2.0, 5.0) * (1 + f["n"] % 3))
     noise = 0.01 * (frame["seed"] % 5)
-    frame = frame.assign(steps=frame["n"] ** (2 + noise) * frame["size"] ** (noise - 1))
-    found = judge("mean of powers of (n, size) in steps are (2, -1) within 0.1", frame)
-    assert found.verdict == "holds"
-    assert judge("powers of (n, size) in steps are (2, any) within 0.1", frame).verdict == "holds"
-    assert judge("powers of (n, size) in steps are (2, 0) within 0.1", frame).verdict == "fails"
-    assert judge("powers of (n, d) in steps are (2, 0) within 0.1", frame).verdict == "not run"
-    few = frame[(frame["n"] > frame["n"].min()) | (frame["seed"] % 2 == 0)]  # of half the seeds
-    assert judge("powers of (n, size) in steps are (2, any) within 0.1", few).verdict == "holds"
-    lost = frame.assign(steps=frame["steps"].where(frame.index > 0))
-    assert judge("powers of (n, size) in steps are (2, -1) within 0.1", lost).verdict != "fails"
+    return frame.assign(steps=frame["n"] ** (2 + noise) * frame["size"] ** (noise - 1))
+
+
+EVERY, HALF = "n > 0", "n > 2 or seed % 2 == 0"  # of the seeds at one n
+
+
+@pytest.mark.parametrize(
+    ("text", "there", "verdict"),
+    [
+        ("mean of powers of (n, size) in steps are (2, -1)", EVERY, "holds"),
+        ("powers of (n, size) in steps are (2, any)", EVERY, "holds"),
+        ("powers of (n, size) in steps are (2, 0)", EVERY, "fails"),
+        ("powers of (n, d) in steps are (2, 0)", EVERY, "not run"),
+        ("powers of (n, size) in steps are (2, any)", HALF, "holds"),
+        ("powers of (n, size) in lost are (2, -1)", EVERY, "holds"),  # which a median bears
+    ],
+)
+def test_powers_are_fitted_together_seed_by_seed(text: str, there: str, verdict: str) -> None:
+    frame = of_powers().query(there)
+    frame = frame.assign(lost=frame["steps"].where(frame["seed"] > 0))
+    assert judge(f"{text} within 0.1", frame).verdict == verdict
 
 
 # Claims of a paper

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from scipy.stats import spearmanr
 
+from overfit_cli.claims import stated
 from overfit_cli.claims.parts import FEWEST, Margin, Statistic
 from overfit_cli.claims.quantities import Level, _end_ranks, _rank_correlations
 from overfit_cli.claims.sentences import FORMS, read
@@ -190,8 +191,9 @@ FALLS = "mean of test_error falls along n on average"
     ],
 )
 def test_a_sentence_is_judged_as_it_reads(
-    text: str, rows: pd.DataFrame, verdict: str, words: str
+    text: str, rows: pd.DataFrame, verdict: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(stated, "TRIALS", 5)
     measured = judged(text, rows)
     assert measured.verdict == verdict
     assert words in measured.note
