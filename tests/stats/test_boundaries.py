@@ -227,18 +227,6 @@ def test_the_bootstrap_resamples_seeds_and_nothing_else() -> None:
     assert fit.exponent[1:3] == near((low, high), abs=0.15 * (high - low))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("noise", "seed_noise"), [(0.05, 0.0), (0.02, 0.05), (0.06, 0.2)])
-def test_intervals_cover_the_truth_as_often_as_they_say(noise: float, seed_noise: float) -> None:
-    outside = np.zeros(2)
-    for draw in range(60):
-        table = crossings_of(range(2, 21), 10, noise=noise, seed_noise=seed_noise, draw=draw)
-        fit = law(table, repeats=200)
-        intervals = (fit.exponent, 2), (fit.constant, 1000)
-        outside += [not found.low <= true <= found.high for found, true in intervals]
-    assert (outside <= 0.1 * 60).all()
-
-
 def test_a_curve_that_crosses_beyond_the_grid_counts_as_that() -> None:
     """Left out, such curves would bend the law towards the grid; their rows would be lost."""
     table = crossings_of(range(2, 21), 41, noise=0.2)

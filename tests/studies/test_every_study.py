@@ -102,7 +102,7 @@ def every(names: Mapping[str, object]) -> pytest.MarkDecorator:
     )
 
 
-@every({name: values for name, values in SMALL.items() if name != "benign-cnn"})
+@every(SMALL)
 def test_a_cell_gives_the_same_row_whatever_it_is_trained_with(name: str) -> None:
     """Alone, in a batch, backwards, logged, and while others draw from the global streams.
 
@@ -133,12 +133,6 @@ def test_a_cell_gives_the_same_row_whatever_it_is_trained_with(name: str) -> Non
             if alone.trajectory["step"][-1] == alone.steps:
                 last = alone.trajectory[column][-1]
                 assert last == pytest.approx(alone.measurements[column], nan_ok=True), column
-
-
-@pytest.mark.slow
-def test_a_cnn_can_be_logged() -> None:
-    [result] = train(find_study("benign-cnn"), cells_of("benign-cnn")[0], trajectories=True)
-    assert result.status == "done"
 
 
 @every(EXPLODES)

@@ -18,9 +18,7 @@ from overfit_cli.studies.benign_vit.claims.theorems import (
 from overfit_cli.studies.benign_vit.parameters import weight_deviations
 from overfit_cli.studies.benign_vit.study import study
 from tests.studies.benign_vit.cells import (
-    BY_NAME,
     P,
-    frame,
     holds,
     in_law,
     number,
@@ -142,21 +140,6 @@ def test_the_condition_is_gone_through_and_shown_where_it_is_tightest() -> None:
     assert "is met by 0 of 264 cells" in narrow[0]
     assert "missed by 3.0 decades; 264 cells miss it" in narrow[2]
     assert not study.notes(preset("fig1"))
-
-
-@pytest.mark.parametrize("side", ["benign", pytest.param("harmful", marks=pytest.mark.slow)])
-def test_steps_are_judged_in_units_of_t(side: str) -> None:
-    """The least seed takes 2 T at each cell, and one cell of every seed 3 T."""
-    name = "theorem-benign-stage3" if side == "benign" else "theorem-harmful"
-    cells, parameters = frame(name), settings(name)
-    factor = 2 * (1 + cells["seed"] / 100) * np.where(cells["epsilon"].rank() < 2, 1.5, 1)
-    steps = np.array([theory.predicted_steps(p, p.output_scale) for p in parameters])
-    steps /= 1 if side == "benign" else (cells["sigma_p_tilde"] / cells["sigma_p"]) ** 2
-    assert {theory.predicted_regime(p) for p in parameters} == {side}
-    cells = cells.assign(steps=factor * steps, train_loss=cells["epsilon"])
-    measured = BY_NAME[f"theorem-{side}-steps"].judge(cells)
-    assert measured.verdict == "holds"
-    assert measured.value == pytest.approx(2, rel=0.1)
 
 
 def test_a_probe_takes_seconds_whatever_the_cell_takes() -> None:
