@@ -18,7 +18,6 @@ from overfit_cli.studies.positional_semantic.claims import (
 )
 from overfit_cli.studies.positional_semantic.data import (
     draw_problem,
-    draw_test_sentences,
     teacher_norm,
 )
 from overfit_cli.studies.positional_semantic.parameters import Parameters
@@ -87,24 +86,6 @@ def test_more_samples_extend_fewer_with_either_sampling() -> None:
         few, many = (draw_problem(each.parameters, 5).train for each in cells)
         assert np.allclose(few.gap, many.gap[: len(few.gap)])
         assert np.allclose(few.teacher, many.teacher[:, : len(few.gap)])
-
-
-@pytest.mark.slow
-def test_fresh_samples_in_law_have_the_error_of_direct_ones() -> None:
-    p = Parameters(d=40, alpha=0.5, test_samples=200_000, start="positional")
-    problem = draw_problem(p, 0)
-    fresh, weights = draw_test_sentences(p, 0, problem, problem.teacher)
-    assert np.allclose(weights.T @ weights, problem.teacher.T @ problem.teacher)
-    scores = (fresh.tokens @ weights)[..., 0]  # (2, samples)
-    draws = np.random.default_rng(1).standard_normal((200_000, 2, 40)) * p.sigma
-    gaps = np.square(draws[:, 0] - draws[:, 1]).sum(-1) / 40
-    # With ⟨1, Q⋆⟩ / d the positions shift the scores.
-    shift = float(problem.ones @ problem.teacher[:, 0]) / p.d
-    assert scores[0].mean() == pytest.approx(shift, abs=0.01)
-    assert scores[1].mean() == pytest.approx(-shift, abs=0.01)
-    assert scores.std() == pytest.approx(p.sigma * np.linalg.norm(weights) / 40**0.5, rel=0.01)
-    assert fresh.gap.mean() == pytest.approx(2 * p.sigma**2, rel=0.01)
-    assert fresh.gap.std() == pytest.approx(gaps.std(), rel=0.02)
 
 
 def test_cells_of_many_features_train_in_law() -> None:
