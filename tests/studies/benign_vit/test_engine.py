@@ -124,7 +124,6 @@ def test_batches_for_a_cpu_share_one_seeds_projections_and_fit_the_cache() -> No
         for leap in (0.0, 0.1)
     ]
     batches = study.batches(cells, "cpu")
-    assert sorted(item.key for batch in batches for item in batch) == sorted(c.key for c in cells)
     sizes: dict[tuple[int, float], int] = {}
     for batch in batches:
         [(_, n, leap)] = {(c.seed, c.parameters.n, c.parameters.leap) for c in batch}
@@ -153,6 +152,7 @@ def test_cells_trained_as_one_tensor_agree_with_cells_trained_one_by_one(
         result = together[item.key]
         assert (result.status, result.steps) == (alone.status, alone.steps)
         assert result.measurements == pytest.approx(alone.measurements, rel=0, abs=1e-12)
+    assert any(one.measurements["updates"] < one.steps for one in trained)
 
 
 def test_batches_for_a_gpu_have_one_shape_and_few_seeds() -> None:
