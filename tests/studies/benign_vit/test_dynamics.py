@@ -323,6 +323,7 @@ SIGNAL, NOISE, PRODUCT = "product_signal", "product_noise", np.log1p(SINCE_2**3)
 VALUES = {"value_plus": SINCE_2**2, "value_minus": -(SINCE_2**1.5)}
 NORMS = {"head_norm_most": 1.3, "head_norm_least": np.where(PART > 300, 0.5, 1)}
 MORE = np.where(BEFORE, 0.4, 0.9)
+FALLS, RISES = np.where(PART > 300, 0.2, 1), np.where(PART < 200, 0, 1)
 
 
 @pytest.mark.parametrize(
@@ -344,18 +345,8 @@ MORE = np.where(BEFORE, 0.4, 0.9)
         ("harmful", "every_query", gaps("noise", 4, 3, 2), 2),
         ("benign", "attention_off", {"attention_noise_signal": MORE}, 3 * 0.4 - 1),
         ("harmful", "attention_off", {"attention_rest_rest": 0.9}, 4 * 0.45 - 1),
-        (
-            "benign",
-            "stage_3_attention",
-            {"attention_rest_signal": np.where(PART > 300, 0.2, 1)},
-            0.2,
-        ),
-        (
-            "harmful",
-            "stage_3_attention",
-            {"attention_rest_noise": np.where(PART < 200, 0, 1)},
-            0.25,
-        ),
+        ("benign", "stage_3_attention", {"attention_rest_signal": FALLS}, 0.2),
+        ("harmful", "stage_3_attention", {"attention_rest_noise": RISES}, 0.25),
         ("benign", "rise", {"signal_score_rise": np.where(BEFORE, 1, 2), "score_most": 4}, 0.25),
         ("harmful", "rise", {"noise_score_rise": np.where(PART < 40, -1, 2), "score_most": 4}, 0.5),
         ("benign", "norm_change", NORMS, 1),
