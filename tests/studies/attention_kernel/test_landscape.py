@@ -301,7 +301,7 @@ def ramps() -> list[Surface]:
     return [Surface("a ramp", across, up, first), Surface("a steeper one", across, up, second)]
 
 
-def test_one_bar_has_the_colours_of_all_surfaces_and_small_heights_a_unit() -> None:
+def test_surfaces_share_a_bar_have_a_unit_of_small_heights_and_contours_across_their_rise() -> None:
     small = [surface._replace(heights=surface.heights / 10_000) for surface in ramps()]
     figure = draw_surfaces(small, "height")
     [bar] = [axes for axes in figure.axes if axes.get_label() == "<colorbar>"]
@@ -309,10 +309,6 @@ def test_one_bar_has_the_colours_of_all_surfaces_and_small_heights_a_unit() -> N
     [solid, _] = [axes for axes in figure.axes if axes.name == "3d"]
     assert solid.get_zlim() == pytest.approx((0, 4))  # type: ignore[attr-defined]
     assert len(solid.get_xticklabels()) > 0
-
-
-def test_contours_rise_along_the_direction_that_the_surface_does() -> None:
-    figure = draw_surfaces(ramps(), "height")
     right, up = (axes for axes in figure.axes if axes.get_xlabel().startswith("direction"))
     for axes, side in ((right, 0), (up, 1)):
         lowest = corners(axes.collections[0])
