@@ -8,7 +8,12 @@ import pytest
 
 
 @pytest.fixture(scope="session", autouse=True)
-def imported() -> None:
-    """Import what PyTorch's optimisers and the rules of shortcuts import where they are used."""
-    for name in ("torch._dynamo", "sklearn.ensemble"):
-        importlib.import_module(name)
+def first_step() -> None:
+    """Import what PyTorch's optimisers import at their first step."""
+    importlib.import_module("torch._dynamo")
+
+
+@pytest.fixture(scope="session")
+def first_trees() -> None:
+    """Import what the rule of places imports where it is used."""
+    importlib.import_module("sklearn.ensemble")

@@ -358,7 +358,8 @@ def of_pathfinder(**values: Value) -> KernelPathfinderParameters:
     return KernelPathfinderParameters.model_validate(TASK | values)
 
 
-def test_an_image_is_a_sequence_of_its_pixels(drawn: mock.Mock) -> None:
+@pytest.mark.usefixtures("drawn", "first_trees")
+def test_an_image_is_a_sequence_of_its_pixels() -> None:
     parameters = of_pathfinder()
     task = pathfinder_task(parameters, 0)
     assert (task.train.tokens.shape, task.test.tokens.shape) == ((6, 144), (3, 144))
