@@ -17,10 +17,8 @@ from overfit_cli.claims.sentences import read
 from overfit_cli.claims.stated import Measure
 from overfit_cli.core.arrays import varying
 from overfit_cli.core.cell import Column
-from overfit_cli.core.cells import Cells
 from overfit_cli.core.claim import Claim, Measurement, UndecidedError, Verdict
 from overfit_cli.core.parameters import StudyParameters, parameter
-from tests.toy_runs import TOY
 
 SEEDS = range(12)
 
@@ -237,13 +235,6 @@ def grid(n: tuple[int, ...] = (2, 3), d: tuple[int, ...] = (8,), seeds: int = 3)
     return frame.assign(kernel="softmax", status="done", reason="", loss=loss)
 
 
-TORN = grid().drop(index=5)
-"""The cells without that of n = 3 of the last seed."""
-
-
-# Which cells a claim is about
-
-
 def test_the_note_says_how_many_cells_of_other_settings_are_left_out() -> None:
     def measure(cells: pd.DataFrame) -> Measurement:
         chosen = of_claims.one_setting(cells, ["d"])
@@ -253,25 +244,6 @@ def test_the_note_says_how_many_cells_of_other_settings_are_left_out() -> None:
     judged = claim.judge(pd.concat([grid(), grid(n=(2,), d=(16,), seeds=1)]))
     assert (judged.verdict, judged.value) == ("holds", 6.0)
     assert judged.note == "Judged at d=8; 1 cell of other settings left out."
-
-
-# Balance
-
-
-def test_a_setting_that_a_seed_lacks_and_another_has_is_an_absent_cell() -> None:
-    twice = pd.concat([TORN, TORN.iloc[[0]]])  # as many rows as cells
-    added = of_claims.add_absent(twice, ["n", "d", "kernel"]).query("reason == 'absent'")
-    assert added[["n", "seed", "kernel"]].to_numpy().tolist() == [[3, 2, "softmax"]]
-
-
-def test_planned_cells_that_are_absent_are_failed_ones() -> None:
-    planned = grid(n=(2, 3, 4))[["n", "seed"]]
-    extended = of_claims.rows_with_absent(Cells.of(TOY, grid(), planned))
-    assert extended["reason"].tolist() == [""] * 6 + ["absent"] * 3
-    assert extended["status"].tolist() == ["done"] * 6 + ["failed"] * 3
-    assert set(extended.loc[6:, "n"]) == {4}
-    whole = Cells.of(TOY, grid(), planned[planned["n"] < 4])
-    assert of_claims.rows_with_absent(whole) is whole.frame
 
 
 # Seeds

@@ -18,7 +18,6 @@ from overfit_cli.claims.stated import Measure, cells_of, claim, joined
 from overfit_cli.core.claim import Interval, Measurement, Verdict
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.expressions import ANY, read_expression
-from overfit_cli.functions.function_study import study_of_function
 from overfit_cli.report.runs import run_of_cells
 from tests.claims.decay import STUDY, cells, lost
 from tests.judged import lines
@@ -212,19 +211,6 @@ def test_an_interval_that_decides_is_said_where_the_wider_one_has_no_end() -> No
     assert decided.verdict == "holds"
     assert decided.interval == Interval(-np.inf, np.inf, "95 % by order over 5 seeds")
     assert "The interval at twice the error, [0.0" in decided.note
-
-
-def test_a_function_without_draws_is_decided_by_its_numbers() -> None:
-    def quadratic(rate: float = 0.1) -> dict[str, float]:
-        return {"factor": abs(1 - rate)}
-
-    unseeded = study_of_function(quadratic)
-    rows = pd.DataFrame({"rate": [0.1, 0.2], "factor": [0.9, 0.8], "seed": 0})
-    rows = rows.assign(status="done", reason="")
-    measured = claim("factor is 0.9 within 0.01", unseeded).judge(rows)
-    assert (measured.verdict, measured.value) == ("fails", 0.8)
-    assert claim("factor < 0.95", unseeded).judge(rows).verdict == "holds"
-    assert claim("factor < 0.85", unseeded).judge(rows[:1]).verdict == "fails"
 
 
 # What is read
