@@ -17,7 +17,7 @@ from overfit_cli.claims.sentences import read
 from overfit_cli.claims.stated import Measure
 from overfit_cli.core.arrays import varying
 from overfit_cli.core.cell import Column
-from overfit_cli.core.claim import Claim, Measurement, UndecidedError, Verdict
+from overfit_cli.core.claim import Claim, UndecidedError, Verdict
 from overfit_cli.core.parameters import StudyParameters, parameter
 
 SEEDS = range(12)
@@ -115,6 +115,10 @@ def test_parameters_that_may_have_any_value_have_one_of_them(cells_of_preset: On
     alike = On(cells_of_preset.preset, alike=("rate",))
     free = On(cells_of_preset.preset, free=("rate",))
     assert set(alike.of(frame, Toy)["rate"]) == {0.25}
+    made = Claims("toy", "Toy 2026", Toy)
+    made.ours("loss", "section 1", "It is.", "loss <= 1 on all seeds", on=alike)
+    judged_at = "Judged at rate=0.25; 48 cells of other settings left out."
+    assert judged_at in made.claims[0].judge(frame).note
     assert set(free.of(frame, Toy)["rate"]) == {0.25, 0.5}
     lacking = free.of(frame.drop(index=0), Toy)
     assert lacking["status"].tolist().count("failed") == 1  # the one that a seed lacks
@@ -227,30 +231,10 @@ class Parameters(StudyParameters):
     kernel: str = "softmax"
 
 
-def grid(n: tuple[int, ...] = (2, 3), d: tuple[int, ...] = (8,), seeds: int = 3) -> pd.DataFrame:
-    """Cells that are done, with a loss that no two share."""
-    rows = list(itertools.product(n, d, range(seeds)))
-    frame = pd.DataFrame(rows, columns=["n", "d", "seed"])
-    loss = np.random.default_rng(0).random(len(rows))
-    return frame.assign(kernel="softmax", status="done", reason="", loss=loss)
-
-
-def test_the_note_says_how_many_cells_of_other_settings_are_left_out() -> None:
-    def measure(cells: pd.DataFrame) -> Measurement:
-        chosen = of_claims.one_setting(cells, ["d"])
-        return Measurement(verdict="holds", value=float(len(chosen)))
-
-    claim = Claim(name="loss", source="", statement="", holds_where="", measure=measure)
-    judged = claim.judge(pd.concat([grid(), grid(n=(2,), d=(16,), seeds=1)]))
-    assert (judged.verdict, judged.value) == ("holds", 6.0)
-    assert judged.note == "Judged at d=8; 1 cell of other settings left out."
-
-
-# Seeds
-
-
 def test_a_seed_with_all_the_numbers_of_another_is_no_draw_of_its_own() -> None:
-    cells = grid()
+    frame = pd.DataFrame(itertools.product((2, 3), range(3)), columns=["n", "seed"])
+    done = {"d": 8, "kernel": "softmax", "status": "done", "reason": ""}
+    cells = frame.assign(loss=np.random.default_rng(0).random(6), **done)
     twice = cells.assign(loss=cells["loss"].mask(cells["seed"] == 2, cells["loss"].shift(2)))
     but_one = twice.assign(loss=twice["loss"] + 1e-3 * (twice.index == 5))
     by_chance = cells.assign(loss=0.75, errors=3)  # counts and accuracies agree often
