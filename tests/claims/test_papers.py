@@ -233,8 +233,8 @@ class Parameters(StudyParameters):
 
 def test_a_seed_with_all_the_numbers_of_another_is_no_draw_of_its_own() -> None:
     frame = pd.DataFrame(itertools.product((2, 3), range(3)), columns=["n", "seed"])
-    done = {"d": 8, "kernel": "softmax", "status": "done", "reason": ""}
-    cells = frame.assign(loss=np.random.default_rng(0).random(6), **done)
+    frame = frame.assign(d=8, kernel="softmax", status="done", reason="")
+    cells = frame.assign(loss=np.random.default_rng(0).random(6))
     twice = cells.assign(loss=cells["loss"].mask(cells["seed"] == 2, cells["loss"].shift(2)))
     but_one = twice.assign(loss=twice["loss"] + 1e-3 * (twice.index == 5))
     by_chance = cells.assign(loss=0.75, errors=3)  # counts and accuracies agree often
