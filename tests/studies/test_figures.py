@@ -35,10 +35,10 @@ def drawn(out: Path, figure: str, study: str, seeds: int = 1, **given: Any) -> P
 @pytest.mark.parametrize(
     ("study", "figure", "given", "words"),
     [
-        ("multihead-mixture", "bounds", {**HEADS, "optimiser": "adam"}, "No cell here has"),
+        ("positional-semantic", "sizes", STARTS, "d is constant in these cells"),
         ("positional-semantic", "phase", STARTS, "phase. needs cells as in .overfit"),
         ("positional-semantic", "overlaps", STARTS, "overlaps. needs cells as in .overfit"),
-        ("positional-semantic", "sizes", STARTS, "d is constant in these cells"),
+        ("multihead-mixture", "bounds", {**HEADS, "optimiser": "adam"}, "No cell here has"),
         (
             "softmax-diffusion",
             "samples",
