@@ -23,7 +23,7 @@ from tests.training import cell_of, train, train_in_batches
 
 Values = Mapping[str, Any]
 
-CNN: Values = {"d": 30, "tokens": 3, "filters": 6, "sigma_0": 0.1, "n": 8, "test_samples": 20}
+CNN: Values = {"d": 30, "tokens": 3, "filters": 6, "n": 8, "test_samples": 20, "max_steps": 50}
 IMAGES: Values = {"n": 40, "test_samples": 20, "d": 16, "hidden": 16, "max_epochs": 3}
 NETWORK: Values = {"n": 12, "test_samples": 8, "d": 8, "hidden": 12, "batch_size": 4}
 PIXELS: Values = {"size": 12, "contour_length": 2, "distractors": 0, "seed_distance": 4}
