@@ -9,8 +9,9 @@ import pytest
 
 @pytest.fixture(scope="session", autouse=True)
 def first_step() -> None:
-    """Import what PyTorch's optimisers import at their first step."""
-    importlib.import_module("torch._dynamo")
+    """Import what optimisers import at their first step, and claims where they are read."""
+    for name in ("torch._dynamo", "scipy.stats"):
+        importlib.import_module(name)
 
 
 @pytest.fixture(scope="session")

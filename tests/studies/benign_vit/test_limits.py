@@ -28,7 +28,7 @@ def made_up(constants: dict[float, float], *, noise: float = 0.02) -> pd.DataFra
 
     Seeds differ by `noise` of the logarithm.
     """
-    grid = itertools.product(range(5), constants, (8, 12, 16, 20), np.geomspace(0.5, 60, 46))
+    grid = itertools.product(range(5), constants, (8, 12, 16, 20), np.geomspace(0.5, 60, 31))
     cells = pd.DataFrame(grid, columns=["seed", "d", "n", "snr"])
     shift = np.random.default_rng(0).normal(0, noise, 5)[cells["seed"]]
     away = 2 * (np.log(cells["n"] * cells["snr"] ** 2 / cells["d"].map(constants)) + shift)
