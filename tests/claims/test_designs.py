@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pandas as pd
 import pytest
 
 from overfit_cli.claims import stated
 from overfit_cli.claims.sentences import read
 from overfit_cli.claims.stated import RANGE, design_of
-from tests.claims.decay import STUDY, cells, lost
+from tests.claims.decay import STUDY, cells
 
 ROWS = cells((10, 20, 40), (0.5, 2.0), ("none", "ridge", "lasso"), seeds=10)
-ONE = cells((10,), (1.0,), seeds=10)
-"""Ten seeds of three n, two snr and three methods; and of one setting."""
 
 
 def measure(text: str) -> stated.Measure:
@@ -54,22 +50,6 @@ def test_a_design_names_settings_seeds_and_what_it_leaves_out(text: str, judged_
     assert words(text, ROWS) == f"Judged on {judged_on}"
 
 
-def test_cells_that_are_absent_or_failed_are_named() -> None:
-    rows = ROWS.query("n > 10 or snr > 1 or seed not in (3, 4, 5, 9)").copy()
-    one = (rows["n"] == 20) & (rows["snr"] < 1) & (rows["seed"] == 1)
-    rows.loc[one, ["status", "reason"]] = "failed", "diverged"
-    said = words("test_error < 1 where method = ridge", rows)
-    where = "(n=10, snr=0.5, seeds 3 to 5, 9; n=20, snr=0.5, seed 1)"
-    assert f"Lost: 5 cells {where}: 4 absent; 1 diverged." in said
-    conditions = {"": False, " where n = 10": True, " where n = 40": False}
-    for condition, mendable in conditions.items():
-        assert design_of(measure(f"test_error < 1{condition}"), rows).is_mendable == mendable
-    broken = lost(ONE, 1).assign(reason=["error: KeyError: 'x'"] + [""] * 9)
-    undrawn = replace(design_of(measure("test_error < 1"), broken), drawn=False)
-    said_of_it = ["Judged on 1 setting.", "Lost: 1 cell: 1 error: KeyError: 'x'."]
-    assert [*undrawn.sentences()] == said_of_it
-
-
 # What is lacking
 
 
@@ -88,13 +68,3 @@ def test_cells_that_are_absent_or_failed_are_named() -> None:
 )
 def test_values_that_cells_lack_are_told(text: str, lacking: dict[str, str]) -> None:
     assert stated.settings_lacking(measure(text), ROWS) == lacking
-
-
-def test_what_sentences_need_is_told_before_there_are_cells() -> None:
-    table = stated.cells_of(ROWS.iloc[:0], STUDY.parameters)
-    for text, needs in {
-        GROUPS: "cells of method=ridge; cells of method=none",
-        "test_error falls along snr where n >= 20": "3 values of snr or more; cells where n >= 20",
-        f"{LARGEST} where snr > 1": "2 values of n or more; cells where snr > 1",
-    }.items():
-        assert stated.needs_in_words(read(text), table) == f"It needs {needs}."

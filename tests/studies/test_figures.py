@@ -17,7 +17,6 @@ from tests.fake_study import words
 
 RESULTS = Path(__file__).parents[2] / "results"
 HEADS: dict[str, Any] = {"n": 20, "test_samples": 10, "training_steps": 12}
-STARTS: dict[str, Any] = {"d": 20, "alpha": 0.5, "training_steps": 2}
 SCORES: dict[str, Any] = {"n": 20, "m": 16, "validation": 10, "training_steps": 4}
 
 
@@ -33,26 +32,20 @@ def drawn(out: Path, figure: str, study: str, seeds: int = 1, **given: Any) -> P
 
 
 @pytest.mark.parametrize(
-    ("study", "figure", "given", "words"),
+    ("figure", "run", "sentence"),
     [
-        ("multihead-mixture", "bounds", {**HEADS, "optimiser": "adam"}, "No cell here has"),
-        ("positional-semantic", "phase", STARTS, "phase. needs cells as in .overfit"),
-        ("positional-semantic", "overlaps", STARTS, "overlaps. needs cells as in .overfit"),
-        ("positional-semantic", "sizes", STARTS, "d is constant in these cells"),
-        (
-            "softmax-diffusion",
-            "samples",
-            {"model": "true", "d": 1},
-            "samples. needs cells as in .overfit",
-        ),
+        ("bounds", "heads-normalised", "No cell here has"),
+        ("phase", "positional-sizes", "phase. needs cells as in .overfit"),
+        ("overlaps", "positional-sizes", "overlaps. needs cells as in .overfit"),
+        ("sizes", "positional-phase", "d is constant in these cells"),
+        ("samples", "softmax-scores-gd", "samples. needs cells as in .overfit"),
     ],
 )
-@pytest.mark.one_in(5)
 def test_cells_that_a_figure_has_nothing_of_are_refused(
-    tmp_path: Path, study: str, figure: str, given: dict[str, Any], words: str
+    figure: str, run: str, sentence: str
 ) -> None:
-    with pytest.raises(UserError, match=words):
-        drawn(tmp_path / "run", figure, study, **given)
+    with pytest.raises(UserError, match=sentence):
+        overfit_cli.draw(figure, RESULTS / f"{run}-quick")
 
 
 @pytest.mark.parametrize("error", [KeyError("depth"), ValueError("Index contains duplicates")])
@@ -66,29 +59,22 @@ def test_a_figure_of_other_columns_or_parameters_says_what_varies(
 
 
 @pytest.mark.slow
-def test_rows_of_curves_share_steps_and_colours_and_have_columns_for_other_parameters(
-    tmp_path: Path,
-) -> None:
-    heads = [1, 2, 3, 5, 8]
-    three = ["gd", "momentum", "adam"]
-    figure = drawn(
-        tmp_path / "run", "heads", "multihead-mixture", **HEADS, heads=heads, optimiser=three
-    )
-    titles = [axes.get_title(loc="left") for axes in figure.axes]
+def test_rows_of_curves_share_steps_and_colours_and_have_columns_for_other_parameters() -> None:
+    figure = overfit_cli.draw("heads", RESULTS / "heads-planted-quick")
+    titles = [axes.get_title(loc="left").partition(",")[0] for axes in figure.axes]
     assert titles[:4] == ["(a) gradient descent", "(b) momentum", "(c) Adam", "(d)"]
-    assert [len(axes.lines) for axes in figure.axes[::3]] == [10, 10, 5, 5]
     assert {axes.get_xlim() for axes in figure.axes} == {figure.axes[0].get_xlim()}
     colours = [{line.get_color() for line in axes.lines} for axes in figure.axes]
-    assert len(colours[0]) == 5
+    assert len(colours[0]) == 6
     assert all(others == colours[0] for others in colours)
-    with pytest.raises(UserError, match=r"needs 4\.8 inches or more"):
-        overfit_cli.draw("heads", tmp_path / "run", size="column")
-    five: dict[str, Any] = {"learning_rate": [0.5, 0.6, 0.7, 0.8, 0.9]}
-    sweep(tmp_path / "five", "multihead-mixture", **HEADS, **five)
-    with pytest.raises(UserError, match="5 panels here; at most 4 with rows of others"):
-        overfit_cli.draw("heads", tmp_path / "five", by="learning_rate")
-    with pytest.raises(UserError, match="it takes a figure of one row"):
-        overfit_cli.draw("heads", tmp_path / "run", theory="test_loss")
+    refused: list[tuple[str, str, dict[str, Any]]] = [
+        ("planted", r"needs 4\.8 inches or more", {"size": "column"}),
+        ("normalised", "6 panels here; at most 4 with rows of others", {"by": "heads"}),
+        ("normalised", "it takes a figure of one row", {"theory": "test_loss"}),
+    ]
+    for run, sentence, options in refused:
+        with pytest.raises(UserError, match=sentence):
+            overfit_cli.draw("heads", RESULTS / f"heads-{run}-quick", **options)
 
 
 @pytest.mark.slow

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.autograd import functional
 from torch.nn.utils import parameters_to_vector
 
 from overfit_cli.studies.attention_kernel.data import Problem, draw_problem
@@ -61,8 +63,9 @@ def scores_of(kernel: str, x: Tensor, query: Tensor, key: Tensor) -> Tensor:
 def score_jacobian(problem: Problem, kernel: str, head: int) -> np.ndarray:
     """∂C_h/∂W_Q,h by autograd, (samples · tokens², features · width)."""
     scores = functools.partial(scores_of, kernel, torch.tensor(problem.inputs))
-    jacobian = torch.func.jacrev(scores)(*_query_and_key(problem, head))
-    return np.asarray(jacobian.flatten(-2).flatten(0, -2))
+    query, key = _query_and_key(problem, head)
+    in_query = jacobian(functools.partial(scores, key=key), query)
+    return np.asarray(in_query.flatten(-2).flatten(0, -2))
 
 
 def _query_and_key(problem: Problem, head: int) -> tuple[Tensor, Tensor]:
@@ -94,21 +97,27 @@ def norms_of_attention(problem: Problem, sample: int, head: int) -> list[float]:
     def attention(query: Tensor, key: Tensor) -> Tensor:
         return torch.softmax(scores_of("softmax", x, query, key), -1)
 
-    both = torch.func.jacrev(attention, argnums=(0, 1))(*_query_and_key(problem, head))
-    return [_operator_norm(jacobian) for jacobian in both]
+    return [_operator_norm(each) for each in jacobian(attention, _query_and_key(problem, head))]
 
 
 def norms_of_gaussian_scores(problem: Problem, sample: int, head: int) -> list[float]:
     """‖∂C_ih/∂W_Q,h‖ and ‖∂²C_ih/∂W_Q,h²‖ as operators on a change of W_Q,h, by autograd."""
-    scores = functools.partial(scores_of, "gaussian", torch.tensor(problem.inputs[sample]))
-    first = torch.func.jacrev(scores)
-    weights = _query_and_key(problem, head)
-    return [_operator_norm(each(*weights)) for each in (first, torch.func.jacrev(first))]
+    x, (query, key) = torch.tensor(problem.inputs[sample]), _query_and_key(problem, head)
+    scores = functools.partial(scores_of, "gaussian", x, key=key)
+    first = functools.partial(jacobian, scores, create_graph=True)
+    return [
+        _operator_norm(each)
+        for each in (first(query).detach(), jacobian(first, query, vectorize=True))
+    ]
 
 
-def _operator_norm(jacobian: Tensor) -> float:
+jacobian: Callable[..., Any] = functional.jacobian
+"""`torch.func`'s takes seconds to be imported."""
+
+
+def _operator_norm(of: Tensor) -> float:
     """The largest singular value of a Jacobian whose last two axes are the weights'."""
-    return float(torch.linalg.matrix_norm(jacobian.flatten(-2).flatten(0, -2), 2))
+    return float(torch.linalg.matrix_norm(of.flatten(-2).flatten(0, -2), 2))
 
 
 def gradient(problem: Problem, kernel: str, which: str, samples: slice = slice(None)) -> np.ndarray:

@@ -31,7 +31,6 @@ from overfit_cli.studies.attention_kernel.figures import (
 )
 from overfit_cli.studies.attention_kernel.plane import Plane, draw_directions, fixed_batch
 from tests.fake_study import corners
-from tests.judged import design
 from tests.studies.attention_kernel.test_classifier import samples, shaken
 from tests.studies.test_every_study import PIXELS
 from tests.training import cell_of, train
@@ -302,7 +301,7 @@ def ramps() -> list[Surface]:
     return [Surface("a ramp", across, up, first), Surface("a steeper one", across, up, second)]
 
 
-def test_one_bar_has_the_colours_of_all_surfaces_and_small_heights_a_unit() -> None:
+def test_surfaces_share_a_bar_have_a_unit_of_small_heights_and_contours_across_their_rise() -> None:
     small = [surface._replace(heights=surface.heights / 10_000) for surface in ramps()]
     figure = draw_surfaces(small, "height")
     [bar] = [axes for axes in figure.axes if axes.get_label() == "<colorbar>"]
@@ -310,27 +309,8 @@ def test_one_bar_has_the_colours_of_all_surfaces_and_small_heights_a_unit() -> N
     [solid, _] = [axes for axes in figure.axes if axes.name == "3d"]
     assert solid.get_zlim() == pytest.approx((0, 4))  # type: ignore[attr-defined]
     assert len(solid.get_xticklabels()) > 0
-
-
-def test_contours_rise_along_the_direction_that_the_surface_does() -> None:
-    figure = draw_surfaces(ramps(), "height")
     right, up = (axes for axes in figure.axes if axes.get_xlabel().startswith("direction"))
     for axes, side in ((right, 0), (up, 1)):
         lowest = corners(axes.collections[0])
         assert lowest[:, side].max() < 0.5
         assert lowest[:, 1 - side].max() == pytest.approx(1)
-
-
-# Claims
-
-
-def test_the_interval_is_over_networks_not_over_pairs() -> None:
-    """Ratios of two pairs each; with six networks, the median's interval is all they span."""
-    [claim] = [claim for claim in study.claims() if claim.name == "landscape-curvature"]
-    cells = design(claim.preset).query("seed < 6")
-    more = np.array([1, 3, 2, 2, 5, 4])[cells["seed"]] + cells["pair"] - 0.5
-    laplacian = np.where(cells["kernel"] == "softmax", 2.0**more, 1.0)
-    measured = claim.judge(cells.assign(rms_laplacian=laplacian))
-    assert measured.value == pytest.approx(2.5)
-    assert measured.interval is not None
-    assert (measured.interval.low, measured.interval.high) == pytest.approx((1, 5))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 import struct
 from itertools import combinations
@@ -12,16 +13,28 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from PIL import Image
 from scipy.sparse.csgraph import connected_components
 
 from overfit_cli import UserError
-from overfit_cli.studies.attention_kernel import cache as cache_module
+from overfit_cli.core.parameters import Value
 from overfit_cli.studies.attention_kernel import images as pictures
-from overfit_cli.studies.attention_kernel.classifier_parameters import PathfinderSettings
-from overfit_cli.studies.attention_kernel.images import CHUNK, PathfinderImages, images, stream_of
+from overfit_cli.studies.attention_kernel.classifier_parameters import (
+    KernelPathfinderParameters,
+    PathfinderSettings,
+)
+from overfit_cli.studies.attention_kernel.classifiers import pathfinder
+from overfit_cli.studies.attention_kernel.images import (
+    CHUNK,
+    PathfinderImages,
+    images,
+    pathfinder_task,
+    stream_of,
+)
 from overfit_cli.studies.attention_kernel.scenes import Scenes, matches
-from tests.studies.attention_kernel import pathfinder_oracle as oracle
+from tests.studies.test_every_study import PIXELS
+from tests.training import cell_of
 
 pytestmark = pytest.mark.usefixtures("cache")
 
@@ -41,7 +54,7 @@ TINY = replaced(
 )
 """As in the quick profile of figure 3."""
 MIRRORED = [replaced(settings, matched="places") for settings in (SMALL, TINY)]
-EVERY_KIND = pytest.mark.parametrize("settings", [HARD, SMALL, TINY, *MIRRORED])
+EVERY_KIND = pytest.mark.parametrize("settings", [SMALL, TINY, HARD, *MIRRORED])
 
 
 @pytest.fixture
@@ -94,12 +107,12 @@ def test_following_the_gaps_from_disc_to_disc_gives_the_label_and_contours_keep_
     apart = (contour[:, None] != contour) | (np.abs(place[:, None] - place) > 1)
     scenes = scenes_of(settings)
     for image in range(4):
-        paddles = oracle.paddles_of(settings, scenes, image)
-        distances = oracle.distances(paddles)
-        assert distances[apart].min() >= settings.clearance
-        _, found = connected_components(distances <= gap)
+        paddles = paddles_of(settings, scenes, image)
+        away = distances(paddles)
+        assert away[apart].min() >= settings.clearance
+        _, found = connected_components(away <= gap)
         assert sorted(np.bincount(found)) == sorted(np.bincount(contour))
-        first, second = found[oracle.nearest(paddles, scenes.markers[image])]
+        first, second = found[nearest(paddles, scenes.markers[image])]
         assert (first == second) == (scenes.labels[image] == 1)
     assert 0 < scenes.labels[:4].sum() < 4
 
@@ -116,8 +129,8 @@ def test_pixels_agree_with_the_loop_over_pixels_to_a_grey_level() -> None:
     for settings in (SMALL, replaced(SMALL, antialiasing=3, paddle_thickness=1.0)):
         scenes = scenes_of(settings)
         drawn = pictures.render(settings, scenes)
-        shapes = oracle.paddles_of(settings, scenes, 1), oracle.discs_of(settings, scenes, 1)
-        slow = oracle.pixels(settings, *shapes, points=settings.antialiasing)
+        shapes = paddles_of(settings, scenes, 1), discs_of(settings, scenes, 1)
+        slow = pixels(settings, *shapes, points=settings.antialiasing)
         assert np.abs(drawn[1] - slow).max() <= 1
 
 
@@ -234,20 +247,6 @@ def test_a_torn_or_foreign_file_is_drawn_anew(cache: Path, drawn: mock.Mock) -> 
     assert drawn.call_count == 1 + len(harmed)
 
 
-def test_a_cache_that_cannot_be_written_is_no_cache(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn: mock.Mock
-) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("OVERFIT_CACHE", str(tmp_path / "file" / "cache"))
-    assert same(images(SMALL, TRAIN, 4), images(SMALL, TRAIN, 4))
-    monkeypatch.setenv("OVERFIT_CACHE", str(tmp_path / "full"))
-    no_space = OSError(28, "No space left on device")
-    monkeypatch.setattr(cache_module, "write_file", mock.Mock(side_effect=no_space))
-    assert len(images(SMALL, TRAIN, 4)) == 4
-    assert not list(tmp_path.rglob("*.npz"))
-    assert drawn.call_count == 3
-
-
 # What LRA ships
 
 
@@ -282,11 +281,18 @@ def test_lra_is_read_in_the_order_of_its_files(tmp_path: Path, above: str, as_ar
     assert labels.tolist() == [0, 1, 0] * 3
 
 
-ROW = b"imgs/0 sample_0.png 0 "
+def lying(kind: str, shape: str) -> bytes:
+    """An array of words whose header says this."""
+    header = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + bytes(96)
+
+
+ROW, LIES = b"imgs/0 sample_0.png 0 ", ("(1000000000000, 4)", "(-1, 4)", "(" * 3000)
+NO_WORDS = [b"\xff\xfe\x00", *map(lying, ("<U9", "|O") * 3, LIES * 2)]
 METADATA = [
     (b"imgs/0 sample_0.png 0\n", ["0.npy", "row 1 has 3 columns", "sub-path, file name"]),
     (ROW + b"1 1.0\n\n" + ROW + b"2\n", ["0.npy", "label of row 2 is '2'", "0 or 1"]),
-    (b"\xff\xfe\x00", ["0.npy", "neither text nor an array of words"]),
+    *((content, ["0.npy", "neither text nor an array of words"]) for content in NO_WORDS),
     (b"imgs/0 sample_7.png 7 1\n", ["sample_7.png", "no such image"]),
     (b"imgs/0 small.png 0 1\n", ["small.png", "16 × 8 pixels", "32 × 32 is needed"]),
     (b"imgs/0 /etc/passwd 0 1\n", ["0.npy", "row 1 names '/etc/passwd'", "inside"]),
@@ -310,15 +316,6 @@ def test_malformed_metadata_and_images_are_named_in_a_sentence(tmp_path: Path) -
     for content, words in METADATA:
         (root / "metadata" / "0.npy").write_bytes(content)
         refused(tmp_path, "hard", [str(root), *words])
-
-
-@pytest.mark.parametrize("shape", ["(1000000000000, 4)", "(-1, 4)", "(" * 3000])
-@pytest.mark.parametrize("kind", ["<U9", "|O"])
-def test_a_lying_header_is_named_in_a_sentence(tmp_path: Path, shape: str, kind: str) -> None:
-    path = write_lra(tmp_path, as_array=True) / "metadata" / "0.npy"
-    text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
-    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + bytes(96))
-    refused(tmp_path, "hard", [str(path), "neither text nor an array"])
 
 
 def test_metadata_without_end_is_named_in_a_sentence(
@@ -349,3 +346,118 @@ def refused(folder: Path, difficulty: str, words: list[str]) -> None:
     assert all(word in sentence for word in words), sentence
     assert "\n" not in sentence
     assert sentence.endswith(".")
+
+
+# Tasks
+
+TASK: dict[str, Value] = {**PIXELS, "n": 6, "test_samples": 3}
+LRA: dict[str, Value] = {"source": "lra", "size": 8, "n": 5, "test_samples": 3}
+
+
+def of_pathfinder(**values: Value) -> KernelPathfinderParameters:
+    return KernelPathfinderParameters.model_validate(TASK | values)
+
+
+@pytest.mark.usefixtures("drawn", "first_trees")
+def test_an_image_is_a_sequence_of_its_pixels() -> None:
+    parameters = of_pathfinder()
+    task = pathfinder_task(parameters, 0)
+    assert (task.train.tokens.shape, task.test.tokens.shape) == ((6, 144), (3, 144))
+    assert (task.vocabulary, task.train.tokens.max()) == (256, 255)
+    assert task.train.lengths is None
+    assert set(task.train.labels.tolist()) <= {0, 1}
+    assert 0 <= task.shortcut <= 1
+    assert pathfinder.sample_length(parameters) == 144
+    more = pathfinder_task(of_pathfinder(n=9), 0)
+    assert np.array_equal(more.train.tokens[:6], task.train.tokens)
+    other = pathfinder_task(parameters, 1)
+    assert not np.array_equal(other.train.tokens, task.train.tokens)
+
+
+def test_lras_images_are_split_into_training_and_test_images(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They don't say where the discs are."""
+    monkeypatch.setenv("OVERFIT_DATA", str(tmp_path))
+    write_lra(tmp_path, images=8, size=8, files=1)
+
+    def numbers(n: int, seed: int = 0) -> tuple[list[int], list[int]]:
+        task = pathfinder_task(of_pathfinder(**LRA | {"n": n}), seed)
+        assert np.array_equal(task.train.labels, task.train.tokens[:, 0] % 2)
+        assert np.isnan(task.shortcut)
+        return task.train.tokens[:, 0].tolist(), task.test.tokens[:, 0].tolist()
+
+    train, test = numbers(5)
+    assert sorted(train + test) == list(range(8))
+    fewer, same = numbers(2)
+    assert (fewer, same) == (train[:2], test)
+    assert numbers(5, seed=1) != (train, test)
+    with pytest.raises(UserError, match="n=6: with test_samples=3, LRA's directory has 8 images"):
+        pathfinder.prepare([cell_of(pathfinder, LRA | {"n": 6})])
+
+
+# Images rendered point by point, and contours found by the gaps between paddles
+
+Segment = tuple[complex, complex]
+Disc = tuple[complex, float]
+
+
+def paddles_of(settings: PathfinderSettings, scenes: Scenes, image: int) -> list[Segment]:
+    """Return one image's paddles by their ends."""
+    half = settings.paddle_length / 2
+    middles, directions = scenes.paddles.middles[image], scenes.paddles.directions[image]
+    pairs = zip(middles.tolist(), directions.tolist(), strict=True)
+    return [(middle - half * along, middle + half * along) for middle, along in pairs]
+
+
+def discs_of(settings: PathfinderSettings, scenes: Scenes, image: int) -> list[Disc]:
+    """Return one image's discs: centre and radius."""
+    return [(centre, settings.marker_radius) for centre in scenes.markers[image].tolist()]
+
+
+def pixels(
+    settings: PathfinderSettings, paddles: list[Segment], discs: list[Disc], points: int
+) -> NDArray[np.float64]:
+    """Return grey levels from 0 to 255, each the mean of the ink at points × points places."""
+    thick = settings.paddle_thickness / 2
+    shapes = [(_shortened(ends, thick), thick) for ends in paddles]
+    shapes += [((centre, centre), radius) for centre, radius in discs]
+    image = np.zeros((settings.size, settings.size))
+    for row, column in np.ndindex(image.shape):
+        for down, across in np.ndindex(points, points):
+            place = complex(column + (across + 0.5) / points, row + (down + 0.5) / points)
+            image[row, column] += max(_ink(place, shape, points) for shape in shapes)
+    return 255 * image / points**2
+
+
+def _shortened(ends: Segment, by: float) -> Segment:
+    """Take the round caps off a paddle's length."""
+    along = (ends[1] - ends[0]) / abs(ends[1] - ends[0])
+    return ends[0] + by * along, ends[1] - by * along
+
+
+def _ink(place: complex, shape: tuple[Segment, float], points: int) -> float:
+    """Return 1 inside, 0 outside, and what lies between within half a spacing of the edge."""
+    (begin, end), radius = shape
+    span, share = end - begin, 0.0
+    if span:
+        share = ((place - begin) * span.conjugate()).real / abs(span) ** 2
+    nearest = begin + min(max(share, 0.0), 1.0) * span
+    away = math.hypot((place - nearest).real, (place - nearest).imag)
+    return min(max(0.5 + points * (radius - away), 0.0), 1.0)
+
+
+_STEPS = 40
+
+
+def distances(paddles: list[Segment]) -> NDArray[np.float64]:
+    """Return how near any two come, from points along them: at most a step too much."""
+    shares = np.linspace(0, 1, _STEPS + 1)
+    points = [begin + shares * (end - begin) for begin, end in paddles]
+    return np.array([[np.abs(one[:, None] - other).min() for other in points] for one in points])
+
+
+def nearest(paddles: list[Segment], centres: NDArray[np.complex128]) -> list[int]:
+    """Return the paddles one of whose ends lies nearest to each of these points."""
+    away = np.abs(np.array(paddles)[..., None] - centres)  # (paddles, ends, points)
+    return list(away.min(axis=1).argmin(axis=0))

@@ -1,4 +1,4 @@
-"""Linear layers on top, and the printed gradients."""
+"""The gradients that the proofs print, tangent kernels and ranks, against slow definitions."""
 
 from __future__ import annotations
 
@@ -10,29 +10,13 @@ import numpy as np
 import pytest
 import torch
 
-from overfit_cli.studies.attention_kernel import engine, reference, spectra
+from overfit_cli.studies.attention_kernel import engine, spectra
 from overfit_cli.studies.attention_kernel.data import Problem, draw_problem
 from overfit_cli.studies.attention_kernel.parameters import KERNELS
 from overfit_cli.studies.attention_kernel.reference import MultiHeadAttention
-from overfit_cli.studies.attention_kernel.study import study
 from overfit_cli.studies.attention_kernel.theory import lacking
 from tests.studies.attention_kernel import regression_oracle as oracle
 from tests.studies.attention_kernel.test_regression import at_start, measured, settings
-from tests.training import cell_of, train
-
-
-@pytest.mark.slow
-def test_a_diverged_cell_with_layers_is_a_failure_and_steps_to_a_trillionth_are_counted() -> None:
-    fast = settings(kernel="softmax", trained="layers-4", learning_rate=1e3)
-    assert train(study, cell_of(study, fast))[0].reason == "diverged"
-    parameters = settings(kernel="gaussian", trained="query", training_steps=2000)
-    losses = [loss for loss, _ in reference.plain_descent(parameters, 0)]
-    first = next(step for step, loss in enumerate(losses) if loss <= 1e-12 * losses[0])
-    found = measured(parameters)
-    assert found["steps_to_millionth"] < found["steps_to_trillionth"] == first
-
-
-# The gradients that Lemmas 1 and 6 print
 
 
 @pytest.mark.parametrize("kernel", ["softmax", "gaussian"])
@@ -81,10 +65,10 @@ def test_the_tangent_kernel_is_that_of_autograd(kernel: str) -> None:
 
 @pytest.mark.parametrize("kernel", ["softmax", "gaussian-eq11", "gaussian-normalised"])
 def test_its_trace_at_small_weights_is_the_mean_over_draws(kernel: str) -> None:
-    """Of 60 draws of W_Q and W_K, at the same X and values."""
-    problem, sigma = draw_problem(settings(heads=2), 1), 1e-4
+    """Of 40 draws of W_Q and W_K, at the same X and values."""
+    problem, sigma = draw_problem(settings(n=2, heads=2), 1), 1e-4
     random, shape = np.random.default_rng(0), problem.query.shape
-    draws = [sigma * random.standard_normal((2, *shape)) for _ in range(60)]
+    draws = [sigma * random.standard_normal((2, *shape)) for _ in range(40)]
     small = [replace(problem, query=query, key=key) for query, key in draws]
     traces = [np.trace(tangent_by_autograd(each, kernel)) for each in small]
     expected = spectra.trace_at_small_weights(KERNELS[kernel], problem, sigma)
@@ -107,17 +91,6 @@ def test_predicted_steps_are_those_of_the_recursion(learning_rate: float) -> Non
     assert math.isnan(spectra.predicted_steps(theta, np.zeros(5), learning_rate))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("kernel", "rate"), [("softmax", 20_000), ("gaussian", 8)])
-def test_a_cell_near_its_labels_takes_the_steps_that_its_tangent_kernel_predicts(
-    kernel: str, rate: float
-) -> None:
-    near = {"trained": "query", "target": "near", "sigma_w": 0.02, "training_steps": 3000}
-    parameters = settings(kernel=kernel, learning_rate=rate, **near)
-    found = measured(parameters)
-    assert found["steps_to_millionth"] == pytest.approx(found["tangent_steps"], abs=1)
-
-
 @pytest.mark.parametrize("kernel", ["softmax", "gaussian"])
 def test_scores_have_full_rank_exactly_at_the_sizes_that_the_derivation_gives(kernel: str) -> None:
     """(N, n, D, d) lie on both sides of each of the five needs."""
@@ -132,9 +105,3 @@ def test_scores_have_full_rank_exactly_at_the_sizes_that_the_derivation_gives(ke
         full = float(spectra.smallest_of_scores(*at_start(parameters)[:2])) > 1e-9
         lacks = lacking(kernel == "softmax", *map(np.array, size)).values()
         assert full == (not any(lacks)), size
-
-
-def test_the_gaussians_size_of_symmetric_and_skew_tensors_is_a_square() -> None:
-    n, tokens, features = (axis.ravel() for axis in np.mgrid[2:9, 2:9, 1:60])
-    lacks = lacking(False, n, tokens, features, np.full_like(n, 99))["Sym² and Λ²"]
-    np.testing.assert_array_equal(lacks, features**2 < n * tokens * (tokens - 1))

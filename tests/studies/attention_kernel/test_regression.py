@@ -119,7 +119,7 @@ def test_singular_values_are_those_of_the_matrices_written_out(kernel: str) -> N
 
 def test_a_step_is_stable_up_to_the_curvature() -> None:
     """At 0.99 of two over the largest curvature in W_V the loss falls; just above two it grows."""
-    base: dict[str, Any] = {"kernel": "softmax", "trained": "value", "training_steps": 200}
+    base: dict[str, Any] = {"kernel": "softmax", "trained": "value", "training_steps": 60}
     fixed, _, out = at_start(settings(**base))
     curvature = float(spectra.curvatures(fixed, out)[1])
     for share, falls in ((1.98, True), (2.05, False)):
@@ -217,6 +217,16 @@ def test_violations_are_counted_at_every_step() -> None:
         assert found[f"violations_{kind}"] == sum(above)
 
 
+def test_steps_to_a_share_of_the_first_loss_are_counted() -> None:
+    small = {"kernel": "softmax", "trained": "value", "n": 1, "tokens": 2, "training_steps": 80}
+    parameters = settings(**small, learning_rate=1.87)
+    found = measured(parameters, 2)
+    losses = [loss for loss, _ in reference.plain_descent(parameters, 2)]
+    for share, name in ((1e-6, "steps_to_millionth"), (1e-12, "steps_to_trillionth")):
+        first = next(step for step, loss in enumerate(losses) if loss <= share * losses[0])
+        assert found[name] == first > 1
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_examples_gradient_is_exactly_zero_for_softmax_alone(seed: int) -> None:
     example = {"instance": "example", "training_steps": 50}
@@ -287,7 +297,7 @@ def test_lemma_2_is_measured_as_autograd_and_the_paper_have_it() -> None:
 
 def test_lemma_7_is_measured_as_autograd_and_the_paper_have_it() -> None:
     """(1, 2) bound the change of scores, (3) the gradient in them from below, (4) that in W_Q."""
-    parameters = settings(kernel="gaussian", trained="all")
+    parameters = settings(kernel="gaussian", trained="all", n=2, d=7)
     problem = draw_problem(parameters, 7)
     sizes = theory.norms_of(problem)
     fixed, state, out = at_start(parameters, 7)

@@ -1,4 +1,4 @@
-"""Reviews: IMDb's from their folder or archive, what is refused, and generated ones."""
+"""Reviews: IMDb's from their folder or archive, what is refused, generated ones, and tasks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ import pytest
 from numpy.typing import NDArray
 
 from overfit_cli import UserError
+from overfit_cli.core.parameters import Value
 from overfit_cli.studies.attention_kernel import reviews as module
+from overfit_cli.studies.attention_kernel.classifier_parameters import KernelTextParameters
+from overfit_cli.studies.attention_kernel.classifiers import text
 from overfit_cli.studies.attention_kernel.reviews import (
     NEGATION,
     ReviewSettings,
@@ -24,7 +27,9 @@ from overfit_cli.studies.attention_kernel.reviews import (
     generated_reviews,
     read_imdb,
     stream_of,
+    text_task,
 )
+from tests.training import cell_of, train
 
 pytestmark = pytest.mark.usefixtures("cache")
 
@@ -225,13 +230,6 @@ def test_a_review_has_its_label_word_by_word_and_a_place_before_each_sentiment_w
     assert sentiment[:, 1:][negation[:, :-1]].all()
 
 
-def test_more_reviews_extend_fewer() -> None:
-    few, many = (generated_reviews(DEFAULT, stream_of(3, "test"), count) for count in (7, 50))
-    assert np.array_equal(few.tokens, many.tokens[:7])
-    assert np.array_equal(few.labels, many.labels[:7])
-    assert np.array_equal(few.lengths, np.full(7, 64))
-
-
 def test_counting_words_beats_chance_and_stays_well_below_one_whatever_the_padding() -> None:
     """The best sign of a difference of counts is right for 76.8 % by construction."""
     train, test = (generated_reviews(DEFAULT, stream, 4000) for stream in (TRAIN, TEST))
@@ -241,10 +239,70 @@ def test_counting_words_beats_chance_and_stays_well_below_one_whatever_the_paddi
     assert bag_of_words_accuracy(train, padded, 64) == accuracy
 
 
-def test_counting_words_together_with_the_negation_before_is_always_right() -> None:
-    def marked(reviews: Texts) -> Texts:
-        before = np.roll(reviews.tokens, 1, axis=1) == NEGATION
-        return replace(reviews, tokens=reviews.tokens + np.int16(64) * before)
+# Tasks
 
-    train, test = (marked(generated_reviews(DEFAULT, each, 2000)) for each in (TRAIN, TEST))
-    assert bag_of_words_accuracy(train, test, 128) > 0.99
+TINY: dict[str, Value] = {"source": "imdb", "tokens": 16, "n": 4, "test_samples": 3}
+
+
+@pytest.fixture
+def imdb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The data folder, with IMDb in it."""
+    monkeypatch.setenv("OVERFIT_DATA", str(tmp_path))
+    write_folder(tmp_path / "aclImdb", REVIEWS)
+    return tmp_path
+
+
+def of_text(**values: Value) -> KernelTextParameters:
+    return KernelTextParameters.model_validate(values)
+
+
+def test_generated_reviews_fill_a_task() -> None:
+    parameters = of_text(tokens=20, n=30, test_samples=10, negated=0.5)
+    task = text_task(parameters, 3)
+    settings = ReviewSettings(length=20, vocabulary=64, negated=0.5)
+    train = generated_reviews(settings, stream_of(3, "train"), 30)
+    test = generated_reviews(settings, stream_of(3, "test"), 10)
+    assert (task.vocabulary, task.train.lengths) == (64, None)
+    assert np.array_equal(task.train.tokens, train.tokens)
+    assert np.array_equal(task.test.labels, test.labels)
+    assert task.shortcut == bag_of_words_accuracy(train, test, 64)
+    fewer = text_task(of_text(tokens=20, n=7, test_samples=10, negated=0.5), 3)
+    assert np.array_equal(fewer.train.tokens, train.tokens[:7])
+    assert text.sample_length(parameters) == 20
+    assert text.prepare([cell_of(text, {"tokens": 20})]) == {}
+
+
+def test_imdbs_reviews_come_in_a_seeds_order_with_their_lengths(imdb: Path) -> None:
+    few, all_of_them = (text_task(of_text(**TINY | {"n": n}), 0) for n in (2, 5))
+    assert np.array_equal(few.train.tokens, all_of_them.train.tokens[:2])
+    assert sorted(all_of_them.train.labels) == [0, 0, 0, 1, 1]
+    assert all_of_them.train.lengths is not None
+    whole = sorted(len(REVIEWS[name]) for name in REVIEWS if name.startswith("train"))
+    assert sorted(all_of_them.train.lengths) == [min(length, 16) for length in whole]
+    assert all_of_them.vocabulary == 257
+    orders = [text_task(of_text(**TINY), seed).test.tokens for seed in range(6)]
+    assert not all(np.array_equal(order, orders[0]) for order in orders)
+    network = {"d": 8, "hidden": 6, "batch_size": 4, "training_steps": 2}
+    [result] = train(text, cell_of(text, TINY | network))
+    assert result.status == "done"
+
+
+def test_more_reviews_than_the_folder_has_are_refused_before_a_sweep(imdb: Path) -> None:
+    fine = cell_of(text, TINY)
+    text.prepare([fine])
+    for name, count, there in (("n", 6, 5), ("test_samples", 4, 3)):
+        with pytest.raises(UserError, match=f"{name}={count}: .* has {there} such reviews"):
+            text.prepare([fine, cell_of(text, TINY | {name: count})])
+
+
+def test_another_data_folder_is_read_in_one_process_too_and_its_content_is_told_apart(
+    imdb: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = {**REVIEWS, "test/pos/0_10.txt": b"Oh yes"}
+    contents, tokens = [], []
+    for name, files in (("ours", REVIEWS), ("same", REVIEWS), ("theirs", theirs)):
+        monkeypatch.setenv("OVERFIT_DATA", str(write_folder(imdb / name, files)))
+        contents.append(text.prepare([cell_of(text, TINY)]))
+        tokens.append(text_task(of_text(**TINY), 0).test.tokens)
+    assert contents[0] == contents[1] != contents[2]
+    assert not np.array_equal(tokens[0], tokens[2])

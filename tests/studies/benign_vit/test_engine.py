@@ -110,9 +110,8 @@ def test_a_cell_gives_the_same_row_in_any_batch(
         monkeypatch.setattr(matrix_products, "product_library", lambda: library)
         monkeypatch.setattr(matrix_products, "_SMALLEST", 10_000)
         alone = [train(study, item)[0].measurements for item in cells]
-        for size in (2,):
-            parts = [cells[first : first + size] for first in range(0, len(cells), size)]
-            assert [row.measurements for part in parts for row in train(study, *part)] == alone
+        in_parts = [*train(study, *cells[:2]), *train(study, *cells[2:])]
+        assert [row.measurements for row in in_parts] == alone
         assert [row.measurements for row in train(study, *reversed(cells))] == alone[::-1]
 
 
@@ -125,7 +124,6 @@ def test_batches_for_a_cpu_share_one_seeds_projections_and_fit_the_cache() -> No
         for leap in (0.0, 0.1)
     ]
     batches = study.batches(cells, "cpu")
-    assert sorted(item.key for batch in batches for item in batch) == sorted(c.key for c in cells)
     sizes: dict[tuple[int, float], int] = {}
     for batch in batches:
         [(_, n, leap)] = {(c.seed, c.parameters.n, c.parameters.leap) for c in batch}
@@ -139,9 +137,10 @@ def test_cells_trained_as_one_tensor_agree_with_cells_trained_one_by_one(
     seeds: tuple[int, ...],
 ) -> None:
     """The path that a GPU takes, on the CPU: cells that stop at different steps leave the batch."""
+    kinds: list[dict[str, Any]] = [{}, {"label_flip": 0.5}, {"leap": 0.05}]
     cells = [
-        cell(seed=seed, snr=snr, learning_rate=rate, label_flip=flip)
-        for seed, snr, rate, flip in itertools.product(seeds, (0.5, 4.0), (0.1, 0.5), (0.0, 0.5))
+        cell(seed=seed, snr=snr, learning_rate=rate, **kind)
+        for seed, snr, rate, kind in itertools.product(seeds, (0.5, 4.0), (0.02, 0.5), kinds)
     ]
     [batch] = study.batches(cells, "cuda")
     with torch.inference_mode():
@@ -153,6 +152,7 @@ def test_cells_trained_as_one_tensor_agree_with_cells_trained_one_by_one(
         result = together[item.key]
         assert (result.status, result.steps) == (alone.status, alone.steps)
         assert result.measurements == pytest.approx(alone.measurements, rel=0, abs=1e-12)
+    assert any(one.measurements["updates"] < one.steps for one in trained)
 
 
 def test_batches_for_a_gpu_have_one_shape_and_few_seeds() -> None:

@@ -7,22 +7,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import torch
-from scipy.stats import ks_2samp
 
 from overfit_cli.core.arrays import bartlett_rows
-from overfit_cli.core.training import Execution, Training, named_rng
+from overfit_cli.core.training import named_rng
 from overfit_cli.studies.benign_vit.data import draw
 from overfit_cli.studies.benign_vit.engine import projections_of
 from overfit_cli.studies.benign_vit.parameters import token_scales
 from overfit_cli.studies.benign_vit.reference import train_one_cell
 from overfit_cli.studies.benign_vit.study import study
-from overfit_cli.studies.benign_vit.training import train_together
 from tests import training
 from tests.studies.benign_vit.cells import P
 from tests.training import begins_with, cell_of
 
-SEEDS = 200
 SMALL = {"initialisation": "gaussian", "tokens": 4, "test_samples": 12, "d_v": 5, "sigma_p": 0.3}
 SMALL |= {"sigma_p_tilde": 1.0, "sigma_h": 0.05, "sigma_v": 0.1, "output_scale": 0.6}
 SMALL |= {"epsilon": 0.2, "learning_rate": 0.1, "d": 200, "d_h": 30}
@@ -38,42 +34,6 @@ def small(**settings: object) -> P:
 def train(settings: P, seed: int) -> pd.Series[float]:
     [result] = training.train(study, cell_of(study, settings, seed))
     return pd.Series({"steps": result.steps, **result.measurements})
-
-
-def train_many(settings: P, first: int) -> pd.DataFrame:
-    """Train a cell for each of `SEEDS` seeds, as one tensor: that is quicker for cells so small."""
-    seeds = range(first, first + SEEDS)
-    cells = [cell_of(study, settings, seed) for seed in seeds]
-    torch.set_num_threads(1)  # more only get in each other's way
-    with torch.inference_mode():
-        results = list(train_together(cells, Training(Execution(device="cpu"))))
-    assert len(results) == SEEDS
-    return pd.DataFrame([{"steps": result.steps, **result.measurements} for result in results])
-
-
-SETTINGS: dict[str, dict[str, Any]] = {
-    "just enough features": {"n": 4, "snr": 1.0, "d": 50},
-    "head space narrower": {"n": 6, "snr": 3.0, "d_h": 3, "learning_rate": 0.02},
-    "noise orthogonal": {"n": 2, "snr": 0.7, "noise": "orthogonal", "learning_rate": 0.02},
-}
-COMPARED = ["steps", "train_loss", "test_loss", "test_error", "value_plus"]
-COMPARED += ["train_attention_signal", "test_attention_signal", "test_attention_noise"]
-
-
-LEVEL = 0.01 / (len(SETTINGS) * len(COMPARED))
-"""1 %, with Bonferroni's correction."""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("setting", SETTINGS)
-def test_what_training_gives_has_the_same_law(setting: str) -> None:
-    direct, law = (  # they share no seed
-        train_many(small(**SETTINGS[setting], sampling=sampling), first)
-        for sampling, first in (("direct", 0), ("law", 1000))
-    )
-    assert direct["steps"].median() > 5, "too few steps to tell"
-    for name in COMPARED:
-        assert ks_2samp(direct[name], law[name], method="asymp").pvalue > LEVEL, name
 
 
 def many(rows: int, dimension: int, count: int) -> np.ndarray:
@@ -237,13 +197,3 @@ def test_taking_many_steps_at_a_time_ends_where_single_steps_do(
     assert low < single["test_loss"] < high
     for name in ("steps", "test_loss", "test_attention_signal", "value_plus"):
         assert leaping[name] == pytest.approx(single[name], rel=0.02), name
-
-
-@pytest.mark.slow
-def test_a_leap_of_zero_takes_single_steps_whatever_its_neighbours_do() -> None:
-    cells = [cell_of(study, small(n=4, leap=leap, learning_rate=1e-3)) for leap in (0.0, 0.05)]
-    results = {r.cell.key: r for r in train_together(cells, Training(Execution(device="cpu")))}
-    single, leaping = (results[cell.key] for cell in cells)
-    alone = train(small(n=4, learning_rate=1e-3), 0)
-    assert single.measurements["updates"] == single.steps == alone["steps"]
-    assert leaping.measurements["updates"] < leaping.steps

@@ -1,4 +1,4 @@
-"""Gradient descent's path against loops written out, and claims on heads, on doctored cells."""
+"""Gradient descent's path against loops written out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from overfit_cli.studies.multihead.parameters import (
 )
 from overfit_cli.studies.multihead.study import mixture
 from overfit_cli.studies.multihead.study import paths as study
-from tests.judged import claims_by_name, design
 from tests.training import cell_of, train
 
 SETTINGS: dict[str, Any] = {"heads": 3, "n": 6, "sigma": 0.3, "learning_rate": 0.7}
@@ -108,49 +107,6 @@ def test_no_weights_exceed_the_bounds_of_proposition_1_and_corollary_1(size: flo
         bounded = ("model_gradient", "model_hessian", "loss_gradient", "loss_hessian")
         for name in (*bounded, "loss_concavity"):
             assert 0 <= result.measurements[name] <= 1, name
-
-
-# Claims on cells that never arrive, that turn, and of which some are derived
-
-
-def test_the_coefficient_at_many_samples_is_not_averaged_with_that_at_few() -> None:
-    """About ζ/2, p is as long with many samples as with few."""
-    cells = design("heads-first-phase")
-    few = cells["first_samples"] == 1000
-    coefficient = np.where(few, 0.8, 0.2) + 0.001 * np.random.default_rng(0).random(len(cells))
-    size = np.sqrt(2) * 0.5  # ζ ‖u⋆‖
-    deviation = np.abs(coefficient - 0.25) * size
-    cells = cells.assign(steps=1, first_coefficient=coefficient, first_deviation=deviation)
-    lemma = claims_by_name("multihead-mixture")["mixture-lemma2"]
-    assert lemma.judge(cells).verdict == "fails"
-
-
-@pytest.mark.parametrize(("power", "verdict"), [(-1.0, "holds"), (-0.8, "fails")])
-def test_the_late_power_is_that_of_the_training_loss_from_step_500_on(
-    power: float, verdict: str
-) -> None:
-    cells = design("heads-fig2").assign(key=lambda cells: range(len(cells)))
-    steps = [100, 500, 700, 1000]
-    rows = cells.loc[cells.index.repeat(len(steps))].assign(step=steps * len(cells))
-    late = rows.assign(log10_train_loss=power * np.log10(rows["step"]) - rows["seed"] / 10)
-    early = late["log10_train_loss"].mask(late["step"] == 100, 0.0)
-    claim = claims_by_name("multihead-mixture")["mixture-constant-rate"]
-    noise = 1 + 1e-4 * np.random.default_rng(0).standard_normal(len(rows))
-    assert claim.judge(late.assign(log10_train_loss=early * noise)).verdict == verdict
-
-
-DERIVED = claims_by_name("multihead-mixture", "multihead-planted", "multihead-sst2")
-"""With the functions that derive numbers from cells."""
-
-
-@pytest.mark.parametrize(
-    ("name", "verdict"), [("planted-gap-rate", "holds"), ("planted-gap-power", "fails")]
-)
-def test_a_gap_below_zero_is_as_small_as_any(name: str, verdict: str) -> None:
-    cells = design("heads-gap")
-    gap = 10 / cells["n"] ** 1.2 * (1 + 0.001 * cells["seed"])
-    cells = cells.assign(train_loss=0.1, test_loss=0.1 + gap.mask(cells["n"] == 2000, -0.001))
-    assert DERIVED[name].judge(cells).verdict == verdict
 
 
 @pytest.mark.parametrize(

@@ -202,15 +202,10 @@ def test_what_is_missing_is_said_before_anything_runs(
         assert not [each for each in words.split(" … ") if each not in " ".join(lines.split())]
         assert not (tmp_path / "out").exists()
 
-    monkeypatch.setenv("OVERFIT_DATA", "")
-    refused("multihead-sst2 needs data: name its folder")
     write(tmp_path / "data")
-    (tmp_path / "empty").mkdir()
-    refused("--data … SST-2's split train isn't there", "--data=empty")
     refused("--set test_samples 5: … has 4 test sentences", "--data=data", test_samples=5)
     needs = f"it takes the folder {PRETRAINED} with a RoBERTa"
     refused(needs, "--data=data", weights="pretrained")
-    refused("heads takes a divisor of d, which is 8", heads=3)
     monkeypatch.setitem(sys.modules, "transformers", None)
     refused("needs the package transformers … pip install '.[text]'", "--data=data")
 

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, get_args
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from scipy import optimize, stats
@@ -16,6 +17,7 @@ from torch import Tensor
 from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.studies.softmax_network import Activation, data
 from overfit_cli.studies.softmax_network.activations import Network, gram_matrix, limit_gram_matrix
+from overfit_cli.studies.softmax_network.claims.table1 import sufficient_widths
 from overfit_cli.studies.softmax_network.engine import KernelRegression, largest_drift, step_parts
 from overfit_cli.studies.softmax_network.parameters import SoftmaxConvergenceParameters
 from overfit_cli.studies.softmax_network.reference import plain_network, plain_training
@@ -143,21 +145,8 @@ def test_update_24_is_gradient_descent_in_beta_and_not_in_gamma() -> None:
     torch.testing.assert_close(features @ update_24, -gradient)
 
 
-def test_regression_tells_the_first_step_at_which_it_is_near_enough() -> None:
-    fit, _, _, _ = regression()
-    for epsilon in (1.0, 0.3, 1e-3):
-        for index, steps in enumerate(fit.steps_to(epsilon)):
-            squares = [
-                float(fit.remaining(step)[index].square().sum()) for step in range(int(steps) + 1)
-            ]
-            assert squares[-1] <= epsilon < min(squares[:-1], default=math.inf)
-    assert fit.steps_to(100.0) == [0.0, 0.0]
-    singular = KernelRegression.with_kernel(torch.zeros(1, 1, 1), torch.ones(1, 1), torch.ones(1))
-    assert math.isnan(singular.steps_to(0.5)[0])
-
-
 @pytest.mark.parametrize("factor", [0.5, 1.9, 2.2, 3.5])
-def test_regression_that_diverges_may_come_near_enough_before(factor: float) -> None:
+def test_regression_tells_the_first_step_at_which_it_is_near_enough(factor: float) -> None:
     """With steps above 2/λ_max ‖F − Y‖² falls and rises again: the first step below ε counts."""
     random = np.random.default_rng(4)
     roots, labels = random.normal(size=(30, 5, 8)), torch.tensor(random.normal(size=(30, 5)))
@@ -170,6 +159,9 @@ def test_regression_that_diverges_may_come_near_enough_before(factor: float) -> 
             below = (squares[:, index] <= epsilon).nonzero()
             slow = float(below[0]) if len(below) else math.nan
             assert steps == pytest.approx(slow, nan_ok=True) or steps >= 400
+    assert fit.steps_to(1e9) == [0.0] * 30
+    singular = KernelRegression.with_kernel(torch.zeros(1, 1, 1), torch.ones(1, 1), torch.ones(1))
+    assert math.isnan(singular.steps_to(0.5)[0])
 
 
 def test_an_eigenvalue_of_round_off_is_none() -> None:
@@ -324,13 +316,17 @@ def test_no_weights_within_r_change_relus_kernel_by_more_than_the_count() -> Non
     assert 0.2 * bound < max(found) <= bound
 
 
-def test_a_cell_keeps_the_worst_of_its_steps() -> None:
-    [result] = trained(cell(m=64, n=4))
-    steps, numbers = result.trajectory, result.measurements
-    assert numbers["kernel_drift"] == max(steps["kernel_drift"]) > 0
-    assert numbers["train_loss"] == steps["train_loss"][-1] < max(steps["train_loss"])
-    assert numbers["c1"] == pytest.approx(-2.0), "F is 0 at the start"
-    assert numbers["step_length"] < 0.05
-    assert "c1" not in steps
-    [relu] = trained(cell(m=64, n=4, activation="relu"))
-    assert "c1" not in relu.measurements
+def test_a_width_suffices_from_which_on_training_is_quick_enough() -> None:
+    """Ratios of 8, 4, 1 cross two half way from 20 to 40 on a scale of ratios; a limit is slow.
+
+    Each kind of data is measured by itself.
+    """
+    ratios = [8.0, 4.0, 1.0, np.nan, 4.0, 1.0, 9.0, 5.0, 3.0, 1.5, 1.2, 1.0]
+    cells = pd.DataFrame({"seed": np.repeat(range(4), 3), "m": [10, 20, 40] * 4})
+    cells = cells.assign(steps_over_limit=ratios, activation="exp", n=4, d=2, data="sphere")
+    other = cells.assign(data="digits", steps_over_limit=1.0)
+    found = sufficient_widths(pd.concat([cells, other])).set_index(["data", "seed"])["width"]
+    assert found["sphere"][0] == found["sphere"][1] == pytest.approx(np.sqrt(20 * 40))
+    assert found["sphere"][2] == np.inf
+    assert found["sphere"][3] == 0
+    assert (found["digits"] == 0).all()

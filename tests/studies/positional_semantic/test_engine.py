@@ -1,4 +1,4 @@
-"""Attention on sentences of two tokens: engine, draws in law, and claims on made-up cells."""
+"""Attention on sentences of two tokens: engine, draws in law, and what claims derive."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ from overfit_cli.studies.positional_semantic.claims import (
 )
 from overfit_cli.studies.positional_semantic.data import (
     draw_problem,
-    draw_test_sentences,
     teacher_norm,
 )
 from overfit_cli.studies.positional_semantic.parameters import Parameters
 from overfit_cli.studies.positional_semantic.reference import train_plainly
 from overfit_cli.studies.positional_semantic.study import study
-from tests.judged import claims_by_name, design
+from tests.judged import design
 from tests.training import cell_of, train
 
 SMALL: dict[str, object] = {"d": 60, "alpha": 0.2, "training_steps": 300, "dtype": "float64"}
@@ -89,24 +88,6 @@ def test_more_samples_extend_fewer_with_either_sampling() -> None:
         assert np.allclose(few.teacher, many.teacher[:, : len(few.gap)])
 
 
-@pytest.mark.slow
-def test_fresh_samples_in_law_have_the_error_of_direct_ones() -> None:
-    p = Parameters(d=40, alpha=0.5, test_samples=200_000, start="positional")
-    problem = draw_problem(p, 0)
-    fresh, weights = draw_test_sentences(p, 0, problem, problem.teacher)
-    assert np.allclose(weights.T @ weights, problem.teacher.T @ problem.teacher)
-    scores = (fresh.tokens @ weights)[..., 0]  # (2, samples)
-    draws = np.random.default_rng(1).standard_normal((200_000, 2, 40)) * p.sigma
-    gaps = np.square(draws[:, 0] - draws[:, 1]).sum(-1) / 40
-    # With ⟨1, Q⋆⟩ / d the positions shift the scores.
-    shift = float(problem.ones @ problem.teacher[:, 0]) / p.d
-    assert scores[0].mean() == pytest.approx(shift, abs=0.01)
-    assert scores[1].mean() == pytest.approx(-shift, abs=0.01)
-    assert scores.std() == pytest.approx(p.sigma * np.linalg.norm(weights) / 40**0.5, rel=0.01)
-    assert fresh.gap.mean() == pytest.approx(2 * p.sigma**2, rel=0.01)
-    assert fresh.gap.std() == pytest.approx(gaps.std(), rel=0.02)
-
-
 def test_cells_of_many_features_train_in_law() -> None:
     many: dict[str, Any] = {"d": 10**12, "alpha": 2e-11, "training_steps": 100, "start": "agnostic"}
     [result] = train(study, cell(**many, sampling="law"))
@@ -115,36 +96,9 @@ def test_cells_of_many_features_train_in_law() -> None:
     assert result.measurements["q"] == pytest.approx(0.01 * (1 - 0.15 * 0.01) ** 200, rel=1e-3)
 
 
-# Claims on Cui et al. 2024, on cells in which they are true, false, or not to be told
+# What claims derive from cells
 
-
-RANDOM, CLAIMS = np.random.default_rng(0), claims_by_name(study.name)
-
-
-def crossing(preset: str, ratio: float) -> pd.DataFrame:
-    """Cells whose transitions, at 4 ω in the limit, lie at so many times that, by seed nearly."""
-    cells = design(preset)
-    ratios = ratio * np.exp(0.01 * RANDOM.standard_normal(2000))[cells["seed"]]
-    logs = np.log(cells["alpha"].to_numpy() / (4 * cells["omega"].to_numpy()))
-    measured, is_semantic = logs - np.log(ratios), cells["start"] == "semantic"
-    return cells.assign(
-        m=0.25,
-        replica_m=0.25,
-        linear_test_error=0.002,
-        replica_linear_error=0.002,
-        test_error=0.002 * np.exp(-measured),
-        replica_test_error=0.002 * np.exp(-logs),
-        train_loss=cells["d"] * np.where(is_semantic, 0.003 - 0.002 * measured, 0.003),
-        replica_loss=cells["d"] * np.where(is_semantic, 0.003 - 0.002 * logs, 0.003),
-    )
-
-
-def test_measured_transitions_are_where_they_were_put() -> None:
-    table = transitions(crossing("positional-phase", 1.1), "energy")
-    inside = table[(table["limit"] < 1.5) & (table["alpha"] > 0)]
-    assert len(inside) >= 12
-    assert inside["limit"].to_numpy() == pytest.approx(4 * inside["omega"].to_numpy(), rel=0.02)
-    assert inside["ratio"].to_numpy() == pytest.approx(1.1, rel=0.08)
+RANDOM = np.random.default_rng(0)
 
 
 def test_a_seeds_transition_lies_between_the_alphas_where_its_losses_change_places() -> None:
@@ -165,14 +119,6 @@ def test_a_seeds_transition_lies_between_the_alphas_where_its_losses_change_plac
     table = transitions(cells, "energy").set_index(["omega", "seed"])["alpha"]
     assert pd.isna(table[0.3, 0])
     assert table[0.3][1:].notna().all()
-
-
-def test_a_crossing_below_the_sampled_values_decides_nothing() -> None:
-    cells = crossing("positional-published", 1.0)
-    early = cells["seed"].eq(0) & cells["start"].eq("positional")
-    cells["train_loss"] = cells["train_loss"].mask(early, 1e3 * cells["train_loss"])
-    assert (transitions(cells, "energy").query("seed == 0")["alpha"] == 0).all()
-    assert CLAIMS["transition"].judge(cells).verdict == "inconclusive"
 
 
 def test_errors_at_the_mean_norm_are_those_of_the_regression_on_norms() -> None:
