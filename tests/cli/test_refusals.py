@@ -95,7 +95,6 @@ sweep toy --n 1,2 --only 'n >' => write NAME=VALUE
 sweep toy --n 1,2 --only 'n > m' => 'm' is no name here
 sweep toy --n 1,2 --only '2 > 1' => it names no parameter
 sweep toy --claim 'tset_loss < 0.1' => --claim tset_loss < 0.1: 'tset_loss' is no name here; did you
-sweep toy --claim 'power of n in stepss is 1 within 0.1' => 'stepss' is no name here; did you mean '
 sweep toy --claim 'test_loss[test_loss is largest] < 1' => test_loss is no number
 """
 
@@ -107,19 +106,15 @@ sweep --N 2 --n 3 => --N and --n: n is given twice; give it once.
 plot heatmap --x n --x snr => --x is given 2 times … give it once
 report --where n=3 => --where n=3 … name the run directory
 sweep bening-vit => bening-vit … neither a study nor a preset … benign-vit
-sweep mine => is neither a study nor a preset nor a file FILE.py; did you mean 'mine.py'?
 sweep nothing-like-it => FILE.py; `overfit list` names those that are installed.
 sweep fig9 => fig9 … did you mean 'fig2'
 sweep {name}.toml => xxx.toml … no such preset file
 sweep mine.py --n => --n: it takes a value: --n VALUE.
-sweep mine.py --claim 'loss is low' => it has no form of a claim
 sweep mine.py --claim 'loss falls along m' => it takes a parameter that is a number
 sweep mine.py --claim 'a: loss < 1' --claim 'a: loss < 1' => another claim is called so
 sweep mine.py --refine 2 => mine:train has no threshold of its own
 sweep mine.py --k 3 => parameter 'k', and overfit has no such option; known: d, kind, n, snr
-sweep mine.py --profile quick => mine.py is not a preset; only presets have profiles.
 sweep toy --set width=3 => width … has no parameter 'width'
-sweep toy --mood 3 => --mood 3: mood takes one of
 sweep --threshold 0.5 => --threshold 0.5: it requires refine, the number of rounds
 plot heat --from out => has no figure 'heat'; did you mean 'heatmap'
 compare out out --tolerance -1 => --tolerance -1: it takes a share of the mean
@@ -136,7 +131,6 @@ sweep --shard 3/2 => --shard 3/2: it takes I/N, such as 2/8
 sweep --device tpu => --device tpu: it takes auto, cpu or cuda.
 sweeep => sweeep
 list claim => KIND|STUDY claim: it takes studies, presets, figures or claims, or a study; did you
-list nope => KIND|STUDY nope: it takes studies, presets, figures or claims, or a study; known:
 list kernel-text claims => or a study; the kind comes first.
 list claims nope => 'nope' is not a study
 reproduce jiang2024/fig11 => did you mean 'jiang2024/fig1'
@@ -177,6 +171,8 @@ merge out results/nowhere --out x => DIR results/nowhere: there is no such direc
 sweep --n 2 --out file.txt => --out file.txt … File exists … a directory is needed
 sweep --n 2 --out out => --out out … toy … benign-vit; name another one
 sweep --n 2 --out '' => --out
+sweep toy --out {no text} => --out bad\\udcffname: it takes a path, in UTF-8.
+sweep toy --data {no text} => --data bad\\udcffname: it takes a path, in UTF-8.
 sweep toy --out {name} => --out xxx … File name too long
 report out --out file.txt => --out file.txt … File exists
 sweep endless.toml => endless.toml … no such preset file
@@ -218,7 +214,6 @@ plot heatmap --from broken => mine:train has measured nothing here: no cell is d
 plot lines --from ran --x d => --x d: d is constant in these cells; here varies: n, snr.
 plot lines --from ran --x snr --band std => --band std: it takes interval, sd, quartiles or
 plot curves --from out => --from out … no trajectories … overfit train
-plot curves --from ran --law none => --law none: curves has no such option; it accepts
 plot curves --from rates --x n => --x n … has no such option … band, by, log, mean
 plot curves --from rates --value train_los => --value train_los … 'train_loss'
 plot curves --from rates --value floor,gradient,train_loss,bound_paper,step => up to 4 columns
@@ -241,7 +236,6 @@ compare out twice.csv => row 1: another row has the same n; give each its own po
 compare out out --json file.txt/b => --json file.txt/b: it can't be written there
 compare out out --tolerance 1 --out file.txt/b.png => file.txt/b.png: the figure can't be written
 judge ran 'tset_loss < 1' => did you mean 'test_loss'?
-judge ran 'test_loss = 1' => is 0.5 within 0.02
 judge ran 'test_loss < 1 where test_loss < 2' => would choose outcomes
 judge ran 'test_loss < 1' --out a.gif => the file's name must end in .png, .pdf, .svg or .csv
 judge mine.py 'test_loss < 1' => RUN mine.py: that is a file
@@ -268,6 +262,7 @@ verify => Missing argument 'FILE|DIR'.
 """
 
 LONG = {"{nines}": "9" * 5000, "{zeros}": "0" * 5001, "{name}": "x" * 300}
+LONG["{no text}"] = "bad\udcffname"
 LONG["{many}"] = ",".join(map(str, range(1, 100_002)))
 
 

@@ -134,6 +134,7 @@ def train(n: int = 1, seed: int = 0):
 
 
 @pytest.mark.unix
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("module", ["typer", "platformdirs", "pyarrow"])
 @pytest.mark.parametrize("strike", [STRIKE, IN_A_CALLBACK], ids=["anywhere", "in a callback"])
 def test_ctrl_c_while_a_library_is_imported(tmp_path: Path, module: str, strike: str) -> None:
@@ -233,25 +234,20 @@ def test_the_sweeps_are_run_drawn_and_judged(shipped: Path, tmp_path: Path) -> N
     assert "[1 of 2] nobody2024/fig1: a few seconds for all." in again
 
 
-@pytest.fixture
-def two_claims(shipped: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Presets `first` and `second`, each with a claim: that of the first fails."""
-    write_preset(shipped, "first")
-    write_preset(shipped, "second", "1:2", figure="fig2")
-    [claim] = TOY.claims()
-    claims = [replace(claim, name=f"of-{name}", preset=name) for name in ("first", "second")]
-    monkeypatch.setattr(type(TOY), "claims", lambda self: claims)
-    return shipped
-
-
 def reported(folder: Path) -> Any:
     return json.loads((folder / "results" / "report" / "claims.json").read_text())
 
 
 @pytest.mark.slow
-def test_a_figure_by_name_says_its_own_verdicts_and_keeps_the_page_of_everything(
-    two_claims: Path, tmp_path: Path
+def test_a_figure_by_name_says_its_own_verdicts_which_set_the_code_beside_the_page_of_everything(
+    shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Of two presets, each with a claim, that of the first fails."""
+    write_preset(shipped, "first")
+    write_preset(shipped, "second", "1:2", figure="fig2")
+    [claim] = TOY.claims()
+    claims = [replace(claim, name=f"of-{name}", preset=name) for name in ("first", "second")]
+    monkeypatch.setattr(type(TOY), "claims", lambda self: claims)
     said("reproduce --jobs 1", tmp_path)
     said("sweep toy --jobs=1 --n=7 --out=results/further", tmp_path)
     words = said("reproduce --jobs 1 nobody2024/fig2", tmp_path)
@@ -262,11 +258,6 @@ def test_a_figure_by_name_says_its_own_verdicts_and_keeps_the_page_of_everything
     assert runs == {"results/first-quick", "results/second-quick", "results/further"}
     verdicts = {one["claim"]: one["directory"] for one in found["claims"] if one["study"] == "toy"}
     assert verdicts == {"of-first": "results/first-quick", "of-second": "results/second-quick"}
-
-
-@pytest.mark.slow
-def test_only_what_is_asked_for_sets_the_exit_code(two_claims: Path, tmp_path: Path) -> None:
-    said("reproduce --jobs 1", tmp_path)
     said("reproduce --jobs 1 --strict first", tmp_path, 1)
     expected = tmp_path / "expected.toml"
     expected.write_text('[toy]\nof-first = "holds"\nof-second = "holds"\n')
@@ -299,7 +290,7 @@ def test_cells_that_fail_but_by_diverging_are_code_1_and_the_others_go_on(
 
 
 @pytest.mark.slow
-def test_what_needs_data_that_is_not_here_is_left_out_and_said(
+def test_what_needs_data_that_is_not_here_is_left_out_and_what_is_wrong_is_code_1(
     shipped: Path, tmp_path: Path
 ) -> None:
     write_preset(shipped, "first")
@@ -314,13 +305,6 @@ def test_what_needs_data_that_is_not_here_is_left_out_and_said(
     assert "source=imdb needs data" in refused.stderr
     (tmp_path / "empty").mkdir()
     assert "IMDb isn't there" in said("reproduce --jobs 1 --data empty", tmp_path)
-
-
-@pytest.mark.slow
-def test_what_is_wrong_with_a_preset_that_needs_something_is_said_with_code_1(
-    shipped: Path, tmp_path: Path
-) -> None:
-    write_preset(shipped, "first")
     write_preset(shipped, "wrong", figure="fig2", needs="a folder", more="unknown = 1")
     words = said("reproduce --jobs 1", tmp_path, 1)
     assert re.search(r"Left out: nobody2024/fig2 \(wrong\): wrong.toml: .*unknown", words)
