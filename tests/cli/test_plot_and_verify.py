@@ -272,9 +272,7 @@ def test_cells_of_another_version_are_told(folder: Path, monkeypatch: pytest.Mon
     assert "results/toy can't be used: its cells are of version 1 of toy, and this overfit" in words
     assert "cells of toy, version 1" in verify("own.svg", folder)
     said(f"{TOY} --seeds=2", folder)
-    assert f"results/toy{CHANGED}12 cells of toy, version 2, " in said(
-        "verify heatmap.png", folder, 1
-    )
+    assert f"{CHANGED}12 cells of toy, version 2, " in said("verify heatmap.png", folder, 1)
 
 
 def test_one_bad_file_does_not_hide_the_others(drawn: Path) -> None:
