@@ -126,5 +126,3 @@ def test_what_has_no_drawing_is_refused_in_a_sentence(run: Path) -> None:
         draw(run, "test_loss falls along snr")
     said = words(draw(run, "test_loss falls along snr", "test_loss < 2"))
     assert "test_loss falls along snr: not run, –." in said
-
-

@@ -154,18 +154,6 @@ def test_without_a_named_run_many_verdicts_are_counted_and_what_fails_is_named(
     assert "Claims that fail: 1 of 1: toy-claim." in said(tmp_path)
 
 
-@pytest.mark.slow
-def test_a_claim_of_another_preset_without_a_number_is_not_said(tmp_path: Path) -> None:
-    words = said(tmp_path, str(RESULTS / "theorem-benign-quick"))
-    claims = claims_in(tmp_path / "results" / "report")
-    others = [one for one in claims if one["preset"] != "theorem-benign"]
-    foreign = {one["claim"] for one in others if one["value"] is None}
-    names = set(re.findall(r"^  ([\w-]+) +(?:paper|sharp|ours) ", words, re.MULTILINE))
-    assert "theorem-benign-powers" in names
-    assert "theorem-benign-steps" in foreign
-    assert not names & foreign
-
-
 # Which run decides a claim, which claims are shown, and verdicts of several together
 
 
