@@ -173,13 +173,3 @@ def test_a_figure_is_drawn_without_a_warning_or_refused_in_a_sentence(
         return
     assert picture.caption
     assert out is None or out.stat().st_size > 0
-
-
-def test_a_caption_counts_what_is_left_out_and_says_what_hardly_depends_on_y(hostile: Path) -> None:
-    span = overfit_cli.draw("heatmap", hostile, value="span")
-    flat = overfit_cli.draw("boundary", hostile, value="vertical", threshold=0.5)
-    span_says, flat_says = (" ".join(each.caption.split()) for each in (span, flat))
-    assert "23 cells (target not reached) taken as beyond the others." in span_says
-    assert "no fit of n·snr^p = C: too few points, or it hardly changes with n." in flat_says
-    with pytest.raises(UserError, match="none of the 60 cells has a number there"):
-        overfit_cli.draw("heatmap", hostile, value="largest")
