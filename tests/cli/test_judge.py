@@ -112,7 +112,7 @@ sweep decay.py:train --set n=20 --seeds 6 --out results/decay-n15
 
 alone.py --n=10,20,40
 results/alone-n 'error falls along n' 'error[n=80] < 1'
-3 settings \\(n 10, 20, 40\\)\\. .*Lost: 1 cell \\(n=20\\): 1 error: File(?=.*--retry-failed)(?!.*seeds decide)
+3 settings .*Lost: 1 cell \\(n=20\\): 1 error: File(?=.*--retry-failed)(?!.*seeds decide)
 .* n=[0-9,]*80.*
 
 decay.py --n=10 --m=1,2 --seeds=8 --out=ragged; decay.py --n=20 --m=1 --seeds=8 --out=ragged
