@@ -158,14 +158,13 @@ def test_the_contour_of_the_threshold_lies_where_the_means_cross() -> None:
     assert [contour(each).size for each in (nowhere, *others)] == [0, 0, 0]
 
 
-@pytest.mark.parametrize("factor", [9, 11])
-def test_a_small_map_has_its_numbers_and_colours_by_ratio_from_a_factor_of_ten(factor: int) -> None:
+def test_a_small_map_has_its_numbers_and_colours_by_ratio_from_a_factor_of_ten() -> None:
     cells = fake.fake_cells([1, 2], [1.0, 2.0])
-    loss = 1.0 + (factor - 1) * (cells["n"] == 2)
-    figure = fake.draw("heatmap", cells.assign(test_loss=loss))
-    texts = [text.get_text() for text in figure.axes[0].texts]
-    assert texts == ["1", "1", str(factor), str(factor)]
-    assert isinstance(figure.axes[0].collections[0].norm, LogNorm) == (factor > 10)
+    for factor in (9, 11):
+        figure = fake.draw("heatmap", cells.assign(test_loss=cells["n"].map({1: 1.0, 2: factor})))
+        texts = [text.get_text() for text in figure.axes[0].texts]
+        assert texts == ["1", "1", str(factor), str(factor)]
+        assert isinstance(figure.axes[0].collections[0].norm, LogNorm) == (factor > 10)
     assert not fake.draw("heatmap", CELLS).axes[0].texts
 
 
@@ -233,7 +232,7 @@ class Logarithms(fake.FakeStudy):
     columns = (fake.FakeStudy.columns[0], Column("test_loss", "test loss", decades=True))
 
 
-def drawn(rows: Mapping[str, str], cells: pd.DataFrame = SIXTEEN, *told: str) -> Picture:
+def over_bounds(rows: Mapping[str, str], cells: pd.DataFrame = SIXTEEN, *told: str) -> Picture:
     figure = bounds_figure(rows, told)
     data = fake.data_of(cells, study=Logarithms())
     picture: Picture = figure.draw(data, FigureOptions())
@@ -247,38 +246,34 @@ def shown(picture: Picture, *, hollow: bool = False) -> list[float]:
     return sorted(float(x) for line in chosen for x in np.asarray(line.get_xdata()))
 
 
-def test_points_stand_at_the_ratio_and_logarithms_at_their_powers() -> None:
-    ratio = drawn({"loss over its bound": "train_loss <= 2 * n * 0.01 where n = 5"})
-    assert shown(ratio) == pytest.approx([0.1] * 8)
-    assert "\n0.1\n" in fake.words(ratio), "the largest one"
-    decades = drawn({"excess": "test_loss <= 0"}, SIXTEEN.assign(test_loss=-2.0))
-    assert shown(decades) == pytest.approx([0.01] * 16)
+ZEROS = SIXTEEN.assign(train_loss=np.where(SIXTEEN["seed"] == 0, 0.0, 0.01))
+UNMET = "train_loss <= 0.1 if snr * 0 + 1000 <= 1 and n <= 10"
+VACUOUS = "0.1, vacuous … Theorem 1 is vacuous: no cell meets its hypotheses; decades missing, in"
 
 
-def test_cells_that_miss_a_hypothesis_have_open_markers() -> None:
-    picture = drawn({"loss": "train_loss <= 0.1 if n <= 5 and snr <= 8"})
-    assert len(shown(picture)) == len(shown(picture, hollow=True)) == 8
-    assert not fake.untold(picture, "hypotheses not met", "vacuous")
-
-
-def test_a_bound_whose_hypotheses_no_cell_meets_is_vacuous_by_so_many_decades() -> None:
-    picture = drawn({"Theorem\n1": "train_loss <= 0.1 if snr * 0 + 1000 <= 1 and n <= 10"})
-    said = "0.1, vacuous … Theorem 1 is vacuous: no cell meets its hypotheses; decades missing, in"
-    assert not fake.untold(picture, f"{said} … snr * 0 + 1000 <= 1 by 3; n <= 10 by")
-    assert shown(picture) == []
-
-
-def test_numbers_without_a_logarithm_are_told_and_far_ones_stand_at_the_end() -> None:
-    zero = SIXTEEN.assign(train_loss=np.where(SIXTEEN["seed"] == 0, 0.0, 0.01))
-    picture = drawn({"loss": "train_loss <= 1"}, zero)
-    assert len(shown(picture)) == 12
-    assert "loss: 4 numbers at 0 or less not shown." in picture.facts
-    far = drawn({"excess": "test_loss <= 0"}, SIXTEEN.assign(test_loss=-400.0))
-    assert shown(far) == pytest.approx([1e-300] * 16, rel=1e-9)
+@pytest.mark.parametrize(
+    ("name", "bound", "cells", "full", "hollow", "said"),
+    [
+        ("a", "train_loss <= 2 * n * 0.01 where n = 5", SIXTEEN, [0.1] * 8, 0, "\n0.1\n"),
+        ("a", "test_loss <= 0", SIXTEEN.assign(test_loss=-2.0), [0.01] * 16, 0, ""),
+        ("a", "test_loss <= 0", SIXTEEN.assign(test_loss=-400.0), [1e-300] * 16, 0, ""),
+        ("a", "train_loss <= 0.1 if n <= 5", SIXTEEN, [0.1] * 8, 8, "hypotheses not met"),
+        ("a", "train_loss <= 1", ZEROS, [0.01] * 12, 0, "a: 4 numbers at 0 or less not shown."),
+        ("Theorem\n1", UNMET, SIXTEEN, [], 16, f"{VACUOUS} … snr * 0 + 1000 <= 1 by 3; n <= 10 by"),
+    ],
+)
+def test_points_stand_at_the_ratio_and_logarithms_at_their_powers(
+    name: str, bound: str, cells: pd.DataFrame, full: list[float], hollow: int, said: str
+) -> None:
+    """Cells that miss a hypothesis have open markers; a bound whose none meets is vacuous."""
+    picture = over_bounds({name: bound}, cells)
+    assert shown(picture) == pytest.approx(full, rel=1e-9)
+    assert len(shown(picture, hollow=True)) == hollow
+    assert not fake.untold(picture, said, "" if bound == UNMET else "vacuous")
 
 
 def test_the_first_two_parameters_that_vary_are_told_apart() -> None:
-    picture = drawn({"loss": "train_loss <= 1"}, SIXTEEN, "width", "snr", "n")
+    picture = over_bounds({"loss": "train_loss <= 1"}, SIXTEEN, "width", "snr", "n")
     lines = [line for line in picture.axes[0].lines if len(np.asarray(line.get_xdata())) == 4]
     looks = {(line.get_color(), line.get_marker()) for line in lines}
     assert len(looks) == 4
@@ -288,12 +283,12 @@ def test_the_first_two_parameters_that_vary_are_told_apart() -> None:
 def test_rows_without_cells_or_columns_are_left_out_and_a_figure_of_none_is_refused() -> None:
     older = SIXTEEN.drop(columns="test_loss")
     rows = {"one": "train_loss <= 1", "two": "test_loss <= 1", "three": "train_loss <= 1 where n=7"}
-    picture = drawn(rows, older)
+    picture = over_bounds(rows, older)
     assert [label.get_text() for label in picture.axes[0].get_yticklabels()] == ["one"]
     none: dict[str, Any] = {"two": rows["two"]}
     assert not bounds_figure(none).fits(fake.data_of(older))
     with pytest.raises(UserError, match="No cell here has a number over one of these bounds"):
-        drawn(none, older)
+        over_bounds(none, older)
     for wrong in ("train_loss", "trian_loss <= 1"):
         with pytest.raises(UserError, match=r"no comparison of two sides|trian_loss"):
-            drawn({"one": wrong})
+            over_bounds({"one": wrong})
