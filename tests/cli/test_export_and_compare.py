@@ -70,7 +70,9 @@ def test_cells_are_read_back_to_the_last_bit_from_a_file_of_its_endings_format(
     pd.testing.assert_frame_equal(written, loaded)
 
 
-def test_cells_are_sorted_by_parameters_and_seeds(folder: Path) -> None:
+def test_chosen_columns_of_cells_and_of_means_are_sorted_by_parameters_and_seeds(
+    folder: Path,
+) -> None:
     cells = exported(folder, "toy --columns '`snr`,N,seed,status'")
     assert list(cells.columns) == ["snr", "n", "seed", "status"]
     places = list(zip(cells["n"], cells["snr"], cells["seed"], strict=True))
@@ -78,6 +80,12 @@ def test_cells_are_sorted_by_parameters_and_seeds(folder: Path) -> None:
     assert set(cells[cells["n"] % 2 == 1]["status"]) == {"failed"}
     apart = said("export mine --columns=loss --where=name=plain --out=-", folder).splitlines()
     assert apart[:2] == ["n,seed,loss", "1,0,1.0"], "with what tells the rows apart"
+    means = exported(folder, "toy --means --columns=mood,draw,seeds,snr")
+    columns = ["n", "mood", "snr", "seeds", "failed", "draw", "draw_low", "draw_high", "draw_sd"]
+    assert (list(means.columns), len(means)) == (columns, 8)
+    error = call("export", "mine", "--means", cwd=folder, expect=2).stderr
+    assert "--columns loss_sd: the means have two columns of that name; name others." in error
+    assert len(exported(folder, "mine --means --columns=loss")) == 8
 
 
 def test_texts_with_commas_and_quotes_are_quoted_in_utf_8(folder: Path) -> None:
@@ -115,15 +123,6 @@ def test_means_and_intervals_are_those_of_the_seeds(folder: Path) -> None:
     assert set(zip(odd["seeds"], odd["failed"], strict=True)) == {(0, 3)}
     assert set(zip(even["seeds"], even["failed"], strict=True)) == {(3, 0)}
     assert odd["draw"].isna().all()
-
-
-def test_means_are_of_the_columns_that_are_named_at_each_place(folder: Path) -> None:
-    means = exported(folder, "toy --means --columns=mood,draw,seeds,snr")
-    columns = ["n", "mood", "snr", "seeds", "failed", "draw", "draw_low", "draw_high", "draw_sd"]
-    assert (list(means.columns), len(means)) == (columns, 8)
-    error = call("export", "mine", "--means", cwd=folder, expect=2).stderr
-    assert "--columns loss_sd: the means have two columns of that name; name others." in error
-    assert len(exported(folder, "mine --means --columns=loss")) == 8
 
 
 def test_a_table_in_latex_is_of_means_with_the_papers_symbols(folder: Path) -> None:

@@ -169,6 +169,8 @@ def in_bash(*words: str, cwd: Path) -> list[str]:
 COMPLETED: list[tuple[str, list[str]]] = [
     ("swe", ["sweep"]),
     ("sweep kernel-te", ["kernel-text"]),
+    ("--version swe", ["sweep"]),
+    ("--help swe", ["sweep"]),
     ("sweep nothing-like-it", []),
     # Parameters
     ("sweep kernel-text --le", ["--learning_rate"]),
@@ -200,14 +202,6 @@ COMPLETED: list[tuple[str, list[str]]] = [
 @pytest.mark.parametrize(("line", "words"), COMPLETED)
 def test_a_command_line_is_completed(line: str, words: list[str], swept: Path) -> None:
     assert in_bash(*line.split(" "), cwd=swept) == words
-
-
-def test_studies_parameters_and_commands_are_offered_and_nothing_is_run(swept: Path) -> None:
-    parameters = {f"--{name}" for name in find_study("toy").parameters.model_fields}
-    assert parameters <= set(in_bash("sweep", "toy", "--", cwd=swept))
-    assert {"toy", "fig1", "kernel-text"} <= set(in_bash("sweep", "", cwd=swept))
-    for option in ("--version", "--help"):
-        assert "sweep" in in_bash(option, "", cwd=swept)
 
 
 def test_a_study_that_cannot_be_loaded_or_that_prints_disturbs_nobody(

@@ -44,8 +44,7 @@ def test_one_cell_learns_before_ones_eyes(tmp_path: Path) -> None:
     assert steps["step"].tolist() == list(range(cell["steps"] + 1))
     assert steps["train_loss"].iloc[-1] == cell["train_loss"]
 
-    picture = said("plot curves", tmp_path)
-    assert "From results/benign-vit-n4-snr12, the newest run directory that fits" in picture
+    said("plot curves", tmp_path)
     assert (directory / "figures" / "curves.png").stat().st_size > 1000
 
 
