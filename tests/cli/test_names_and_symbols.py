@@ -24,36 +24,26 @@ from overfit_cli.sweeps.presets import find_subject
 from tests.command import call, environment, said
 
 GRID = ("sweep", "toy", "--n=1:3", "--snr=1:2:2", "--seeds=1", "--jobs=1")
-NAMES = [
-    "\x1b[31mred\x1b[0m",
-    "a[/]b",
-    "[red]x[/red]",
-    "[bold",
-    ":smile:",
-    "a\n# A heading",
-    "<img src=x onerror=alert(1)>",
-    "[click](javascript:alert(1))",
-    "a|b `c` **d** \\",
-    "&lt;",
-    "\u202egnp.exe",
-]
+NAME = (
+    "\x1b[31mred\x1b[0m [bold :smile: a[/]b [red]x[/red]\n# A heading <img src=x onerror=alert(1)>"
+    " [click](javascript:alert(1)) a|b `c` **d** \\ &lt; \u202egnp.exe"
+)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_a_directory_may_have_any_name_that_is_text(tmp_path: Path, name: str) -> None:
-    report, train = ("report", name, "--out", "report"), ("train", "toy", "--out", name)
-    plot, sweep = ("plot", "heatmap", "--from", name), (*GRID, "--out", name)
+def test_a_directory_may_have_any_name_that_is_text(tmp_path: Path) -> None:
+    report, train = ("report", NAME, "--out", "report"), ("train", "toy", "--out", NAME)
+    plot, sweep = ("plot", "heatmap", "--from", NAME), (*GRID, "--out", NAME)
     swept, drawn, *others = (call(*it, cwd=tmp_path) for it in (sweep, plot, sweep, report, train))
-    assert f"(n 3 × snr 2 × seeds 1), {visible(name)}\n" in swept.stdout
-    told = f"Drawn: {visible(name)}/figures/heatmap.png, and its caption in heatmap.txt\n"
+    assert f"(n 3 × snr 2 × seeds 1), {visible(NAME)}\n" in swept.stdout
+    told = f"Drawn: {visible(NAME)}/figures/heatmap.png, and its caption in heatmap.txt\n"
     assert drawn.stdout == told
-    missing = call("plot", "heatmap", "--from", f"{name}!", cwd=tmp_path, expect=2)
-    assert visible(name) in missing.stderr and len(missing.stderr.splitlines()) == 1
+    missing = call("plot", "heatmap", "--from", f"{NAME}!", cwd=tmp_path, expect=2)
+    assert visible(NAME)[:60] in missing.stderr and len(missing.stderr.splitlines()) == 1
     for done in (swept, drawn, *others, missing):
         assert not set(done.stdout + done.stderr) & {"\x1b", "\u202e"}
     page = (tmp_path / "report" / "report.md").read_text()
-    assert escape_markdown(name) in page
+    assert escape_markdown(NAME) in page
     assert not re.search(r"^# A heading|<img|\]\(javascript", page, re.MULTILINE)
 
 
