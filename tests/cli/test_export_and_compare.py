@@ -15,7 +15,7 @@ import pytest
 
 import overfit_cli
 from overfit_cli.cli.export_and_compare import estimate
-from overfit_cli.report.compare import Comparison, compare_sides
+from overfit_cli.report.compare import compare_sides
 from overfit_cli.report.pictures import draw_difference
 from tests.command import call, run, said
 from tests.fake_study import heights
@@ -314,19 +314,14 @@ def test_over_one_number_the_difference_is_a_line(compared: Path) -> None:
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "linear")
 
 
-def two_moods(compared: Path, n: tuple[int, ...]) -> Comparison:
-    """Runs `a` and `b` over n, snr and two moods."""
+def test_a_word_makes_panels_of_a_map_and_lines_over_a_number(tmp_path: Path) -> None:
     for name, height in (("a", 1.0), ("b", 3.0)):
         for mood in ("well", "prints"):
-            write_run(compared / name, loss(lambda *_, x=height: x), n=n, mood=mood)
-    return compare_sides(compared / "a", compared / "b")
-
-
-def test_a_word_makes_panels_of_a_map_and_lines_over_a_number(tmp_path: Path) -> None:
-    of_maps = draw_difference(two_moods(tmp_path / "maps", n=(1, 2)))
+            write_run(tmp_path / name, loss(lambda *_, x=height: x), mood=mood)
+    of_maps = draw_difference(compare_sides(tmp_path / "a", tmp_path / "b"))
     titles = [axes.get_title(loc="left") for axes in of_maps.axes]
     assert titles[:2] == ["(a) what goes wrong: well", "(b) what goes wrong: prints"]
-    of_lines = draw_difference(two_moods(tmp_path / "lines", n=(1,)))
+    of_lines = draw_difference(compare_sides(tmp_path / "a", tmp_path / "b", where=["n=1"]))
     assert len(of_lines.axes[0].lines) == 3, "one for each mood, and zero"
 
 

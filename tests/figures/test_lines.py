@@ -261,7 +261,6 @@ LOG_X, THEORY = {"x": "kernel", "log": frozenset("x")}, "it takes up to 3 column
         ("lines", OF_REFINED, {}, "where: points of a refined sweep have different seeds"),
         ("curves", FOUR, {"value": "train_loss,,attention"}, "fake logs no ''; known:"),
         ("curves", FOUR, {"theory": "train_loss"}, f"^theory='train_loss': {THEORY}"),
-        ("curves", FOUR, {"theory": "test_loss,train_loss"}, THEORY),
         ("curves", FOUR, {"value": "test_loss,train_loss", "theory": "attention"}, THEORY),
     ],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -41,12 +40,9 @@ def of_ten_seeds(missed: int, reason: str = "diverged") -> pd.DataFrame:
 
 NAMED = fake.data_of(CELLS, study=fake.NamedSides())
 NOISY = fake.fake_cells(fake.NS, fake.SNRS, seeds=5, noise=0.1)
-WIDE = pd.concat([fake.fake_cells(fake.NS, fake.SNRS, width=width) for width in (64, 128)])
-WIDTHS = pd.concat([fake.fake_cells([5, 10], fake.SNRS, seeds=1, width=2**k) for k in range(9)])
 KERNELS = pd.concat([fake.fake_cells([10], fake.SNRS, kernel=k) for k in ("gaussian", "softmax")])
 FAR_ROWS = fake.fake_cells([1, 2, 8, 10, 12, 900], fake.SNRS[2:21])
 WITHOUT_ONE = CELLS.query("n != 10 or snr != 10")
-WITHOUT_ROW = fake.data_of(CELLS[CELLS["n"] < 20], CELLS)
 NOT_PLANNED = fake.data_of(pd.concat([CELLS, fake.fake_cells([10], [9.5, 10.5])]), CELLS)
 FEW_LOST = fake.fail(CELLS, "seed == 1 and n == 2 and snr < 5.5")
 HOLES = fake.data_of(fake.fail(CELLS, "n == 20 and snr < 4.5").query("n != 2 or snr < 23.5"), CELLS)
@@ -94,7 +90,6 @@ ONE = fake.fake_cells([5, 10], fake.SNRS, seeds=1)
         ("boundary", {}, CROSSINGS, "N = 5, 6: median beyond the grid.", "", {}),
         ("heatmap", {}, HOLES, "half the seeds or more (4)", FEWER, {"lost": 4, "missing": 2}),
         ("heatmap", {}, WITHOUT_ONE, "missing (1)", "failed", {"missing": 1}),
-        ("heatmap", {}, WITHOUT_ROW, "", "failed", {"missing": len(fake.SNRS)}),
         ("heatmap", {}, NOT_PLANNED, "", "missing", {}),  # between them
         ("heatmap", {}, FEW_LOST, f"{FEWER} (5) … {BEYOND}", "half the seeds", {"partly": 5}),
         ("heatmap", STEPS, of_ten_seeds(5, "step limit"), f"{REACHED} (1)", "fewer", {"lost": 1}),
@@ -179,28 +174,6 @@ def test_a_map_of_one_colour_or_half_without_a_number_says_nothing() -> None:
 def test_words_can_be_an_axis_in_the_order_of_their_declaration() -> None:
     [axes, _] = fake.draw("heatmap", KERNELS, y="kernel").axes
     assert [tick.get_text() for tick in axes.get_yticklabels()] == ["softmax", "gaussian"]
-
-
-VARIES = "x='snr': y is n, width varies too (64, 128"
-TOO_MANY = "by='width': it makes 9 boundaries, and a figure shows up to 8."
-
-
-@pytest.mark.parametrize(
-    ("figure", "options", "cells", "sentence"),
-    [
-        ("heatmap", {}, WIDE, VARIES),
-        ("boundary", {}, WIDE, VARIES),
-        ("heatmap", {"y": "kernel", "law": ("kernel=1",)}, KERNELS, "'kernel' is no name here"),
-        ("boundary", {"y": "kernel"}, KERNELS, "y='kernel': a boundary needs an axis of pos"),
-        ("boundary", {"by": "width"}, WIDTHS, TOO_MANY),
-    ],
-)
-def test_what_a_map_or_boundary_cannot_show_is_refused(
-    figure: str, options: dict[str, Any], cells: pd.DataFrame, sentence: str
-) -> None:
-    """A third parameter is never averaged over."""
-    with pytest.raises(UserError, match=re.escape(sentence)):
-        fake.draw(figure, cells, **options)
 
 
 def test_a_heatmap_colours_sampled_places_alone_by_their_medians() -> None:

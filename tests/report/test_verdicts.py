@@ -85,6 +85,17 @@ def test_counts_come_first_then_the_table_then_what_does_not_hold(folder: Path) 
 
 
 @pytest.mark.slow
+def test_an_expected_claim_that_is_not_there_is_named_with_the_one_meant(folder: Path) -> None:
+    verdicts = {"small": "holds", "smaller": "fails", "close": "inconclusive", "smal": "holds"}
+    stated = [f'{claim} = "{verdict}"' for claim, verdict in verdicts.items()]
+    (folder / "expected.toml").write_text("\n".join(['["decay:train"]', *stated]))
+    strict = said(folder, "run", "--expect=expected.toml", "--strict", expect=1)
+    meant = "decay:train/smal; did you mean decay:train/small?"
+    assert f"Expected, but there is no such claim: {meant}\n" in strict
+    assert strict == said(folder, "run", "--expect=expected.toml"), "with the code 0"
+
+
+@pytest.mark.slow
 def test_too_few_seeds_are_one_sentence_and_the_sweep_that_adds_them(folder: Path) -> None:
     few = ("--n=10,20,40", "--seeds=3", "--jobs=1", "--out=few")
     call("sweep", "decay.py", *few, cwd=folder)
@@ -97,17 +108,6 @@ def test_too_few_seeds_are_one_sentence_and_the_sweep_that_adds_them(folder: Pat
     assert command.endswith("--seeds 8 --out few")
     call(*shlex.split(command), cwd=folder)
     assert "More seeds are needed" not in said(folder, "few", "--out=rep")
-
-
-@pytest.mark.slow
-def test_an_expected_claim_that_is_not_there_is_named_with_the_one_meant(folder: Path) -> None:
-    verdicts = {"small": "holds", "smaller": "fails", "close": "inconclusive", "smal": "holds"}
-    stated = [f'{claim} = "{verdict}"' for claim, verdict in verdicts.items()]
-    (folder / "expected.toml").write_text("\n".join(['["decay:train"]', *stated]))
-    strict = said(folder, "run", "--expect=expected.toml", "--strict", expect=1)
-    meant = "decay:train/smal; did you mean decay:train/small?"
-    assert f"Expected, but there is no such claim: {meant}\n" in strict
-    assert strict == said(folder, "run", "--expect=expected.toml"), "with the code 0"
 
 
 @pytest.mark.slow
