@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
-import pandas as pd
 import pytest
 
 from overfit_cli.core.parameters import describe
@@ -335,12 +334,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "file.txt").write_text("a file")
     (folder / "empty").mkdir()
     (folder / "results" / "empty" / "cells").mkdir(parents=True)
-    (folder / "foreign" / "cells").mkdir(parents=True)
-    pd.DataFrame({"a": [1]}).to_parquet(folder / "foreign" / "cells" / "a.parquet")
     (folder / "given.csv").write_text("n,snr,test_loss\n1,1,1\n")
     (folder / "twice.csv").write_text("n,test_loss\n1,1\n1,2\n")
     (folder / "bad.mplstyle").write_text("font.size: big")
-    (folder / "unknown.mplstyle").write_text("fnt.size: 8")
     for name, (text, _) in PRESETS.items():
         (folder / f"{name}.toml").write_bytes(text.encode(errors="surrogateescape"))
     (folder / "endless.toml").symlink_to("/dev/zero")

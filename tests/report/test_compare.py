@@ -26,7 +26,6 @@ from tests.command import call
 from tests.report.made_up import Numbers, loss, write_run
 from tests.toy_runs import TOY
 
-SEEDS = (0, 1, 2)
 DRAWS = np.random.default_rng(0).normal(size=(2, 3, 2, 2))
 """By side, seed, n and snr."""
 
