@@ -23,22 +23,15 @@ from calibration.equivalence import World, edge
 from overfit_cli import UserError
 from overfit_cli.report.compare import Comparison, Margin, compare_sides
 from tests.command import call
-from tests.report.made_up import Numbers, loss, write_run
+from tests.report.made_up import loss, write_run
 from tests.toy_runs import TOY
-
-DRAWS = np.random.default_rng(0).normal(size=(2, 3, 2, 2))
-"""By side, seed, n and snr."""
-
-
-def drawn(side: int) -> Numbers:
-    """The losses of a side."""
-    return loss(lambda n, snr, seed: DRAWS[side, seed % 3, n - 1, int(snr) - 1])
 
 
 @pytest.fixture(scope="module")
 def a(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run whose numbers are the first of `DRAWS`."""
-    return write_run(tmp_path_factory.mktemp("runs") / "a", drawn(0))
+    """A run over n and snr with three seeds, whose losses are n · snr + seed."""
+    numbers = loss(lambda n, snr, seed: n * snr + seed)
+    return write_run(tmp_path_factory.mktemp("runs") / "a", numbers)
 
 
 def loss_of(comparison: Comparison) -> Mapping[str, Any]:
@@ -115,7 +108,7 @@ def test_what_failed_and_what_has_no_counterpart_is_counted(a: Path, tmp_path: P
         "Failed on one side only: 0 cells of A, 1 cell of B.",
         "Intervals of B − A: 95 % t over 2 seeds.",
     ]
-    apart = write_run(tmp_path / "c", drawn(1), seeds=(3, 4, 5))
+    apart = write_run(tmp_path / "c", loss(lambda n, *_: n), seeds=(3, 4, 5))
     said = words(compare_sides(a, apart))
     assert "4 points with the same n, snr: means over seeds, none is on both." in said
     killed = Path(__file__).parents[1] / "fixtures" / "runs" / "interrupted"
@@ -126,13 +119,11 @@ def test_what_failed_and_what_has_no_counterpart_is_counted(a: Path, tmp_path: P
 
 
 def test_conditions_choose_cells_of_both_or_of_one(a: Path, tmp_path: Path) -> None:
-    b = write_run(tmp_path / "b", drawn(1))
-    apart = (DRAWS[1] - DRAWS[0])[:, 1].mean()
-    [half] = compare_sides(a, b, ["test_loss / n"], ["n=2"]).columns
-    assert half["difference"]["value"] == pytest.approx(apart / 2)
+    b = write_run(tmp_path / "b", loss(lambda n, snr, seed: n * snr + seed + 3 * n**2))
+    [apart] = compare_sides(a, b, ["test_loss / n"], ["n=2"]).columns
+    assert apart["difference"]["value"] == pytest.approx(3 * 2)
     same = compare_sides(a, a, where_a=["snr=1"], where_b=["snr=2"])
-    expected = (DRAWS[0][:, :, 1] - DRAWS[0][:, :, 0]).mean()
-    assert loss_of(same)["difference"]["value"] == pytest.approx(expected)
+    assert loss_of(same)["difference"]["value"] == pytest.approx(1.5), "the mean of n"
     assert same.content["settings"] == {"snr": {"a": 1.0, "b": 2.0}}
     lines = words(same).splitlines()
     assert {"A: a (snr=1), 6 cells of toy.", "snr: 1 in A, 2 in B."} <= {*lines}
@@ -153,7 +144,7 @@ def test_columns_and_numbers_of_one_side_alone_are_told(tmp_path: Path) -> None:
 
 
 def test_runs_that_share_nothing_are_refused(tmp_path: Path) -> None:
-    a = write_run(tmp_path / "a", drawn(0), mood="prints")
+    a = write_run(tmp_path / "a", loss(lambda n, *_: n), mood="prints")
     b = write_run(tmp_path / "b", loss(lambda *_: 0.2), n=(1,), snr=(3.0, 4.0), mood="raises")
     with pytest.raises(UserError) as refused:
         compare_sides(a, b)
