@@ -81,9 +81,9 @@ SIZES = {
 
 
 def test_a_size_is_a_papers_or_inches_or_millimetres() -> None:
-    for text, (width, height) in SIZES.items():
+    for text, sides in SIZES.items():
         read = read_look(text, None)
-        assert (read.width, read.height) == (pytest.approx(width), pytest.approx(height))
+        assert [read.width, read.height] == pytest.approx([*sides])
     for text, inches in (("page", (7.0, 2.6)), ("5 × 4", (5, 4))):
         with look(size=text):
             assert fake.draw("heatmap", FEW).get_size_inches() == pytest.approx(inches)
