@@ -214,32 +214,35 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # What is shown
 
 
-def test_the_table_shows_both_means_the_interval_and_where_most_differs(compared: Path) -> None:
-    shown = said("compare a b", compared)
-    lines = shown.splitlines()
-    assert lines[:4] == [
-        "Equal at every pair: steps.",
-        "A: a, 12 cells of toy.",
-        "B: b, 12 cells of toy.",
-        "12 pairs of cells with the same n, snr, seed.",
-    ]
-    half = T_OF_3 * 0.01 / np.sqrt(3)  # seeds differ by 0.065, 0.075 and 0.085
-    first, steps = compare_sides(compared / "a", compared / "b").rows()
-    assert first == {
-        "column": "test_loss",
-        "mean of A": "2.26",
-        "mean of B": "2.34",
-        "B − A": f"0.075 [{0.075 - half:.3g}, {0.075 + half:.3g}]",
-        "largest": "0.28 at n 1, snr 2, seed 2",
-    }
-    assert [*steps.values()] == ["steps", "3", "3", "0 [0, 0]", "0"]
-    assert "Intervals of B − A: 95 % t over 3 seeds.\n" in shown
-    published = said("compare a a.csv", compared)
-    assert "B: a.csv, published, 3 points of toy.\n" in published
-    assert "3 points with the same n, snr: B against A's means over seeds.\n" in published
-    assert "test_loss: the interval of B − A contains 0 at 2 of 3 points.\n" in published
-    assert "0.49 at n 2, snr 1" in " ".join(published.split())
-    assert [line.rstrip() for line in lines] == lines, "in a pipe no blanks end a line"
+OF_RUNS = """\
+Equal at every pair: steps.
+A: a, 12 cells of toy.
+B: b, 12 cells of toy.
+12 pairs of cells with the same n, snr, seed.
+  column      mean of A   mean of B   B − A                    largest
+ ─────────────────────────────────────────────────────────────────────────────────────────
+  test_loss        2.26        2.34   0.075 [0.0502, 0.0998]   0.28 at n 1, snr 2, seed 2
+  steps               3           3   0 [0, 0]                 0
+Intervals of B − A: 95 % t over 3 seeds.
+"""
+OF_POINTS = """\
+Different by more than 10 %: test_loss.
+test_loss at 3 points: 1 equivalent, 1 open, 1 different: n 2, snr 1 (z 1560).
+A: six, 24 cells of toy.
+B: six.csv, published, 3 points of toy.
+3 points with the same n, snr: B against A's means over seeds.
+Without a counterpart: 1 point of A, 0 points of B.
+  column      mean of A   mean of B   B − A               largest
+ ────────────────────────────────────────────────────────────────────────────
+  test_loss        1.34        3.67   2.32 [2.18, 2.47]   6.99 at n 2, snr 1
+Intervals of B − A: 95 % Welch's t over 24 and 6 seeds.
+test_loss: the interval of B − A contains 0 at 2 of 3 points.
+"""
+
+
+def test_what_changes_is_a_table_below_what_differs_and_above_its_intervals(compared: Path) -> None:
+    assert said("compare a b", compared) == OF_RUNS
+    assert said("compare six six.csv --tolerance=10%", compared, 1) == OF_POINTS
 
 
 @pytest.mark.parametrize("width", [60, 120])
@@ -252,13 +255,7 @@ def test_on_a_terminal_every_number_is_shown(compared: Path, width: int) -> None
     assert {"2.26", "2.34", "0.075", "0.28"} <= {word for line in lines for word in line.split()}
 
 
-def test_places_are_counted_first_and_the_code_is_1_where_a_column_or_place_differs(
-    compared: Path,
-) -> None:
-    differ, places = said("compare six six.csv --tolerance=10%", compared, 1).splitlines()[:2]
-    assert differ == "Different by more than 10 %: test_loss."
-    counts = "1 equivalent, 1 open, 1 different: n 2, snr 1 (z "
-    assert places.startswith(f"test_loss at 3 points: {counts}")
+def test_the_code_is_1_where_a_column_or_a_place_differs(compared: Path) -> None:
     chosen = "six six.csv --tolerance=10% --where=n=1"
     for words, code in (("a a --tolerance=1%", 0), ("a b --tolerance=0.001", 1), (chosen, 0)):
         shown = said(f"compare {words}", compared, code)
