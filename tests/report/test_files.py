@@ -19,6 +19,7 @@ from overfit_cli.core.claim import Kind, Verdict
 from overfit_cli.core.files import preset_folder
 from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.report import contents as report
+from overfit_cli.report import judge
 from overfit_cli.report.judge import Judged, judge_runs
 from overfit_cli.report.page import markdown, write_report
 from overfit_cli.report.runs import load_runs
@@ -183,7 +184,8 @@ def test_a_file_of_other_things_is_refused(name: str, text: str, said: str, tmp_
 def runs_of(folder: Path, *names: str) -> list[report.Entry]:
     """What a report shows of toy runs of these names, the first of which decides."""
     runs = load_runs([sweep_toy(folder / name, n="1") for name in names])
-    papers = report.contents(judge_runs(runs[:1], on_every_run=False), runs)
+    with mock.patch.object(judge, "installed_studies", lambda: [TOY]):
+        papers = report.contents(judge_runs(runs[:1], on_every_run=False), runs)
     return [run for paper in papers for study in paper["studies"] for run in study["runs"]]
 
 
