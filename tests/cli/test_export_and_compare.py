@@ -15,7 +15,7 @@ import pytest
 
 import overfit_cli
 from overfit_cli.cli.export_and_compare import estimate
-from overfit_cli.report.compare import Comparison, compare_sides
+from overfit_cli.report.compare import compare_sides
 from overfit_cli.report.pictures import draw_difference
 from tests.command import call, run, said
 from tests.fake_study import heights
@@ -53,15 +53,26 @@ def exported(folder: Path, arguments: str) -> pd.DataFrame:
     return pd.read_csv(text, keep_default_na=False, na_values=[""])
 
 
-def test_cells_are_read_back_to_the_last_bit(folder: Path) -> None:
-    cells = exported(folder, "toy").set_index("key").sort_index()
-    loaded = overfit_cli.load(folder / "toy").set_index("key").sort_index()
-    assert (list(cells.columns), len(cells)) == (list(loaded.columns), 4 * 2 * 3)
+def test_cells_are_read_back_to_the_last_bit_from_a_file_of_its_endings_format(
+    folder: Path, tmp_path: Path
+) -> None:
+    files = [tmp_path / "new folder" / name for name in ("a.csv", "a.parquet", "a.tex")]
+    for file in files:
+        assert said(f"export toy --out '{file}'", folder) == f"Written: {file}\n"
+    csv, parquet, latex = files
+    assert csv.read_text() == said("export toy", folder)
+    assert "tabular" in latex.read_text()
+    read = (exported(folder, "toy"), pd.read_parquet(parquet), overfit_cli.load(folder / "toy"))
+    printed, written, loaded = (cells.set_index("key").sort_index() for cells in read)
+    assert (list(printed.columns), len(printed)) == (list(loaded.columns), 4 * 2 * 3)
     numbers = ["draw", "test_loss", "seconds"]
-    pd.testing.assert_frame_equal(cells[numbers], loaded[numbers], check_exact=True)
+    pd.testing.assert_frame_equal(printed[numbers], loaded[numbers], check_exact=True)
+    pd.testing.assert_frame_equal(written, loaded)
 
 
-def test_cells_are_sorted_by_parameters_and_seeds(folder: Path) -> None:
+def test_chosen_columns_of_cells_and_of_means_are_sorted_by_parameters_and_seeds(
+    folder: Path,
+) -> None:
     cells = exported(folder, "toy --columns '`snr`,N,seed,status'")
     assert list(cells.columns) == ["snr", "n", "seed", "status"]
     places = list(zip(cells["n"], cells["snr"], cells["seed"], strict=True))
@@ -69,6 +80,12 @@ def test_cells_are_sorted_by_parameters_and_seeds(folder: Path) -> None:
     assert set(cells[cells["n"] % 2 == 1]["status"]) == {"failed"}
     apart = said("export mine --columns=loss --where=name=plain --out=-", folder).splitlines()
     assert apart[:2] == ["n,seed,loss", "1,0,1.0"], "with what tells the rows apart"
+    means = exported(folder, "toy --means --columns=mood,draw,seeds,snr")
+    columns = ["n", "mood", "snr", "seeds", "failed", "draw", "draw_low", "draw_high", "draw_sd"]
+    assert (list(means.columns), len(means)) == (columns, 8)
+    error = call("export", "mine", "--means", cwd=folder, expect=2).stderr
+    assert "--columns loss_sd: the means have two columns of that name; name others." in error
+    assert len(exported(folder, "mine --means --columns=loss")) == 8
 
 
 def test_texts_with_commas_and_quotes_are_quoted_in_utf_8(folder: Path) -> None:
@@ -77,18 +94,6 @@ def test_texts_with_commas_and_quotes_are_quoted_in_utf_8(folder: Path) -> None:
     assert '4,σ & co_1,"error: ValueError: n is 4, ""too large"" at mine.py:' in text
     [reason] = set(exported(folder, "mine --where=n=4")["reason"])
     assert reason.startswith('error: ValueError: n is 4, "too large" at mine.py:')
-
-
-def test_a_file_is_written_in_the_format_of_its_ending(folder: Path, tmp_path: Path) -> None:
-    files = [tmp_path / "new folder" / name for name in ("a.csv", "a.parquet", "a.tex")]
-    for file in files:
-        assert said(f"export toy --out '{file}'", folder) == f"Written: {file}\n"
-    csv, parquet, latex = files
-    assert csv.read_text() == said("export toy", folder)
-    assert "tabular" in latex.read_text()
-    cells, loaded = pd.read_parquet(parquet), overfit_cli.load(folder / "toy")
-    both = [one.set_index("key").sort_index() for one in (cells, loaded)]
-    pd.testing.assert_frame_equal(both[0], both[1])
 
 
 def test_trajectories_are_a_row_for_each_logged_step(folder: Path) -> None:
@@ -120,15 +125,6 @@ def test_means_and_intervals_are_those_of_the_seeds(folder: Path) -> None:
     assert odd["draw"].isna().all()
 
 
-def test_means_are_of_the_columns_that_are_named_at_each_place(folder: Path) -> None:
-    means = exported(folder, "toy --means --columns=mood,draw,seeds,snr")
-    columns = ["n", "mood", "snr", "seeds", "failed", "draw", "draw_low", "draw_high", "draw_sd"]
-    assert (list(means.columns), len(means)) == (columns, 8)
-    error = call("export", "mine", "--means", cwd=folder, expect=2).stderr
-    assert "--columns loss_sd: the means have two columns of that name; name others." in error
-    assert len(exported(folder, "mine --means --columns=loss")) == 8
-
-
 def test_a_table_in_latex_is_of_means_with_the_papers_symbols(folder: Path) -> None:
     lines = said("export toy --to=latex", folder).splitlines()
     assert lines[:2] == [r"% \usepackage{booktabs}", "% toy, version 1: 24 cells, 3 seeds"]
@@ -144,6 +140,10 @@ def test_a_table_in_latex_is_of_means_with_the_papers_symbols(folder: Path) -> N
     assert (body[-2:], len(body)) == ([r"\bottomrule", r"\end{tabular}"], 4 + 8 + 2)
     mine = said("export mine --to=latex --columns=n,name,loss", folder)
     assert r"$4$ & σ \& co\_1 & $0$ & $2$ & -- \\" in mine
+    text = said("export toy --to=latex --columns=draw --where=n=4", folder)
+    draws = overfit_cli.load(folder / "toy", where=["n=4", "snr=1"])["draw"].to_numpy()
+    assert f"{estimate(draws.mean(), T_OF_3 * draws.std(ddof=1) / math.sqrt(3))} \\\\\n" in text
+    assert "seeds &" not in text  # all have the same number, which a comment tells
 
 
 @pytest.mark.parametrize(
@@ -166,15 +166,6 @@ def test_a_formula_in_latex_is_of_a_plain_list_or_its_signs_are_written(
     content["function"]["parameters"][0]["about"]["label"] = f"the ${words}$ of it"
     manifest.write_text(json.dumps(content))
     assert f"the {written}" in said("export sent --to=latex", tmp_path)
-
-
-def test_a_mean_in_latex_has_half_its_interval_in_two_digits(folder: Path) -> None:
-    text = said("export toy --to=latex --columns=draw --where=n=4", folder)
-    draws = overfit_cli.load(folder / "toy", where=["n=4", "snr=1"])["draw"].to_numpy()
-    half = T_OF_3 * draws.std(ddof=1) / math.sqrt(3)
-    digits = 1 - math.floor(math.log10(half))
-    assert rf"${draws.mean():.{digits}f} \pm {half:.{digits}f}$ \\" in text
-    assert "seeds &" not in text  # all have the same number, which a comment tells
 
 
 @pytest.mark.parametrize(
@@ -223,27 +214,35 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # What is shown
 
 
-def test_the_table_shows_both_means_the_interval_and_where_most_differs(compared: Path) -> None:
-    shown = said("compare a b", compared)
-    lines = shown.splitlines()
-    assert lines[:4] == [
-        "Equal at every pair: steps.",
-        "A: a, 12 cells of toy.",
-        "B: b, 12 cells of toy.",
-        "12 pairs of cells with the same n, snr, seed.",
-    ]
-    half = T_OF_3 * 0.01 / np.sqrt(3)  # seeds differ by 0.065, 0.075 and 0.085
-    first, steps = compare_sides(compared / "a", compared / "b").rows()
-    assert first == {
-        "column": "test_loss",
-        "mean of A": "2.26",
-        "mean of B": "2.34",
-        "B − A": f"0.075 [{0.075 - half:.3g}, {0.075 + half:.3g}]",
-        "largest": "0.28 at n 1, snr 2, seed 2",
-    }
-    assert [*steps.values()] == ["steps", "3", "3", "0 [0, 0]", "0"]
-    assert "Intervals of B − A: 95 % t over 3 seeds.\n" in shown
-    assert [line.rstrip() for line in lines] == lines, "in a pipe no blanks end a line"
+OF_RUNS = """\
+Equal at every pair: steps.
+A: a, 12 cells of toy.
+B: b, 12 cells of toy.
+12 pairs of cells with the same n, snr, seed.
+  column      mean of A   mean of B   B − A                    largest
+ ─────────────────────────────────────────────────────────────────────────────────────────
+  test_loss        2.26        2.34   0.075 [0.0502, 0.0998]   0.28 at n 1, snr 2, seed 2
+  steps               3           3   0 [0, 0]                 0
+Intervals of B − A: 95 % t over 3 seeds.
+"""
+OF_POINTS = """\
+Different by more than 10 %: test_loss.
+test_loss at 3 points: 1 equivalent, 1 open, 1 different: n 2, snr 1 (z 1560).
+A: six, 24 cells of toy.
+B: six.csv, published, 3 points of toy.
+3 points with the same n, snr: B against A's means over seeds.
+Without a counterpart: 1 point of A, 0 points of B.
+  column      mean of A   mean of B   B − A               largest
+ ────────────────────────────────────────────────────────────────────────────
+  test_loss        1.34        3.67   2.32 [2.18, 2.47]   6.99 at n 2, snr 1
+Intervals of B − A: 95 % Welch's t over 24 and 6 seeds.
+test_loss: the interval of B − A contains 0 at 2 of 3 points.
+"""
+
+
+def test_what_changes_is_a_table_below_what_differs_and_above_its_intervals(compared: Path) -> None:
+    assert said("compare a b", compared) == OF_RUNS
+    assert said("compare six six.csv --tolerance=10%", compared, 1) == OF_POINTS
 
 
 @pytest.mark.parametrize("width", [60, 120])
@@ -256,35 +255,11 @@ def test_on_a_terminal_every_number_is_shown(compared: Path, width: int) -> None
     assert {"2.26", "2.34", "0.075", "0.28"} <= {word for line in lines for word in line.split()}
 
 
-def test_published_numbers_are_a_table_too(compared: Path) -> None:
-    shown = said("compare a a.csv", compared)
-    assert "B: a.csv, published, 3 points of toy.\n" in shown
-    assert "3 points with the same n, snr: B against A's means over seeds.\n" in shown
-    assert "Without a counterpart: 1 point of A, 0 points of B.\n" in shown
-    assert "test_loss: the interval of B − A contains 0 at 2 of 3 points.\n" in shown
-    assert "0.49 at n 2, snr 1" in " ".join(shown.split())
-
-
-def test_places_are_counted_first_and_those_that_differ_named(compared: Path) -> None:
-    differ, places = said("compare six six.csv --tolerance=10%", compared, 1).splitlines()[:2]
-    assert differ == "Different by more than 10 %: test_loss."
-    counts = "1 equivalent, 1 open, 1 different: n 2, snr 1 (z "
-    assert places.startswith(f"test_loss at 3 points: {counts}")
-
-
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        ("a a --tolerance=1%", 0),
-        ("a b --tolerance=0.001", 1),
-        ("six six.csv --tolerance=10% --where=n=1", 0),
-    ],
-)
-def test_the_exit_code_is_1_only_where_a_column_or_a_place_differs(
-    words: str, code: int, compared: Path
-) -> None:
-    shown = said(f"compare {words}", compared, code)
-    assert shown.startswith("Different by more than ") == bool(code)
+def test_the_code_is_1_where_a_column_or_a_place_differs(compared: Path) -> None:
+    chosen = "six six.csv --tolerance=10% --where=n=1"
+    for words, code in (("a a --tolerance=1%", 0), ("a b --tolerance=0.001", 1), (chosen, 0)):
+        shown = said(f"compare {words}", compared, code)
+        assert shown.startswith("Different by more than ") == bool(code)
 
 
 def test_everything_is_in_the_json(compared: Path) -> None:
@@ -320,13 +295,10 @@ def test_the_map_of_a_difference_is_centred_at_zero_and_says_which_is_less(compa
     np.testing.assert_allclose(drawn, [[0.01, 0.27], [0.01, 0.01]])
     assert mesh.get_clim() == pytest.approx((-0.27, 0.27))
     assert mesh.get_cmap().name == "RdBu_r"
-
-
-def test_the_map_beside_published_numbers_is_of_their_points(compared: Path) -> None:
-    figure = draw_difference(compare_sides(compared / "a", compared / "a.csv"))
-    drawn = np.ma.masked_invalid(np.asarray(figure.axes[0].collections[0].get_array()))
-    np.testing.assert_allclose(drawn.compressed(), [-0.01, -0.01, 0.49], atol=1e-12)
-    assert drawn.mask.tolist() == [[False, False], [False, True]]
+    beside = draw_difference(compare_sides(compared / "a", compared / "a.csv"))
+    gaps = np.ma.masked_invalid(np.asarray(beside.axes[0].collections[0].get_array()))
+    np.testing.assert_allclose(gaps.compressed(), [-0.01, -0.01, 0.49], atol=1e-12)
+    assert gaps.mask.tolist() == [[False, False], [False, True]], "of published points alone"
 
 
 def test_over_one_number_the_difference_is_a_line(compared: Path) -> None:
@@ -339,19 +311,14 @@ def test_over_one_number_the_difference_is_a_line(compared: Path) -> None:
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "linear")
 
 
-def two_moods(compared: Path, n: tuple[int, ...]) -> Comparison:
-    """Runs `a` and `b` over n, snr and two moods."""
+def test_a_word_makes_panels_of_a_map_and_lines_over_a_number(tmp_path: Path) -> None:
     for name, height in (("a", 1.0), ("b", 3.0)):
         for mood in ("well", "prints"):
-            write_run(compared / name, loss(lambda *_, x=height: x), n=n, mood=mood)
-    return compare_sides(compared / "a", compared / "b")
-
-
-def test_a_word_makes_panels_of_a_map_and_lines_over_a_number(tmp_path: Path) -> None:
-    of_maps = draw_difference(two_moods(tmp_path / "maps", n=(1, 2)))
+            write_run(tmp_path / name, loss(lambda *_, x=height: x), mood=mood)
+    of_maps = draw_difference(compare_sides(tmp_path / "a", tmp_path / "b"))
     titles = [axes.get_title(loc="left") for axes in of_maps.axes]
     assert titles[:2] == ["(a) what goes wrong: well", "(b) what goes wrong: prints"]
-    of_lines = draw_difference(two_moods(tmp_path / "lines", n=(1,)))
+    of_lines = draw_difference(compare_sides(tmp_path / "a", tmp_path / "b", where=["n=1"]))
     assert len(of_lines.axes[0].lines) == 3, "one for each mood, and zero"
 
 
@@ -370,5 +337,3 @@ def test_published_numbers_of_a_study_are_known_by_name(tmp_path: Path) -> None:
     assert "150 points with the same omega, alpha, start:" in said(command, tmp_path)
     (tmp_path / "published.csv").write_text("omega,alpha,start,theta\n0.1,2,semantic,0.7\n")
     assert "1 point with the same omega, alpha, start:" in said(command, tmp_path)
-    other = call("compare", run, "unpublished.csv", cwd=tmp_path, expect=2).stderr
-    assert other.startswith("overfit: unpublished.csv: it can't be read")

@@ -9,7 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from unittest import mock
@@ -22,29 +22,45 @@ from overfit_cli.core.registry import claims_of, figures_of, find_study, install
 from overfit_cli.core.text import ago
 from overfit_cli.sweeps.presets import all_presets
 from tests.command import call, environment, python, said
-from tests.screen import shown
-from tests.terminal import on_a_terminal
 from tests.test_startup import check_imports
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_studies_are_one_screen_with_how_much_each_has(tmp_path: Path) -> None:
-    code, stream = on_a_terminal("list", cwd=tmp_path)
-    lines = shown(stream.rstrip())
-    assert code == 0 and "…" not in stream
-    assert len(lines) <= 42 and max(map(len, lines)) <= 80
-    words = " ".join(" ".join(lines).split())
-    assert all(study.title in words for study in installed_studies())
-    [line] = [line for line in lines if line.startswith("  softmax-diffusion ")]
-    study = find_study("softmax-diffusion")
-    counts = (len(presets_of(study.name)), len(figures_of(study)), len(claims_of(study)))
-    assert tuple(map(int, re.findall(r" (\d+) ", line))) == counts
-
-
 def presets_of(study: str) -> list[str]:
     """The names of a study's presets."""
     return [preset.name for preset in all_presets() if preset.study == study]
+
+
+LISTS = ("list", "list presets", "list figures", "list claims", "list kernel-regression")
+
+
+@pytest.fixture(scope="module")
+def in_a_pipe() -> Mapping[str, str]:
+    """What lists print; the first of a process loads every study."""
+    return {line: said(line, ROOT) for line in LISTS}
+
+
+@pytest.mark.parametrize("line", [*LISTS, pytest.param("runs", marks=pytest.mark.slow)])
+def test_on_a_terminal_lists_are_folded_to_its_width_and_nothing_is_lost(
+    line: str, in_a_pipe: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = in_a_pipe.get(line) or said(line, ROOT)
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes the stream for a terminal
+    folded = said(line, ROOT)
+    assert sorted("".join(folded.split())) == sorted("".join(whole.split()))
+    assert max(len(one.rstrip()) for one in folded.splitlines()) <= 80
+    assert line != "list" or len(folded.splitlines()) <= 42, "studies are one screen"
+
+
+def test_studies_are_listed_with_how_much_each_has(in_a_pipe: Mapping[str, str]) -> None:
+    listed = in_a_pipe["list"]
+    words = " ".join(listed.split())
+    assert all(study.title in words for study in installed_studies()) and "…" not in words
+    [line] = [line for line in listed.splitlines() if line.startswith("  softmax-diffusion ")]
+    study = find_study("softmax-diffusion")
+    counts = (len(presets_of(study.name)), len(figures_of(study)), len(claims_of(study)))
+    assert tuple(map(int, re.findall(r" (\d+) ", line))) == counts
 
 
 def test_a_study_is_listed_with_its_presets_figures_and_claims(tmp_path: Path) -> None:
@@ -58,26 +74,8 @@ def test_a_study_is_listed_with_its_presets_figures_and_claims(tmp_path: Path) -
     assert f"Claims ({len(claims_of(study))})" in lines
     parameter = r"\n +n +training samples, N +≥ 1, ≤ 100000 +20\b"
     assert re.search(parameter, said("list benign-vit", tmp_path))
-
-
-def test_on_a_terminal_no_line_is_longer_than_it_is_wide_and_no_word_is_lost(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    lists = [f"list {what}" for what in ("presets", "figures", "claims", "kernel-regression")]
-    whole = [said(line, ROOT) for line in lists]
-    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes the stream for a terminal
-    for line, unfolded in zip(lists, whole, strict=True):
-        folded = said(line, ROOT)
-        assert sorted(folded.split()) == sorted(unfolded.split()), "columns fold each by itself"
-        assert max(len(one.rstrip()) for one in folded.splitlines()) <= 80
-
-
-def test_claims_of_one_study_are_listed_in_full(tmp_path: Path) -> None:
-    listed = said("list claims kernel-landscape", tmp_path)
-    assert max(map(len, listed.splitlines())) <= 80
-    words, claims = " ".join(listed.split()), claims_of(find_study("kernel-landscape"))
-    assert len(claims) == 4
-    for claim in claims:
+    words = " ".join(said("list claims multihead-paths", tmp_path).split())
+    for claim in claims_of(study):
         assert f"{claim.name} {claim.statement}" in words
         assert f"holds where: {claim.holds_where}" in words
         assert f"preset: {claim.preset}" in words
@@ -117,21 +115,17 @@ OPTIONS = {
 }
 
 
-def test_there_are_these_commands_and_the_help_names_them(tmp_path: Path) -> None:
+def test_there_are_these_commands_and_options_and_the_help_names_them(tmp_path: Path) -> None:
     commands = [each for each in app.registered_commands if each.callback]
     names = [each.name or each.callback.__name__ for each in commands if each.callback]
     assert sorted(names) == sorted(OPTIONS), "each further one is a decision"
     helped = said("", tmp_path)
     assert helped == said("-h", tmp_path) == said("--help", tmp_path)
     assert all(f"\n  {name} " in helped for name in names)
-
-
-def test_a_command_has_these_options(tmp_path: Path) -> None:
-    for command, names in OPTIONS.items():
-        helped = said(f"{command} --help", tmp_path)
-        listed = helped.split("Parameters of")[0]
-        options = re.findall(r"^  (?:-\w, )?--([\w-]+)", listed, re.MULTILINE)
-        assert sorted({*options} - {"help"}) == sorted(names.split()), command
+    for command, options in OPTIONS.items():
+        own = said(f"{command} --help", tmp_path).split("Parameters of")[0]
+        listed = re.findall(r"^  (?:-\w, )?--([\w-]+)", own, re.MULTILINE)
+        assert sorted({*listed} - {"help"}) == sorted(options.split()), command
     assert said("runs --help", tmp_path) == said("runs -h", tmp_path)
 
 
@@ -175,6 +169,8 @@ def in_bash(*words: str, cwd: Path) -> list[str]:
 COMPLETED: list[tuple[str, list[str]]] = [
     ("swe", ["sweep"]),
     ("sweep kernel-te", ["kernel-text"]),
+    ("--version swe", ["sweep"]),
+    ("--help swe", ["sweep"]),
     ("sweep nothing-like-it", []),
     # Parameters
     ("sweep kernel-text --le", ["--learning_rate"]),
@@ -206,14 +202,6 @@ COMPLETED: list[tuple[str, list[str]]] = [
 @pytest.mark.parametrize(("line", "words"), COMPLETED)
 def test_a_command_line_is_completed(line: str, words: list[str], swept: Path) -> None:
     assert in_bash(*line.split(" "), cwd=swept) == words
-
-
-def test_studies_parameters_and_commands_are_offered_and_nothing_is_run(swept: Path) -> None:
-    parameters = {f"--{name}" for name in find_study("toy").parameters.model_fields}
-    assert parameters <= set(in_bash("sweep", "toy", "--", cwd=swept))
-    assert {"toy", "fig1", "kernel-text"} <= set(in_bash("sweep", "", cwd=swept))
-    for option in ("--version", "--help"):
-        assert "sweep" in in_bash(option, "", cwd=swept)
 
 
 def test_a_study_that_cannot_be_loaded_or_that_prints_disturbs_nobody(
@@ -283,6 +271,9 @@ def test_each_run_has_a_line(swept: Path) -> None:
     assert lines[-1] == "2 run directories; `overfit runs RUN` shows one in full."
     [failed] = said("runs --failed", swept).splitlines()[1:-1]
     assert failed.split()[0] == "results/bad"
+    proposed = re.findall(r"^Next: overfit (.*)$", said("runs results/bad", swept), re.MULTILINE)
+    of_run = ("runs {} --failed", "plot heatmap --from {}", "judge {}")
+    assert proposed == [each.format("results/bad") for each in of_run], "of its own claims"
 
 
 def test_where_cells_are_missing_the_command_trains_them(copied: Path) -> None:
@@ -336,14 +327,6 @@ def test_programs_read_the_list_as_json_or_as_a_frame(swept: Path) -> None:
         overfit_cli.runs(swept / "none")
 
 
-@pytest.mark.slow
-def test_the_list_of_the_kept_runs_fits_80_columns() -> None:
-    code, stream = on_a_terminal("runs", cwd=ROOT)
-    assert code == 0 and max(map(len, shown(stream))) <= 80
-    kept = {str(path.parent.relative_to(ROOT)) for path in (ROOT / "results").glob("*/cells")}
-    assert {line.split()[0] for line in said("runs", ROOT).splitlines()[1:-1]} == kept
-
-
 def test_a_run_is_described_with_its_paper_settings_commands_and_next_commands() -> None:
     described = said("runs results/fig1-quick", ROOT)
     assert described.startswith("results/fig1-quick: benign-vit, cells: 18240, complete, ")
@@ -357,12 +340,6 @@ def test_a_run_is_described_with_its_paper_settings_commands_and_next_commands()
         "Next: overfit report results/fig1-quick",
     ):
         assert f"\n{words}" in described
-
-
-def test_a_run_of_a_function_is_described_and_judged_by_its_own_claims(swept: Path) -> None:
-    proposed = re.findall(r"^Next: overfit (.*)$", said("runs results/bad", swept), re.MULTILINE)
-    of_run = ("runs {} --failed", "plot heatmap --from {}", "judge {}")
-    assert proposed == [each.format("results/bad") for each in of_run]
 
 
 def test_failed_cells_are_shown_by_kind_with_the_command_that_repeats_one(copied: Path) -> None:

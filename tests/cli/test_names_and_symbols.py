@@ -1,4 +1,4 @@
-"""Names are shown as they are, and a parameter may be called by its symbol: SNR, N, M, σ_p."""
+"""Names are shown as they are, symbols are names too, and variables are defaults of options."""
 
 from __future__ import annotations
 
@@ -21,49 +21,30 @@ from overfit_cli.core.parameters import StudyParameters, parameter, parameter_na
 from overfit_cli.core.registry import find_study
 from overfit_cli.core.text import escape_markdown, visible
 from overfit_cli.sweeps.presets import find_subject
-from tests.command import call, environment, python
+from tests.command import call, environment, said
 
 GRID = ("sweep", "toy", "--n=1:3", "--snr=1:2:2", "--seeds=1", "--jobs=1")
-NAMES = [
-    "\x1b[31mred\x1b[0m",
-    "a[/]b",
-    "[red]x[/red]",
-    "[bold",
-    ":smile:",
-    "a\n# A heading",
-    "<img src=x onerror=alert(1)>",
-    "[click](javascript:alert(1))",
-    "a|b `c` **d** \\",
-    "&lt;",
-    "\u202egnp.exe",
-]
+NAME = (
+    "\x1b[31mred\x1b[0m [bold :smile: a[/]b [red]x[/red]\n# A heading <img src=x onerror=alert(1)>"
+    " [click](javascript:alert(1)) a|b `c` **d** \\ &lt; \u202egnp.exe"
+)
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.one_in(11)
-def test_a_directory_may_have_any_name_that_is_text(tmp_path: Path, name: str) -> None:
-    report, train = ("report", name, "--out", "report"), ("train", "toy", "--out", name)
-    plot, sweep = ("plot", "heatmap", "--from", name), (*GRID, "--out", name)
+@pytest.mark.slow
+def test_a_directory_may_have_any_name_that_is_text(tmp_path: Path) -> None:
+    report, train = ("report", NAME, "--out", "report"), ("train", "toy", "--out", NAME)
+    plot, sweep = ("plot", "heatmap", "--from", NAME), (*GRID, "--out", NAME)
     swept, drawn, *others = (call(*it, cwd=tmp_path) for it in (sweep, plot, sweep, report, train))
-    assert f"(n 3 × snr 2 × seeds 1), {visible(name)}\n" in swept.stdout
-    told = f"Drawn: {visible(name)}/figures/heatmap.png, and its caption in heatmap.txt\n"
+    assert f"(n 3 × snr 2 × seeds 1), {visible(NAME)}\n" in swept.stdout
+    told = f"Drawn: {visible(NAME)}/figures/heatmap.png, and its caption in heatmap.txt\n"
     assert drawn.stdout == told
-    missing = call("plot", "heatmap", "--from", f"{name}!", cwd=tmp_path, expect=2)
-    assert visible(name) in missing.stderr and len(missing.stderr.splitlines()) == 1
+    missing = call("plot", "heatmap", "--from", f"{NAME}!", cwd=tmp_path, expect=2)
+    assert visible(NAME)[:60] in missing.stderr and len(missing.stderr.splitlines()) == 1
     for done in (swept, drawn, *others, missing):
         assert not set(done.stdout + done.stderr) & {"\x1b", "\u202e"}
     page = (tmp_path / "report" / "report.md").read_text()
-    assert escape_markdown(name) in page
+    assert escape_markdown(NAME) in page
     assert not re.search(r"^# A heading|<img|\]\(javascript", page, re.MULTILINE)
-
-
-@pytest.mark.parametrize("option", ["--out", "--data"])
-def test_a_name_that_is_no_text_is_refused_in_a_sentence(tmp_path: Path, option: str) -> None:
-    command = ("-m", "overfit_cli", "sweep", "toy", option, "bad\udcffname")
-    assert python(*command, cwd=tmp_path, expect=2).stderr == (
-        f"overfit: {option} bad\\udcffname: it takes a path, in UTF-8.\n"
-    )
-    assert not list(tmp_path.iterdir())
 
 
 def test_a_function_or_a_preset_whose_path_is_no_text_is_refused(tmp_path: Path) -> None:
@@ -113,6 +94,14 @@ def test_a_sweep_takes_symbols_as_options_and_settings(folder: Path) -> None:
     assert sorted(named) == [[*at, 1] for at in itertools.product((2, 3, 4), (4, 8, 12), (3, 4))]
     run = json.loads((folder / "out" / "manifest.json").read_text())["runs"][0]
     assert set(run["values"]) >= {"n", "snr", "tokens", "sigma_p"}
+    assert len(overfit_cli.load(folder / "out", where="N=2")) == 3 * 2
+    plan: Any = overfit_cli.sweep("benign-vit", N=[2, 3], parameters={"M": 3}, dry_run=True)
+    assert {(cell.parameters.n, cell.parameters.tokens) for [cell] in plan.batches} == {
+        (2, 3),
+        (3, 3),
+    }
+    with pytest.raises(UserError, match="n is given twice; give it once"):
+        overfit_cli.sweep("benign-vit", n=2, N=3, quiet=True)
 
 
 @pytest.mark.slow
@@ -128,16 +117,6 @@ def test_a_figure_takes_symbols_for_its_axes_panels_cells_and_equations(folder: 
     assert captions[0] == captions[1]
     assert "Line: SNR = 2·N." in " ".join(captions[0].split())
     assert "12 cells done" in captions[0]
-
-
-def test_python_takes_symbols_too(tmp_path: Path) -> None:
-    given = {"M": 3, "d": 30, "d_h": 20, "d_v": 6, "test_samples": 9, "epsilon": 0.1}
-    how: dict[str, Any] = {"seeds": 1, "jobs": 1, "quiet": True, "out": tmp_path / "a"}
-    cells = overfit_cli.sweep("benign-vit", N=[2, 3], SNR=9, parameters=given, **how)
-    assert sorted(cells[["n", "tokens"]].to_numpy().tolist()) == [[2, 3], [3, 3]]
-    assert len(overfit_cli.load(tmp_path / "a", where="N=2")) == 1
-    with pytest.raises(UserError, match="n is given twice; give it once"):
-        overfit_cli.sweep("benign-vit", n=2, N=3, out=tmp_path / "b", quiet=True)
 
 
 class Ambiguous(StudyParameters):
@@ -164,3 +143,82 @@ def test_a_name_comes_before_a_symbol_which_may_be_spelled_out_and_of_two_is_non
     model: type[StudyParameters], text: str, name: str
 ) -> None:
     assert parameter_named(model, text) == name
+
+
+# Defaults of the user: an option, then a variable, then what is built in
+
+NO_VARIABLES = pytest.mark.usefixtures("no_variables")
+SWEEP = "sweep toy --n=2 --snr=1 --seeds=1"
+
+
+@pytest.fixture
+def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An environment in which the user sets nothing."""
+    for name in ("BACKEND", "DATA", "JOBS", "RESULTS", "STYLE"):
+        monkeypatch.delenv(f"OVERFIT_{name}", raising=False)
+
+
+@NO_VARIABLES
+def test_an_option_comes_before_a_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OVERFIT_JOBS", "2")
+    monkeypatch.setenv("OVERFIT_BACKEND", "threading")
+    for option, jobs in (("", 2), ("--jobs=1", 1)):
+        said(f"{SWEEP} --fresh --out=here {option}", tmp_path)
+        runs = json.loads((tmp_path / "here" / "manifest.json").read_text())["runs"]
+        settings = runs[-1]["settings"]
+        assert (settings["jobs"], settings["backend"]) == (jobs, "threading")
+    monkeypatch.setenv("OVERFIT_JOBS", "")  # counts as none
+    said("sweep toy --n=2 --dry-run", tmp_path)
+
+
+@NO_VARIABLES
+def test_runs_lie_in_the_results_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OVERFIT_RESULTS", "runs")
+    said("train toy --n=2", tmp_path)
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["toy-n2"]
+    assert "toy-n2" in said("runs", tmp_path)
+    told = "From runs/toy-n2, the newest run directory that fits."
+    assert told in said("plot curves", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    overfit_cli.sweep("toy", n=3, seeds=1, jobs=1, quiet=True)
+    assert len(overfit_cli.runs()) == 2
+
+
+@NO_VARIABLES
+def test_help_names_the_variables_and_a_wrong_number_in_one_is_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OVERFIT_JOBS", "7")
+    shown = " ".join(said("sweep toy --help", tmp_path).split())
+    for name in ("OVERFIT_JOBS; default: ", "OVERFIT_BACKEND; default: ", "OVERFIT_DATA]"):
+        assert f"[env var: {name}" in shown
+    for wrong in ("two", "0"):
+        monkeypatch.setenv("OVERFIT_JOBS", wrong)
+        refused = call(*SWEEP.split(), cwd=tmp_path, expect=2).stderr
+        assert re.fullmatch(r"overfit: .*--jobs.*\n", refused)
+
+
+NO_DATA = "there is no such folder, or archive .tar.gz."
+NO_FOLDER = "that is no folder; a directory is needed."
+WRONG = [
+    ("DATA", "gone", NO_DATA),
+    ("DATA", "a.txt", NO_DATA),
+    ("RESULTS", "a.txt", NO_FOLDER),
+    ("RESULTS", "a.txt/mine", NO_FOLDER),
+]
+
+
+@NO_VARIABLES
+@pytest.mark.parametrize(("name", "text", "problem"), WRONG)
+def test_a_folder_that_a_variable_has_wrong_is_refused_by_its_name_before_anything_runs(
+    name: str, text: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a stand-in would take the place of the data."""
+    (tmp_path / "a.txt").write_text("")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(f"OVERFIT_{name}", text)
+    assert problem in call(*SWEEP.split(), cwd=tmp_path, expect=2).stderr
+    for function in (overfit_cli.sweep, overfit_cli.train):
+        with pytest.raises(UserError, match=rf"OVERFIT_{name}='?{re.escape(text)}'?: {problem}"):
+            function("toy", n=2, quiet=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]

@@ -6,14 +6,11 @@ value that were given, and what would be accepted. What lay in the folder before
 
 from __future__ import annotations
 
-import os
 import shlex
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
-import pandas as pd
 import pytest
 
 from overfit_cli.core.parameters import describe
@@ -51,7 +48,7 @@ sweep --snr 1:2:10:cubic => --snr 1:2:10:cubic … 0.1:16:100:log
 sweep --n 2:20:{zeros} => --n 2:20:000 … a range 2:20, 2:20:3
 sweep --n {many} => --n 1,2,3 … more than 100000
 sweep --n 1:1000 --snr 0.1:16:100000 => 300000000 … 5000000
-sweep toy --n 1:1001 --snr 1:2:200 --dry-run => --n 1001 … up to 1000
+sweep toy --n 1:1001 --snr 1:2:20 --dry-run => --n 1001 … up to 1000
 sweep --seeds 0 => --seeds 0 … from 1 to 100000
 train toy --seed 9223372036854775808 => --seed 9223372036854775808 … a whole number of at least 0
 train --seed -1 => --seed -1 … at least 0
@@ -95,7 +92,6 @@ sweep toy --n 1,2 --only 'n >' => write NAME=VALUE
 sweep toy --n 1,2 --only 'n > m' => 'm' is no name here
 sweep toy --n 1,2 --only '2 > 1' => it names no parameter
 sweep toy --claim 'tset_loss < 0.1' => --claim tset_loss < 0.1: 'tset_loss' is no name here; did you
-sweep toy --claim 'power of n in stepss is 1 within 0.1' => 'stepss' is no name here; did you mean '
 sweep toy --claim 'test_loss[test_loss is largest] < 1' => test_loss is no number
 """
 
@@ -107,19 +103,15 @@ sweep --N 2 --n 3 => --N and --n: n is given twice; give it once.
 plot heatmap --x n --x snr => --x is given 2 times … give it once
 report --where n=3 => --where n=3 … name the run directory
 sweep bening-vit => bening-vit … neither a study nor a preset … benign-vit
-sweep mine => is neither a study nor a preset nor a file FILE.py; did you mean 'mine.py'?
 sweep nothing-like-it => FILE.py; `overfit list` names those that are installed.
 sweep fig9 => fig9 … did you mean 'fig2'
 sweep {name}.toml => xxx.toml … no such preset file
 sweep mine.py --n => --n: it takes a value: --n VALUE.
-sweep mine.py --claim 'loss is low' => it has no form of a claim
 sweep mine.py --claim 'loss falls along m' => it takes a parameter that is a number
 sweep mine.py --claim 'a: loss < 1' --claim 'a: loss < 1' => another claim is called so
 sweep mine.py --refine 2 => mine:train has no threshold of its own
 sweep mine.py --k 3 => parameter 'k', and overfit has no such option; known: d, kind, n, snr
-sweep mine.py --profile quick => mine.py is not a preset; only presets have profiles.
 sweep toy --set width=3 => width … has no parameter 'width'
-sweep toy --mood 3 => --mood 3: mood takes one of
 sweep --threshold 0.5 => --threshold 0.5: it requires refine, the number of rounds
 plot heat --from out => has no figure 'heat'; did you mean 'heatmap'
 compare out out --tolerance -1 => --tolerance -1: it takes a share of the mean
@@ -136,7 +128,6 @@ sweep --shard 3/2 => --shard 3/2: it takes I/N, such as 2/8
 sweep --device tpu => --device tpu: it takes auto, cpu or cuda.
 sweeep => sweeep
 list claim => KIND|STUDY claim: it takes studies, presets, figures or claims, or a study; did you
-list nope => KIND|STUDY nope: it takes studies, presets, figures or claims, or a study; known:
 list kernel-text claims => or a study; the kind comes first.
 list claims nope => 'nope' is not a study
 reproduce jiang2024/fig11 => did you mean 'jiang2024/fig1'
@@ -175,8 +166,11 @@ compact nowhere => DIR nowhere: there is no such directory; name a directory
 compact empty => DIR empty: it holds no cells; name a directory
 merge out results/nowhere --out x => DIR results/nowhere: there is no such directory
 sweep --n 2 --out file.txt => --out file.txt … File exists … a directory is needed
+train toy --out file.txt/deeper => --out file.txt … Not a directory … a directory is needed
 sweep --n 2 --out out => --out out … toy … benign-vit; name another one
 sweep --n 2 --out '' => --out
+sweep toy --out {no text} => --out bad\\udcffname: it takes a path, in UTF-8.
+sweep toy --data {no text} => --data bad\\udcffname: it takes a path, in UTF-8.
 sweep toy --out {name} => --out xxx … File name too long
 report out --out file.txt => --out file.txt … File exists
 sweep endless.toml => endless.toml … no such preset file
@@ -218,7 +212,6 @@ plot heatmap --from broken => mine:train has measured nothing here: no cell is d
 plot lines --from ran --x d => --x d: d is constant in these cells; here varies: n, snr.
 plot lines --from ran --x snr --band std => --band std: it takes interval, sd, quartiles or
 plot curves --from out => --from out … no trajectories … overfit train
-plot curves --from ran --law none => --law none: curves has no such option; it accepts
 plot curves --from rates --x n => --x n … has no such option … band, by, log, mean
 plot curves --from rates --value train_los => --value train_los … 'train_loss'
 plot curves --from rates --value floor,gradient,train_loss,bound_paper,step => up to 4 columns
@@ -241,7 +234,6 @@ compare out twice.csv => row 1: another row has the same n; give each its own po
 compare out out --json file.txt/b => --json file.txt/b: it can't be written there
 compare out out --tolerance 1 --out file.txt/b.png => file.txt/b.png: the figure can't be written
 judge ran 'tset_loss < 1' => did you mean 'test_loss'?
-judge ran 'test_loss = 1' => is 0.5 within 0.02
 judge ran 'test_loss < 1 where test_loss < 2' => would choose outcomes
 judge ran 'test_loss < 1' --out a.gif => the file's name must end in .png, .pdf, .svg or .csv
 judge mine.py 'test_loss < 1' => RUN mine.py: that is a file
@@ -268,6 +260,7 @@ verify => Missing argument 'FILE|DIR'.
 """
 
 LONG = {"{nines}": "9" * 5000, "{zeros}": "0" * 5001, "{name}": "x" * 300}
+LONG["{no text}"] = "bad\udcffname"
 LONG["{many}"] = ",".join(map(str, range(1, 100_002)))
 
 
@@ -341,12 +334,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "file.txt").write_text("a file")
     (folder / "empty").mkdir()
     (folder / "results" / "empty" / "cells").mkdir(parents=True)
-    (folder / "foreign" / "cells").mkdir(parents=True)
-    pd.DataFrame({"a": [1]}).to_parquet(folder / "foreign" / "cells" / "a.parquet")
     (folder / "given.csv").write_text("n,snr,test_loss\n1,1,1\n")
     (folder / "twice.csv").write_text("n,test_loss\n1,1\n1,2\n")
     (folder / "bad.mplstyle").write_text("font.size: big")
-    (folder / "unknown.mplstyle").write_text("fnt.size: 8")
     for name, (text, _) in PRESETS.items():
         (folder / f"{name}.toml").write_bytes(text.encode(errors="surrogateescape"))
     (folder / "endless.toml").symlink_to("/dev/zero")
@@ -382,22 +372,6 @@ def test_what_is_typed_wrongly_is_one_clear_sentence_and_exit_2(
     assert snapshot(folder) == before
 
 
-@pytest.fixture
-def read_only(tmp_path: Path) -> Iterator[Path]:
-    """A directory that can't be written to, by root either."""
-    folder = tmp_path / "fixed"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "ro,size=100k", "tmpfs", str(folder)]
-    is_root = os.getuid() == 0
-    if not is_root:
-        folder.chmod(0o500)
-    elif subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("a read-only mount isn't allowed here")
-    yield folder
-    if is_root:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
 def test_too_little_memory_is_told_in_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -406,15 +380,3 @@ def test_too_little_memory_is_told_in_a_sentence(
     assert done.stderr == (
         "overfit: it needs more memory than there is; what was written is kept.\n"
     )
-
-
-@pytest.mark.unix
-def test_a_read_only_directory_gives_a_sentence(read_only: Path) -> None:
-    folder = read_only.parent
-    said("sweep toy --n=1:3 --snr=1:2:3 --jobs=1 --out=out", folder)
-    commands = ["sweep toy", "train toy", "report", "plot heatmap --from out", "export out"]
-    for command, file in zip(commands, ("", "", "", "/a.png", "/a.csv"), strict=True):
-        for where in (f"fixed{file}", f"fixed/deeper{file}"):
-            done = call(*command.split(), "--out", where, cwd=folder, expect=2)
-            [sentence] = done.stderr.splitlines()
-            assert f"--out {where}" in sentence and "can't be" in sentence

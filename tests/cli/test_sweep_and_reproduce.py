@@ -44,12 +44,8 @@ def test_one_cell_learns_before_ones_eyes(tmp_path: Path) -> None:
     assert steps["step"].tolist() == list(range(cell["steps"] + 1))
     assert steps["train_loss"].iloc[-1] == cell["train_loss"]
 
-    picture = said("plot curves", tmp_path)
-    assert "From results/benign-vit-n4-snr12, the newest run directory that fits" in picture
+    said("plot curves", tmp_path)
     assert (directory / "figures" / "curves.png").stat().st_size > 1000
-    again = run("train", "--n", "4", "--snr", "12", cwd=tmp_path).stdout.splitlines()
-    assert again[:-2] == lines[:-2], "the same cell gives the same numbers"
-    assert len(overfit_cli.load(directory)) == 1
 
 
 @pytest.mark.slow
@@ -63,7 +59,7 @@ def test_a_long_training_prints_ever_fewer_lines_and_the_last(tmp_path: Path) ->
 
 
 ROOT = Path(__file__).parents[2]
-PRESETS = few(sorted(presets.preset_names(), key=lambda name: name != "fig1"), 5)
+PRESETS = few(sorted(presets.preset_names(), key=lambda name: name != "heads-descent"), 5)
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -134,6 +130,7 @@ def train(n: int = 1, seed: int = 0):
 
 
 @pytest.mark.unix
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("module", ["typer", "platformdirs", "pyarrow"])
 @pytest.mark.parametrize("strike", [STRIKE, IN_A_CALLBACK], ids=["anywhere", "in a callback"])
 def test_ctrl_c_while_a_library_is_imported(tmp_path: Path, module: str, strike: str) -> None:
@@ -183,16 +180,31 @@ def write_preset(folder: Path, name: str, n: str = "1:3", **values: object) -> N
     (folder / f"{name}.toml").write_text(text)
 
 
+def ship(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of presets in place of the real ones, with the real error rates."""
+    presets_here = folder / "presets"
+    presets_here.mkdir()
+    shutil.copy(preset_folder() / presets.ERROR_RATES, presets_here)
+    for module in (presets, page):
+        monkeypatch.setattr(module, "preset_folder", lambda: presets_here)
+    monkeypatch.delenv("OVERFIT_DATA", raising=False)
+    return presets_here
+
+
 @pytest.fixture
 def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of presets in place of the real ones, with the real error rates."""
-    folder = tmp_path / "presets"
-    folder.mkdir()
-    shutil.copy(preset_folder() / presets.ERROR_RATES, folder)
-    for module in (presets, page):
-        monkeypatch.setattr(module, "preset_folder", lambda: folder)
-    monkeypatch.delenv("OVERFIT_DATA", raising=False)
-    return folder
+    return ship(tmp_path, monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def reproduced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A folder in which two presets were reproduced, and what was said."""
+    folder = tmp_path_factory.mktemp("reproduced")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        shipped = ship(folder, monkeypatch)
+        write_preset(shipped, "first")
+        write_preset(shipped, "second", "4:5", figure="fig2")
+        return folder, said("reproduce --jobs 1", folder)
 
 
 def names(*asked: str) -> list[str]:
@@ -214,34 +226,18 @@ def test_every_preset_says_how_long_its_quick_profile_takes() -> None:
     assert [one.name for one in all_presets() if one.profile("quick").minutes is None] == []
 
 
-def test_the_sweeps_are_run_drawn_and_judged(shipped: Path, tmp_path: Path) -> None:
-    write_preset(shipped, "first")
-    write_preset(shipped, "second", "4:5", figure="fig2")
-    words = said("reproduce --jobs 1", tmp_path)
+def test_the_sweeps_are_run_drawn_and_judged(reproduced: tuple[Path, str]) -> None:
+    folder, words = reproduced
     assert "[1 of 2] nobody2024/fig1: about 6 min 00 s for all." in words  # 2 x 1.5 on two jobs
     assert "[2 of 2] nobody2024/fig2:" in words
     for name, count in (("first", 18), ("second", 12)):
-        run = tmp_path / "results" / f"{name}-quick"
+        run = folder / "results" / f"{name}-quick"
         assert len(overfit_cli.load(run)) == count
         assert (run / "figures" / "heatmap.png").exists()
         commands = f"overfit sweep {name}\n  overfit plot heatmap --from results/{name}-quick"
         assert f"  {commands}" in (run / "figures" / "heatmap.txt").read_text()
-    (toy,) = [one for one in reported(tmp_path)["claims"] if one["study"] == "toy"]
+    (toy,) = [one for one in reported(folder)["claims"] if one["study"] == "toy"]
     assert toy["verdict"] == "fails"
-    again = said("reproduce --jobs 1", tmp_path)
-    assert "18 reused" in again and "12 reused" in again
-    assert "[1 of 2] nobody2024/fig1: a few seconds for all." in again
-
-
-@pytest.fixture
-def two_claims(shipped: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Presets `first` and `second`, each with a claim: that of the first fails."""
-    write_preset(shipped, "first")
-    write_preset(shipped, "second", "1:2", figure="fig2")
-    [claim] = TOY.claims()
-    claims = [replace(claim, name=f"of-{name}", preset=name) for name in ("first", "second")]
-    monkeypatch.setattr(type(TOY), "claims", lambda self: claims)
-    return shipped
 
 
 def reported(folder: Path) -> Any:
@@ -249,10 +245,19 @@ def reported(folder: Path) -> Any:
 
 
 @pytest.mark.slow
-def test_a_figure_by_name_says_its_own_verdicts_and_keeps_the_page_of_everything(
-    two_claims: Path, tmp_path: Path
+def test_a_figure_by_name_says_its_own_verdicts_which_set_the_code_beside_the_page_of_everything(
+    shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Of two presets, each with a claim, that of the first fails."""
+    write_preset(shipped, "first")
+    write_preset(shipped, "second", "1:2", figure="fig2")
+    [claim] = TOY.claims()
+    claims = [replace(claim, name=f"of-{name}", preset=name) for name in ("first", "second")]
+    monkeypatch.setattr(type(TOY), "claims", lambda self: claims)
     said("reproduce --jobs 1", tmp_path)
+    again = said("reproduce --jobs 1", tmp_path)
+    assert "18 reused" in again and "12 reused" in again
+    assert "[1 of 2] nobody2024/fig1: a few seconds for all." in again
     said("sweep toy --jobs=1 --n=7 --out=results/further", tmp_path)
     words = said("reproduce --jobs 1 nobody2024/fig2", tmp_path)
     assert re.search(r"of-second +\S+ +holds", words) and "of-first" not in words
@@ -262,11 +267,6 @@ def test_a_figure_by_name_says_its_own_verdicts_and_keeps_the_page_of_everything
     assert runs == {"results/first-quick", "results/second-quick", "results/further"}
     verdicts = {one["claim"]: one["directory"] for one in found["claims"] if one["study"] == "toy"}
     assert verdicts == {"of-first": "results/first-quick", "of-second": "results/second-quick"}
-
-
-@pytest.mark.slow
-def test_only_what_is_asked_for_sets_the_exit_code(two_claims: Path, tmp_path: Path) -> None:
-    said("reproduce --jobs 1", tmp_path)
     said("reproduce --jobs 1 --strict first", tmp_path, 1)
     expected = tmp_path / "expected.toml"
     expected.write_text('[toy]\nof-first = "holds"\nof-second = "holds"\n')
@@ -299,7 +299,7 @@ def test_cells_that_fail_but_by_diverging_are_code_1_and_the_others_go_on(
 
 
 @pytest.mark.slow
-def test_what_needs_data_that_is_not_here_is_left_out_and_said(
+def test_what_needs_data_that_is_not_here_is_left_out_and_what_is_wrong_is_code_1(
     shipped: Path, tmp_path: Path
 ) -> None:
     write_preset(shipped, "first")
@@ -314,13 +314,6 @@ def test_what_needs_data_that_is_not_here_is_left_out_and_said(
     assert "source=imdb needs data" in refused.stderr
     (tmp_path / "empty").mkdir()
     assert "IMDb isn't there" in said("reproduce --jobs 1 --data empty", tmp_path)
-
-
-@pytest.mark.slow
-def test_what_is_wrong_with_a_preset_that_needs_something_is_said_with_code_1(
-    shipped: Path, tmp_path: Path
-) -> None:
-    write_preset(shipped, "first")
     write_preset(shipped, "wrong", figure="fig2", needs="a folder", more="unknown = 1")
     words = said("reproduce --jobs 1", tmp_path, 1)
     assert re.search(r"Left out: nobody2024/fig2 \(wrong\): wrong.toml: .*unknown", words)

@@ -6,7 +6,7 @@ import itertools
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,11 +14,10 @@ import pytest
 from scipy.stats import gmean, t
 
 import overfit_cli
-from overfit_cli import Column, UserError
+from overfit_cli import UserError
 from overfit_cli.core.cells import Cells
-from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.options import Band, Mean
-from overfit_cli.core.parameters import StudyParameters, parameter
+from overfit_cli.core.registry import find_study
 from overfit_cli.figures.lines import draw_best_curves
 from overfit_cli.figures.lines import draw_lines as plain_lines
 from tests import fake_study as fake
@@ -261,7 +260,6 @@ LOG_X, THEORY = {"x": "kernel", "log": frozenset("x")}, "it takes up to 3 column
         ("lines", OF_REFINED, {}, "where: points of a refined sweep have different seeds"),
         ("curves", FOUR, {"value": "train_loss,,attention"}, "fake logs no ''; known:"),
         ("curves", FOUR, {"theory": "train_loss"}, f"^theory='train_loss': {THEORY}"),
-        ("curves", FOUR, {"theory": "test_loss,train_loss"}, THEORY),
         ("curves", FOUR, {"value": "test_loss,train_loss", "theory": "attention"}, THEORY),
     ],
 )
@@ -323,16 +321,6 @@ def test_a_cell_that_diverged_is_beyond_the_others_from_its_end_on() -> None:
 # The best step size
 
 
-class RatesParameters(StudyParameters):
-    kernel: Literal["softmax", "gaussian"] = parameter("softmax", "kernel")
-    learning_rate: float = parameter(0.1, "step size", above=0)
-
-
-class RatesStudy(fake.FakeStudy):
-    parameters = RatesParameters  # type: ignore[assignment]
-    trajectory_columns = (Column("test_loss", "test loss", diverges=True),)
-
-
 Curves = dict[tuple[str, float], list[float]]
 
 
@@ -340,12 +328,12 @@ def run_of(curves: Curves) -> Cells:
     """Three seeds of each kernel and step size, logged at steps 0, 1, ... up to the last loss."""
     rows, logs = [], []
     for ((kernel, rate), losses), seed in itertools.product(curves.items(), range(3)):
-        row = {"key": f"{kernel}-{rate}-{seed}", "seed": seed, "study": "fake", "kernel": kernel}
+        row = {"key": f"{kernel}-{rate}-{seed}", "seed": seed, "study": "any", "kernel": kernel}
         row |= {"status": "done", "reason": "", "learning_rate": rate, "steps": len(losses)}
-        rows.append({**row, "test_loss": losses[-1]})
-        logs.append(pd.DataFrame({"key": row["key"], "test_loss": losses}))
+        rows.append({**row, "relative_loss": losses[-1]})
+        logs.append(pd.DataFrame({"key": row["key"], "train_loss": losses}))
     steps = pd.concat(logs).reset_index(names="step")
-    return Cells.of(RatesStudy(), pd.DataFrame(rows), pd.DataFrame(), steps)
+    return Cells.of(find_study("kernel-regression"), pd.DataFrame(rows), pd.DataFrame(), steps)
 
 
 SLOW, FAST = [1, 1e-3, 1e-5, 1e-15], [1, 1e-8, 1e-13, 3e-13]  # the slow one ends lowest, in noise
@@ -356,7 +344,7 @@ EACH = TWO | {("gaussian", 0.1): [1, 0.2], ("gaussian", 1.0): [1, 0.3]}
 @pytest.mark.parametrize(
     ("curves", "said"),
     [
-        (EACH, "Best of 2 step sizes: 1 for softmax; 0.1 for gaussian."),
+        (EACH, "Best of 2 step sizes: 1 for softmax; 0.1 for Gaussian."),
         (TWO | {("softmax", 3.0): [1, 0.1]}, "Best of 3 step sizes: 3 (the largest tried)."),
         ({("softmax", 0.1): SLOW, ("softmax", 1.0): FAST}, "Best of 2 step sizes: 1."),
         ({("softmax", 0.1): [1, 1], ("softmax", 1.0): [1, 1]}, "Best of 2 step sizes: any."),
@@ -364,4 +352,4 @@ EACH = TWO | {("gaussian", 0.1): [1, 0.2], ("gaussian", 1.0): [1, 0.3]}
 )
 def test_a_caption_says_which_step_sizes_are_best(curves: Curves, said: str) -> None:
     """In round-off it is the one that comes there first."""
-    assert not fake.untold(draw_best_curves(run_of(curves), FigureOptions(value="test_loss")), said)
+    assert not fake.untold(draw_best_curves(run_of(curves), fake.ASKED["curves"]), said)

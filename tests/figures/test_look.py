@@ -70,8 +70,8 @@ def lines() -> Picture:
 
 
 SIZES = {
-    "column": (3.4, 2.6),
-    "page": (7.0, 2.6),
+    "column": (3.4, None),
+    "page": (7.0, None),
     "3.4x2.6": (3.4, 2.6),
     "5 × 4": (5, 4),
     "4x3in": (4, 3),
@@ -80,10 +80,13 @@ SIZES = {
 }
 
 
-@pytest.mark.parametrize("text", SIZES)
-def test_a_size_is_a_papers_or_inches_or_millimetres(text: str) -> None:
-    with look(size=text):
-        assert fake.draw("heatmap", FEW).get_size_inches() == pytest.approx(SIZES[text])
+def test_a_size_is_a_papers_or_inches_or_millimetres() -> None:
+    for text, sides in SIZES.items():
+        read = read_look(text, None)
+        assert [read.width, read.height] == pytest.approx([*sides])
+    for text, inches in (("page", (7.0, 2.6)), ("5 × 4", (5, 4))):
+        with look(size=text):
+            assert fake.draw("heatmap", FEW).get_size_inches() == pytest.approx(inches)
 
 
 @pytest.mark.parametrize(
@@ -192,21 +195,6 @@ def looks_of(**values: list[object]) -> list[LineLook]:
     return line_looks(LooksStudy(), settings)
 
 
-def test_a_word_looks_the_same_whichever_others_are_drawn() -> None:
-    [alone] = looks_of(kernel=["gaussian"])
-    among, last = looks_of(kernel=["softmax", "gaussian"]), looks_of(kernel=["uniform", "gaussian"])
-    assert alone == among[1] == last[1] and alone.colour == "C1"
-    assert len({look.marker for look in [*among, *last]}) == 3
-
-
-def test_a_number_with_declared_shades_has_its_shade_in_every_figure() -> None:
-    """And a dash beside it where shades are nearly alike."""
-    few, many = looks_of(heads=[1, 50]), looks_of(heads=[2, 5, 20, 50])
-    assert few[1].colour == many[-1].colour != few[0].colour
-    assert {look.dash for look in few} == {"-"}
-    assert len({look.dash for look in looks_of(heads=[1, 2, 4, 8])}) == 4
-
-
 def test_of_two_parameters_the_word_has_colours_and_the_number_dashes_and_markers() -> None:
     both = looks_of(kernel=["softmax", "softmax", "gaussian", "gaussian"], width=[16, 64, 16, 64])
     found = [(look.colour, look.dash, look.marker) for look in both]
@@ -215,6 +203,18 @@ def test_of_two_parameters_the_word_has_colours_and_the_number_dashes_and_marker
     assert [look.dash for look in together] == ["-", "-"], "one that goes with another has no dash"
     numbers = [{"n": n, "snr": snr} for n in (5, 10) for snr in (1.0, 2.0)]
     assert len({look.colour for look in line_looks(fake.FakeStudy(), numbers)}) == 4
+
+
+def test_a_word_and_a_number_with_declared_shades_look_the_same_in_every_figure() -> None:
+    """And such a number has a dash where shades are nearly alike."""
+    [alone] = looks_of(kernel=["gaussian"])
+    among, last = looks_of(kernel=["softmax", "gaussian"]), looks_of(kernel=["uniform", "gaussian"])
+    assert alone == among[1] == last[1] and alone.colour == "C1"
+    assert len({look.marker for look in [*among, *last]}) == 3
+    few, many = looks_of(heads=[1, 50]), looks_of(heads=[2, 5, 20, 50])
+    assert few[1].colour == many[-1].colour != few[0].colour
+    assert {look.dash for look in few} == {"-"}
+    assert len({look.dash for look in looks_of(heads=[1, 2, 4, 8])}) == 4
 
 
 LONGEST = 28
@@ -426,6 +426,11 @@ def test_a_caption_says_how_the_figure_was_made(folder: Path) -> None:
     assert done.stdout == "Drawn: pictures/a.png, and its caption in a.txt\n"
     assert sorted(path.name for path in (folder / "pictures").iterdir()) == ["a.png", "a.txt"]
     assert (folder / "pictures" / "a.txt").read_text() == WHOLE
+    figure = overfit_cli.draw("heatmap", folder / "out", out=folder / "b.svg")
+    assert (folder / "b.txt").read_text() == figure.caption
+    assert "overfit plot" not in figure.caption, "Python types no command"
+    overfit_cli.sweep("toy", n=[1, 2], snr=[1, 2], out=folder / "python", jobs=1, quiet=True)
+    assert "Commands" not in overfit_cli.draw("heatmap", folder / "python").caption
 
 
 @pytest.mark.slow
@@ -442,14 +447,6 @@ def test_a_figure_of_several_runs_names_all_commands_and_is_named_after_both(fol
     text = caption("more/figures/heatmap-minus-out", "--from=more", "--minus=out")
     assert text.startswith("Test loss: well − diverges (what goes wrong) over")
     assert "--out=more" in text and "--out=out" in text
-
-
-def test_python_has_the_caption_at_hand_and_types_no_command(folder: Path) -> None:
-    figure = overfit_cli.draw("heatmap", folder / "out", out=folder / "b.svg")
-    assert (folder / "b.txt").read_text() == figure.caption
-    assert "overfit plot" not in figure.caption
-    overfit_cli.sweep("toy", n=[1, 2], snr=[1, 2], out=folder / "python", jobs=1, quiet=True)
-    assert "Commands" not in overfit_cli.draw("heatmap", folder / "python").caption
 
 
 def caption_of(figure: Figure) -> str:

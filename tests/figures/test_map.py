@@ -1,8 +1,8 @@
-"""Maps of a column over two parameters, in colours or by sides, and boundaries with their law."""
+"""Maps of a column in colours or by sides, boundaries with their law, and what is over bounds."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 from matplotlib.colors import LogNorm
 
-from overfit_cli import UserError
+from overfit_cli import Column, UserError
+from overfit_cli.core.figure import FigureOptions, bounds_figure
 from overfit_cli.core.options import Mean
 from overfit_cli.figures.picture import Picture, drawn_numbers
 from tests import fake_study as fake
@@ -39,12 +40,9 @@ def of_ten_seeds(missed: int, reason: str = "diverged") -> pd.DataFrame:
 
 NAMED = fake.data_of(CELLS, study=fake.NamedSides())
 NOISY = fake.fake_cells(fake.NS, fake.SNRS, seeds=5, noise=0.1)
-WIDE = pd.concat([fake.fake_cells(fake.NS, fake.SNRS, width=width) for width in (64, 128)])
-WIDTHS = pd.concat([fake.fake_cells([5, 10], fake.SNRS, seeds=1, width=2**k) for k in range(9)])
 KERNELS = pd.concat([fake.fake_cells([10], fake.SNRS, kernel=k) for k in ("gaussian", "softmax")])
 FAR_ROWS = fake.fake_cells([1, 2, 8, 10, 12, 900], fake.SNRS[2:21])
 WITHOUT_ONE = CELLS.query("n != 10 or snr != 10")
-WITHOUT_ROW = fake.data_of(CELLS[CELLS["n"] < 20], CELLS)
 NOT_PLANNED = fake.data_of(pd.concat([CELLS, fake.fake_cells([10], [9.5, 10.5])]), CELLS)
 FEW_LOST = fake.fail(CELLS, "seed == 1 and n == 2 and snr < 5.5")
 HOLES = fake.data_of(fake.fail(CELLS, "n == 20 and snr < 4.5").query("n != 2 or snr < 23.5"), CELLS)
@@ -92,7 +90,6 @@ ONE = fake.fake_cells([5, 10], fake.SNRS, seeds=1)
         ("boundary", {}, CROSSINGS, "N = 5, 6: median beyond the grid.", "", {}),
         ("heatmap", {}, HOLES, "half the seeds or more (4)", FEWER, {"lost": 4, "missing": 2}),
         ("heatmap", {}, WITHOUT_ONE, "missing (1)", "failed", {"missing": 1}),
-        ("heatmap", {}, WITHOUT_ROW, "", "failed", {"missing": len(fake.SNRS)}),
         ("heatmap", {}, NOT_PLANNED, "", "missing", {}),  # between them
         ("heatmap", {}, FEW_LOST, f"{FEWER} (5) … {BEYOND}", "half the seeds", {"partly": 5}),
         ("heatmap", STEPS, of_ten_seeds(5, "step limit"), f"{REACHED} (1)", "fewer", {"lost": 1}),
@@ -156,14 +153,13 @@ def test_the_contour_of_the_threshold_lies_where_the_means_cross() -> None:
     assert [contour(each).size for each in (nowhere, *others)] == [0, 0, 0]
 
 
-@pytest.mark.parametrize("factor", [9, 11])
-def test_a_small_map_has_its_numbers_and_colours_by_ratio_from_a_factor_of_ten(factor: int) -> None:
+def test_a_small_map_has_its_numbers_and_colours_by_ratio_from_a_factor_of_ten() -> None:
     cells = fake.fake_cells([1, 2], [1.0, 2.0])
-    loss = 1.0 + (factor - 1) * (cells["n"] == 2)
-    figure = fake.draw("heatmap", cells.assign(test_loss=loss))
-    texts = [text.get_text() for text in figure.axes[0].texts]
-    assert texts == ["1", "1", str(factor), str(factor)]
-    assert isinstance(figure.axes[0].collections[0].norm, LogNorm) == (factor > 10)
+    for factor in (9, 11):
+        figure = fake.draw("heatmap", cells.assign(test_loss=cells["n"].map({1: 1.0, 2: factor})))
+        texts = [text.get_text() for text in figure.axes[0].texts]
+        assert texts == ["1", "1", str(factor), str(factor)]
+        assert isinstance(figure.axes[0].collections[0].norm, LogNorm) == (factor > 10)
     assert not fake.draw("heatmap", CELLS).axes[0].texts
 
 
@@ -178,28 +174,6 @@ def test_a_map_of_one_colour_or_half_without_a_number_says_nothing() -> None:
 def test_words_can_be_an_axis_in_the_order_of_their_declaration() -> None:
     [axes, _] = fake.draw("heatmap", KERNELS, y="kernel").axes
     assert [tick.get_text() for tick in axes.get_yticklabels()] == ["softmax", "gaussian"]
-
-
-VARIES = "x='snr': y is n, width varies too (64, 128"
-TOO_MANY = "by='width': it makes 9 boundaries, and a figure shows up to 8."
-
-
-@pytest.mark.parametrize(
-    ("figure", "options", "cells", "sentence"),
-    [
-        ("heatmap", {}, WIDE, VARIES),
-        ("boundary", {}, WIDE, VARIES),
-        ("heatmap", {"y": "kernel", "law": ("kernel=1",)}, KERNELS, "'kernel' is no name here"),
-        ("boundary", {"y": "kernel"}, KERNELS, "y='kernel': a boundary needs an axis of pos"),
-        ("boundary", {"by": "width"}, WIDTHS, TOO_MANY),
-    ],
-)
-def test_what_a_map_or_boundary_cannot_show_is_refused(
-    figure: str, options: dict[str, Any], cells: pd.DataFrame, sentence: str
-) -> None:
-    """A third parameter is never averaged over."""
-    with pytest.raises(UserError, match=re.escape(sentence)):
-        fake.draw(figure, cells, **options)
 
 
 def test_a_heatmap_colours_sampled_places_alone_by_their_medians() -> None:
@@ -217,3 +191,77 @@ def test_a_heatmap_colours_sampled_places_alone_by_their_medians() -> None:
     assert sorted(dots.index) == sorted(median.index)
     assert not fake.untold(figure, "", "missing … \nsampled\n"), "all that has a colour is sampled"
     assert fake.map_of(fake.draw("heatmap", fake.as_refined(data, refined=False))).size
+
+
+# Bounds: what was measured over them, cell by cell
+
+SIXTEEN = fake.fake_cells([5, 10], [1.0, 2.0], seeds=4)
+"""Sixteen cells with a training loss of 0.01."""
+
+
+class Logarithms(fake.FakeStudy):
+    """A study whose test loss is a logarithm over a bound."""
+
+    columns = (fake.FakeStudy.columns[0], Column("test_loss", "test loss", decades=True))
+
+
+def over_bounds(rows: Mapping[str, str], cells: pd.DataFrame = SIXTEEN, *told: str) -> Picture:
+    figure = bounds_figure(rows, told)
+    data = fake.data_of(cells, study=Logarithms())
+    picture: Picture = figure.draw(data, FigureOptions())
+    return picture
+
+
+def shown(picture: Picture, *, hollow: bool = False) -> list[float]:
+    """How far along the axis points stand, in order; open ones, or full ones."""
+    lines = [line for line in picture.axes[0].lines if line.get_linestyle() == "None"]
+    chosen = [line for line in lines if (line.get_markerfacecolor() == "none") == hollow]
+    return sorted(float(x) for line in chosen for x in np.asarray(line.get_xdata()))
+
+
+ZEROS = SIXTEEN.assign(train_loss=np.where(SIXTEEN["seed"] == 0, 0.0, 0.01))
+UNMET = "train_loss <= 0.1 if snr * 0 + 1000 <= 1 and n <= 10"
+VACUOUS = "0.1, vacuous … Theorem 1 is vacuous: no cell meets its hypotheses; decades missing, in"
+
+
+@pytest.mark.parametrize(
+    ("name", "bound", "cells", "full", "hollow", "said"),
+    [
+        ("a", "train_loss <= 2 * n * 0.01 where n = 5", SIXTEEN, [0.1] * 8, 0, "\n0.1\n"),
+        ("a", "test_loss <= 0", SIXTEEN.assign(test_loss=-2.0), [0.01] * 16, 0, ""),
+        ("a", "test_loss <= 0", SIXTEEN.assign(test_loss=-400.0), [1e-300] * 16, 0, ""),
+        ("a", "train_loss <= 0.1 if n <= 5", SIXTEEN, [0.1] * 8, 8, "hypotheses not met"),
+        ("a", "train_loss <= 1", ZEROS, [0.01] * 12, 0, "a: 4 numbers at 0 or less not shown."),
+        ("Theorem\n1", UNMET, SIXTEEN, [], 16, f"{VACUOUS} … snr * 0 + 1000 <= 1 by 3; n <= 10 by"),
+    ],
+)
+def test_points_stand_at_the_ratio_and_logarithms_at_their_powers(
+    name: str, bound: str, cells: pd.DataFrame, full: list[float], hollow: int, said: str
+) -> None:
+    """Cells that miss a hypothesis have open markers; a bound whose none meets is vacuous."""
+    picture = over_bounds({name: bound}, cells)
+    assert shown(picture) == pytest.approx(full, rel=1e-9)
+    assert len(shown(picture, hollow=True)) == hollow
+    assert not fake.untold(picture, said, "" if bound == UNMET else "vacuous")
+
+
+def test_the_first_two_parameters_that_vary_are_told_apart() -> None:
+    picture = over_bounds({"loss": "train_loss <= 1"}, SIXTEEN, "width", "snr", "n")
+    lines = [line for line in picture.axes[0].lines if len(np.asarray(line.get_xdata())) == 4]
+    looks = {(line.get_color(), line.get_marker()) for line in lines}
+    assert len(looks) == 4
+    assert not fake.untold(picture, "SNR = 1 … SNR = 2 … N = 5 … N = 10")
+
+
+def test_rows_without_cells_or_columns_are_left_out_and_a_figure_of_none_is_refused() -> None:
+    older = SIXTEEN.drop(columns="test_loss")
+    rows = {"one": "train_loss <= 1", "two": "test_loss <= 1", "three": "train_loss <= 1 where n=7"}
+    picture = over_bounds(rows, older)
+    assert [label.get_text() for label in picture.axes[0].get_yticklabels()] == ["one"]
+    none: dict[str, Any] = {"two": rows["two"]}
+    assert not bounds_figure(none).fits(fake.data_of(older))
+    with pytest.raises(UserError, match="No cell here has a number over one of these bounds"):
+        over_bounds(none, older)
+    for wrong in ("train_loss", "trian_loss <= 1"):
+        with pytest.raises(UserError, match=r"no comparison of two sides|trian_loss"):
+            over_bounds({"one": wrong})

@@ -244,7 +244,9 @@ def test_a_picture_says_equations_and_expressions_in_symbols(
     assert not untold(picture(name, cells, **options), said, "SNR²" if options is NONE else "")
 
 
-WIDTHS = pd.concat([fake_cells([5, 10], [1.0, 2.0], width=2**p) for p in range(7)])
+WIDTHS = pd.concat([fake_cells([5, 10], fake.SNRS[::8], 1, width=2**p) for p in range(9)])
+KERNELS = pd.concat([fake_cells([10], fake.SNRS, kernel=k) for k in ("gaussian", "softmax")])
+VARIES = "x='snr': y is n, width varies too (64, 128"
 NO_GRID, BY = {"x": "n/width", "y": "width"}, {"x": "n/width", "y": "n", "by": "width"}
 SHARE = "minus='other': its cells and the others don't share"
 
@@ -260,7 +262,12 @@ SHARE = "minus='other': its cells and the others don't share"
         (lambda: picture("heatmap", AT_ONE_SNR, **NO_GRID), "of the other axis make no grid"),
         (lambda: picture("heatmap", AT_ONE_SNR, **BY), "varies here without an axis or"),
         (lambda: picture("cutoff", CELLS, x="snr", y="n"), "make it an axis, make panels of it"),
-        (lambda: draw("heatmap", two(WIDTHS, WIDTHS), by="width"), "'width': it makes 14 panels"),
+        (lambda: draw("heatmap", two(WIDTHS, WIDTHS), by="width"), "'width': it makes 18 panels"),
+        (lambda: draw("boundary", WIDTHS, by="width"), "9 boundaries, and a figure shows up to 8."),
+        (lambda: draw("heatmap", CELLS), VARIES),
+        (lambda: draw("boundary", CELLS), VARIES),
+        (lambda: draw("heatmap", KERNELS, y="kernel", law=("kernel=1",)), "'kernel' is no name"),
+        (lambda: draw("boundary", KERNELS, y="kernel"), "y='kernel': a boundary needs an axis of"),
         (lambda: subtracted(small(2), small(2).drop(columns="test_loss")), f"{SHARE} test_loss."),
         (lambda: subtracted(small(2), small(2).drop(columns="snr")), f"{SHARE} snr."),
     ],

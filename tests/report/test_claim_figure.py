@@ -5,21 +5,18 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-import matplotlib.image
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.text import Text
 
-import overfit_cli
 from overfit_cli.core.errors import UserError
 from overfit_cli.figures.picture import Picture
 from overfit_cli.report.judge import Judged, decide
 from overfit_cli.report.pictures import MOST_ROWS, draw_claims
 from overfit_cli.report.runs import load_runs
 from overfit_cli.sweeps.store import RunDirectory
-from tests.command import call
 from tests.fake_study import words
 from tests.report.made_up import loss, write_run
 
@@ -33,9 +30,11 @@ def inverse(n: int, snr: float, seed: int) -> float:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Nine seeds of 1/n, about."""
+    """Nine seeds of 1/n, about; what the first trend of a process takes beside is no test's."""
     folder = tmp_path_factory.mktemp("claims")
-    return write_run(folder / "run", loss(inverse), n=NS, snr=(1.0,), seeds=SEEDS)
+    path = write_run(folder / "run", loss(inverse), n=NS, snr=(1.0,), seeds=SEEDS)
+    judged(path, "test_loss falls along n")
+    return path
 
 
 def judged(run: Path, *texts: str) -> list[Judged]:
@@ -127,11 +126,3 @@ def test_what_has_no_drawing_is_refused_in_a_sentence(run: Path) -> None:
         draw(run, "test_loss falls along snr")
     said = words(draw(run, "test_loss falls along snr", "test_loss < 2"))
     assert "test_loss falls along snr: not run, –." in said
-
-
-def test_a_drawn_claim_is_verified_and_drawn_again(run: Path, tmp_path: Path) -> None:
-    overfit_cli.judge(run, "low: test_loss < 0.6", out=tmp_path / "low.png")
-    assert matplotlib.image.imread(tmp_path / "low.png").std() > 0.05
-    assert "low: test_loss < 0.6: fails, " in (tmp_path / "low.txt").read_text()
-    said = call("verify", "low.png", "--redraw", cwd=tmp_path).stdout
-    assert "Drawn again, the picture is the same." in said

@@ -16,8 +16,9 @@ import pytest
 
 from overfit_cli import UserError
 from overfit_cli.core.claim import Kind, Verdict
-from overfit_cli.core.registry import claims_of, find_study, installed_studies
+from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.report import contents as report
+from overfit_cli.report import judge
 from overfit_cli.report.judge import Judged, judge_runs
 from overfit_cli.report.page import markdown, write_report
 from overfit_cli.report.runs import load_runs
@@ -78,19 +79,6 @@ def test_what_fails_of_a_papers_sentences_names_the_sentence_and_the_number() ->
     assert refuted.contradiction in markdown(papers([refuted]))
     contradicted = [each["contradicts"] for each in json_of([refuted, finding])]
     assert contradicted == [refuted.contradiction, None]
-
-
-def test_a_finding_is_shown_where_its_claims_have_the_verdicts_that_it_rests_on() -> None:
-    paper = find_study(VIT).paper
-    assert paper is not None
-    finding = paper.findings[0]
-    claims = [judged(name, verdict, study=VIT) for name, verdict in finding.verdicts.items()]
-    [plain] = papers(claims)
-    assert len(report.findings(plain)) == 1
-    other: Verdict = "fails" if claims[0].headline != "fails" else "holds"
-    for first in ([], [replace(claims[0], joint_verdict=other)]):
-        [less] = papers([*first, *claims[1:]])
-        assert report.findings(less) == []
 
 
 def test_a_claim_is_measured_again_by_its_profile() -> None:
@@ -202,7 +190,8 @@ def test_a_file_of_other_things_is_refused(name: str, text: str, said: str, tmp_
 def runs_of(folder: Path, *names: str) -> list[report.Entry]:
     """What a report shows of toy runs of these names, the first of which decides."""
     runs = load_runs([sweep_toy(folder / name, n="1") for name in names])
-    papers = report.contents(judge_runs(runs[:1], on_every_run=False), runs)
+    with mock.patch.object(judge, "installed_studies", lambda: [TOY]):
+        papers = report.contents(judge_runs(runs[:1], on_every_run=False), runs)
     return [run for paper in papers for study in paper["studies"] for run in study["runs"]]
 
 

@@ -22,7 +22,7 @@ from overfit_cli.claims.parts import Margin, Part
 from overfit_cli.claims.rules import judge, judge_estimate
 from overfit_cli.core.cell import Paper
 from overfit_cli.core.cells import Cells
-from overfit_cli.core.claim import Interval, Measurement, Verdict, number_with_interval
+from overfit_cli.core.claim import Interval, Kind, Measurement, Verdict, number_with_interval
 from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.core.text import three_digits
 from overfit_cli.figures import draw
@@ -88,13 +88,6 @@ def test_a_run_that_decides_has_room_before_a_run_that_does_not(papers: list[Ent
     assert found[1.0] == ({"b": [*FIGURES, "diagram"], "a": []}, 1)
 
 
-def test_a_text_of_a_claim_is_escaped_and_has_no_control_characters() -> None:
-    page = page_of(judged('a"<b>\x1b\n', "holds", study="toy"))
-    assert "<strong>a&#34;&lt;b&gt;\\x1b\\n</strong>" in page
-    assert 'data-name="a&#34;&lt;b&gt;\\x1b\\n"' in page
-    assert "\x1b" not in page
-
-
 def test_it_says_when_and_with_what_it_was_written() -> None:
     for commit, said in (("0123456789abcdef", r" \(commit 0123456789\)"), (None, "")):
         version = re.escape(overfit_cli.__version__)
@@ -114,18 +107,22 @@ def test_a_thin_line_over_many_shades_keeps_its_colour() -> None:
     assert len(np.unique(reduced.reshape(-1, 3), axis=0)) <= pictures.COLOURS
 
 
-MEANINGS = {
+MEANINGS: dict[Kind, str] = {
     "paper": "Contradicts nowhere.",
     "sharp": "Not as sharp as asked; no sentence of the paper is contradicted.",
     "ours": "The answer to a question of our own is no.",
 }
 
 
-def test_a_claim_that_fails_says_what_that_means_before_its_sentence() -> None:
-    for kind, meaning in MEANINGS.items():
-        page = page_of(judged("a", "fails", study="benign-vit", kind=kind))
+def test_a_claim_that_fails_says_what_that_means_and_every_text_is_escaped() -> None:
+    hostile = judged('a"<b>\x1b\n', "holds", study="toy")
+    page = page_of(hostile, *(judged(kind, "fails", study="toy", kind=kind) for kind in MEANINGS))
+    for meaning in MEANINGS.values():
         assert f'<em class="meaning fails">{meaning}</em> It is so.' in page
-    assert '<em class="meaning' not in page_of(judged("a", "holds", study="benign-vit"))
+    assert page.count('<em class="meaning') == len(MEANINGS)
+    assert "<strong>a&#34;&lt;b&gt;\\x1b\\n</strong>" in page
+    assert 'data-name="a&#34;&lt;b&gt;\\x1b\\n"' in page
+    assert "\x1b" not in page
 
 
 @pytest.mark.slow
@@ -150,11 +147,11 @@ def test_a_finding_is_shown_while_its_claims_have_their_verdicts() -> None:
     others["fig1-balanced-exponent"] = "holds"
     rest = [judged(name, verdict, study="benign-vit") for name, verdict in others.items()]
     linked = 'href="#claim-benign-vit-fig1-contour" title="fig1-contour"><span class="number">1013'
-    verdicts: tuple[Verdict, ...] = ("holds", "fails", "inconclusive")
-    for verdict in verdicts:
-        contour = judged("fig1-contour", verdict, study="benign-vit", value=1013.0)
-        page = page_of(*rest, contour)
-        assert ("Figure 1&#39;s boundary" in page, linked in page) == (verdict == "holds",) * 2
+    contour = judged("fig1-contour", "holds", study="benign-vit", value=1013.0)
+    fails = judged("fig1-contour", "fails", study="benign-vit", value=1013.0)
+    for first in ([contour], [fails], [replace(contour, joint_verdict="inconclusive")], []):
+        page, is_shown = page_of(*first, *rest), first == [contour]
+        assert ("Figure 1&#39;s boundary" in page, linked in page) == (is_shown, is_shown)
 
 
 def test_findings_name_claims_and_every_number_has_its_verdict() -> None:

@@ -19,6 +19,7 @@ from overfit_cli import Claim, Measurement
 from overfit_cli.cli import judge_and_report
 from overfit_cli.core.cells import NoCellsError
 from overfit_cli.core.registry import claims_of, find_study
+from overfit_cli.report import judge
 from overfit_cli.report.compare import compare_sides
 from overfit_cli.report.judge import Judged, judge_families, judge_runs, relevant_claims, sort_runs
 from overfit_cli.report.runs import JudgedRun, load_runs
@@ -26,11 +27,10 @@ from overfit_cli.stats.intervals import level_of_each
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call
-from tests.kept import RESULTS
 from tests.report.made_up import judged
 from tests.screen import shown
 from tests.terminal import on_a_terminal
-from tests.toy_runs import sweep_toy
+from tests.toy_runs import TOY, sweep_toy
 
 FILE = """
 import numpy as np
@@ -85,6 +85,17 @@ def test_counts_come_first_then_the_table_then_what_does_not_hold(folder: Path) 
 
 
 @pytest.mark.slow
+def test_an_expected_claim_that_is_not_there_is_named_with_the_one_meant(folder: Path) -> None:
+    verdicts = {"small": "holds", "smaller": "fails", "close": "inconclusive", "smal": "holds"}
+    stated = [f'{claim} = "{verdict}"' for claim, verdict in verdicts.items()]
+    (folder / "expected.toml").write_text("\n".join(['["decay:train"]', *stated]))
+    strict = said(folder, "run", "--expect=expected.toml", "--strict", expect=1)
+    meant = "decay:train/smal; did you mean decay:train/small?"
+    assert f"Expected, but there is no such claim: {meant}\n" in strict
+    assert strict == said(folder, "run", "--expect=expected.toml"), "with the code 0"
+
+
+@pytest.mark.slow
 def test_too_few_seeds_are_one_sentence_and_the_sweep_that_adds_them(folder: Path) -> None:
     few = ("--n=10,20,40", "--seeds=3", "--jobs=1", "--out=few")
     call("sweep", "decay.py", *few, cwd=folder)
@@ -97,17 +108,6 @@ def test_too_few_seeds_are_one_sentence_and_the_sweep_that_adds_them(folder: Pat
     assert command.endswith("--seeds 8 --out few")
     call(*shlex.split(command), cwd=folder)
     assert "More seeds are needed" not in said(folder, "few", "--out=rep")
-
-
-@pytest.mark.slow
-def test_an_expected_claim_that_is_not_there_is_named_with_the_one_meant(folder: Path) -> None:
-    verdicts = {"small": "holds", "smaller": "fails", "close": "inconclusive", "smal": "holds"}
-    stated = [f'{claim} = "{verdict}"' for claim, verdict in verdicts.items()]
-    (folder / "expected.toml").write_text("\n".join(['["decay:train"]', *stated]))
-    strict = said(folder, "run", "--expect=expected.toml", "--strict", expect=1)
-    meant = "decay:train/smal; did you mean decay:train/small?"
-    assert f"Expected, but there is no such claim: {meant}\n" in strict
-    assert strict == said(folder, "run", "--expect=expected.toml"), "with the code 0"
 
 
 @pytest.mark.slow
@@ -154,18 +154,6 @@ def test_without_a_named_run_many_verdicts_are_counted_and_what_fails_is_named(
     assert "Claims that fail: 1 of 1: toy-claim." in said(tmp_path)
 
 
-@pytest.mark.slow
-def test_a_claim_of_another_preset_without_a_number_is_not_said(tmp_path: Path) -> None:
-    words = said(tmp_path, str(RESULTS / "theorem-benign-quick"))
-    claims = claims_in(tmp_path / "results" / "report")
-    others = [one for one in claims if one["preset"] != "theorem-benign"]
-    foreign = {one["claim"] for one in others if one["value"] is None}
-    names = set(re.findall(r"^  ([\w-]+) +(?:paper|sharp|ours) ", words, re.MULTILINE))
-    assert "theorem-benign-powers" in names
-    assert "theorem-benign-steps" in foreign
-    assert not names & foreign
-
-
 # Which run decides a claim, which claims are shown, and verdicts of several together
 
 
@@ -202,18 +190,24 @@ def test_conditions_choose_among_cells_that_were_trained(tmp_path: Path) -> None
             compare_sides(path, path, where=where)
 
 
-@pytest.mark.slow
-def test_a_claim_is_decided_by_its_presets_run_and_else_by_the_first_name(tmp_path: Path) -> None:
-    """A run of its preset that bears on no claim leaves it to the next."""
-    names = ("fig1-paper", "another", "zoo")
-    for name in ("fig1-quick", *names):
-        source = "fig1-balanced-refined" if name in names else "dynamics-quick"
-        shutil.copytree(RESULTS / source, tmp_path / name)
+def test_a_claim_is_decided_by_its_presets_run_and_else_by_the_first_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run of its preset that bears on no claim, as it has n = 2 alone, leaves it to the next."""
+
+    def measure(cells: Any) -> Measurement:
+        return Measurement(verdict="holds" if (cells["n"] == 1).any() else "not run")
+
+    claims = [replace(claim, preset="fig1", measure=measure) for claim in TOY.claims()]
+    monkeypatch.setattr(type(TOY), "claims", lambda self: claims)
+    monkeypatch.setattr(judge, "installed_studies", lambda: [TOY])
+    sweep_toy(tmp_path / "fig1-quick", "2")
+    for name in (names := ["fig1-paper", "another", "zoo"]):
+        sweep_toy(tmp_path / name, "1")
     for name in names:
         runs = load_runs([RunDirectory(path) for path in sorted(tmp_path.iterdir())])
-        judged = judge_runs(runs, on_every_run=False)
-        [exponent] = [one for one in judged if one.name == "fig1-exponent"]
-        assert exponent.directory == tmp_path / name
+        [decided] = judge_runs(runs, on_every_run=False)
+        assert decided.directory == tmp_path / name
         shutil.rmtree(tmp_path / name)
 
 
