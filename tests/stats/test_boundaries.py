@@ -38,6 +38,8 @@ HOLES = np.select([np.arange(21) == 2, np.arange(21) == 15], [nan, inf], 1 / X)
         pytest.param(X, FALLING * NOISE, 0.7, near(CROSSED, rel=0.25), id="one, despite noise"),
         pytest.param(X, OUTLIER, 0.7, 1 / 0.7, id="an outlier has none of its own"),
         pytest.param(X, HOLES, 0.7, 1 / 0.7, id="what isn't finite is left out"),
+        pytest.param([0, 1], [0, 1], 0.25, 0.25, id="between two points that rise"),
+        pytest.param([0, 1], [1, 0], 0.25, 0.75, id="between two points that fall"),
         pytest.param([0, 1, 2, 3], [1, 0.5, 0.5, 0], 0.5, 1.5, id="in the middle of a stay"),
         pytest.param([0, 1, 2, 3], [0, 0.5, 0.5, 1], 0.5, 1.5, id="also of one that rises"),
         *(pytest.param(X, 1 / X, end, nan, id=f"one side of {end}") for end in (100, 0.001, -5)),
@@ -377,6 +379,16 @@ def test_curves_that_never_cross_are_said_so_and_one_that_rises_is_searched_as_w
     assert [one.converged for one in rising] == [one.converged for one in falling]
     found_there, found_here = ([one.crossing for one in found] for found in (rising, falling))
     assert found_there == pytest.approx(found_here, nan_ok=True)
+
+
+def test_a_search_asks_for_as_many_cells_and_seeds_as_it_needs() -> None:
+    """As counted once: another rule of what is enough asks for others."""
+    counts = {}
+    for spread, tolerance in ((0.004, 0.4), (0.05, 1.0), (0.05, 2.0)):
+        asked = Search([5.0, 6.0], SPARSE, list(range(40)), 0.2, tolerance)
+        known, _ = explore(asked, losses(1, spread=spread))
+        counts[spread, tolerance] = len(known), *known.groupby("y")["seed"].nunique()
+    assert counts == {(0.004, 0.4): (40, 2, 2), (0.05, 1.0): (101, 13, 12), (0.05, 2.0): (34, 3, 2)}
 
 
 def test_no_cell_is_asked_for_again_whether_it_failed_or_in_another_order() -> None:

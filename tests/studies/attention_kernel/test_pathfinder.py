@@ -358,7 +358,7 @@ def of_pathfinder(**values: Value) -> KernelPathfinderParameters:
     return KernelPathfinderParameters.model_validate(TASK | values)
 
 
-@pytest.mark.usefixtures("drawn", "first_trees")
+@pytest.mark.usefixtures("drawn")
 def test_an_image_is_a_sequence_of_its_pixels() -> None:
     parameters = of_pathfinder()
     task = pathfinder_task(parameters, 0)
