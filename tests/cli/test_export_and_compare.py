@@ -88,6 +88,7 @@ def test_chosen_columns_of_cells_and_of_means_are_sorted_by_parameters_and_seeds
     assert len(exported(folder, "mine --means --columns=loss")) == 8
 
 
+@pytest.mark.slow
 def test_texts_with_commas_and_quotes_are_quoted_in_utf_8(folder: Path) -> None:
     latin = {"PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"}
     text = run("export", "mine", "--columns=n,name,reason", cwd=folder, env=latin).stdout
@@ -245,6 +246,7 @@ def test_what_changes_is_a_table_below_what_differs_and_above_its_intervals(comp
     assert said("compare six six.csv --tolerance=10%", compared, 1) == OF_POINTS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [60, 120])
 @pytest.mark.one_in(2)
 def test_on_a_terminal_every_number_is_shown(compared: Path, width: int) -> None:
@@ -282,6 +284,7 @@ def test_everything_is_in_the_json(compared: Path) -> None:
 # The figure
 
 
+@pytest.mark.slow
 def test_the_map_of_a_difference_is_centred_at_zero_and_says_which_is_less(compared: Path) -> None:
     shown = said("compare a b --out=map.png", compared)
     assert "Drawn: map.png, and its caption in map.txt" in shown
@@ -331,6 +334,7 @@ def test_a_single_cell_has_no_figure(tmp_path: Path) -> None:
     assert "mood: well in A, prints in B.\n" in shown and "Next:" not in shown
 
 
+@pytest.mark.slow
 def test_published_numbers_of_a_study_are_known_by_name(tmp_path: Path) -> None:
     run = str(Path(__file__).parents[2] / "results" / "positional-published-quick")
     command = f"compare {run} published.csv --value=theta"

@@ -65,6 +65,7 @@ def test_what_a_terminal_would_obey_is_written_out() -> None:
     assert escape_markdown("<b>&|`*\\[a](b)") == r"&lt;b&gt;&amp;\|\`\*\\[a]\(b)"
 
 
+@pytest.mark.slow
 @pytest.mark.unix
 def test_a_reader_who_leaves_is_no_fault(tmp_path: Path) -> None:
     for command in ("list claims", "sweep toy --n 1:3 --seeds 1 --jobs 1 --out out"):

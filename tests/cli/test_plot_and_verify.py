@@ -264,6 +264,7 @@ def test_a_damaged_part_is_named(folder: Path) -> None:
     assert f"{part.name} is left out: its checksum doesn't match its name" in done.stderr
 
 
+@pytest.mark.slow
 def test_cells_of_another_version_are_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sides = "results/toy results/toy --where-a=n=1 --where-b=n=2"
     said(f"compare {sides} --out=own.svg", folder)

@@ -28,6 +28,7 @@ from tests.command import call, few, run, said, start
 from tests.toy_runs import TOY
 
 
+@pytest.mark.slow
 def test_one_cell_learns_before_ones_eyes(tmp_path: Path) -> None:
     lines = run("train", "--n", "4", "--snr", "12", cwd=tmp_path).stdout.splitlines()
     assert ["step", "loss", "loss", "min", "signal", "noise"] in [line.split() for line in lines]

@@ -301,6 +301,7 @@ def test_cells_logged_at_other_steps_are_averaged_between_them() -> None:
         assert fake.heights(line) == pytest.approx(100 - step)
 
 
+@pytest.mark.slow
 def test_a_cell_that_diverged_is_beyond_the_others_from_its_end_on() -> None:
     """A median of the others alone would flatter them; one that missed its target is a curve."""
     seeds = LOGS["key"].map(NINE.set_index("key")["seed"])

@@ -420,6 +420,7 @@ overfit {__version__}
 """
 
 
+@pytest.mark.slow
 def test_a_caption_says_how_the_figure_was_made(folder: Path) -> None:
     law = ("--law", "snr = n / 2")
     done = call("plot", "heatmap", "--from", "out", *law, "--out", "pictures/a.png", cwd=folder)

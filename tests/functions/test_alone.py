@@ -160,6 +160,7 @@ def test_a_second_training_names_what_a_module_keeps_from_cell_to_cell(tmp_path:
     assert "rate-lt-0.5 ours holds" in words
 
 
+@pytest.mark.slow
 def test_a_long_sweep_is_checked_by_default_and_what_differed_may_do_so_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -272,6 +272,7 @@ def test_byte_code_beside_an_unchanged_module_is_not_executed(folder: Path) -> N
     assert not (folder / "executed").exists()
 
 
+@pytest.mark.slow
 def test_each_run_of_a_function_is_judged_once_by_what_it_recorded_and_its_preset_says(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -334,6 +334,7 @@ def test_a_file_with_a_training_function_is_no_script(folder: Path) -> None:
 # Consent
 
 
+@pytest.mark.slow
 def test_a_command_line_in_a_run_directory_is_never_run(folder: Path) -> None:
     written(folder, "open(__file__ + '.ran', 'a').write('x')\nprint({'loss': 1})", "p.py")
     swept(folder, f"{sys.executable} p.py {{n}}", "--n=1,2", "--claim=loss < 2", out="run")

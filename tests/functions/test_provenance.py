@@ -67,6 +67,7 @@ def git(folder: Path, *words: str) -> str:
     return done.stdout.decode().strip()
 
 
+@pytest.mark.slow
 def test_a_run_keeps_its_functions_files_and_their_commit(folder: Path) -> None:
     def last_run() -> Run:
         run("sweep", "ridge.py", "--n=1,2", "--jobs=1", "--out=a", "--fresh", cwd=folder)

@@ -120,6 +120,7 @@ quick = {{ seeds = 8 }}
 """
 
 
+@pytest.mark.slow
 def test_the_claims_of_a_preset_are_sealed_too_beside_those_of_its_user(tmp_path: Path) -> None:
     state(tmp_path)
     claims = 'small = "error < 0.05 where n = 10"\nlow = "error < 1"'

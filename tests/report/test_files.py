@@ -195,6 +195,7 @@ def runs_of(folder: Path, *names: str) -> list[report.Entry]:
     return [run for paper in papers for study in paper["studies"] for run in study["runs"]]
 
 
+@pytest.mark.slow
 def test_what_reproduces_a_figure_comes_first_and_then_what_decides(tmp_path: Path) -> None:
     names = ["z", "c", "a", "softmax-table1-quick", "dynamics-quick", "fig1-quick"]
     runs = runs_of(tmp_path, *names)

@@ -189,7 +189,10 @@ READS = {
 }
 
 
-@pytest.mark.parametrize("command", READS)
+@pytest.mark.parametrize(
+    "command",
+    [pytest.param(one, marks=[pytest.mark.slow] * ("page" in one)) for one in READS],
+)
 @pytest.mark.one_in(2)
 def test_a_command_reads_the_manifest_once(
     command: str, swept: Path, monkeypatch: pytest.MonkeyPatch

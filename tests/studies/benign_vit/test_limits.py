@@ -89,6 +89,7 @@ def test_the_curve_is_figure_1s_with_its_tokens_and_the_balance_of_learning_with
     assert resolve_options(heatmap, panels, each).law == heatmap.equation_of(weaker)[:1]
 
 
+@pytest.mark.slow
 def test_only_cells_of_the_paper_are_called_its_figure() -> None:
     heatmap, cells = study.figures()["heatmap"], design("fig1")
     assert heatmap.source == "Jiang et al. 2024, figure 1a"

@@ -26,7 +26,7 @@ from overfit_cli.studies.positional_semantic.study import study
 from tests.judged import design
 from tests.training import cell_of, train
 
-SMALL: dict[str, object] = {"d": 60, "alpha": 0.2, "training_steps": 300, "dtype": "float64"}
+SMALL: dict[str, object] = {"d": 60, "alpha": 0.2, "training_steps": 100, "dtype": "float64"}
 SMALL |= {"test_samples": 2000}
 
 
@@ -52,7 +52,7 @@ def test_it_trains_as_in_the_autograd_loop(other: str) -> None:
     trained = cell(3, **dict(each.split("=") for each in other.split()))
     [result] = train(study, trained)
     expected = train_plainly(trained.parameters, 3)
-    assert (result.status, result.steps) == ("done", 300)
+    assert (result.status, result.steps) == ("done", 100)
     for name in ("train_loss", "theta", "m"):
         assert result.measurements[name] == pytest.approx(expected[name], rel=1e-8, abs=1e-10), name
     for name in ("test_error", "linear_test_error"):  # of other fresh samples
