@@ -34,11 +34,11 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 sys.path.insert(0, str(TOY))
 
 
-LONGEST, NOISE, UNIT, COUNTED = 0.5, 1.5, 0.05, 1_000_000
-"""Of a quick test the most seconds, where to count so far takes a unit of seconds.
+LONGEST, UNIT, COUNTED = 0.5, 0.05, 1_000_000
+"""Of a quick test the most seconds, where to count so far takes a unit of seconds."""
 
-It fails beyond the most times the noise: what a busy machine adds to the same work.
-"""
+NOISE = {True: 1.5, False: 4.0}
+"""By whether quick tests run alone: what a busy machine may add, and slow tests beside them."""
 
 
 def _seconds(children: bool) -> float:
@@ -65,15 +65,14 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Fail a quick test that takes too long: mark it `slow`, or make it quick."""
-    # A slow test's workers may end in another test.
-    children = item.config.option.markexpr == "not slow"
-    began = _seconds(children)
+    alone = item.config.option.markexpr == "not slow"
+    began = _seconds(alone)  # a slow test's workers may end in another test
     yield
-    taken = _seconds(children) - began
+    taken = _seconds(alone) - began
     is_held = hasattr(item.config, "workerinput") and not item.get_closest_marker("slow")
     if taken > LONGEST and is_held:
         taken /= max(_slowness() for _ in range(3))
-        if taken > NOISE * LONGEST:
+        if taken > NOISE[alone] * LONGEST:
             pytest.fail(f"it takes {taken:.2g} s, and a quick test {LONGEST:g} s: mark it slow")
 
 

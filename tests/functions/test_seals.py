@@ -141,6 +141,7 @@ def test_the_claims_of_a_preset_are_sealed_too_beside_those_of_its_user(tmp_path
     assert "after the first cell" not in words
 
 
+@pytest.mark.slow
 def test_a_claim_that_is_stated_with_a_sweep_is_judged_too(tmp_path: Path) -> None:
     state(tmp_path, SMALL)
     stated = ("--claim", LOW, "--claim=error falls along n")

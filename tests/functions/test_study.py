@@ -567,6 +567,7 @@ def test_a_ray_is_a_line_for_claims_and_figures(tmp_path: Path) -> None:
     assert slopes == pytest.approx([-1, -1])
 
 
+@pytest.mark.slow
 def test_a_contour_and_a_boundary_have_a_point_for_each_step_along_a_ray(tmp_path: Path) -> None:
     grid = "--n=10,20,40", "--width=4*n", "--snr=0.05:0.8:6:log"
     swept(tmp_path, RAY, *grid, "--seeds=6")

@@ -431,6 +431,7 @@ def test_places_have_verdicts_and_say_what_they_lack(tmp_path: Path) -> None:
         assert comparison.differs == (verdict == "differs")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("margin", ["10%", "50%", "0.1"])
 @pytest.mark.parametrize("seeds", [(5, 5), (6, 24)])
 @pytest.mark.one_in(3)

@@ -34,13 +34,19 @@ def cell(seed: int = 0, **settings: object) -> Cell[Parameters]:
     return cell_of(study, Parameters.model_validate({**SMALL, **settings}), seed)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def solved() -> None:
+    """The theory of the usual setting, which is solved once in a process."""
+    train(study, cell())
+
+
 @pytest.mark.parametrize(
     "other",
     [
         "start=agnostic",
         "",
         "start=positional",
-        "alpha=0.02",
+        pytest.param("alpha=0.02", marks=pytest.mark.slow),
         "rank=2 start=positional alpha=1.4",
         "mixing=cross omega=0.6",
         "sigma=1.3 weight_decay=0.2 learning_rate=0.05",
