@@ -18,6 +18,7 @@ import pytest
 
 import overfit_cli
 from overfit_cli.cli.app import app
+from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.registry import claims_of, figures_of, find_study, installed_studies
 from overfit_cli.core.text import ago
 from overfit_cli.sweeps.presets import all_presets
@@ -101,7 +102,7 @@ OPTIONS = {
     "trajectories dry-run fresh retry-failed adopt fail-fast time-limit check refine threshold "
     "claim",
     "train": "set seed out read data device",
-    "plot": "from out x y value by where threshold law theory log mean band minus size style",
+    "plot": " ".join(["from out where minus size style", *vars(FigureOptions())]),
     "judge": "where study strict json latex out",
     "report": "out where only study strict expect details",
     "compare": "value where where-a where-b tolerance out json",
