@@ -14,6 +14,7 @@ from pathlib import Path
 
 from overfit_cli.cli.app import main
 from overfit_cli.core.registry import figures_of, find_study, study_names
+from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import natural_key
 from overfit_cli.sweeps.presets import PROFILES, Preset, all_presets
 from overfit_cli.sweeps.store import RunDirectory
@@ -34,55 +35,52 @@ def kept_figures() -> list[tuple[str, str, str]]:
 
 
 ACROSS, WIDE = 3, 270
-"""The pictures in a row of the gallery, and their width in pixels."""
+"""The pictures in a row of a paper's figures, and their width in pixels."""
 
 _PLACES = {"fig": "Figure", "theorem": "Theorem", "table": "Table"}
 
 
-def gallery() -> str:
-    """Return the gallery: the papers' figures in their order, then what else studies draw.
+def figures_of_paper(key: str) -> str:
+    """Return the kept figures on a paper: its own in their order, then what else studies draw.
 
     Of several runs that show the same figure of a study beside those, the one with the shortest
     name stands for all.
     """
     kept = kept_figures()
+    studies = [study for study in map(find_study, study_names()) if _key(study) == key]
     shown = set[tuple[str, str]]()
     lines = []
-    for paper, places in _places_of_papers().items():
-        by_pictures = dict[tuple[tuple[str, str, str], ...], list[str]]()
-        for place, presets in places.items():
-            if pictures := _pictures_of(presets, kept):
-                by_pictures.setdefault(pictures, []).append(place)
-        lines += [f"## {paper}", ""] if by_pictures else []
-        for pictures, alike in by_pictures.items():
-            lines += [f"### {' and '.join(map(_in_words, alike))}", "", *_grid(pictures)]
-            shown |= {(study, figure) for study, figure, _ in pictures}
-    lines += ["## More views", ""]
+    by_pictures = dict[tuple[tuple[str, str, str], ...], list[str]]()
+    for place, presets in _places_of(studies).items():
+        if pictures := _pictures_of(presets, kept):
+            by_pictures.setdefault(pictures, []).append(place)
+    for pictures, alike in by_pictures.items():
+        lines += [f"### {' and '.join(map(_in_words, alike))}", "", *_grid(pictures)]
+        shown |= {(study, figure) for study, figure, _ in pictures}
     by_length = sorted(kept, key=lambda entry: (len(entry[2]), entry[2]))
-    for study in study_names():
+    for study in studies:
         others = dict[str, tuple[str, str, str]]()
-        for entry in (entry for entry in by_length if entry[0] == study):
+        for entry in (entry for entry in by_length if entry[0] == study.name):
             if entry[:2] not in shown:
                 others.setdefault(entry[1], entry)
         if others:
-            lines += [f"### {study}", "", *_grid([others[name] for name in sorted(others)])]
+            lines += [f"### {study.name}", "", *_grid([others[name] for name in sorted(others)])]
     return "\n".join(lines)
 
 
-def _places_of_papers() -> dict[str, dict[str, list[Preset]]]:
-    """The presets that reproduce each figure, table or theorem, by paper and place, in order."""
-    papers = dict[str, dict[str, list[Preset]]]()
-    for study in map(find_study, study_names()):
-        if study.paper is None:
-            continue
-        places = papers.setdefault(str(study.paper), {})
-        for preset in all_presets():
-            if preset.study == study.name and preset.reproduces:
-                places.setdefault(preset.reproduces, []).append(preset)
-    return {
-        paper: dict(sorted(places.items(), key=lambda entry: natural_key(entry[0])))
-        for paper, places in papers.items()
-    }
+def _key(study: AnyStudy) -> str | None:
+    """The key of a study's paper."""
+    return study.paper.key if study.paper else None
+
+
+def _places_of(studies: Sequence[AnyStudy]) -> dict[str, list[Preset]]:
+    """The presets of studies that reproduce each figure, table or theorem, by place, in order."""
+    names = {study.name for study in studies}
+    places = dict[str, list[Preset]]()
+    for preset in all_presets():
+        if preset.study in names and preset.reproduces:
+            places.setdefault(preset.reproduces, []).append(preset)
+    return dict(sorted(places.items(), key=lambda entry: natural_key(entry[0])))
 
 
 def _pictures_of(
