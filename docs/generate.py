@@ -206,7 +206,9 @@ def _claims_by_place(paper: str) -> str:
 
 def _command_of_places(paper: str) -> str:
     """How to print the claims on a paper with their places in it."""
-    studies = [study.name for study in installed_studies() if study.paper and study.paper.key == paper]
+    studies = [
+        study.name for study in installed_studies() if study.paper and study.paper.key == paper
+    ]
     commands = ", ".join(f"`overfit list claims {name}`" for name in studies)
     return f"Claims with their places in the paper: {commands}; the site has a table.\n"
 

@@ -20,7 +20,7 @@ import overfit_cli
 from docs import generate
 from overfit_cli.cli.app import app
 from overfit_cli.core.parameters import describe, symbol_text
-from overfit_cli.core.registry import claims_of, installed_studies
+from overfit_cli.core.registry import installed_studies
 from overfit_cli.sweeps.presets import preset_names
 from tests.command import run
 from tests.kept import RESULTS, kept_claims
