@@ -18,7 +18,7 @@ from typing import Any
 import pandas as pd
 
 import overfit_cli
-from docs.pictures import figures_of_paper
+from docs.pictures import further_figures
 from docs.tables import table1_beside_measured
 from overfit_cli.core.cell import Paper
 from overfit_cli.core.claim import KINDS, VERDICTS, Interval, number_with_interval
@@ -75,7 +75,7 @@ def _address() -> str:
 def _part(kind: str, name: str, on_site: bool) -> str:
     """A generated part, by its kind and its name."""
     writers: dict[str, Callable[[str], str]] = {
-        "figures": figures_of_paper if on_site else _where_figures_are,
+        "figures": further_figures if on_site else _where_figures_are,
         "places": _claims_by_place if on_site else _command_of_places,
         "table1": lambda _: table1_beside_measured(),
         "claims": lambda rows: _claims_as_printed() if rows == "papers" else _claims_by_paper(),
@@ -191,7 +191,7 @@ def _command_of_claims(preset: str) -> str:
 
 
 def _claims_by_place(paper: str) -> str:
-    """Which claims test which place of a paper, in the paper's order: sentences as printed."""
+    """Which claims test which place of a paper, and whether its sentences and bounds hold."""
     places = dict[str, list[dict[str, Any]]]()
     for claim in _judged():
         if claim["paper"] == paper and claim["kind"] in ("paper", "sharp"):
@@ -214,7 +214,7 @@ def _command_of_places(paper: str) -> str:
 
 
 def _where_figures_are(paper: str) -> str:
-    """Where the kept figures on a paper are."""
+    """Where the kept figures on a paper are that its page doesn't show."""
     return "The site shows them here. In the repository they are in `results/*/figures`.\n"
 
 
