@@ -18,7 +18,7 @@ from typing import Any
 import pandas as pd
 
 import overfit_cli
-from docs.pictures import gallery
+from docs.pictures import further_figures
 from docs.tables import table1_beside_measured
 from overfit_cli.core.cell import Paper
 from overfit_cli.core.claim import KINDS, VERDICTS, Interval, number_with_interval
@@ -75,8 +75,8 @@ def _address() -> str:
 def _part(kind: str, name: str, on_site: bool) -> str:
     """A generated part, by its kind and its name."""
     writers: dict[str, Callable[[str], str]] = {
-        "together": _together,
-        "gallery": lambda _: gallery(),
+        "figures": further_figures if on_site else _where_figures_are,
+        "places": _claims_by_place if on_site else _command_of_places,
         "table1": lambda _: table1_beside_measured(),
         "claims": lambda rows: _claims_as_printed() if rows == "papers" else _claims_by_paper(),
         "claim": _claim,
@@ -186,26 +186,42 @@ def _command_of_claims(preset: str) -> str:
     about = [claim for claim in _judged() if claim["preset"] == preset]
     folders = {claim["directory"] for claim in about} - {None}
     if not folders:
-        return f"Claims: `overfit reproduce {preset}`; the site has their table.\n"
-    return f"Claims: `overfit judge {' '.join(sorted(folders))}`; the site has their table.\n"
+        return f"Claims: `overfit reproduce {preset}`.\n"
+    return f"Claims: `overfit judge {' '.join(sorted(folders))}`.\n"
+
+
+def _claims_by_place(paper: str) -> str:
+    """Which claims test which place of a paper, and whether its sentences and bounds hold."""
+    places = dict[str, list[dict[str, Any]]]()
+    for claim in _judged():
+        if claim["paper"] == paper and claim["kind"] in ("paper", "sharp"):
+            place = claim["source"].partition(", ")[2]
+            places.setdefault(place, []).append(claim)
+    rows = [
+        [place, ", ".join(f"`{claim['claim']}` ({_headline(claim)})" for claim in claims)]
+        for place, claims in places.items()
+    ]
+    return _table(["place in the paper", "claims"], rows)
+
+
+def _command_of_places(paper: str) -> str:
+    """How to print the claims on a paper with their places in it."""
+    studies = [
+        study.name for study in installed_studies() if study.paper and study.paper.key == paper
+    ]
+    commands = ", ".join(f"`overfit list claims {name}`" for name in studies)
+    return f"Claims with their places in the paper: {commands}; the site has a table.\n"
+
+
+def _where_figures_are(paper: str) -> str:
+    """Where the kept figures on a paper are that its page doesn't show."""
+    return "The site shows them here. In the repository they are in `results/*/figures`.\n"
 
 
 def _number(claim: dict[str, Any]) -> str:
     """The number of a claim with its interval, in three digits."""
     interval = claim["interval"]
     return number_with_interval(claim["value"], Interval(**interval) if interval else None)
-
-
-def _together(study: str) -> str:
-    """The claims of a study whose verdict all together is another than alone."""
-    rows = [
-        [f"`{claim['claim']}`", claim["kind"], _by_itself(claim), _headline(claim)]
-        for claim in _judged()
-        if claim["study"] == study and _by_itself(claim) != _headline(claim)
-    ]
-    if not rows:
-        return "None.\n"
-    return _table(["claim", "kind", "alone", "all together"], rows)
 
 
 def _judged() -> list[dict[str, Any]]:

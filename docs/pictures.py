@@ -13,9 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from overfit_cli.cli.app import main
-from overfit_cli.core.registry import figures_of, find_study, study_names
-from overfit_cli.core.text import natural_key
-from overfit_cli.sweeps.presets import PROFILES, Preset, all_presets
+from overfit_cli.core.registry import figures_of, find_study
 from overfit_cli.sweeps.store import RunDirectory
 
 ROOT = Path(__file__).parents[1]
@@ -34,71 +32,25 @@ def kept_figures() -> list[tuple[str, str, str]]:
 
 
 ACROSS, WIDE = 3, 270
-"""The pictures in a row of the gallery, and their width in pixels."""
-
-_PLACES = {"fig": "Figure", "theorem": "Theorem", "table": "Table"}
+"""The pictures in a row of a paper's figures, and their width in pixels."""
 
 
-def gallery() -> str:
-    """Return the gallery: the papers' figures in their order, then what else studies draw.
-
-    Of several runs that show the same figure of a study beside those, the one with the shortest
-    name stands for all.
-    """
-    kept = kept_figures()
-    shown = set[tuple[str, str]]()
-    lines = []
-    for paper, places in _places_of_papers().items():
-        by_pictures = dict[tuple[tuple[str, str, str], ...], list[str]]()
-        for place, presets in places.items():
-            if pictures := _pictures_of(presets, kept):
-                by_pictures.setdefault(pictures, []).append(place)
-        lines += [f"## {paper}", ""] if by_pictures else []
-        for pictures, alike in by_pictures.items():
-            lines += [f"### {' and '.join(map(_in_words, alike))}", "", *_grid(pictures)]
-            shown |= {(study, figure) for study, figure, _ in pictures}
-    lines += ["## More views", ""]
-    by_length = sorted(kept, key=lambda entry: (len(entry[2]), entry[2]))
-    for study in study_names():
-        others = dict[str, tuple[str, str, str]]()
-        for entry in (entry for entry in by_length if entry[0] == study):
-            if entry[:2] not in shown:
-                others.setdefault(entry[1], entry)
-        if others:
-            lines += [f"### {study}", "", *_grid([others[name] for name in sorted(others)])]
-    return "\n".join(lines)
+def further_figures(key: str) -> str:
+    """Return the kept figures on a paper that its page doesn't show, each with its command."""
+    page = (ROOT / "docs" / f"{key}.md").read_text(encoding="utf-8")
+    further = [
+        (name, figure, source)
+        for name, figure, source in kept_figures()
+        if f"({_address(figure, source)})" not in page
+        and (paper := find_study(name).paper) is not None
+        and paper.key == key
+    ]
+    return "\n".join(_grid(further))
 
 
-def _places_of_papers() -> dict[str, dict[str, list[Preset]]]:
-    """The presets that reproduce each figure, table or theorem, by paper and place, in order."""
-    papers = dict[str, dict[str, list[Preset]]]()
-    for study in map(find_study, study_names()):
-        if study.paper is None:
-            continue
-        places = papers.setdefault(str(study.paper), {})
-        for preset in all_presets():
-            if preset.study == study.name and preset.reproduces:
-                places.setdefault(preset.reproduces, []).append(preset)
-    return {
-        paper: dict(sorted(places.items(), key=lambda entry: natural_key(entry[0])))
-        for paper, places in papers.items()
-    }
-
-
-def _pictures_of(
-    presets: Sequence[Preset], kept: Sequence[tuple[str, str, str]]
-) -> tuple[tuple[str, str, str], ...]:
-    """The kept pictures of presets' runs, in the order in which the presets name them."""
-    runs = {preset.run_name(profile) for preset in presets for profile in PROFILES}
-    named = list(dict.fromkeys(name for preset in presets for name in preset.figures))
-    pictures = [entry for entry in kept if Path(entry[2]).name in runs and entry[1] in named]
-    return tuple(sorted(pictures, key=lambda entry: (entry[2], named.index(entry[1]))))
-
-
-def _in_words(place: str) -> str:
-    """A place of a paper in words: `Figure 1`."""
-    name, number = re.fullmatch(r"([a-z]+)([\d.]+)", place).groups()  # type: ignore[union-attr]
-    return f"{_PLACES[name]} {number}"
+def _address(figure: str, source: str) -> str:
+    """Where a kept figure is, as seen from the pages in `docs/`."""
+    return f"../{source}/figures/{figure}.png"
 
 
 def _grid(pictures: Sequence[tuple[str, str, str]]) -> list[str]:
@@ -106,7 +58,7 @@ def _grid(pictures: Sequence[tuple[str, str, str]]) -> list[str]:
     cells = []
     for study, figure, source in pictures:
         described = figures_of(find_study(study))[figure]
-        path = f"../{source}/figures/{figure}.png"
+        path = _address(figure, source)
         cells.append(
             f'<td width="{100 // ACROSS}%"><a href="{path}"><img src="{path}" width="{WIDE}" '
             f'alt="{html.escape(described.title)}"></a><br>'

@@ -148,7 +148,8 @@ def _sources() -> set[str]:
             continue  # MkDocs warns of links that lead nowhere
         sources.add(path)
         if path.endswith(".md"):
-            text = DOCUMENTED.sub("", (ROOT / path).read_text(encoding="utf-8"))
+            text = regenerated((ROOT / path).read_text(encoding="utf-8"), on_site=True)
+            text = DOCUMENTED.sub("", text)
             folder = Path(path).parent
             queue += [normpath(folder / (link[1] or link[2])) for link in LINK.finditer(text)]
     return sources

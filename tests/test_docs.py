@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import pkgutil
 import re
 import shutil
@@ -21,15 +20,16 @@ import overfit_cli
 from docs import generate
 from overfit_cli.cli.app import app
 from overfit_cli.core.parameters import describe, symbol_text
-from overfit_cli.core.registry import claims_of, installed_studies
+from overfit_cli.core.registry import installed_studies
 from overfit_cli.sweeps.presets import preset_names
 from tests.command import run
 from tests.kept import RESULTS, kept_claims
 
 ROOT = RESULTS.parent
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), *ROOT.glob("*.md"), ROOT / "results" / "README.md"]
-COVERAGE = sorted((ROOT / "docs" / "coverage").glob("*.md"))
-WITH_INTERVALS = [page for page in PAGES if page.name in ("README.md", "guide.md", "results.md")]
+CLAIMS = [claim for claims in kept_claims().values() for claim in claims]
+PAPERS = sorted({ROOT / "docs" / f"{claim['paper']}.md" for claim in CLAIMS})
+WITH_INTERVALS = [*PAPERS, *(page for page in PAGES if page.name == "README.md")]
 
 NUMBER = r"[−-]?\d[\d,]*\.?\d*(?: · 10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?"
 INTERVAL = re.compile(rf"\[({NUMBER}), ({NUMBER})\](?!\()")
@@ -38,10 +38,8 @@ EXPONENT = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
 ELSEWHERE = {
     "jiang2024": """
-        [1010, 1075] [1.85, 2.27] [1159, 1368] [1.43, 1.93] [992, 1060] [1.82, 2.06] [937, 996]
-        [992, 1087] [1.86, 2.20] [919, 958] [2.07, 2.22] [3.3, 5.8]
+        [1.85, 2.27] [1.43, 1.93] [992, 1060] [1.82, 2.06] [937, 996] [919, 958] [2.07, 2.22]
     """,
-    "cao2024": "[0.66, 0.70] [1.54, 1.67] [0.0083, 0.0091] [0.017, 0.019]",
 }
 """Intervals on pages of kept cells that no claim has: other seeds, settings, powers or inverses.
 
@@ -100,28 +98,21 @@ def test_no_preset_has_the_name_of_a_study() -> None:
     assert not {*preset_names()} & {study.name for study in installed_studies()}
 
 
-@pytest.mark.parametrize("page", COVERAGE, ids=lambda page: page.stem)
-def test_every_statement_of_a_paper_has_a_test_that_exists_or_a_reason(page: Path) -> None:
-    """And every claim on a sentence of the paper is listed."""
-    studies = [one for one in installed_studies() if one.paper and one.paper.key == page.stem]
-    kinds = {claim.name: claim.kind for study in studies for claim in claims_of(study)}
-    rows = re.findall(r"^\|(.*)\|$", page.read_text(), re.MULTILINE)[2:]  # without the head
-    listed = set[str]()
-    for row in rows:
-        statement, _, tests, reason = (cell.strip() for cell in re.split(r"(?<!\\)\|", row))
-        assert tests or len(reason.split()) >= 3, statement
-        listed |= set(re.findall(r"`([^`]+)`", tests))
-    for name in listed - kinds.keys():
-        path, _, test = name.partition("::")
-        assert f"def {test}" in (ROOT / path).read_text(), name
-    assert {name for name, kind in kinds.items() if kind in ("paper", "sharp")} <= listed
+@pytest.mark.parametrize("page", PAPERS, ids=lambda page: page.stem)
+def test_a_papers_page_has_the_claims_of_each_preset_and_names_tests_that_exist(page: Path) -> None:
+    text = page.read_text()
+    shown = set(re.findall(r"<!-- generated: preset (\S+) -->", text))
+    assert shown == {claim["preset"] for claim in CLAIMS if claim["paper"] == page.stem}
+    for name in re.findall(r"`(tests/[^`]+)`", text):
+        assert (ROOT / name).exists(), name
 
 
 def number(text: str) -> tuple[float, float]:
-    """The number of a text, and half of its last digit."""
+    """The number of a text, and half of its last digit; whole numbers have three digits."""
     plain, _, exponent = text.replace("−", "-").replace(",", "").partition(" · 10")
     scale = 10.0 ** int(exponent.translate(EXPONENT) or 0)
-    digits = len(plain.partition(".")[2])
+    whole, _, part = plain.lstrip("-").partition(".")
+    digits = len(part) or min(3 - len(whole), 0)
     return float(plain) * scale, 0.501 * 10.0**-digits * scale
 
 
@@ -132,7 +123,7 @@ def kept() -> NDArray[np.float64]:
     Details have their ends under the names `p, from` and `p, to`.
     """
     pairs = list[tuple[Any, Any]]()
-    for claim in itertools.chain(*kept_claims().values()):
+    for claim in CLAIMS:
         details, interval = claim["details"] or {}, claim["interval"] or {}
         pairs.append((interval.get("low"), interval.get("high")))
         pairs += [(details[of], details[f"{of[:-4]}to"]) for of in details if of.endswith(", from")]
@@ -156,7 +147,7 @@ def strange(text: str) -> set[str]:
 def test_every_interval_of_a_page_is_a_kept_one() -> None:
     found = defaultdict[str, set[str]](set)
     for page in WITH_INTERVALS:
-        found[page.parent.name] |= strange(page.read_text())
+        found[page.stem] |= strange(page.read_text())
     known = {name: {one[0] for one in INTERVAL.finditer(ELSEWHERE[name])} for name in ELSEWHERE}
     assert {name: intervals for name, intervals in found.items() if intervals} == known
 

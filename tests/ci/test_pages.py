@@ -1,7 +1,7 @@
 """Every command of every page runs as printed, in the order of the page, where the page says.
 
-The README, the tour, the cookbook and results begin in the clone of the repository, with the kept
-runs that they name; other pages begin in an empty folder `tour` there. What would take long is made
+The README, the tour and the cookbook begin in the clone of the repository, with the kept runs that
+they name; other pages begin in an empty folder `tour` there. What would take long is made
 small by these rules:
 
 - A sweep of a study or a preset, and `overfit reproduce`, is planned as printed (`--dry-run`), its
@@ -32,11 +32,11 @@ import overfit_cli
 from tests.command import call, python
 
 ROOT = Path(__file__).parents[2]
-TESTED_ELSEWHERE = {"adding-a-study.md", "verdicts.md", "gallery.md"}
-"""Pages that need an installed package, that tests of their own run, or whose figures are drawn."""
+TESTED_ELSEWHERE = {"adding-a-study.md", "verdicts.md"}
+"""Pages that need an installed package, or that tests of their own run."""
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-IN_THE_CLONE = {"README.md", "tour.md", "cookbook.md", "results.md"}
+IN_THE_CLONE = {"README.md", "tour.md", "cookbook.md"}
 """Where these pages say that one is; others begin in `tour`."""
 
 WITH_TABLES = {"README.md", "cookbook.md"}
