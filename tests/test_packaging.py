@@ -86,8 +86,8 @@ def test_every_link_and_picture_of_the_published_readme_is_whole(metadata: Messa
 
 
 LINKS = {
-    "[tour](docs/tour.md)": "[tour](https://x/y/blob/v1/docs/tour.md)",
-    "[how](docs/tour.md#a-b)": "[how](https://x/y/blob/v1/docs/tour.md#a-b)",
+    "[start](docs/start.md)": "[start](https://x/y/blob/v1/docs/start.md)",
+    "[how](docs/start.md#a-b)": "[how](https://x/y/blob/v1/docs/start.md#a-b)",
     "![map](docs/a.png)": "![map](https://x/y/raw/v1/docs/a.png)",
     '<a href="a.html">x</a>': '<a href="https://x/y/blob/v1/a.html">x</a>',
     '<img src="b.svg">': '<img src="https://x/y/raw/v1/b.svg">',
