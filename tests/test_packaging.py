@@ -80,7 +80,7 @@ def test_every_link_and_picture_of_the_published_readme_is_whole(metadata: Messa
     text = content.decode()
     links = re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'\b(?:src|href)="([^"]+)"', text)
     pictures = re.findall(r'<img src="([^"]+)"', text)
-    assert len(links) > 30 > len(pictures) > 0
+    assert len(links) > 20 > len(pictures) > 0
     assert all(link.startswith("https://") for link in links)
     assert all("/raw/" in picture for picture in pictures)
 
