@@ -122,7 +122,7 @@ def _claims_as_printed() -> str:
         counts = Counter(_headline(claim) for claim in claims)
         if claims:
             title = f"[*{paper.title.partition(':')[0]}*]({paper.url})"
-            link = f"[{paper}](docs/{key}/index.md), {title}"
+            link = f"[{paper}](docs/{key}.md), {title}"
             rows.append([link, *(str(counts[verdict] or "") for verdict in VERDICTS)])
     lines = [["paper", *VERDICTS], ["---", *("--:" for _ in VERDICTS)], *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
