@@ -23,7 +23,7 @@ from docs.tables import table1_beside_measured
 from overfit_cli.core.cell import Paper
 from overfit_cli.core.claim import KINDS, VERDICTS, Interval, number_with_interval
 from overfit_cli.core.files import preset_folder
-from overfit_cli.core.registry import claims_of, find_study, installed_studies
+from overfit_cli.core.registry import find_study, installed_studies
 from overfit_cli.sweeps.presets import ERROR_RATES
 
 FOLDER = Path(__file__).parent
