@@ -27,7 +27,7 @@ from overfit_cli.core.registry import find_study, installed_studies
 from overfit_cli.sweeps.presets import ERROR_RATES
 
 FOLDER = Path(__file__).parent
-MOST_FINDINGS = 3
+MOST_FINDINGS = 2
 CITATION = FOLDER.parent / "CITATION.cff"
 CHANGELOG = FOLDER.parent / "CHANGELOG.md"
 PART = re.compile(r"(<!-- generated: (\w+) ([\w./-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
