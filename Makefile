@@ -56,7 +56,6 @@ site: $(VENV)/installed-ci  ## build the documentation as a site in site/, and c
 
 pictures: $(VENV)/installed-ci  ## draw the pictures of the documents anew, and run their notebook
 	$(BIN)/python -m docs.pictures
-	$(BIN)/python -m docs.page_picture
 	$(BIN)/python -m docs.notebook
 
 error-rates: $(VENV)/installed-ci  ## measure how often each verdict errs: an hour or two
@@ -93,7 +92,6 @@ results: $(VENV)/installed-ci  ## make the kept quick results anew: over an hour
 	done
 	cp fresh/results/report/* results/report/
 	rm -rf fresh
-	$(BIN)/python -m docs.page_picture
 
 clean:  ## remove the virtual environment
 	rm -rf $(VENV)

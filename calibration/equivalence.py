@@ -1,7 +1,7 @@
 """Error rates of the verdicts on published means: `python -m calibration.equivalence`.
 
 A run's seeds and a published study's are drawn many times, with the run's true mean at an end of
-the margin around the published study's, or with both the same. `docs/verdicts.md` has the table.
+the margin around the published study's, or with both the same. `docs/verdicts.md` has the ranges.
 """
 
 from __future__ import annotations

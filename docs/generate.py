@@ -23,12 +23,11 @@ from docs.tables import table1_beside_measured
 from overfit_cli.core.cell import Paper
 from overfit_cli.core.claim import KINDS, VERDICTS, Interval, number_with_interval
 from overfit_cli.core.files import preset_folder
-from overfit_cli.core.registry import claims_of, find_study, installed_studies
-from overfit_cli.report.words import margin_in_words
+from overfit_cli.core.registry import find_study, installed_studies
 from overfit_cli.sweeps.presets import ERROR_RATES
 
 FOLDER = Path(__file__).parent
-MOST_FINDINGS = 4
+MOST_FINDINGS = 2
 CITATION = FOLDER.parent / "CITATION.cff"
 CHANGELOG = FOLDER.parent / "CHANGELOG.md"
 PART = re.compile(r"(<!-- generated: (\w+) ([\w./-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -79,7 +78,6 @@ def _part(kind: str, name: str, on_site: bool) -> str:
         "places": _claims_by_place if on_site else _command_of_places,
         "table1": lambda _: table1_beside_measured(),
         "claims": lambda rows: _claims_as_printed() if rows == "papers" else _claims_by_paper(),
-        "claim": _claim,
         "preset": _claims_on if on_site else _command_of_claims,
         "findings": lambda _: _first_findings(),
         "clauses": lambda _: _clauses_caught(),
@@ -117,13 +115,14 @@ def _papers() -> dict[str, Paper]:
 
 
 def _claims_as_printed() -> str:
-    """How many sentences of each paper as printed have each verdict, and the paper's studies."""
+    """How many sentences of each paper as printed have each verdict, with links to its page."""
     rows = []
     for key, paper in _papers().items():
         claims = [claim for claim in _judged() if (claim["paper"], claim["kind"]) == (key, "paper")]
         counts = Counter(_headline(claim) for claim in claims)
         if claims:
-            link = f"[{paper}]({paper.url}), *{paper.title.partition(':')[0]}*"
+            title = f"[*{paper.title.partition(':')[0]}*]({paper.url})"
+            link = f"[{paper}](docs/{key}.md), {title}"
             rows.append([link, *(str(counts[verdict] or "") for verdict in VERDICTS)])
     lines = [["paper", *VERDICTS], ["---", *("--:" for _ in VERDICTS)], *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
@@ -152,19 +151,6 @@ def _clauses_caught() -> str:
         if key in sums
     ]
     return f"Told are {', '.join(told)}.\n"
-
-
-def _claim(address: str) -> str:
-    """A claim in full: its sentence, number, margin, verdict and command."""
-    study, name = address.split("/")
-    claim = next(c for c in _judged() if (c["study"], c["claim"]) == (study, name))
-    quantity = next(c for c in claims_of(find_study(study)) if c.name == name).quantity
-    margin = margin_in_words((claim["margin"]["least"], claim["margin"]["most"]))
-    return (
-        f"> **{name}** ({claim['source']}). {claim['statement']} Measured: {quantity}, "
-        f"{_number(claim)}, {claim['interval']['kind']}; {margin}. **{_headline(claim).title()}.** "
-        f"Again: `{claim['again']['command']}`.\n"
-    )
 
 
 def _claims_on(preset: str) -> str:

@@ -41,16 +41,14 @@ HEADER = '<header id="top" tabindex="-1">'
 
 SEARCHED = {
     "CHANGELOG.md": {"exclude": True},
-    "docs/commands.md": {"boost": 20},
-    "docs/glossary.md": {"boost": 1000},  # as much as a title counts: its words are no titles
-    "docs/verdicts.md": {"boost": 2},
-    "docs/your-own-claims.md": {"boost": 2},
-    "docs/your-own-function.md": {"boost": 2},
+    "docs/reference.md": {"boost": 20},
+    "docs/verdicts.md": {"boost": 10},
+    "docs/your-own-experiment.md": {"boost": 2},
 }
 """Pages that the search leaves out or ranks higher, as the front matter of Material has it."""
 
 COMMAND = re.compile(r"^## overfit (\w+)$", re.MULTILINE)
-"""A heading of the page of commands; below it the site has the command's help."""
+"""A heading of the reference; below it the site has the command's help."""
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -93,11 +91,11 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     if heading:  # the navigation may have a shorter title
         page.meta.setdefault("title", heading[1].replace("`", ""))
     page.meta["search"] = SEARCHED.get(page.file.src_uri, {})
-    if page.file.src_uri == "docs/api.md":
-        return DOCUMENTED.sub(_documentation, markdown)
-    if page.file.src_uri == "docs/commands.md":
+    is_reference = page.file.src_uri == "docs/reference.md"
+    if is_reference:
         markdown = COMMAND.sub(lambda heading: heading[0] + _help(heading[1]), markdown)
-    return nest_lists(mark_formulas(regenerated(markdown, on_site=True)))
+    shown = nest_lists(mark_formulas(regenerated(markdown, on_site=True)))
+    return DOCUMENTED.sub(_documentation, shown) if is_reference else shown
 
 
 def _documentation(listed: re.Match[str]) -> str:

@@ -69,7 +69,7 @@ def test_names_of_the_package_targets_of_make_and_commands_of_a_page_exist() -> 
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     named = set(re.findall(r"`make ([a-z-]+)", text))
     assert {"demo", "test"} <= named <= targets
-    page = (ROOT / "docs" / "commands.md").read_text()
+    page = (ROOT / "docs" / "reference.md").read_text()
     documented = set(re.findall(r"^## overfit (\w+)$", page, re.MULTILINE))
     assert documented == set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
 
@@ -156,20 +156,20 @@ def test_an_interval_of_an_older_run_is_noticed() -> None:
     assert strange("| 1.234 [1.2303, 1.2377] | and a [link](to.md) |\n") == {"[1.2303, 1.2377]"}
 
 
-def first_block(page: str, language: str = "") -> str:
-    """The first block of a language in a page; without one, of commands."""
-    start = r"(?=overfit )" * (not language)
-    return str(re.findall(rf"```{language}\n{start}(.*?)```", page, re.DOTALL)[0])
+def first_block(page: str) -> str:
+    """The first block of Python in a page."""
+    return str(re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0])
 
 
 @pytest.mark.slow
 def test_the_study_in_the_docs_works(install: Callable[..., None], tmp_path: Path) -> None:
     """Its code and its entry point, and the commands that the page gives."""
-    page = (ROOT / "docs" / "adding-a-study.md").read_text()
+    page = (ROOT / "docs" / "your-own-experiment.md").read_text()
+    page = page.partition("## A study as a class")[2]
     [entry] = re.findall(r'entry-points."overfit.studies"\]\n(\S+) = "(\S+)"\n', page)
-    install(dict([entry]), mean_sign=first_block(page, "python"))
-    for line in first_block(page).splitlines():
-        words = line.split()[1:]
+    install(dict([entry]), mean_sign=first_block(page))
+    for line in re.findall(r"^overfit (.*)", page, re.MULTILINE):
+        words = line.split()
         done = run(*words, *["--jobs=1"] * (words[0] == "sweep"), cwd=tmp_path)
     assert re.search(r"gaussian-mean +\S+ +holds", done.stdout), done.stdout
     directory = tmp_path / "results" / "mean-sign-n-snr"
@@ -180,7 +180,7 @@ def test_the_study_in_the_docs_works(install: Callable[..., None], tmp_path: Pat
 @pytest.mark.slow
 def test_the_world_in_the_docs_is_judged_as_it_says(capsys: pytest.CaptureFixture[str]) -> None:
     page = (ROOT / "docs" / "verdicts.md").read_text()
-    exec(compile(first_block(page, "python"), "verdicts.md", "exec"), {})
+    exec(compile(first_block(page), "verdicts.md", "exec"), {})
     [number] = re.findall(r"fails there, with (\d\.\d\d)", page)
     assert re.search(rf"fig1-exponent fails {number[:3]}", capsys.readouterr().out)
 

@@ -1,6 +1,6 @@
 """Every command of every page runs as printed, in the order of the page, where the page says.
 
-The README, the tour and the cookbook begin in the clone of the repository, with the kept runs that
+The README, the start and the recipes begin in the clone of the repository, with the kept runs that
 they name; other pages begin in an empty folder `tour` there. What would take long is made
 small by these rules:
 
@@ -32,14 +32,14 @@ import overfit_cli
 from tests.command import call, python
 
 ROOT = Path(__file__).parents[2]
-TESTED_ELSEWHERE = {"adding-a-study.md", "verdicts.md"}
-"""Pages that need an installed package, or that tests of their own run."""
+TESTED_ELSEWHERE = {"verdicts.md"}
+"""Pages that tests of their own run."""
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-IN_THE_CLONE = {"README.md", "tour.md", "cookbook.md"}
+IN_THE_CLONE = {"README.md", "start.md", "how-to.md"}
 """Where these pages say that one is; others begin in `tour`."""
 
-WITH_TABLES = {"README.md", "cookbook.md"}
+WITH_TABLES = {"README.md", "how-to.md"}
 """Pages that say in a table what each command does."""
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -109,7 +109,7 @@ class Reader:
             self.folder = clone / "tour"
             self.folder.mkdir()
         if page.name in WITH_TABLES:
-            example = (ROOT / "docs" / "your-own-function.md").read_text()
+            example = (ROOT / "docs" / "your-own-experiment.md").read_text()
             (clone / "my_experiment.py").write_text(BLOCK.findall(example)[0][1])
         for name in {"part-1", "part-2", "from-second"} & set(re.findall(r"[\w-]+", text)):
             self._keep("fig1-quick", self.folder / name)
@@ -209,8 +209,8 @@ def done(directory: str) -> pd.DataFrame:
     return cells[cells["status"] == "done"]
 
 
-def test_the_queries_of_the_cookbook_answer_what_is_in_the_cells() -> None:
-    page = (ROOT / "docs" / "cookbook.md").read_text()
+def test_the_queries_of_the_recipes_answer_what_is_in_the_cells() -> None:
+    page = (ROOT / "docs" / "how-to.md").read_text()
     in_shell = re.findall(r'^\$ duckdb -c "\n(.*?)"$', page, re.DOTALL | re.MULTILINE)
     alone = re.findall(r"^```sql\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     [code] = [text for name, text in BLOCK.findall(page) if name == "python" and "duckdb" in text]

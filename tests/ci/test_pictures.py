@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
-import json
 import os
-from collections import Counter, defaultdict
 from pathlib import Path
 
 import matplotlib.image
 import numpy as np
 import pytest
-from PIL import Image
 
-from docs.page_picture import COUNTS, PICTURE
 from docs.pictures import ROOT, commands
 from overfit_cli.figures.draw import read_record
 from tests.command import SEARCH, call
-from tests.kept import kept_claims
 
 PICTURES = commands()
 SOME = [*PICTURES] if SEARCH else [*{path.stem: path for path in PICTURES}.values()]
@@ -25,15 +19,6 @@ SOME = [*PICTURES] if SEARCH else [*{path.stem: path for path in PICTURES}.value
 
 REAL_DATA = {ROOT / "results/fig2-paper/figures/images.png"}
 """Pictures that are drawn from data which doesn't come with the package."""
-
-
-def test_the_picture_of_the_page_shows_the_counts_of_the_kept_report() -> None:
-    with Image.open(PICTURE) as picture:
-        shown = json.loads(picture.info[COUNTS])
-    counts = defaultdict[str, Counter[str]](Counter)
-    for claim in itertools.chain(*kept_claims().values()):
-        counts[claim["kind"]][(claim["family"] or claim)["verdict"].replace(" ", "-")] += 1
-    assert shown == counts, "run `python -m docs.page_picture`"
 
 
 @pytest.mark.parametrize("path", [pytest.param(path, id=path.stem) for path in SOME])

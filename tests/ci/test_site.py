@@ -66,12 +66,12 @@ def test_every_link_leads_somewhere_and_nothing_is_loaded_from_elsewhere(pages: 
 
 
 def test_the_reference_has_every_public_name_of_the_package(site: Path, pages: Pages) -> None:
-    """And the page of commands has their help."""
-    documented = pages[site / "docs" / "api.html"].addresses
+    """And the help of every command."""
+    documented = pages[site / "docs" / "reference.html"].addresses
     for name in set(overfit_cli.__all__) - {"__version__"}:
         assert f"overfit_cli.{name}" in documented
     assert "overfit_cli.report.judge.Judged.lacks_seeds" not in documented, "users need it not"
-    assert "Usage: overfit sweep " in (site / "docs" / "commands.html").read_text(encoding="utf-8")
+    assert "Usage: overfit sweep " in (site / "docs" / "reference.html").read_text(encoding="utf-8")
 
 
 def test_pages_open_without_errors_fit_a_phone_and_lead_back_from_the_report(site: Path) -> None:
@@ -82,7 +82,7 @@ def test_pages_open_without_errors_fit_a_phone_and_lead_back_from_the_report(sit
         page.route(at, lambda one: one.fulfill(path=f"{site}{urlsplit(one.request.url).path}"))
         page.on("request", lambda request: requests.append(request.url))
         page.on("pageerror", lambda error: problems.append(str(error)))
-        for name in ("index", "docs/api", "docs/jiang2024"):
+        for name in ("index", "docs/reference", "docs/jiang2024"):
             page.goto(f"{address}/{name}.html")
             assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
         page.goto(f"{address}/{REPORT}")
@@ -92,11 +92,11 @@ def test_pages_open_without_errors_fit_a_phone_and_lead_back_from_the_report(sit
     assert not [url for url in requests if not url.startswith((address, "data:", "blob:"))]
 
 
-def test_search_puts_commands_and_the_words_of_the_glossary_first(site: Path) -> None:
+def test_search_puts_the_reference_and_the_verdicts_first(site: Path) -> None:
     index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
     boosts = {entry["location"].split("#")[0]: entry.get("boost", 1) for entry in index["docs"]}
     assert "CHANGELOG.html" not in boosts
-    assert boosts["docs/glossary.html"] > boosts["docs/commands.html"] > boosts["docs/tour.html"]
+    assert boosts["docs/reference.html"] > boosts["docs/verdicts.html"] > boosts["docs/start.html"]
 
 
 FORMULAS = {
