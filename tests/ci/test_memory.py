@@ -29,7 +29,7 @@ MEASURE = "import sys; from benchmarks import scale; print(scale.measured(sys.ar
 
 def gigabytes(command: Sequence[object]) -> float:
     """The most memory that a command held; of a small process, whose own counts as its child's."""
-    return float(python("-c", MEASURE, *command, cwd=ROOT).stdout.split()[-1])
+    return float(python("-c", MEASURE, *map(str, command), cwd=ROOT).stdout.split()[-1])
 
 
 def test_a_sweep_of_a_million_cells_is_planned_stored_and_resumed(tmp_path: Path) -> None:
