@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from unittest import mock
 
+import numpy as np
 import pytest
 
 from overfit_cli.core import registry
@@ -110,9 +111,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def no_added_study_stays() -> Iterator[None]:
-    """Forget the studies that a test has given, which others would list."""
-    with mock.patch.dict(registry._added):
+def nothing_stays() -> Iterator[None]:
+    """Forget the studies that a test has given, and what its functions made NumPy raise."""
+    with mock.patch.dict(registry._added), np.errstate():
         yield
 
 

@@ -147,15 +147,21 @@ def test_verdicts_are_held_to_those_of_a_report_or_of_a_file(
     name: str, text: str, claims: list[Judged], unexpected: dict[str, str], tmp_path: Path
 ) -> None:
     (tmp_path / name).write_text(text)
-    found = report.check_verdicts(claims, report.read_expected([tmp_path / name])).unexpected
+    found = report.check_verdicts(
+        claims, report.read_expected([tmp_path / name], tmp_path / "out")
+    ).unexpected
     assert {name.partition("/")[2]: words for name, words in found.items()} == unexpected
 
 
 def test_a_verdict_of_any_file_will_do_and_of_a_report_the_claims_by_itself(tmp_path: Path) -> None:
     (tmp_path / "claims.json").write_text(report.claims_json(papers([TOGETHER])))
     (tmp_path / "e.toml").write_text('[benign-vit]\nb = "vacuous"\n')
-    expected = report.read_expected([tmp_path / "claims.json", tmp_path / "e.toml"])
+    expected = report.read_expected(
+        [tmp_path / "claims.json", tmp_path / "e.toml"], tmp_path / "out"
+    )
     assert expected == {f"{VIT}/b": ["inconclusive", "fails", "vacuous"]}
+    with pytest.raises(UserError, match=r"claims\.json'?: the report is written to .*, over it"):
+        report.read_expected([tmp_path / "claims.json"], tmp_path)
 
 
 def test_of_a_part_of_the_claims_no_other_study_is_asked_for() -> None:
@@ -183,7 +189,7 @@ def test_of_a_part_of_the_claims_no_other_study_is_asked_for() -> None:
 def test_a_file_of_other_things_is_refused(name: str, text: str, said: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(UserError, match="expect=") as refused:
-        report.read_expected([tmp_path / name])
+        report.read_expected([tmp_path / name], tmp_path / "out")
     assert said in str(refused.value)
 
 
@@ -214,7 +220,11 @@ def test_the_kept_report_has_every_claim_of_every_study() -> None:
     every = itertools.chain(*kept_claims().values())
     kept = {f"{one['study']}/{one['claim']}": one for one in every}
     page = (RESULTS / "report" / "index.html").read_text()
-    assert set(kept) == set(claims) >= set(report.read_expected([RESULTS / "also-accepted.toml"]))
+    assert (
+        set(kept)
+        == set(claims)
+        >= set(report.read_expected([RESULTS / "also-accepted.toml"], RESULTS / "report"))
+    )
     for name, one in kept.items():
         assert f'id="claim-{name.replace("/", "-", 1)}"' in page
         preset = find_preset(claims[name].preset)

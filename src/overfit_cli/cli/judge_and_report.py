@@ -184,7 +184,7 @@ def write_and_say(asked: Asked) -> int:
     if folder.exists():  # what is wrong with it is said before minutes of work
         make_folder(folder, name)
     output = text.console()
-    expected = contents.read_expected(asked.expect) if asked.expect else None
+    expected = contents.read_expected(asked.expect, folder) if asked.expect else None
     opened = [RunDirectory(path, "run") for path in asked.sources]
     named = None if asked.study is None else study_of_reference(asked.study)
     loaded = runs.load_runs(opened, asked.where, named)

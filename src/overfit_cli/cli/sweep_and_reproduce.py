@@ -177,7 +177,7 @@ def reproduce(
     how, output = SweepOptions(**options), text.console()
     set_data_folder(how.data)
     wanted = reproducible(names)
-    read_expected(expect)  # a name that is wrong is said before hours of training
+    read_expected(expect, results_folder() / "report")  # what is wrong is said before hours
     with executor_of(how.backend, how.jobs, how.device, how.address) as executor:
         left = [_seconds(preset, profile) / executor.requested_jobs for preset in wanted]
         if how.dry_run:

@@ -292,14 +292,18 @@ class VerdictCheck:
         return self.compared > 0 and not self.unexpected and not self.unknown
 
 
-def read_expected(paths: Sequence[Path]) -> Expected:
+def read_expected(paths: Sequence[Path], out: Path) -> Expected:
     """Read expected verdicts from files; a claim may have each verdict that one of them has.
 
-    A file is a report's `claims.json`, which accepts a claim's verdict by itself too, for a report
-    of fewer claims, or TOML with a table for each study, where a claim may have several verdicts.
+    None may lie in the folder `out` of the report. A file is a `claims.json`, which accepts a
+    claim's verdict by itself too, for a report of fewer claims, or TOML with a table for each
+    study, where a claim may have several verdicts.
     """
     expected = dict[str, list[Verdict]]()
     for path in paths:
+        if path.resolve().parent == out.resolve():
+            accepts = f"the report is written to {out}, over it; name a copy that lies elsewhere."
+            raise errors.BadValue("expect", str(path), accepts)
         for address, verdict in _expected_in(path):
             accepted = expected.setdefault(address, [])
             accepted += [verdict] * (verdict not in accepted)

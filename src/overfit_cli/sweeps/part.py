@@ -310,7 +310,7 @@ def cell_table(study: AnyStudy, results: Sequence[CellResult]) -> pa.Table:
         for one in results
     ]
     schema = cell_schema(study, (result.measurements for result in results))
-    real = {name for name in schema.names if schema.field(name).type == REAL}
+    real = {name for name in schema.names if schema.field(name).type in (REAL, SINGLE)}
     for row in rows:  # of mixed columns whole numbers are rounded
         row |= {name: float(n) for name, n in row.items() if name in real and type(n) is int}
     return pa.Table.from_pylist(rows, schema)
@@ -324,6 +324,8 @@ def trajectory_table(study: AnyStudy, results: Sequence[CellResult]) -> pa.Table
         absent = [None] * len(result.trajectory["step"])
         content = {"key": [result.cell.key] * len(absent), **result.trajectory}
         columns = {name: content.get(name, absent) for name in schema.names}
+        for name in (name for name in schema.names if schema.field(name).type == SINGLE):
+            columns[name] = pa.array(columns[name], REAL).cast(SINGLE, safe=False)
         tables.append(pa.table(columns, schema=schema))
     return pa.concat_tables(tables)
 
