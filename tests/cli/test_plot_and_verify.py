@@ -78,6 +78,13 @@ def folder(drawn: Path, tmp_path: Path) -> Path:
     return shutil.copytree(drawn, tmp_path / "here")
 
 
+@pytest.mark.slow
+def test_the_data_of_kept_pictures_is_here() -> None:
+    figures = sorted(map(str, ROOT.glob("results/*/figures/heatmap.png")))
+    words = call("verify", *figures, cwd=ROOT).stdout
+    assert words.count(": verified.\n") == len(figures) > 4
+
+
 def verify(words: str, cwd: Path, expect: int = 0) -> str:
     """What `overfit verify --redraw` says, held to an exit code."""
     return said(f"verify --redraw {words}", cwd, expect)

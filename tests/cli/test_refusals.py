@@ -7,6 +7,7 @@ value that were given, and what would be accepted. What lay in the folder before
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
@@ -124,6 +125,7 @@ sweep --jobs {nines} => --jobs 999 … a whole number
 sweep --backend ray => --backend ray: it requires address
 sweep --backend slurm => --backend slurm: it takes loky, threading, dask or ray.
 sweep --address auto => --address auto: it requires the backend dask or ray
+sweep toy --backend ray --address a:1 => ray needs the package ray … pip install '.[ray]'
 sweep --shard 3/2 => --shard 3/2: it takes I/N, such as 2/8
 sweep --device tpu => --device tpu: it takes auto, cpu or cuda.
 sweeep => sweeep
@@ -359,6 +361,7 @@ def test_what_is_typed_wrongly_is_one_clear_sentence_and_exit_2(
     line: str, words: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OVERFIT_DATA", "")
+    monkeypatch.setitem(sys.modules, "ray", None)
     for mark, text in LONG.items():
         line = line.replace(mark, text)
     before = snapshot(folder)

@@ -51,6 +51,16 @@ def test_shards_in_directories_of_their_own_are_merged_to_the_same_rows(
     assert "36 there already; 0 to run" in again.stdout
 
 
+def test_shards_may_share_a_directory_whatever_others_have_finished(
+    tmp_path: Path, whole: Path
+) -> None:
+    for number in (1, 2, 3):
+        shard = f"--shard={number}/3"
+        output = run("sweep", "toy", *GRID, "--jobs=1", "--out=out", shard, cwd=tmp_path).stdout
+        assert f"toy: 12 cells of 36, shard {number}/3" in output and "12 trained" in output
+    pd.testing.assert_frame_equal(rows(tmp_path / "out"), rows(whole))
+
+
 def test_runs_are_merged_whatever_their_parameters_are_called(tmp_path: Path) -> None:
     (tmp_path / "f.py").write_text("def train(path: int): return {'loss': path}\n")
     for name, values in (("a", "1,2"), ("b", "2,3")):

@@ -72,6 +72,12 @@ def test_the_engine_takes_the_steps_that_autograd_takes(kernel: str, what: str) 
         assert start == pytest.approx(float(plain[0][1][name].norm()), rel=1e-10)
 
 
+def test_single_precision_follows_the_same_path() -> None:
+    how = {"kernel": "gaussian", "trained": "all", "learning_rate": 0.05}
+    double, single = (measured(**how, dtype=dtype) for dtype in ("float64", "float32"))
+    assert single["train_loss"] == pytest.approx(double["train_loss"], rel=1e-4)
+
+
 def test_a_condition_that_no_size_meets_is_infinitely_far() -> None:
     found = measured({"instance": "example", "weights": "identity", "training_steps": 2})
     assert (found["condition_12"], found["log10_gamma"]) == (math.inf, -math.inf)
