@@ -73,7 +73,7 @@ def test_the_engine_takes_the_steps_that_autograd_takes(kernel: str, what: str) 
 
 
 def test_single_precision_follows_the_same_path() -> None:
-    how = {"kernel": "gaussian", "trained": "all", "learning_rate": 0.05}
+    how: Any = {"kernel": "gaussian", "trained": "all", "learning_rate": 0.05}
     double, single = (measured(**how, dtype=dtype) for dtype in ("float64", "float32"))
     assert single["train_loss"] == pytest.approx(double["train_loss"], rel=1e-4)
 
