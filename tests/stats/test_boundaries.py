@@ -383,16 +383,11 @@ def test_curves_that_never_cross_are_said_so_and_one_that_rises_is_searched_as_w
 
 def test_a_search_asks_for_as_many_cells_and_seeds_as_it_needs() -> None:
     """As counted once: another rule of what is enough asks for others."""
-    counts = {}
-    for spread, tolerance in ((0.02, 0.4), (0.05, 0.4), (0.02, 1.0)):
+    counts = ((0.02, 0.4, 118, 11, 11), (0.05, 0.4, 207, 30, 20), (0.02, 1.0, 39, 3, 2))
+    for spread, tolerance, *count in counts:
         asked = Search([5.0, 6.0], SPARSE, list(range(40)), 0.2, tolerance)
         known, _ = explore(asked, losses(1, spread=spread))
-        counts[spread, tolerance] = len(known), *known.groupby("y")["seed"].nunique()
-    assert counts == {
-        (0.02, 0.4): (118, 11, 11),
-        (0.05, 0.4): (207, 30, 20),
-        (0.02, 1.0): (39, 3, 2),
-    }
+        assert [len(known), *known.groupby("y")["seed"].nunique()] == count
 
 
 def test_no_cell_is_asked_for_again_whether_it_failed_or_in_another_order() -> None:
