@@ -38,7 +38,7 @@ sys.path.insert(0, str(TOY))
 LONGEST, UNIT, COUNTED = 0.5, 0.05, 1_000_000
 """Of a quick test the most seconds, where to count so far takes a unit of seconds."""
 
-NOISE = {True: 1.5, False: 6.0}
+NOISE = {True: 4.0, False: 6.0}
 """By whether quick tests run alone: what a busy machine may add, and slow tests beside them."""
 
 
