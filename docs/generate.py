@@ -7,6 +7,7 @@ the site is built: the documents keep the command that prints them.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import tomllib
@@ -210,6 +211,7 @@ def _number(claim: dict[str, Any]) -> str:
     return number_with_interval(claim["value"], Interval(**interval) if interval else None)
 
 
+@functools.cache
 def _judged() -> list[dict[str, Any]]:
     """The claims in the report that is kept."""
     content = json.loads(

@@ -48,6 +48,11 @@ def _seconds(children: bool) -> float:
     return times.user + times.children_user * children
 
 
+def _is_quick(config: pytest.Config) -> bool:
+    """Whether quick tests run alone."""
+    return str(config.option.markexpr).startswith("not slow")
+
+
 def _slowness() -> float:
     """By how much this machine is slower than the one that the limit is for, just now."""
     began, total = time.thread_time(), 0
@@ -72,7 +77,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Fail a quick test that takes too long: mark it `slow`, or make it quick."""
-    alone = item.config.option.markexpr == "not slow"
+    alone = _is_quick(item.config)
     began = _seconds(alone)  # a slow test's workers may end in another test
     yield
     taken = _seconds(alone) - began
@@ -89,8 +94,7 @@ CI = Path(__file__).parent / "ci"
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out, of a run without slow tests, what only CI runs: its packages needn't be there."""
-    is_quick = config.option.markexpr.startswith("not slow")
-    return True if collection_path == CI and is_quick else None
+    return True if collection_path == CI and _is_quick(config) else None
 
 
 @pytest.hookimpl(tryfirst=True)

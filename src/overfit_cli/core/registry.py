@@ -25,7 +25,7 @@ STUDIES, DEFAULT_STUDY = "overfit.studies", "overfit.default_study"
 Made = TypeVar("Made")
 
 package_version = functools.cache(version)
-"""Return the version of an installed package; to ask for eight takes a third of a small sweep."""
+"""Return the version of an installed package; kept, since a sweep asks for eight of them."""
 
 
 def why_no_study(study: object, name: str) -> str:

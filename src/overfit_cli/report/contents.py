@@ -181,7 +181,8 @@ def _provenance(last: Run) -> str:
 
 # Files of verdicts
 
-SCHEMA = 7
+CLAIMS_FILE, SCHEMA = "claims.json", 7
+"""The file of a report that programs read, and the number of its form."""
 
 CLOSE = 0.8
 """The least similarity of the addresses of an unknown claim and the nearest one."""
@@ -295,13 +296,13 @@ class VerdictCheck:
 def read_expected(paths: Sequence[Path], out: Path) -> Expected:
     """Read expected verdicts from files; a claim may have each verdict that one of them has.
 
-    None may lie in the folder `out` of the report. A file is a `claims.json`, which accepts a
-    claim's verdict by itself too, for a report of fewer claims, or TOML with a table for each
-    study, where a claim may have several verdicts.
+    None may be the file that a report in the folder `out` overwrites. A file is a `claims.json`,
+    which accepts a claim's verdict by itself too, for a report of fewer claims, or TOML with a
+    table for each study, where a claim may have several verdicts.
     """
     expected = dict[str, list[Verdict]]()
     for path in paths:
-        if path.resolve().parent == out.resolve():
+        if path.resolve() == (out / CLAIMS_FILE).resolve():
             accepts = f"the report is written to {out}, over it; name a copy that lies elsewhere."
             raise errors.BadValue("expect", str(path), accepts)
         for address, verdict in _expected_in(path):

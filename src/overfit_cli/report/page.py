@@ -66,7 +66,7 @@ def write_report(
     written = {
         folder / "index.html": page(papers, conditions),
         folder / "report.md": markdown(papers, unexpected),
-        folder / "claims.json": contents.claims_json(papers),
+        folder / contents.CLAIMS_FILE: contents.claims_json(papers),
     }
     for file, content in written.items():
         files.write_user_file(file, content.encode(), name)
